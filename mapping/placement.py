@@ -1,0 +1,45 @@
+"""The plain placements of ranks on hosts that launchers offer: block, cyclic, random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["place"]
+
+
+def place(size: int, hosts: Sequence[str], policy: str | None = None) -> list[str]:
+    """The host of each rank.
+
+    :param size: number of ranks, at least 1.
+    :param hosts: host names in the order in which they are to be filled; a name given twice is filled twice.
+    :param policy: ``block`` (consecutive ranks share a host, as evenly as possible, the first hosts hold one
+        more), ``cyclic`` (rank r on host r modulo the number of hosts), ``random:SEED`` (``block``, the ranks
+        shuffled by ``numpy.random.default_rng(SEED)``), or None: the hosts as given where there is exactly
+        one a rank, else ``block``.
+    :raises ValueError: on an unknown policy, no ranks or no hosts.
+    """
+    if size < 1:
+        raise ValueError(f"placement: expected at least 1 rank, got {size}")
+    if not hosts:
+        raise ValueError("placement: expected at least 1 host, got none")
+    return [hosts[slot] for slot in _slots(size, len(hosts), policy or "block")]
+
+
+def _slots(size: int, hosts: int, policy: str) -> NDArray[np.int64]:
+    """Host number of each rank, shape (size,)."""
+    name, colon, seed = policy.partition(":")
+    if policy == "cyclic":
+        return np.arange(size) % hosts
+    # array_split's own rule: the first size % hosts hosts hold one rank more. One rank a host where
+    # ranks and hosts are equally many, so that hosts given one a rank stay as given.
+    block = np.repeat(np.arange(hosts), size // hosts + (np.arange(hosts) < size % hosts))
+    if policy == "block":
+        return block
+    if name == "random" and colon and seed.isascii() and seed.isdigit():
+        return np.random.default_rng(int(seed)).permutation(block)
+    raise ValueError(
+        f"placement: expected block, cyclic or random:SEED (SEED a whole number), got {policy!r}"
+    )

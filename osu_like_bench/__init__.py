@@ -1,0 +1,1 @@
+"""Micro-benchmarks of MPI communicators in the manner of the OSU Micro-Benchmarks."""

@@ -1,0 +1,121 @@
+"""The command line: parsed alike on all ranks, heard from rank 0 only."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from mpi4py import MPI
+
+from topompi.errors import BenchmarkError, TopompiError
+
+from .communicators import leave_together
+from .options import SIDES, Options, parse_bytes
+from .others import OPERATIONS
+from .runner import run
+
+__all__ = ["main"]
+
+# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
+UsageError: Any = typer.BadParameter.__bases__[0]
+Benchmark = StrEnum("Benchmark", [(name, name) for name in OPERATIONS])
+Side = StrEnum("Side", [(name, name) for name in SIDES])
+Native = StrEnum("Native", [("native", "native")])
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def bench(
+    benchmark: Annotated[Benchmark, typer.Argument(help="What to measure.")],
+    sizes: Annotated[str | None, typer.Option("-m", "--message-size", metavar="MIN:MAX", help="Bytes.")] = None,
+    iterations: Annotated[int | None, typer.Option("-i", "--iterations", min=1, help="Timed calls.")] = None,
+    warmup: Annotated[int | None, typer.Option("-x", "--warmup", min=0, help="Untimed calls before.")] = None,
+    full: Annotated[bool, typer.Option("-f", "--full", help="Print minimum, maximum, iterations.")] = False,
+    check: Annotated[bool, typer.Option("-c", "--validation", help="Validate the data.")] = False,
+    memory: Annotated[str, typer.Option("-M", "--mem-limit", help="Bytes of buffers a rank.")] = "512M",
+    root: Annotated[str | None, typer.Option(help="Root rank, or rotate.", metavar="RANK")] = None,
+    topology: Annotated[str | None, typer.Option(help="Topology source.", metavar="SOURCE")] = None,
+    lfts: Annotated[str | None, typer.Option(help="Forwarding tables of the source.", metavar="FILE")] = None,
+    hosts: Annotated[str | None, typer.Option(help="Pretend to run on these hosts.", metavar="LIST")] = None,
+    place: Annotated[str | None, typer.Option(help="block, cyclic or random:SEED.", metavar="POLICY")] = None,
+    versus: Annotated[Native | None, typer.Option("--vs", help="Compare, interleaved.")] = None,
+    only: Annotated[Side | None, typer.Option(help="The side to run.")] = None,
+    json: Annotated[str | None, typer.Option(help="Write the record here.", metavar="FILE")] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> Options:
+    """Measure collectives through topompi, through the native MPI, or one against the other.
+
+    Start with mpirun: mpirun -n 8 python -m osu_like_bench gather --vs native
+    """
+    if versus is not None and only is not None:
+        raise BenchmarkError("--only: expected it without --vs, which runs both sides")
+    return Options(
+        benchmark=benchmark.value,
+        sizes=sizes,
+        iterations=iterations,
+        warmup=warmup,
+        full=full,
+        check=check,
+        root=root,
+        sides=SIDES if versus is not None else (str(only or SIDES[0]),),
+        topology=topology,
+        lfts=lfts,
+        hosts=hosts,
+        place=place,
+        json=json,
+        memory=parse_bytes(memory, "--mem-limit"),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command on all ranks; collective over COMM_WORLD.
+
+    :param arguments: of the command line; ``sys.argv`` without its first by default.
+    :returns: exit code: 0; 1 for failed validation or what cannot be done; 2 for wrong usage.
+    """
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    debug, world = "--debug" in arguments, MPI.COMM_WORLD
+    try:
+        options = _parse(arguments, silent=world.rank > 0)
+        return run(options) if isinstance(options, Options) else 0
+    except UsageError as error:
+        message, code = error.format_message(), 2
+    except (TopompiError, OSError) as error:
+        message, code = str(error), 1
+        if debug and world.rank == 0:
+            traceback.print_exc()
+    except Exception as error:
+        _abort(f"{type(error).__name__}: {error}", debug)
+    if world.rank == 0:
+        _complain(message)
+    if not leave_together(world):
+        _abort(message, debug)
+    return code
+
+
+def _parse(arguments: Sequence[str], silent: bool) -> object:
+    """The options; what typer returns after ``--help`` is none."""
+    if not silent:
+        return app(arguments, prog_name="osu_like_bench", standalone_mode=False)
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        return app(arguments, prog_name="osu_like_bench", standalone_mode=False)
+
+
+def _complain(message: str) -> None:
+    sys.stderr.write(f"osu_like_bench: {' '.join(message.split())}\n")  # in one piece among other ranks' lines
+    sys.stderr.flush()
+
+
+def _abort(message: str, debug: bool) -> None:
+    """End all ranks, for this one's trouble may not be the others'."""
+    if debug:
+        traceback.print_exc()
+    _complain(f"rank {MPI.COMM_WORLD.rank}: {message}" + ("" if debug else " (--debug shows where)"))
+    MPI.COMM_WORLD.Abort(1)

@@ -1,0 +1,98 @@
+"""The communicators under test, and how all ranks agree on what only one of them does."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from mpi4py import MPI
+
+import topompi
+from mapping import place
+from topompi.errors import BenchmarkError, TopompiError
+from topompi.topology import TopologyInterface, load
+from topompi.topology.hostlist import read_hosts
+
+from .options import Options
+
+__all__ = ["leave_together", "on_root", "open_sides"]
+
+Value = TypeVar("Value")
+PATIENCE = 5.0  # seconds that ranks wait for each other at the end of a run that failed
+
+
+def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
+    """What ``work`` returns on rank 0, on all ranks; its TopompiError or OSError too; collective."""
+    outcome: tuple[Value | None, Exception | None] = (None, None)
+    if comm.rank == 0:
+        try:
+            outcome = (work(), None)
+        except (TopompiError, OSError) as error:
+            outcome = (None, error)
+    value, failure = comm.bcast(outcome)
+    if failure is not None:
+        raise failure
+    return value
+
+
+def leave_together(comm: MPI.Intracomm) -> bool:
+    """Wait for all ranks, so that none cuts off another's last words; False if some do not come."""
+    request, deadline = comm.Ibarrier(), time.monotonic() + PATIENCE
+    while not request.Test():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+@contextmanager
+def open_sides(options: Options) -> Iterator[tuple[MPI.Intracomm, dict[str, MPI.Intracomm]]]:
+    """A native communicator over all ranks, and the one of each side that the options name. Collective.
+
+    After an error nothing is freed: freeing is collective, and the other ranks may be elsewhere.
+    """
+    native = MPI.COMM_WORLD.Dup()
+    sides: dict[str, MPI.Intracomm] = {"native": native}
+    if "topompi" in options.sides:
+        inner = MPI.COMM_WORLD.Dup()  # on equal terms: each side has a context of its own
+        sides["topompi"] = wrapped = _wrap(inner, options)
+    yield native, {side: sides[side] for side in options.sides}
+    if "topompi" in options.sides:
+        wrapped.free()
+        inner.Free()
+    native.Free()
+
+
+def _wrap(comm: MPI.Intracomm, options: Options) -> topompi.Intracomm:
+    hosts = on_root(comm, lambda: _rank_hosts(options, comm.size))
+    if options.lfts is None:
+        return topompi.Intracomm(comm, topology=options.topology, hosts=hosts)
+    names = hosts or comm.allgather(MPI.Get_processor_name())
+    return topompi.Intracomm(comm, topology=on_root(comm, lambda: _routed(options, names, hosts is not None)))
+
+
+def _routed(options: Options, rank_hosts: list[str], virtual: bool) -> TopologyInterface:
+    """The job's view of a source whose forwarding tables are kept apart from it."""
+    if options.topology is None:
+        raise BenchmarkError("--lfts: expected --topology with it: tables belong to a fabric")
+    discovery = load(options.topology, options.lfts)
+    source = f"{options.topology} with {options.lfts}"
+    return TopologyInterface.place(rank_hosts, discovery.routes, source=source, virtual=virtual)
+
+
+def _rank_hosts(options: Options, size: int) -> list[str] | None:
+    """The virtual host of each rank, None where ranks count as where they are."""
+    given = options.hosts or os.environ.get("TOPOMPI_HOSTS")
+    if not given:
+        if options.place is not None:
+            raise BenchmarkError("--place: expected --hosts with it: there is nothing to place on")
+        return None
+    try:
+        return place(size, read_hosts(given), options.place)
+    except TopompiError:
+        raise  # says where in the list; a ValueError too
+    except ValueError as error:
+        raise BenchmarkError(str(error)) from error

@@ -1,0 +1,222 @@
+"""The collectives under test: their buffers, their call, and what must arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from .patterns import contribution, contribution_sum, pattern
+
+__all__ = ["COLLECTIVES", "Call", "Operation"]
+
+Call = Callable[[], object]
+Contents = NDArray[Any] | None
+
+
+class Operation:
+    """One operation of one rank at one message size.
+
+    :param rank: this rank.
+    :param ranks: how many ranks take part.
+    :param nbytes: message size in bytes: what OSU prints in its first column.
+    """
+
+    title: ClassVar[str]
+    method: ClassVar[str]
+    rooted: ClassVar[bool] = False
+    sized: ClassVar[bool] = True
+    paired: ClassVar[bool] = False  # point-to-point between ranks 0 and 1
+    dtype: ClassVar[type[np.generic]] = np.uint8
+    datatype: ClassVar[MPI.Datatype] = MPI.BYTE
+    blocks: ClassVar[tuple[str, str]] = ("one", "one")  # of the send and the receive buffer: none, one or all
+    scale: ClassVar[float] = 1.0  # of a timed call, what counts as the time of one operation
+    window: ClassVar[int | None] = None  # messages a call where bandwidth is what is printed
+
+    def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
+        self.rank, self.ranks = rank, ranks
+        self.items = nbytes // self.item()
+        rows = [self.rows(kind, ranks) for kind in self.blocks]
+        # Pages that no call touches, such as receive buffers off the root, are never made real.
+        self.send, self.receive = (np.empty((count, self.items), dtype=self.dtype) for count in rows)
+
+    @classmethod
+    def item(cls) -> int:
+        """Bytes of one element."""
+        return int(np.dtype(cls.dtype).itemsize)
+
+    @classmethod
+    def rows(cls, kind: str, ranks: int) -> int:
+        """How many blocks a buffer has."""
+        return {"none": 0, "one": 1, "all": ranks}[kind]
+
+    @classmethod
+    def footprint(cls, ranks: int, nbytes: int) -> int:
+        """Bytes of both buffers on the rank that has most."""
+        return nbytes * sum(cls.rows(kind, ranks) for kind in cls.blocks)
+
+    def bind(self, comm: MPI.Intracomm, root: int) -> Call:
+        """The call on a communicator, with nothing left to do but make it."""
+        keywords = {"root": root} if self.rooted else {}
+        return partial(getattr(comm, self.method), *self.arguments(root), **keywords)
+
+    def arguments(self, root: int) -> tuple[object, ...]:
+        """The call's arguments on this rank, less the root; buffers that MPI ignores here are None."""
+        return (
+            None if self.sent(root) is None else self.spec(self.send),
+            None if self.expected(root) is None else self.spec(self.receive),
+        )
+
+    def spec(self, buffer: NDArray[Any]) -> list[object]:
+        """An mpi4py message for a whole buffer."""
+        return [buffer, self.datatype]
+
+    def sent(self, root: int) -> Contents:
+        """What the send buffer must hold, before and after; None where this rank has none."""
+        return None
+
+    def expected(self, root: int) -> Contents:
+        """What must be in the receive buffer after the call; None where this rank receives nothing."""
+        return None
+
+    def prepare(self, root: int) -> None:
+        """Fill the send buffer, and the receive buffer with bytes that are wrong at every position."""
+        sent, expected = self.sent(root), self.expected(root)
+        if sent is not None:
+            self.send[...] = sent
+        if expected is not None:
+            self.receive.view(np.uint8)[...] = ~np.ascontiguousarray(expected).view(np.uint8)
+
+    def correct(self, root: int) -> bool:
+        """Whether both buffers of this rank hold what they must after a call."""
+        wanted = (self.sent(root), self.expected(root))
+        pairs = zip(wanted, (self.send, self.receive), strict=True)
+        return all(want is None or np.array_equal(want, buffer) for want, buffer in pairs)
+
+    def verify(self, comm: MPI.Intracomm, native: MPI.Intracomm, root: int) -> bool:
+        """Call once with known data; whether this rank's buffers are right. Collective."""
+        self.prepare(root)
+        self.bind(comm, root)()
+        return self.correct(root)
+
+    @property
+    def everyone(self) -> NDArray[np.int64]:
+        """All ranks."""
+        return np.arange(self.ranks)
+
+
+class Bcast(Operation):
+    title, method, rooted = "Broadcast Latency", "Bcast", True
+    blocks = ("none", "one")
+
+    def arguments(self, root: int) -> tuple[object, ...]:
+        return (self.spec(self.receive),)
+
+    def expected(self, root: int) -> Contents:
+        return pattern(root, 0, self.items)
+
+    def prepare(self, root: int) -> None:
+        super().prepare(root)
+        if self.rank == root:
+            self.receive[...] = pattern(root, 0, self.items)
+
+
+class Gather(Operation):
+    title, method, rooted = "Gather Latency", "Gather", True
+    blocks = ("one", "all")
+
+    def sent(self, root: int) -> Contents:
+        return pattern(self.rank, 0, self.items)
+
+    def expected(self, root: int) -> Contents:
+        return pattern(self.everyone, 0, self.items) if self.rank == root else None
+
+
+class Scatter(Operation):
+    title, method, rooted = "Scatter Latency", "Scatter", True
+    blocks = ("all", "one")
+
+    def sent(self, root: int) -> Contents:
+        return pattern(root, self.everyone, self.items) if self.rank == root else None
+
+    def expected(self, root: int) -> Contents:
+        return pattern(root, self.rank, self.items)
+
+
+class Allgather(Gather):
+    title, method, rooted = "Allgather Latency", "Allgather", False
+
+    def expected(self, root: int) -> Contents:
+        return pattern(self.everyone, 0, self.items)
+
+
+class Alltoall(Operation):
+    title, method = "All-to-All Personalized Exchange Latency", "Alltoall"
+    blocks = ("all", "all")
+
+    def sent(self, root: int) -> Contents:
+        return pattern(self.rank, self.everyone, self.items)
+
+    def expected(self, root: int) -> Contents:
+        return pattern(self.everyone, self.rank, self.items)
+
+
+class Vector(Operation):
+    """A v-collective; as in OSU all counts are equal, but the library cannot know."""
+
+    def spec(self, buffer: NDArray[Any]) -> list[object]:
+        if self.blocks[buffer is self.receive] == "one":
+            return super().spec(buffer)
+        counts = np.full(self.ranks, self.items, dtype=np.int32)
+        return [buffer, (counts, self.everyone * self.items), self.datatype]
+
+
+class Gatherv(Vector, Gather):
+    title, method = "Gatherv Latency", "Gatherv"
+
+
+class Scatterv(Vector, Scatter):
+    title, method = "Scatterv Latency", "Scatterv"
+
+
+class Alltoallv(Vector, Alltoall):
+    title, method = "All-to-Allv Personalized Exchange Latency", "Alltoallv"
+
+
+class Allreduce(Operation):
+    title, method = "Allreduce Latency", "Allreduce"
+    dtype, datatype = np.float32, MPI.FLOAT
+
+    def arguments(self, root: int) -> tuple[object, ...]:
+        return (*super().arguments(root), MPI.SUM)
+
+    def sent(self, root: int) -> Contents:
+        return contribution(self.rank, self.ranks, self.items)[None, :]
+
+    def expected(self, root: int) -> Contents:
+        return contribution_sum(self.ranks, self.items)[None, :]
+
+
+class Reduce(Allreduce):
+    title, method, rooted = "Reduce Latency", "Reduce", True
+
+    def expected(self, root: int) -> Contents:
+        return super().expected(root) if self.rank == root else None
+
+
+COLLECTIVES: dict[str, type[Operation]] = {
+    "bcast": Bcast,
+    "gather": Gather,
+    "gatherv": Gatherv,
+    "scatter": Scatter,
+    "scatterv": Scatterv,
+    "allgather": Allgather,
+    "reduce": Reduce,
+    "allreduce": Allreduce,
+    "alltoall": Alltoall,
+    "alltoallv": Alltoallv,
+}

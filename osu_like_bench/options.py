@@ -1,0 +1,96 @@
+"""What a run was asked for, checked at the edge."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from topompi.errors import BenchmarkError
+
+__all__ = ["LARGE", "SIDES", "Options", "message_sizes", "parse_bytes"]
+
+SIDES = ("topompi", "native")
+LARGE = 8192  # bytes; above it OSU measures a tenth of the iterations
+DEFAULT_SIZES = "1:1M"
+SMALL_RUN, LARGE_RUN = (1000, 100), (100, 10)  # iterations, warm-ups
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one run.
+
+    :param benchmark: name of the benchmark.
+    :param sizes: ``MAX`` or ``MIN:MAX`` in bytes, with suffixes K, M, G; None for 1 byte to 1 MiB.
+    :param iterations: timed calls a size and side; None for OSU's defaults. Likewise ``warmup``, untimed.
+    :param full: print minimum, maximum and iterations too.
+    :param check: validate the data after every size, on every side.
+    :param root: rank, ``rotate`` for another root each iteration, or None for rank 0.
+    :param sides: which of SIDES run, interleaved where both do.
+    :param topology: topology source, or None for the environment's or the host's own.
+    :param lfts: forwarding tables that go with the source.
+    :param hosts: host list, or None for the hosts the job runs on.
+    :param place: placement policy for ``hosts``.
+    :param json: file for the record.
+    :param memory: most bytes a rank may hold in buffers; larger sizes are left out.
+    """
+
+    benchmark: str
+    sizes: str | None = None
+    iterations: int | None = None
+    warmup: int | None = None
+    full: bool = False
+    check: bool = False
+    root: str | None = None
+    sides: tuple[str, ...] = ("topompi",)
+    topology: str | None = None
+    lfts: str | None = None
+    hosts: str | None = None
+    place: str | None = None
+    json: str | None = None
+    memory: int = 512 << 20
+
+    def repetitions(self, nbytes: int) -> tuple[int, int]:
+        """Iterations and warm-ups for a message size in bytes."""
+        iterations, warmup = SMALL_RUN if nbytes <= LARGE else LARGE_RUN
+        return (
+            iterations if self.iterations is None else self.iterations,
+            warmup if self.warmup is None else self.warmup,
+        )
+
+    def roots(self, rooted: bool, ranks: int) -> tuple[int, ...]:
+        """The roots that successive calls take in turn; raises BenchmarkError if the root is no rank."""
+        if self.root is not None and not rooted:
+            raise BenchmarkError(f"--root: {self.benchmark} has no root")
+        if self.root == "rotate":
+            return tuple(range(ranks))
+        text = self.root or "0"
+        if not re.fullmatch(r"[0-9]+", text) or int(text) >= ranks:
+            raise BenchmarkError(f"--root: expected rotate or a rank in range({ranks}), got {text!r}")
+        return (int(text),)
+
+
+def parse_bytes(text: str, option: str) -> int:
+    """Number of bytes that ``64``, ``8K`` or ``1M`` means; the option's name is for the message."""
+    match = re.fullmatch(r"([0-9]+)([KMG]?)I?B?", text.strip().upper())
+    if match is None or int(match[1]) < 1:
+        raise BenchmarkError(f"{option}: expected a number of bytes such as 64, 8K or 1M, got {text!r}")
+    return int(match[1]) * UNITS[match[2]]
+
+
+def message_sizes(text: str | None, item: int) -> tuple[int, ...]:
+    """Message sizes in bytes, each double the one before.
+
+    :param text: ``MAX`` or ``MIN:MAX``; None for the defaults.
+    :param item: bytes of one element; as in OSU, no size is below it.
+    :raises BenchmarkError: if the range is malformed, empty or not in whole elements.
+    """
+    low, colon, high = (DEFAULT_SIZES if text is None else text).partition(":")
+    first = parse_bytes(low, "-m") if colon else 1
+    last = parse_bytes(high if colon else low, "-m")
+    if first > last:
+        raise BenchmarkError(f"-m: expected MIN <= MAX, got {text!r}")
+    first = max(first, item)
+    if first > last or first % item:
+        raise BenchmarkError(f"-m: expected sizes in whole elements of {item} bytes, got {text!r}")
+    return tuple(first << power for power in range((last // first).bit_length()))

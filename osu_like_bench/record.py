@@ -1,0 +1,104 @@
+"""The record of a run: every sample and every fact needed to judge it, as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from topompi.errors import BenchmarkError
+
+from .options import Options
+
+__all__ = ["FORMAT", "VERSION", "Facts", "Record", "Result"]
+
+FORMAT, VERSION = "osu_like_bench record", 1
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The circumstances of a run; sequences have one entry a rank unless said otherwise.
+
+    :param versions: name -> version of MPI, mpi4py, numpy, python, topompi and the operating system.
+    :param nodes: the machine each rank really ran on.
+    :param hosts: the host each rank counts as, which differs where ``virtual``.
+    :param topology: what the topology was read from, and ``description`` what it is, in a line.
+    :param affinity: CPUs each rank may run on, as ranges (``0-3,8``).
+    :param cpu: model of rank 0's processor, ``cpus`` how many its machine has.
+    :param load: load average of rank 0's machine over 1, 5 and 15 minutes at the start; empty where unknown.
+    :param oversubscribed: whether some machine had more ranks than CPUs for them.
+    :param date: start of the run, ISO 8601 in UTC.
+    """
+
+    mpi: str
+    versions: dict[str, str]
+    ranks: int
+    nodes: tuple[str, ...]
+    hosts: tuple[str, ...]
+    virtual: bool
+    topology: str
+    description: str
+    affinity: tuple[str, ...]
+    cpu: str
+    cpus: int
+    load: tuple[float, ...]
+    oversubscribed: bool
+    date: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """One message size on one side; times in seconds.
+
+    :param size: bytes; 0 where the benchmark has no size.
+    :param valid: outcome of the validation, None where not asked for.
+    :param samples: of each iteration the time of its slowest rank.
+    """
+
+    size: int
+    side: str
+    average: float
+    minimum: float
+    maximum: float
+    valid: bool | None
+    samples: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run."""
+
+    options: Options
+    facts: Facts
+    results: tuple[Result, ...]
+
+    def to_json(self) -> str:
+        """The record as JSON text; floats keep every bit."""
+        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Record:
+        """The record that ``to_json`` wrote; raises BenchmarkError on anything else."""
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise BenchmarkError(f"record: expected JSON, got {error}") from error
+        if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
+            raise BenchmarkError(f'record: expected "format": "{FORMAT}" and "version": {VERSION}')
+        results = data.get("results")
+        if not isinstance(results, list):
+            raise BenchmarkError(f"record: expected a list of results, got {results!r}")
+        return cls(
+            _build(Options, data.get("options"), "options"),
+            _build(Facts, data.get("facts"), "facts"),
+            tuple(_build(Result, entry, f"results[{index}]") for index, entry in enumerate(results)),
+        )
+
+
+def _build(kind: type[Any], data: object, place: str) -> Any:
+    """An instance of a flat dataclass from a JSON object, whose lists become tuples."""
+    wanted = {field.name for field in fields(kind)}
+    if not isinstance(data, dict) or set(data) != wanted:
+        given = sorted(data) if isinstance(data, dict) else data
+        raise BenchmarkError(f"record: {place}: expected the fields {sorted(wanted)}, got {given!r}")
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})

@@ -1,0 +1,102 @@
+"""What a run prints: the OSU Micro-Benchmarks' tables, and a comparison's columns after them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from .operations import Operation
+from .options import Options
+from .record import Facts, Result
+from .statistics import Comparison
+
+__all__ = ["Report"]
+
+# OSU's widths: of the size, of a number, of the iterations (osu_util.h of version 7)
+SIZE, FIELD, COUNT = 10, 18, 12
+
+
+class Report:
+    """The lines of a run, one at a time."""
+
+    def __init__(self, options: Options, operation: type[Operation], facts: Facts) -> None:
+        self.options, self.operation, self.facts = options, operation, facts
+        self.unstable: list[int] = []
+        self.failed: list[str] = []
+
+    def header(self, notes: Sequence[str] = ()) -> list[str]:
+        """The lines before the first size."""
+        facts, sides = self.facts, " against ".join(self.options.sides)
+        lines = [f"# OSU-like MPI {self.operation.title} Test, {sides}, {facts.mpi}"]
+        lines.append(f"# Placement: {_placement(facts)}")
+        if facts.oversubscribed:
+            lines.append(f"# Oversubscribed: {facts.ranks} ranks on fewer CPUs, times measure scheduling too")
+        if len(self.options.sides) == 2:
+            lines.append("# Medians over iterations of the slowest rank's time; ratio: native time / topompi time")
+        lines += [f"# {note}" for note in notes]
+        columns = [*self._columns(), *[("Validation", FIELD)] * self.options.check]
+        numbers = "".join(f"{name:>{width}}" for name, width in columns)
+        return [*lines, f"{'# Size':<{SIZE}}{numbers}" if self.operation.sized else f"# {numbers.lstrip()}"]
+
+    def row(self, results: Sequence[Result], comparison: Comparison | None) -> str:
+        """The line of one size: its results side by side."""
+        cells = [cell for result in results for cell in self._numbers(result)]
+        widths = [width for _, width in self._columns()]
+        if self.options.full:
+            cells.append(str(len(results[0].samples)))
+        if comparison is not None:
+            interval = f"[{comparison.low:.2f}, {comparison.high:.2f}]"
+            cells += [f"{comparison.ratio:.2f}", interval, comparison.verdict]
+            self.unstable += [results[0].size] if comparison.unstable else []
+        if self.options.check:
+            wrong = [f"{result.side} at {result.size} bytes" for result in results if not result.valid]
+            self.failed += wrong
+            cells.append("Fail" if wrong else "Pass")
+        line = "".join(f"{cell:>{width}}" for cell, width in zip(cells, [*widths, FIELD], strict=False))
+        return f"{results[0].size:<{SIZE}}{line}" if self.operation.sized else line
+
+    def footer(self) -> list[str]:
+        """The lines after the last size: what to be wary of."""
+        lines = []
+        if self.unstable:
+            sizes = ", ".join(map(str, self.unstable))
+            lines.append(f"# Unstable: interval wider than 20 % at {sizes} bytes; raise -i, quiet or pin CPUs")
+        if self.failed:
+            lines.append(f"# Fail: wrong data: {', '.join(self.failed)}")
+        return lines
+
+    def _columns(self) -> list[tuple[str, int]]:
+        """Titles and widths of all columns between size and validation."""
+        windowed, full = self.operation.window is not None, self.options.full
+        count = [("Iterations", COUNT)] * full
+        if len(self.options.sides) == 1:
+            what, wide = ("Bandwidth(MB/s)", FIELD + 3) if windowed else ("Latency(us)", FIELD)
+            if windowed and not full:
+                return [("Bandwidth (MB/s)", FIELD)]
+            return [(f"{kind} {what}", wide) for kind in ("Avg", "Min", "Max")[: 3 if full else 1]] + count
+        unit = "(MB/s)" if windowed else "(us)"
+        kinds = ("", " avg", " min", " max")[: 4 if full else 1]
+        names = [(f"{side}{kind}{unit}", FIELD) for side in self.options.sides for kind in kinds]
+        return [*names, *count, ("Ratio", COUNT), ("95% interval", FIELD), ("Verdict", FIELD)]
+
+    def _numbers(self, result: Result) -> list[str]:
+        """A side's cells: OSU's average, or the median that a comparison is about; then what -f adds."""
+        # The least bandwidth belongs to the longest time.
+        extremes = (result.minimum, result.maximum)[:: 1 if self.operation.window is None else -1]
+        times = [result.average, *extremes] if self.options.full else [result.average]
+        if len(self.options.sides) == 2:
+            times = [median(result.samples), *(times if self.options.full else [])]
+        return [f"{self._value(seconds, result.size):.2f}" for seconds in times]
+
+    def _value(self, seconds: float, size: int) -> float:
+        """Microseconds, or MB/s where a window of messages took these seconds."""
+        window = self.operation.window
+        return seconds * 1e6 if window is None else size * window / seconds / 1e6
+
+
+def _placement(facts: Facts) -> str:
+    hosts = len(set(facts.hosts))
+    count = f"{facts.ranks} rank{'s' * (facts.ranks != 1)} on {hosts} host{'s' * (hosts != 1)}"
+    if facts.virtual:
+        return f"virtual, {count} of {facts.topology} (times are this machine's)"
+    return f"{count}, topology from {facts.topology}" if facts.topology else count

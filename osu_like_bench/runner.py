@@ -1,0 +1,140 @@
+"""A run from its options to its exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+
+from topompi.errors import BenchmarkError
+
+from .communicators import on_root, open_sides
+from .facts import gather_facts
+from .operations import Operation
+from .options import Options, message_sizes
+from .others import OPERATIONS
+from .record import Record, Result
+from .report import Report
+from .statistics import compare
+from .timing import Times, idle, measure, summarise
+
+__all__ = ["run"]
+
+
+def run(options: Options) -> int:
+    """Run a benchmark, print its table on rank 0 and write its record. Collective over COMM_WORLD.
+
+    :returns: 0, or 1 if the validation failed.
+    :raises TopompiError: on all ranks alike, if the options ask for what cannot be done.
+    """
+    world, kind = MPI.COMM_WORLD, OPERATIONS[options.benchmark]
+    if kind.paired and world.size < 2:
+        raise BenchmarkError(f"{options.benchmark}: expected at least 2 ranks, got {world.size}")
+    roots = options.roots(kind.rooted, world.size)
+    sizes, notes = _sizes(options, kind, world.size)
+    path = None if options.json is None else Path(options.json)
+    if path is not None:
+        on_root(world, lambda: _check_writable(path))
+    with open_sides(options) as (native, sides):
+        facts = gather_facts(native, sides["topompi"].topology if "topompi" in sides else None)
+        report = None if facts is None else Report(options, kind, facts)
+        results = _Bench(options, kind, native, sides, roots, report).run(sizes, notes)
+    if path is not None:
+        on_root(world, lambda: path.write_text(Record(options, facts, tuple(results)).to_json()))
+    return int(any(result.valid is False for result in results))
+
+
+def _sizes(options: Options, kind: type[Operation], ranks: int) -> tuple[tuple[int, ...], list[str]]:
+    """Message sizes that fit into memory, and what to say of those that do not."""
+    if not kind.sized:
+        if options.sizes is not None:
+            raise BenchmarkError(f"-m: {options.benchmark} has no message size")
+        return (0,), []
+    sizes = message_sizes(options.sizes, kind.item())
+    fitting = tuple(size for size in sizes if kind.footprint(ranks, size) <= options.memory)
+    if not fitting:
+        need = kind.footprint(ranks, sizes[0])
+        raise BenchmarkError(f"--mem-limit: expected at least {need} bytes a rank, got {options.memory}")
+    note = f"Left out: sizes above {fitting[-1]}, which need more than {options.memory} bytes a rank (-M)"
+    return fitting, [note] * (len(fitting) < len(sizes))
+
+
+def _check_writable(path: Path) -> None:
+    """Complain before a long run rather than after it."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise BenchmarkError(f"--json: {path}: expected a file that can be written")
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """One run under way; rank 0, which alone has a report, prints each size as it finishes."""
+
+    options: Options
+    kind: type[Operation]
+    native: MPI.Intracomm
+    sides: dict[str, MPI.Intracomm]
+    roots: tuple[int, ...]
+    report: Report | None
+
+    def run(self, sizes: Sequence[int], notes: Sequence[str]) -> list[Result]:
+        """All sizes one after the other; times are right on rank 0 only, validity everywhere."""
+        results: list[Result] = []
+        self._print(self.report.header(notes) if self.report else [])
+        for number, size in enumerate(sizes, 1):
+            self._progress(f"{size} bytes, {number} of {len(sizes)} sizes")
+            row = self._measure(size)
+            self._progress("")
+            if self.report:
+                first, *others = (np.array(result.samples) for result in row)
+                self._print([self.report.row(row, compare(first, others[0]) if others else None)])
+            results += row
+        self._print(self.report.footer() if self.report else [])
+        return results
+
+    def _measure(self, size: int) -> list[Result]:
+        operation = self.kind(self.native.rank, self.native.size, size)
+        valid: list[bool | None] = [True if self.options.check else None] * len(self.sides)
+        times = [Times(0.0, 0.0, 0.0, np.empty(0))] * len(self.sides)
+        if not operation.paired or self.native.rank < 2:
+            times = self._time(operation, size)
+            if self.options.check:
+                valid = [self._valid(operation, comm, size) for comm in self.sides.values()]
+        idle(self.native)
+        if self.options.check:
+            valid = [self.native.allreduce(here, MPI.LAND) for here in valid]
+        return [
+            Result(size, side, time.average, time.minimum, time.maximum, ok, tuple(time.samples.tolist()))
+            for side, time, ok in zip(self.sides, times, valid, strict=True)
+        ]
+
+    def _time(self, operation: Operation, size: int) -> list[Times]:
+        native, roots = self.native, self.roots
+        # In pairs one rank's answer is the other's start, and rank 0's own clock times the exchange.
+        ready, clocks = (_nothing, MPI.COMM_SELF) if operation.paired else (native.Barrier, native)
+        operation.prepare(native.rank if native.rank in roots else roots[0])
+        calls = [[operation.bind(comm, root) for root in roots] for comm in self.sides.values()]
+        return summarise(clocks, operation.scale * measure(calls, ready, *self.options.repetitions(size)))
+
+    def _valid(self, operation: Operation, comm: MPI.Intracomm, size: int) -> bool:
+        """Whether this rank has right data from every root that was timed."""
+        used = self.roots[: self.options.repetitions(size)[0]]
+        outcomes = [operation.verify(comm, self.native, root) for root in used]  # collective: no early end
+        return all(outcomes)
+
+    def _print(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            print(line, flush=True)
+
+    def _progress(self, text: str) -> None:
+        """Show on a terminal what is being measured; an empty text wipes it."""
+        if self.report and sys.stderr.isatty():
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _nothing() -> None:
+    """What precedes a call that synchronises by itself."""

@@ -1,0 +1,82 @@
+"""How calls are timed: a loop that treats every side alike, and what all ranks' times say together."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from time import perf_counter, sleep
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from .operations import Call
+
+__all__ = ["Times", "idle", "measure", "summarise"]
+
+POLL = 0.002  # seconds between two looks of an idle rank
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """The times of one side at one size, in seconds.
+
+    :param average: mean over iterations and ranks; ``minimum`` and ``maximum`` of the ranks' means (OSU).
+    :param samples: of each iteration the time of its slowest rank, shape (iterations,).
+    """
+
+    average: float
+    minimum: float
+    maximum: float
+    samples: NDArray[np.float64]
+
+
+def measure(sides: Sequence[Sequence[Call]], ready: Call, iterations: int, warmup: int) -> NDArray[np.float64]:
+    """Time calls on this rank, sides in turn in the order A B, B A, A B, so that drift favours none.
+
+    :param sides: for each side the calls that successive iterations make, over and over.
+    :param ready: made before each timed call (OSU: a barrier), not timed.
+    :returns: seconds, shape (sides, iterations).
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        # One loop: what follows a pause is slow, and would be the first side's first timed call.
+        return _loop(sides, ready, warmup + iterations)[:, warmup:]
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _loop(sides: Sequence[Sequence[Call]], ready: Call, iterations: int) -> NDArray[np.float64]:
+    times = np.full((len(sides), iterations), np.nan)  # written once, so that its pages are there
+    turns = [(side, cycle(calls)) for side, calls in enumerate(sides)]
+    for iteration, order in enumerate(islice(cycle((turns, turns[::-1])), iterations)):
+        for side, calls in order:
+            call = next(calls)
+            ready()
+            start = perf_counter()
+            call()
+            times[side, iteration] = perf_counter() - start
+    return times
+
+
+def summarise(comm: MPI.Intracomm, times: NDArray[np.float64]) -> list[Times]:
+    """Each side's times, from every rank's, shape (sides, iterations); right on rank 0 only. Collective."""
+    times = np.ascontiguousarray(times)
+    means, slowest = times.mean(axis=1), np.empty_like(times)
+    total, extremes = np.empty(len(times)), np.empty((2, len(times)))
+    comm.Reduce(times, slowest, MPI.MAX)
+    comm.Reduce(means, total, MPI.SUM)
+    comm.Reduce(np.stack([-means, means]), extremes, MPI.MAX)
+    columns = zip(total / comm.size, -extremes[0], extremes[1], slowest, strict=True)
+    return [Times(float(mean), float(low), float(high), samples) for mean, low, high, samples in columns]
+
+
+def idle(comm: MPI.Intracomm) -> None:
+    """A barrier in which those who wait leave the processor to those who work. Collective."""
+    request = comm.Ibarrier()
+    while not request.Test():
+        sleep(POLL)

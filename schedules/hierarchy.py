@@ -1,0 +1,204 @@
+"""Rooted collectives over leaders: who gathers what from whom, level by level, for any root and any imbalance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Hierarchy", "RootedPlan", "Stage"]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One native collective on one sub-communicator, seen by one of its members.
+
+    Positions are those of the plan's order of blocks. In a gather, member m sends the blocks
+    ``begin[m]:end[m]`` and the stage's root then holds ``low:high``; a scatter is the same, backwards.
+
+    :param level: the sub-communicator's level, 1 for the outermost.
+    :param root: the stage's root, a rank of the sub-communicator.
+    :param me: the member's own rank in the sub-communicator.
+    :param begin: first position of each member's blocks, shape (members,); likewise ``end``, behind the last.
+    """
+
+    level: int
+    root: int
+    me: int
+    begin: IntArray
+    end: IntArray
+    low: int
+    high: int
+
+    @cached_property
+    def equal(self) -> int:
+        """Number of blocks of each member where all have equally many, side by side, so that a gather without
+        counts can serve; else 0.
+
+        The root's own blocks lie where they belong already, so a root that comes first may have any number of them:
+        nothing is written to its slot.
+        """
+        size = self.end - self.begin
+        others = np.arange(len(size)) != self.root
+        length = size[others][0]
+        start = self.begin[others] - length * np.flatnonzero(others)
+        fits = (size[others] == length).all() and (start == start[0]).all()
+        return int(length) if fits and (self.root == 0 or size[self.root] == length) else 0
+
+    @property
+    def first(self) -> int:
+        """First position that the root's receive buffer covers: ``low``, or where the first slot begins if ``equal``.
+
+        Negative where the root's slot needs room in front of the first block.
+        """
+        other = 1 if self.root == 0 else 0
+        return int(self.begin[other]) - self.equal * other if self.equal else self.low
+
+
+@dataclass(frozen=True, eq=False)
+class RootedPlan:
+    """The stages of one rank for one root.
+
+    :param order: rank whose block stands at each position, shape (p,); what a root gathers arrives in this order.
+    :param position: position of this rank's own block.
+    :param stages: in the order in which a gather runs them; a scatter and a broadcast run them backwards.
+    :param low: first position of this rank's buffer, see ``Stage.first``; ``high`` is behind the last.
+    """
+
+    order: IntArray
+    position: int
+    stages: tuple[Stage, ...]
+    low: int
+    high: int
+
+    @cached_property
+    def inverse(self) -> IntArray:
+        """Position of each rank's block, shape (p,): the permutation that restores rank order."""
+        inverse = np.empty_like(self.order)
+        inverse[self.order] = np.arange(len(self.order))
+        return inverse
+
+    @cached_property
+    def in_rank_order(self) -> bool:
+        """Whether the order of blocks is the order of ranks."""
+        return bool((self.order == np.arange(len(self.order))).all())
+
+
+class Hierarchy:
+    """Nested clusters of ranks and the rooted collectives over their leaders (Subramoni 2013, sections 3 and 2.3.1).
+
+    At level l (1 is the outermost, the innermost joins single ranks) a sub-communicator unites the leaders, the lowest
+    ranks, of all level-l clusters within one cluster of the level above. Gather: away from the root each cluster gathers
+    at its leader, innermost first; then along the clusters that contain the root everything moves inwards,
+    outermost first, each stage at the leader of the next inner cluster that contains the root, the last at the root
+    itself. So a block enters the root's leaf switch once, and where the root is no leader one more transfer inside
+    the innermost cluster, as in the source, is all it costs: the source's extra transfer is the last stage here, which
+    also gathers the root's own neighbours. Deeper trees need no further rule.
+
+    A root that leads all its clusters, such as rank 0, needs no such carrying: everything moves outwards, innermost first,
+    and arrives in the clusters' own order, which is rank order where ranks are placed in blocks.
+
+    Messages: (members - 1) for each sub-communicator at most; bytes: each block crosses each cluster border once.
+
+    :param clusters: the cluster of each rank at each level, coarsest first, each cluster named by any number; nested.
+    :raises ValueError: if the levels are not nested or differ in length.
+    """
+
+    def __init__(self, size: int, clusters: Sequence[NDArray[np.integer]] = ()) -> None:
+        rows = [np.zeros(size, dtype=np.int64), *map(_named_by_leader, clusters), np.arange(size)]
+        if any(len(row) != size for row in rows):
+            raise ValueError(f"expecting the cluster of each of {size} ranks at every level")
+        for level, (outer, inner) in enumerate(zip(rows[:-1], rows[1:], strict=True), 1):
+            if (outer[inner] != outer).any():
+                raise ValueError(f"a cluster of level {level} lies in two clusters of the level above")
+        self._rows = np.stack(rows)
+
+    @property
+    def size(self) -> int:
+        """Number of ranks, p."""
+        return int(self._rows.shape[1])
+
+    @property
+    def num_levels(self) -> int:
+        """Number of levels of sub-communicators; 1 is a flat hierarchy."""
+        return len(self._rows) - 1
+
+    def color(self, level: int, rank: int) -> int:
+        """What an MPI split takes to make the sub-communicators of a level: its cluster above, or -1 for no member."""
+        return int(self._rows[level - 1, rank]) if self._rows[level, rank] == rank else -1
+
+    def members(self, level: int, rank: int) -> IntArray:
+        """The ranks of the sub-communicator of a level that serves the cluster around a rank, ascending."""
+        inside = self._rows[level - 1] == self._rows[level - 1, rank]
+        return np.flatnonzero(inside & (self._rows[level] == np.arange(self.size)))
+
+    def plan(self, root: int, rank: int) -> RootedPlan:
+        """The stages of one rank for one root.
+
+        Cost: O(p log p + p levels) time, O(p) memory, the same on every rank.
+        """
+        rows = self._rows
+        leads = rows[1, root] == root
+        common = np.zeros(self.size, dtype=np.int64) if leads else self._common(root)
+        order = np.lexsort((*rows[::-1], common))
+        spans = self._spans(order)
+        carried = None if leads else np.searchsorted(common[order], np.arange(self.num_levels + 1))
+        stages = [
+            self._stage(level, root, rank, spans, carried)
+            for level in range(self.num_levels, 0, -1)
+            if rows[level, rank] == rank and len(self.members(level, rank)) > 1
+        ]
+        if not leads:
+            away = [stage for stage in stages if rows[stage.level - 1, rank] != rows[stage.level - 1, root]]
+            stages = [*away, *stages[len(away) :][::-1]]
+        gathered = [stage for stage in stages if stage.me == stage.root]
+        own = int(np.flatnonzero(order == rank)[0])
+        return RootedPlan(
+            order=order,
+            position=own,
+            stages=tuple(stages),
+            low=min([own, *(stage.first for stage in gathered)]),
+            high=max([own + 1, *(stage.high for stage in gathered)]),
+        )
+
+    def _common(self, root: int) -> IntArray:
+        """How many levels of clusters each rank shares with the root."""
+        return (self._rows == self._rows[:, root][:, None]).sum(axis=0) - 1
+
+    def _spans(self, order: IntArray) -> tuple[IntArray, IntArray]:
+        """First position, and the one behind the last, of the cluster that each rank leads, by level."""
+        begin = np.zeros(self._rows.shape, dtype=np.int64)
+        end = np.zeros_like(begin)
+        for level, row in enumerate(self._rows[:, order]):
+            begin[level, row[::-1]] = np.arange(self.size)[::-1]
+            end[level, row] = np.arange(1, self.size + 1)
+        return begin, end
+
+    def _stage(
+        self, level: int, root: int, rank: int, spans: tuple[IntArray, IntArray], carried: IntArray | None
+    ) -> Stage:
+        members = self.members(level, rank)
+        me = int(np.searchsorted(members, rank))
+        begin, end = spans[0][level, members], spans[1][level, members]
+        around_root = self._rows[level - 1, rank] == self._rows[level - 1, root]
+        target = int(np.searchsorted(members, self._rows[level, root])) if around_root else 0
+        if carried is None or not around_root:
+            return Stage(level, target, me, begin, end, int(begin.min()), int(end.max()))
+        # The first member carries all that came from outside this cluster, in front of its own cluster's blocks;
+        # the member whose cluster contains the root receives, and has nothing yet of what this stage gathers.
+        before, after = int(carried[level - 1]), int(carried[level])
+        begin[target] = end[target] = before
+        begin[0] = 0
+        end[0] = int(end[0]) if target else before
+        return Stage(level, target, me, begin, end, 0, after)
+
+
+def _named_by_leader(cluster: NDArray[np.integer]) -> IntArray:
+    """Clusters named by their lowest rank."""
+    _, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
+    return first[inverse].astype(np.int64)

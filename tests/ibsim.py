@@ -1,0 +1,145 @@
+"""A simulated InfiniBand fabric: ibsim serves it, OpenSM routes it, the diagnostics read it.
+
+The tools are Debian's ibsim-utils, opensm and infiniband-diags. They need no root: ibsim talks over sockets
+of its own, and the library libumad2sim, loaded before each tool, stands in for the kernel's interface.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Simulation", "missing_tools", "serve", "tool_versions"]
+
+PACKAGES = ("ibsim-utils", "opensm", "infiniband-diags")
+TOOLS = ("ibsim", "opensm", "ibnetdiscover", "ibtracert", "ibroute", "dump_fts")
+LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
+# Limits on nodes, switches, ports and LIDs; those that ibsim has by itself are too low for large fabrics.
+LIMITS = ("-N", "8192", "-S", "2048", "-P", "65536", "-L", "49151")
+SYSTEM_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+_SWITCH_CROSSED = re.compile(r"-> switch port \{(0x[0-9a-f]+)\}")
+
+
+def missing_tools() -> str:
+    """What is missing to simulate a fabric, in words; empty if nothing is."""
+    missing = [tool for tool in TOOLS if shutil.which(tool, path=SYSTEM_PATH) is None]
+    missing += [] if _library() else ["libumad2sim.so"]
+    return f"{', '.join(missing)} not found (Debian packages {', '.join(PACKAGES)})" if missing else ""
+
+
+def tool_versions() -> dict[str, str]:
+    """Version of each Debian package used; "unknown" where the package manager does not know it."""
+    versions = {}
+    for package in PACKAGES:
+        command = ["dpkg-query", "-W", "-f", "${Version}", package]
+        with contextlib.suppress(FileNotFoundError):
+            done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+            versions[package] = done.stdout.strip()
+    return {package: versions.get(package) or "unknown" for package in PACKAGES}
+
+
+@functools.cache  # the search walks through all libraries
+def _library() -> str | None:
+    found = (path for root in LIBRARIES for path in sorted(Path(root).glob("**/umad2sim/libumad2sim.so")))
+    return next((str(path) for path in found), None)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A fabric being served.
+
+    :param directory: where the tools put their files; removed with the simulation.
+    """
+
+    directory: Path
+    _environment: dict[str, str]
+
+    def run(self, *command: str, timeout: float = 60) -> str:
+        """Standard output of a tool run against the fabric; if it fails, the error says what it printed."""
+        environment = {**self._environment, "LD_PRELOAD": _library() or ""}
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=environment,
+            cwd=self.directory,
+            check=False,
+        )
+        assert done.returncode == 0, f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def route(self, *options: str, timeout: float = 120) -> Path:
+        """Let OpenSM route the fabric once; the path of its table dump (opensm-lfts.dump)."""
+        fixed = (
+            "-o",
+            "-D",
+            "0x43",
+            "--dump_files_dir",
+            str(self.directory),
+            "-f",
+            str(self.directory / "sm.log"),
+        )
+        self.run("opensm", *fixed, *options, timeout=timeout)
+        return self.directory / "opensm-lfts.dump"
+
+    def discover(self) -> Path:
+        """Path of what ibnetdiscover says about the fabric now."""
+        path = self.directory / "discovered.ibnetdiscover"
+        path.write_text(self.run("ibnetdiscover"))
+        return path
+
+    def trace(self, source: int, destination: int) -> list[str]:
+        """GUIDs of the switches that ibtracert crosses between two LIDs, in order."""
+        return _SWITCH_CROSSED.findall(self.run("ibtracert", str(source), str(destination), timeout=20))
+
+
+@contextlib.contextmanager
+def serve(report: str, timeout: float = 60) -> Iterator[Simulation]:
+    """Serve a fabric, given as an ibnetdiscover report, for as long as the context lasts."""
+    with tempfile.TemporaryDirectory(prefix="ibsim-") as name:
+        directory = Path(name)
+        (directory / "net").write_text(report)
+        # Sockets are named after this, so that simulations can run side by side.
+        environment = {
+            **os.environ,
+            "PATH": SYSTEM_PATH,
+            "IBSIM_SOCKNAME": f"t{uuid.uuid4().hex[:12]}",
+            "OSM_TMP_DIR": name,
+            "OSM_CACHE_DIR": name,
+        }
+        log = directory / "ibsim.log"
+        with (
+            log.open("w") as output,
+            subprocess.Popen(
+                ["ibsim", "-s", *LIMITS, "net"],
+                stdin=subprocess.PIPE,  # its console: ibsim ends when this ends
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=directory,
+            ) as process,
+        ):
+            try:
+                _wait_until_ready(process, log, timeout)
+                yield Simulation(directory, environment)
+            finally:
+                process.kill()
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], log: Path, timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    while "simulator ready" not in log.read_text():
+        assert process.poll() is None, f"ibsim ended with {process.returncode}: {log.read_text()}"
+        assert time.monotonic() < deadline, f"ibsim not ready after {timeout} s: {log.read_text()}"
+        time.sleep(0.02)

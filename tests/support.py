@@ -1,0 +1,61 @@
+"""What tests share: where real data lies, and how to start an MPI job that cannot hang."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared" / "data"
+SIZES = (1, 2, 3, 4, 5, 8)
+
+
+def shared_data(name: str) -> Path:
+    """Path of a file of the shared data; skips the test where it is absent."""
+    root = Path(os.environ.get("TOPOMPI_SHARED_DATA", SHARED))
+    if not (root / name).exists():
+        pytest.skip(f"shared data file {name} is not here")
+    return root / name
+
+
+def mpirun() -> list[str]:
+    """The start of an mpirun command line of the MPI that this Python runs with."""
+    beside = Path(sys.executable).parent / "mpirun"
+    command = str(beside) if beside.exists() else shutil.which("mpirun")
+    if command is None:
+        pytest.skip("no mpirun beside this Python or on the PATH")
+    version = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=30).stdout
+    if "Open MPI" in version:
+        # More ranks than cores: idle ranks must yield, or every test waits for time slices.
+        return [command, "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    return [command]
+
+
+def run_mpi(
+    size: int, *args: str | Path, timeout: float = 60, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run ``python args...`` on ``size`` ranks; a run beyond ``timeout`` seconds is ended and fails the test."""
+    command = [*mpirun(), "-n", str(size), sys.executable, *map(str, args)]
+    full_env = {**os.environ, "PYTHONPATH": str(ROOT), "OMPI_MCA_btl": "self,sm", **(env or {})}
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=full_env,
+        cwd=ROOT,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+            pytest.fail(f"no end within {timeout} s: {' '.join(command)}\n{out}\n{err}")
+    return subprocess.CompletedProcess(command, process.returncode, out, err)

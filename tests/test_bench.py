@@ -1,0 +1,451 @@
+"""The benchmark: its parts by property, its command through real MPI jobs."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from osu_like_bench.options import Options, message_sizes, parse_bytes
+from osu_like_bench.patterns import contribution, contribution_sum, pattern
+from osu_like_bench.record import Facts, Record, Result
+from osu_like_bench.statistics import compare
+from tests.support import run_mpi
+from topompi.errors import BenchmarkError
+
+BENCH = ("-m", "osu_like_bench")
+FEW = ("-i", "3", "-x", "1")
+
+
+def lines(job: CompletedProcess[str]) -> list[list[str]]:
+    """The rows of a table, cell by cell."""
+    return [line.split() for line in job.stdout.splitlines() if line and not line.startswith("#")]
+
+
+# Options
+
+
+@given(st.integers(1, 2**24), st.integers(0, 2**24), st.sampled_from([1, 4]))
+def test_sizes_double_from_the_first_that_holds_an_element_to_the_last_that_fits(
+    low: int, more: int, item: int
+) -> None:
+    low *= item
+    high = low + more
+    sizes = message_sizes(f"{low}:{high}", item)
+    assert sizes[0] == low
+    assert all(after == 2 * before for before, after in pairwise(sizes))
+    assert sizes[-1] <= high < 2 * sizes[-1]
+
+
+def test_default_sizes_are_those_of_osu() -> None:
+    assert message_sizes(None, 1) == tuple(2**power for power in range(21))
+    assert message_sizes(None, 4)[0] == 4
+    assert message_sizes("64", 1) == (1, 2, 4, 8, 16, 32, 64)
+    assert message_sizes("1K:4K", 1) == (1024, 2048, 4096)
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "0", "8:4", "1:2:3", ":", "1.5", "1T", "٣"])
+def test_malformed_sizes_are_refused(text: str) -> None:
+    with pytest.raises(BenchmarkError, match="-m: expected"):
+        message_sizes(text, 1)
+
+
+def test_units_are_powers_of_1024() -> None:
+    assert [parse_bytes(text, "-M") for text in ("7", "2K", "3m", "1GiB")] == [7, 2048, 3 << 20, 1 << 30]
+
+
+def test_large_messages_get_a_tenth_of_the_iterations_unless_told() -> None:
+    options = Options("bcast")
+    assert (options.repetitions(8192), options.repetitions(8193)) == ((1000, 100), (100, 10))
+    assert replace(options, iterations=7, warmup=0).repetitions(1 << 20) == (7, 0)
+
+
+def test_roots_are_one_rank_or_all_in_turn() -> None:
+    assert Options("bcast").roots(True, 3) == (0,)
+    assert Options("bcast", root="2").roots(True, 3) == (2,)
+    assert Options("bcast", root="rotate").roots(True, 3) == (0, 1, 2)
+    for root, rooted in (("3", True), ("-1", True), ("x", True), ("0", False)):
+        with pytest.raises(BenchmarkError, match="--root"):
+            Options("bcast", root=root).roots(rooted, 3)
+
+
+# Patterns
+
+ranks = st.integers(0, 255)
+
+
+@given(ranks, ranks, ranks, st.integers(1, 64))
+def test_blocks_of_different_ranks_differ_everywhere(first: int, second: int, other: int, items: int) -> None:
+    if first != second:
+        assert (pattern(first, other, items) != pattern(second, other, items)).all()
+        assert (pattern(other, first, items) != pattern(other, second, items)).all()
+
+
+@given(ranks, ranks, st.integers(1, 63))
+def test_a_shifted_block_differs(source: int, destination: int, shift: int) -> None:
+    block = pattern(source, destination, 64)[0]
+    assert (np.roll(block, shift) != block).any()
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000))
+def test_blocks_of_many_ranks_differ_somewhere(first: int, second: int) -> None:
+    if first != second:
+        assert (pattern(first, 0, 16) != pattern(second, 0, 16)).any()
+
+
+@settings(max_examples=30)
+@given(st.integers(2, 300), st.integers(1, 50), st.data())
+def test_a_lost_or_doubled_contribution_shows_in_every_sum(size: int, items: int, data: st.DataObject) -> None:
+    parts = np.stack([contribution(rank, size, items) for rank in range(size)])
+    total = contribution_sum(size, items)
+    assert (total == parts.astype(np.int64).sum(axis=0)).all(), "float32 sums are exact"
+    lost, doubled = data.draw(st.lists(st.integers(0, size - 1), min_size=2, max_size=2, unique=True))
+    assert (total - parts[lost] != total).all()
+    assert (total - parts[lost] + parts[doubled] != total).all()
+
+
+# Statistics
+
+
+def noise(seed: int, size: int = 200) -> np.ndarray:
+    return np.random.default_rng(seed).lognormal(0, 0.1, (2, size)) * 1e-6
+
+
+@given(st.integers(0, 1000), st.floats(1.3, 4))
+@settings(max_examples=20, deadline=None)
+def test_a_clear_difference_is_named_and_turning_the_sides_turns_the_verdict(seed: int, factor: float) -> None:
+    first, second = noise(seed)
+    second *= factor
+    there, back = compare(first, second), compare(second, first)
+    assert there.ratio == statistics.median(second) / statistics.median(first)
+    assert there.low < there.ratio < there.high
+    assert there.verdict == f"{there.ratio:.2f}x faster"
+    assert back.verdict == f"{1 / back.ratio:.2f}x slower"
+
+
+def test_equal_sides_are_seldom_called_different() -> None:
+    verdicts = [compare(*noise(seed)).verdict for seed in range(40)]
+    assert verdicts.count("not significant") >= 34
+
+
+def test_few_pairs_or_a_small_effect_prove_nothing() -> None:
+    first = np.ones(200)
+    assert compare(first, 1.01 * first).verdict == "not significant"
+    assert compare(first, 1.03 * first).verdict == "1.03x faster"
+    assert compare(first[:19], 2 * first[:19]).verdict == "not significant"
+    assert compare(first[:1], 2 * first[:1]).ratio == 2
+
+
+def test_an_interval_is_the_same_each_time_and_wide_ones_are_unstable() -> None:
+    first, second = noise(1)
+    assert compare(first, second) == compare(first, second)
+    assert not compare(first, second).unstable
+    wild = np.random.default_rng(2).lognormal(0, 2, (2, 50))
+    assert compare(*wild).unstable
+
+
+def test_unpaired_times_are_refused() -> None:
+    for first, second in ((np.ones(3), np.ones(4)), (np.ones(0), np.ones(0))):
+        with pytest.raises(BenchmarkError, match="expected pairs of times"):
+            compare(first, second)
+
+
+# Record
+
+texts = st.text(max_size=8)
+times = st.floats(0, 10)
+results = st.builds(
+    Result,
+    size=st.integers(0, 2**30),
+    side=texts,
+    average=times,
+    minimum=times,
+    maximum=times,
+    valid=st.sampled_from([True, False, None]),
+    samples=st.lists(times, max_size=4).map(tuple),
+)
+names = st.lists(texts, max_size=3).map(tuple)
+facts = st.builds(
+    Facts,
+    versions=st.dictionaries(texts, texts, max_size=3),
+    nodes=names,
+    hosts=names,
+    affinity=names,
+    load=st.lists(times, max_size=3).map(tuple),
+)
+options = st.builds(Options, sides=names, root=st.none() | texts)
+records = st.builds(Record, options, facts, st.lists(results, max_size=3).map(tuple))
+
+
+@settings(max_examples=50)
+@given(records)
+def test_a_record_comes_back_from_json_as_it_was(record: Record) -> None:
+    assert Record.from_json(record.to_json()) == record
+
+
+@settings(max_examples=10)
+@given(records)
+def test_what_is_no_record_is_refused(record: Record) -> None:
+    whole = json.loads(record.to_json())
+    no_facts = {name: value for name, value in whole.items() if name != "facts"}
+    odd = {**whole, "options": {**whole["options"], "colour": "red"}}
+    for data in (
+        {**whole, "version": 2},
+        {**whole, "format": "x"},
+        no_facts,
+        odd,
+        [],
+        {**whole, "results": 1},
+    ):
+        with pytest.raises(BenchmarkError, match="record: "):
+            Record.from_json(json.dumps(data))
+    with pytest.raises(BenchmarkError, match="expected JSON"):
+        Record.from_json(record.to_json()[:-3])
+
+
+# The command
+
+ALL = """
+import sys
+from osu_like_bench.cli import main
+from osu_like_bench.others import OPERATIONS
+codes = []
+for name, kind in OPERATIONS.items():
+    rotate = ["--root", "rotate"] if kind.rooted else []
+    sizes = ["-m", "4:32"] if kind.sized else []
+    codes.append(main([name, "-c", "-i", "3", "-x", "1", "--vs", "native", *rotate, *sizes, *sys.argv[1:]]))
+assert len(codes) == 13
+sys.exit(any(codes))
+"""
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_every_benchmark_moves_the_right_data_on_both_sides(size: int) -> None:
+    job = run_mpi(size, "-c", ALL, "--hosts", "a,b")
+    assert job.returncode == 0, job.stderr
+    rows = lines(job)
+    assert len(rows) == 12 * 4 + 1
+    assert all(row[-1] == "Pass" for row in rows)
+    assert job.stdout.count(f"# Placement: virtual, {size} ranks on 2 hosts of ") == 13
+
+
+def test_one_rank_is_enough_for_collectives() -> None:
+    job = run_mpi(1, *BENCH, "alltoallv", *FEW, "-m", "8", "-c")
+    assert job.returncode == 0, job.stderr
+    assert [row[0] for row in lines(job)] == ["1", "2", "4", "8"]
+
+
+def test_a_comparison_prints_both_sides_and_what_its_record_says(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    flags = ("-m", "8:16", "-i", "25", "-x", "2", "--vs", "native", "--json", path)
+    job = run_mpi(2, *BENCH, "allreduce", *flags)
+    assert job.returncode == 0, job.stderr
+    header = next(line for line in job.stdout.splitlines() if line.startswith("# Size"))
+    assert re.split(r"\s{2,}", header) == [
+        "# Size",
+        "topompi(us)",
+        "native(us)",
+        "Ratio",
+        "95% interval",
+        "Verdict",
+    ]
+    record = Record.from_json(path.read_text())
+    assert [(result.size, result.side) for result in record.results] == [
+        (size, side) for size in (8, 16) for side in ("topompi", "native")
+    ]
+    assert all(len(result.samples) == 25 and result.valid is None for result in record.results)
+    assert record.facts.ranks == len(record.facts.hosts) == len(record.facts.affinity) == 2
+    assert record.facts.virtual is False
+    for row, first, second in zip(lines(job), record.results[::2], record.results[1::2], strict=True):
+        medians = [statistics.median(result.samples) for result in (first, second)]
+        assert row[:3] == [f"{first.size}", *(f"{median * 1e6:.2f}" for median in medians)]
+        assert float(row[3]) == pytest.approx(medians[1] / medians[0], abs=0.0051)
+        assert re.search(r"\] +(\d+\.\d\dx (faster|slower)|not significant)$", " ".join(row))
+
+
+def test_full_output_has_osu_columns_and_only_native_needs_no_topology(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    flags = ("--only", "native", "-f", "-m", "4:8", *FEW, "--topology", "/no/such/file", "--json", path)
+    job = run_mpi(2, *BENCH, "bcast", *flags)
+    assert job.returncode == 0, job.stderr
+    header = job.stdout.splitlines()[-3]
+    # OSU's own line, version 7
+    assert header == "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations"
+    for row in lines(job):
+        average, least, most = map(float, row[1:4])
+        assert least <= average <= most
+        assert row[4] == "3"
+    assert all(
+        max(result.samples) >= result.maximum >= result.average >= result.minimum > 0
+        for result in Record.from_json(path.read_text()).results
+    )
+
+
+def test_sizes_beyond_the_memory_limit_are_left_out_and_named() -> None:
+    job = run_mpi(2, *BENCH, "alltoall", *FEW, "-m", "64:1K", "-M", "1K")
+    assert [row[0] for row in lines(job)] == ["64", "128", "256"]
+    assert "# Left out: sizes above 256" in job.stdout
+
+
+# Wrong use
+
+WRONG = """
+import sys
+from mpi4py import MPI
+from osu_like_bench.cli import main
+cases = [
+    "bcast -m 12x", "bcast --root 2", "allgather --root 0", "bcast --place block", "reduce -m 6:8",
+    "bcast --hosts a,b --place odd", "bcast --hosts a[1-", "bcast --json /no/such/place", "barrier -m 8",
+    "bcast --vs native --only native", "bcast --lfts x", "bcast --topology /no/such/file", "bcast -M 0",
+    "bcast -m 8:16 -M 4",
+]
+codes = [main(case.split()) for case in cases]
+assert codes == [1] * len(cases), codes
+usage = ["", "nonsense", "bcast -i 0", "bcast -i x", "bcast --vs other", "bcast --only none", "bcast --odd"]
+codes = [main(case.split()) for case in usage]
+assert codes == [2] * len(usage), codes
+"""
+
+
+def test_wrong_use_is_said_once_in_a_line_and_all_ranks_return_alike() -> None:
+    job = run_mpi(2, "-c", WRONG)
+    assert job.returncode == 0, job.stderr
+    said = job.stderr.strip().splitlines()
+    assert len(said) == 14 + 7, job.stderr
+    assert all(line.startswith("osu_like_bench: ") for line in said), job.stderr
+    assert not lines(job)
+
+
+@pytest.mark.parametrize(
+    ("size", "arguments", "code"),
+    [(2, ["nonsense"], 2), (2, ["bcast", "-m", "8:4"], 1), (1, ["bw"], 1)],
+)
+def test_wrong_use_ends_the_job_with_its_exit_code(size: int, arguments: list[str], code: int) -> None:
+    job = run_mpi(size, *BENCH, *arguments, timeout=30)
+    assert job.returncode == code, job.stderr
+    assert len(re.findall("^osu_like_bench: ", job.stderr, re.MULTILINE)) == 1, job.stderr
+    assert "Traceback" not in job.stderr
+
+
+def test_help_is_heard_once() -> None:
+    job = run_mpi(2, *BENCH, "--help")
+    assert job.returncode == 0, job.stderr
+    assert job.stdout.count("Usage") == 1
+
+
+# Wrong data: validation must fail where a communicator does its work badly
+
+BROKEN = """
+import sys
+import numpy as np
+import topompi
+from mpi4py import MPI
+from osu_like_bench.cli import main
+
+Sound = topompi.Intracomm
+
+def swapped(blocks):
+    blocks[[0, -1]] = blocks[[-1, 0]]
+
+class Swaps(Sound):
+    def Gather(self, send, receive, root=0):
+        super().Gather(send, receive, root)
+        if self.rank == root:
+            swapped(receive[0])
+    def Gatherv(self, send, receive, root=0):
+        super().Gatherv(send, receive, root)
+        if self.rank == root:
+            swapped(receive[0])
+    def Allgather(self, send, receive):
+        super().Allgather(send, receive)
+        if self.rank == 1:
+            swapped(receive[0])
+    def Alltoall(self, send, receive):
+        super().Alltoall(send, receive)
+        swapped(receive[0])
+    def Alltoallv(self, send, receive):
+        swapped(send[0])
+        super().Alltoallv(send, receive)
+    def Scatter(self, send, receive, root=0):
+        super().Scatter(send, receive, root)
+        receive[0][:, -1] ^= self.rank == 1
+    def Scatterv(self, send, receive, root=0):
+        if self.rank == root:
+            swapped(send[0])
+        super().Scatterv(send, receive, root)
+    def Bcast(self, buffer, root=0):
+        if self.rank != (root + 1) % self.size:
+            super().Bcast(buffer, root)
+        else:
+            super().Bcast([buffer[0].copy(), buffer[1]], root)
+    def Reduce(self, send, receive, op=MPI.SUM, root=0):
+        lost = [np.zeros_like(send[0]), send[1]] if self.rank == 1 else send
+        super().Reduce(lost, receive, op, root)
+    def Allreduce(self, send, receive, op=MPI.SUM):
+        super().Allreduce(send, receive, op)
+        if self.rank == self.size - 1:
+            receive[0][0, 0] += 1
+    def Barrier(self):
+        pass
+    def Recv(self, buffer, *args):
+        super().Recv([buffer[0].copy(), buffer[1]] if isinstance(buffer, list) else buffer, *args)
+    def Irecv(self, buffer, *args):
+        return super().Irecv([buffer[0].copy(), buffer[1]], *args)
+
+topompi.Intracomm = Swaps
+names = sys.argv[1:]
+for name in names:
+    sizes = [] if name == "barrier" else ["-m", "4"]
+    code = main([name, "-c", "-i", "1", "-x", "0", *sizes])
+    assert code == 1, f"{name}: {code}"
+    topompi.Intracomm = Sound
+    assert main([name, "-c", "-i", "1", "-x", "0", *sizes]) == 0, name
+    topompi.Intracomm = Swaps
+sys.exit(1)
+"""
+NAMES = [
+    *("bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "reduce", "allreduce"),
+    *("alltoall", "alltoallv", "barrier", "latency", "bw"),
+]
+
+
+def test_wrong_data_fails_the_validation_of_every_benchmark() -> None:
+    job = run_mpi(3, "-c", BROKEN, *NAMES)
+    assert job.returncode == 1
+    assert "AssertionError" not in job.stderr, job.stderr
+    verdicts = [row[-1] for row in lines(job)]
+    assert verdicts.count("Fail") >= len(NAMES)
+    assert verdicts.count("Pass") >= len(NAMES)
+    assert job.stdout.count("# Fail: wrong data: topompi at ") == len(NAMES)
+
+
+ONE_SIDED = """
+import sys
+import topompi
+from osu_like_bench.cli import main
+
+class Odd(topompi.Intracomm):
+    def Bcast(self, buffer, root=0):
+        if self.rank == 1:
+            raise KeyError("only here")
+        super().Bcast(buffer, root)
+
+topompi.Intracomm = Odd
+sys.exit(main(["bcast", "-m", "4"]))
+"""
+
+
+def test_trouble_on_one_rank_ends_the_job_and_names_the_rank() -> None:
+    job = run_mpi(3, "-c", ONE_SIDED, timeout=30)
+    assert job.returncode != 0
+    assert "osu_like_bench: rank 1: KeyError: 'only here'" in job.stderr
+    assert "Traceback" not in job.stderr

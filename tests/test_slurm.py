@@ -1,0 +1,470 @@
+"""Slurm's topology.conf and topology.yaml: the fabric they describe, and what they may get wrong."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Callable
+from types import ModuleType
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import shared_data
+from topompi.errors import TopompiError
+from topompi.topology.discovery import Discovery, Report
+from topompi.topology.fabric import Fabric
+from topompi.topology.hostlist import compress
+from topompi.topology.sources import slurm, slurm_yaml
+from topompi.topology.sources.text import SourceText, open_texts
+
+# A generated topology: name -> (hosts, child switches), in file order.
+Tree = dict[str, tuple[list[str], list[str]]]
+
+
+def text_of(content: str, name: str = "f") -> SourceText:
+    return SourceText(name, lambda: io.BytesIO(content.encode()))
+
+
+def read(module: ModuleType, content: str, partial: bool = False) -> tuple[Discovery, list[str]]:
+    report = Report(partial=partial)
+    return module.read([text_of(content)], report), report.problems
+
+
+def conf(content: str) -> Fabric:
+    return read(slurm, content)[0].fabric
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Tree:
+    """Layers of switches; each switch above the leaves has some of the layer below, shared at will."""
+    below = [f"leaf{i}" for i in range(draw(st.integers(1, 5)))]
+    count = 0
+    tree: Tree = {}
+    for leaf in below:
+        hosts = draw(st.integers(1, 4))
+        tree[leaf] = ([f"n{i:02d}" for i in range(count, count + hosts)], [])
+        count += hosts
+    for layer in range(draw(st.integers(0, 3))):
+        above = [f"l{layer}s{i}" for i in range(draw(st.integers(1, 3)))]
+        for name in above:
+            tree[name] = ([], draw(st.lists(st.sampled_from(below), min_size=1, unique=True)))
+        below = above
+    order = draw(st.permutations(list(tree)))
+    return {name: tree[name] for name in order}
+
+
+def write_conf(tree: Tree) -> str:
+    lines = []
+    for name, (hosts, children) in tree.items():
+        lines.append(
+            f"SwitchName={name} "
+            + (f"Nodes={compress(hosts)}" if hosts else f"Switches={compress(children)}")
+        )
+    return "\n".join(lines) + "\n"
+
+
+def write_yaml(tree: Tree) -> str:
+    lines = ["- topology: t", "  cluster_default: true", "  tree:", "    switches:"]
+    for name, (hosts, children) in tree.items():
+        lines.append(f"    - switch: {name}")
+        lines.append(f"      nodes: {compress(hosts)}" if hosts else f"      children: {compress(children)}")
+    return "\n".join(lines) + "\n"
+
+
+def expected_hops(tree: Tree) -> dict[str, dict[str, int]]:
+    """Switches on the shortest paths between hosts, counted on a plain graph of the generated tree."""
+    graph = networkx.Graph()
+    graph.add_nodes_from(tree)
+    graph.add_edges_from((name, end) for name, ends in tree.items() for end in ends[0] + ends[1])
+    return host_hops(graph, [host for hosts, _ in tree.values() for host in hosts])
+
+
+def host_hops(graph: networkx.Graph, hosts: list[str]) -> dict[str, dict[str, int]]:
+    # a path of k links between two hosts crosses k - 1 switches
+    return {
+        host: {
+            other: length - 1
+            for other, length in networkx.single_source_shortest_path_length(graph, host).items()
+            if other in set(hosts) and other != host
+        }
+        for host in hosts
+    }
+
+
+@pytest.mark.parametrize(("module", "write"), [(slurm, write_conf), (slurm_yaml, write_yaml)])
+@given(tree=trees())
+def test_hop_counts_equal_those_of_the_described_graph(
+    module: ModuleType, write: Callable[[Tree], str], tree: Tree
+) -> None:
+    fabric = read(module, write(tree))[0].fabric
+    assert fabric.switch_ids == tuple(tree)
+    assert set(fabric.hosts) == {host for hosts, _ in tree.values() for host in hosts}
+    assert host_hops(fabric.to_networkx(), list(fabric.hosts)) == expected_hops(tree)
+
+
+@given(tree=trees())
+def test_every_cable_has_both_directions_and_ports_of_a_switch_count_from_one(tree: Tree) -> None:
+    fabric = conf(write_conf(tree))
+    ends = [fabric.link_source, fabric.link_target, fabric.link_source_port, fabric.link_target_port]
+    there = list(zip(*(column.tolist() for column in ends), strict=True))
+    assert sorted(there) == sorted((t, s, tp, sp) for s, t, sp, tp in there)
+    for vertex in range(fabric.num_adapters + fabric.num_switches):
+        ports = sorted(fabric.link_source_port[fabric.link_source == vertex].tolist())
+        assert ports == list(range(1, len(ports) + 1))
+    assert np.isnan(fabric.link_rate).all()
+    assert np.isnan(fabric.link_latency).all()
+
+
+@given(tree=trees())
+def test_both_formats_describe_the_same_fabric(tree: Tree) -> None:
+    first, second = conf(write_conf(tree)), read(slurm_yaml, write_yaml(tree))[0].fabric
+    assert (first.hosts, first.switch_ids) == (second.hosts, second.switch_ids)
+    np.testing.assert_array_equal(first.link_source, second.link_source)
+    np.testing.assert_array_equal(first.link_target_port, second.link_target_port)
+
+
+def test_keys_ignore_case_comments_go_and_backslashes_join_lines() -> None:
+    fabric = conf(
+        "# header\r\n\r\n"
+        "SWITCHNAME = s0 nodes=n[1-2] LinkSpeed=100 # four\r\n"
+        "switchname=s1 \\  \r\n   NODES=n3\r\n"
+        'SwitchName=top Switches="s[0-1]"\r\n'
+    )
+    assert fabric.hosts == ("n1", "n2", "n3")
+    assert fabric.switch_ids == ("s0", "s1", "top")
+    assert fabric.adapter_ids == fabric.hosts
+
+
+def test_a_leaf_may_have_several_parents_and_there_may_be_no_common_root() -> None:
+    fabric = conf(
+        "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\nSwitchName=c Nodes=n3\n"
+        "SwitchName=t1 Switches=a,b\nSwitchName=t2 Switches=a,b\n"
+    )
+    component = dict(zip(fabric.switch_ids, fabric.switch_component.tolist(), strict=True))
+    assert component["a"] == component["b"] == component["t1"] == component["t2"] != component["c"]
+
+
+def test_blocks_are_leaf_switches_below_one_switch() -> None:
+    content = "BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]\nBlockSizes=2,4\n"
+    fabric = conf(content)
+    assert fabric.switch_ids == ("b1", "b2", "topology/block")
+    assert host_hops(fabric.to_networkx(), ["n1", "n2", "n3"])["n1"] == {"n2": 1, "n3": 3}
+    assert conf("BlockName=b1 Nodes=n[1-2]\nBlockSizes=2\n").switch_ids == ("b1",)
+
+
+def test_an_empty_switch_is_accepted_where_the_file_allows_it() -> None:
+    assert conf("AllowEmptySwitch=yes\nSwitchName=s0 Nodes=n1\nSwitchName=s1\n").num_switches == 2
+
+
+def test_several_texts_are_read_as_one_file() -> None:
+    texts = [text_of("SwitchName=a Nodes=n1\n", "x"), text_of("SwitchName=t Switches=a\n", "y")]
+    assert slurm.read(texts, Report()).fabric.switch_ids == ("a", "t")
+
+
+# Each: content, the exact message, and the (hosts, switches) that partial reading keeps.
+BAD_CONF = {
+    "host twice": (
+        "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[2-3]\n",
+        "f:2: host n2 is at switch b, but at switch a already (f:1)",
+        ("n1 n2 n3", "a b"),
+    ),
+    "host twice on one line": (
+        "SwitchName=a Nodes=n1,n1\n",
+        "f:1: host n1 is at switch a, but at switch a already (f:1)",
+        ("n1", "a"),
+    ),
+    "unknown child": (
+        "SwitchName=a Nodes=n1\n\nSwitchName=t Switches=a,b\n",
+        "f:3: child switch b of t is not defined",
+        ("n1", "a t"),
+    ),
+    "child twice": (
+        "SwitchName=a Nodes=n1\nSwitchName=t Switches=a,a\n",
+        "f:2: child switch a of t appears twice",
+        ("n1", "a t"),
+    ),
+    "switch twice": (
+        "SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n",
+        "f:2: switch a appears twice, first at f:1",
+        ("n1", "a"),
+    ),
+    "cycle": (
+        "SwitchName=a Nodes=n1\nSwitchName=s Switches=t,a\n"
+        "SwitchName=t Switches=u\nSwitchName=u Switches=s\n",
+        "f:4: switches form a cycle: s -> t -> u -> s",
+        ("n1", "a s t u"),
+    ),
+    "cycle of one": (
+        "SwitchName=a Nodes=n1\nSwitchName=s Switches=s,a\n",
+        "f:2: switches form a cycle: s -> s",
+        ("n1", "a s"),
+    ),
+    "neither": (
+        "SwitchName=a Nodes=n1\nSwitchName=b\n",
+        "f:2: switch b: expected nodes or child switches, got neither",
+        ("n1", "a b"),
+    ),
+    "both": (
+        "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2 Switches=a\n",
+        "f:2: switch b: expected nodes or child switches, got both",
+        ("n1 n2", "a b"),
+    ),
+    "host named as a switch": (
+        "SwitchName=a Nodes=n1,b\nSwitchName=b Nodes=n2\n",
+        "f:1: host b has the name of the switch at f:2",
+        ("n1 n2", "a b"),
+    ),
+    "unknown key": (
+        "SwitchName=a Nodes=n1 Color=red\n",
+        "f:1: expected SwitchName, Nodes, Switches or LinkSpeed, got color",
+        ("n1", "a"),
+    ),
+    "key of the other plugin": (
+        "BlockName=a Nodes=n1 Switches=b\n",
+        "f:1: expected BlockName or Nodes, got switches",
+        ("n1", "a"),
+    ),
+    "line of another plugin": (
+        "SwitchName=a Nodes=n1\nRingName=r\n",
+        "f:2: expected a line with SwitchName or BlockName, got ringname",
+        ("n1", "a"),
+    ),
+    "key twice": (
+        "SwitchName=a Nodes=n1 nodes=n2\n",
+        "f:1: expected nodes once, got it twice",
+        ("n1", "a"),
+    ),
+    "no pair": (
+        "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2 oops\n",
+        "f:2: expected KEY=VALUE, got 'oops'",
+        ("n1 n2", "a b"),
+    ),
+    "bad host list": (
+        "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n[2-\n",
+        "f:2: host list 'n[2-': expected ']' at position 4",
+        ("n1", "a"),
+    ),
+    "several names": (
+        "SwitchName=s[1-2] Nodes=n1\nSwitchName=a Nodes=n1\n",
+        "f:1: expected one switch name, got 2",
+        ("n1", "a"),
+    ),
+    "blocks among switches": (
+        "SwitchName=a Nodes=n1\nBlockName=b Nodes=n2\n",
+        "f:2: expected SwitchName as in the lines before, got BlockName",
+        ("n1 n2", "a b"),
+    ),
+    "place of joined lines": (
+        "SwitchName=a \\\n\\\nNodes=n1\nSwitchName=b \\\nNodes=n1,n2\n",
+        "f:4: host n1 is at switch b, but at switch a already (f:1)",
+        ("n1 n2", "a b"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CONF)
+def test_bad_conf_is_named_with_its_line_and_partial_reading_keeps_the_rest(case: str) -> None:
+    content, message, (hosts, switches) = BAD_CONF[case]
+    with pytest.raises(TopompiError) as caught:
+        read(slurm, content)
+    assert str(caught.value) == message
+    discovery, problems = read(slurm, content, partial=True)
+    assert problems == [message]
+    assert discovery.fabric.hosts == tuple(hosts.split())
+    assert discovery.fabric.switch_ids == tuple(switches.split())
+
+
+def test_a_conf_without_switches_is_refused_even_partially() -> None:
+    for partial in (False, True):
+        with pytest.raises(TopompiError) as caught:
+            read(slurm, "# nothing\n", partial)
+        assert str(caught.value) == "f: expected SwitchName or BlockName lines, found none"
+
+
+def test_partial_reading_cuts_a_cycle_at_one_link_only() -> None:
+    content = "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\nSwitchName=s Switches=a,s,b\n"
+    fabric = read(slurm, content, partial=True)[0].fabric
+    assert host_hops(fabric.to_networkx(), ["n1", "n2"]) == {"n1": {"n2": 3}, "n2": {"n1": 3}}
+
+
+def test_a_long_chain_of_switches_needs_no_recursion() -> None:
+    lines = ["SwitchName=s0 Nodes=n0"] + [f"SwitchName=s{i} Switches=s{i - 1}" for i in range(1, 5000)]
+    assert conf("\n".join(reversed(lines))).num_switches == 5000
+
+
+@given(tree=trees(), data=st.data())
+def test_a_link_back_to_an_ancestor_is_always_found(tree: Tree, data: st.DataObject) -> None:
+    graph = networkx.DiGraph((name, child) for name, (_, children) in tree.items() for child in children)
+    pairs = sorted(
+        (low, high) for low in graph for high in networkx.ancestors(graph, low) if not tree[low][0]
+    )
+    if not pairs:
+        return
+    low, high = data.draw(st.sampled_from(pairs))
+    tree[low][1].append(high)
+    with pytest.raises(TopompiError, match="switches form a cycle: ") as caught:
+        conf(write_conf(tree))
+    cycle = str(caught.value).partition("cycle: ")[2].split(" -> ")
+    assert cycle[0] == cycle[-1]
+    assert all(below in tree[above][1] for above, below in itertools.pairwise(cycle))
+
+
+YAML = """\
+---
+- topology: other
+  cluster_default: false
+  flat: true
+- topology: main
+  cluster_default: True
+  tree:
+    switches:
+      - switch: top
+        children: s[1-2]
+      - {switch: s1, nodes: "n[1-2]"}
+      - switch: s2   # a comment
+        nodes: n3
+- topology: late
+  cluster_default: true
+  block:
+    block_sizes: [1, 2]
+    blocks:
+      - block: b1
+        nodes: n[1-2]
+      - block: b2
+        nodes: n3
+"""
+
+
+def test_yaml_takes_the_first_default_topology() -> None:
+    fabric = read(slurm_yaml, YAML)[0].fabric
+    assert fabric.switch_ids == ("top", "s1", "s2")
+    assert fabric.hosts == ("n1", "n2", "n3")
+
+
+def test_yaml_takes_the_first_topology_where_none_is_default() -> None:
+    content = YAML[YAML.index("- topology: late") :].replace("cluster_default: true", "cluster_default: no")
+    assert read(slurm_yaml, content + "- topology: x\n  flat: true\n")[0].fabric.switch_ids == (
+        "b1",
+        "b2",
+        "topology/block",
+    )
+
+
+def yaml_tree(*lines: str) -> str:
+    return "\n".join(["- topology: t", "  tree:", "    switches:", *(f"    {line}" for line in lines)]) + "\n"
+
+
+BAD_YAML = {
+    "syntax": ("- topology: [t\n", "f:1: expected YAML, but expected ',' or ']', but got '<stream end>'"),
+    "no list": ("topology: t\n", "f:1: expected a list, got a mapping"),
+    "nothing": ("# nothing\n", "f: expected a list of topologies, but the file is empty"),
+    "empty list": ("[]\n", "f: expected a list of topologies, got an empty one"),
+    "no mapping": (
+        "- topology\n",
+        "f:1: expected a mapping with topology, cluster_default, tree, block, flat, got 'topology'",
+    ),
+    "no kind": ("- topology: t\n", "f:1: expected one of tree, block or flat, got none"),
+    "two kinds": (
+        "- topology: t\n  flat: true\n  tree: {switches: []}\n",
+        "f:1: expected one of tree, block or flat, got tree and flat",
+    ),
+    "other kind": (
+        "- topology: t\n  ring: {}\n",
+        "f:2: expected one of topology, cluster_default, tree, block, flat, got 'ring'",
+    ),
+    "flat": (
+        "- topology: t\n  flat: true\n",
+        "f:1: expected a tree or block topology, got a flat one, which lists no hosts",
+    ),
+    "no switches": (
+        "- topology: t\n  tree:\n    switches: []\n",
+        "f:1: expected a list of switches, got none",
+    ),
+    "no name": (yaml_tree("- nodes: n1"), "f:4: expected a field switch, got none"),
+    "unknown field": (
+        yaml_tree("- switch: a", "  node: n1"),
+        "f:5: expected one of switch, nodes, children, got 'node'",
+    ),
+    "field twice": (
+        yaml_tree("- switch: a", "  nodes: n1", "  nodes: n2"),
+        "f:6: expected nodes once, got it twice",
+    ),
+    "list as nodes": (
+        yaml_tree("- switch: a", "  nodes: [n1]"),
+        "f:5: expected a name or a host list, got a list",
+    ),
+    "bad host list": (
+        yaml_tree("- switch: a", "  nodes: n[1-"),
+        "f:5: host list 'n[1-': expected ']' at position 4",
+    ),
+    "host twice": (
+        yaml_tree("- switch: a", "  nodes: n1", "- switch: b", "  nodes: n1"),
+        "f:6: host n1 is at switch b, but at switch a already (f:4)",
+    ),
+    "cycle": (
+        yaml_tree("- switch: a", "  children: b", "- switch: b", "  children: a"),
+        "f:6: switches form a cycle: a -> b -> a",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_YAML)
+def test_bad_yaml_is_named_with_its_line(case: str) -> None:
+    content, message = BAD_YAML[case]
+    with pytest.raises(TopompiError) as caught:
+        read(slurm_yaml, content)
+    assert str(caught.value) == message
+
+
+def test_partial_yaml_keeps_the_sound_switches() -> None:
+    content = yaml_tree("- switch: a", "  nodes: n1", "- nodes: n2", "- switch: b", "  nodes: n1,n3")
+    discovery, problems = read(slurm_yaml, content, partial=True)
+    assert discovery.fabric.hosts == ("n1", "n3")
+    assert problems == [
+        "f:6: expected a field switch, got none",
+        "f:7: host n1 is at switch b, but at switch a already (f:4)",
+    ]
+
+
+def test_each_format_is_recognised_and_no_other() -> None:
+    heads = [
+        "# c\n  switchname=s0 Nodes=a\n",
+        "BlockName = b Nodes=a\n",
+        YAML,
+        "vendid=0x2c9\nSwitch 36 x\n",
+        "0: 1 2 3\n",
+        "{}",
+        "NODE 1 SWITCH 2",
+    ]
+    assert [slurm.recognise(head) for head in heads] == [True, True] + [False] * 5
+    assert [slurm_yaml.recognise(head) for head in heads] == [False, False, True] + [False] * 4
+
+
+def test_janus_has_77_leaves_below_three_cores() -> None:
+    [text] = open_texts(shared_data("fabrics/janus.topology.conf"))
+    assert slurm.recognise(text.head())
+    fabric = slurm.read([text], Report()).fabric
+    leaves, hosts_per_leaf = np.unique(fabric.adapter_leaf, return_counts=True)
+    assert (fabric.num_hosts, fabric.num_switches, len(leaves)) == (1368, 80, 77)
+    assert hosts_per_leaf.max() == 18
+    above = fabric.num_switches - len(leaves)
+    assert above == 3
+    assert fabric.num_links == 2 * (1368 + 3 * 77)
+    assert set(fabric.switch_component.tolist()) == {0}
+
+
+def test_circe_names_one_host_at_two_leaves_and_has_no_root() -> None:
+    [text] = open_texts(shared_data("fabrics/circe-dgx2.topology.conf"))
+    message = f"{text.name}:5: host circe-n051 is at switch s4, but at switch s2 already ({text.name}:3)"
+    with pytest.raises(TopompiError) as caught:
+        slurm.read([text], Report())
+    assert str(caught.value) == message
+    report = Report(partial=True)
+    fabric = slurm.read([text], report).fabric
+    assert report.problems == [message]
+    assert (fabric.num_hosts, fabric.num_switches) == (79, 5)
+    assert len(set(fabric.switch_component.tolist())) == 5

@@ -1,0 +1,23 @@
+"""topompi: MPI that knows the network.
+
+``topompi.Intracomm`` wraps a communicator so that its rooted collectives follow the switches; ``topompi.topology`` reads
+and queries fabrics without MPI. mpi4py is imported when a communicator is first asked for, not before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .communicator import Intracomm
+
+__all__ = ["Intracomm", "__version__"]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Intracomm":
+        from .communicator import Intracomm
+
+        return Intracomm
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,207 @@
+"""Message specifications as mpi4py's collectives take them: which bytes of which buffer they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+__all__ = ["Blocks", "blocks", "is_in_place", "vector"]
+
+Bytes = NDArray[np.uint8]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Blocks of a datatype in a user's buffer: one of its own, or one for each rank of a communicator.
+
+    :param buffer: what MPI takes as address: the user's buffer as bytes, or MPI.BOTTOM.
+    :param counts: entries of each block, shape (blocks,).
+    :param displs: first entry of each block, in extents from the buffer's start, shape (blocks,).
+    """
+
+    buffer: Any
+    datatype: MPI.Datatype
+    counts: Integers
+    displs: Integers
+
+    @property
+    def sizes(self) -> Integers:
+        """Bytes of data in each block, shape (blocks,)."""
+        return self.counts * self.datatype.Get_size()
+
+    @property
+    def dense(self) -> bool:
+        """Whether the data of a block are its bytes in memory: a predefined type without holes in a real buffer."""
+        if isinstance(self.buffer, type(MPI.BOTTOM)) or not self.datatype.is_predefined:
+            return False
+        lower, extent = self.datatype.Get_extent()
+        return lower == 0 and extent == self.datatype.Get_size()
+
+    def view(self, first: int = 0, last: int | None = None) -> Bytes:
+        """The bytes of the blocks ``first:last`` that stand side by side; only where ``dense``."""
+        last = len(self.counts) if last is None else last
+        extent = self.datatype.Get_size()
+        start, end = int(self.displs[first]), int(self.displs[last - 1] + self.counts[last - 1])
+        data = np.frombuffer(self.buffer, dtype=np.uint8)
+        if end * extent > len(data):
+            raise ValueError(f"message: expecting a buffer of {end * extent} bytes, got {len(data)}")
+        return data[start * extent : end * extent]
+
+    def block(self, index: int) -> Blocks:
+        """One of the blocks."""
+        part = slice(index, index + 1)
+        return Blocks(self.buffer, self.datatype, self.counts[part], self.displs[part])
+
+    def of_sizes(self, sizes: Integers) -> Blocks:
+        """The same blocks, but of so many bytes each: what a sender may send where it is less than was expected."""
+        entry = max(1, self.datatype.Get_size())
+        return Blocks(self.buffer, self.datatype, sizes // entry, self.displs)
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether each block begins where the one before it ends."""
+        return bool((self.displs[1:] == self.displs[:-1] + self.counts[:-1]).all())
+
+    def pack(self, packed: Bytes, order: Integers, alone: MPI.Intracomm) -> None:
+        """Copy the blocks, in the given order, side by side into ``packed``.
+
+        :param alone: a communicator of this rank only, which does the copying: MPI knows every datatype.
+        """
+        layout = self._indexed(order)
+        try:
+            message = [self.buffer, 1, layout]
+            alone.Sendrecv(message, 0, 0, [packed, packed.nbytes, MPI.PACKED], 0, 0)
+        finally:
+            layout.Free()
+
+    def unpack(self, packed: Bytes, order: Integers, alone: MPI.Intracomm) -> None:
+        """Copy what stands side by side in ``packed`` to the blocks, in the given order."""
+        layout = self._indexed(order)
+        try:
+            message = [self.buffer, 1, layout]
+            alone.Sendrecv([packed, packed.nbytes, MPI.PACKED], 0, 0, message, 0, 0)
+        finally:
+            layout.Free()
+
+    def _indexed(self, order: Integers) -> MPI.Datatype:
+        return self.datatype.Create_indexed(self.counts[order], self.displs[order]).Commit()
+
+
+def is_in_place(message: Any) -> bool:
+    """Whether a message asks for the in-place variant, in either spelling of mpi4py."""
+    return message is None or message is MPI.IN_PLACE
+
+
+def blocks(message: Any, number: int = 1, *, readonly: bool) -> Blocks:
+    """The blocks of a message of ``number`` equal blocks: ``buf``, ``[buf, count]``, ``[buf, (count, displ), type]``, ...
+
+    :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
+    """
+    buffer, count, displ, datatype = _split(message)
+    data, entry = _buffer(buffer, datatype, readonly)
+    displ = 0 if displ is None else _index(displ, "displacement")
+    if count is None:
+        length = _entries(data, entry) - displ
+        if length < 0:
+            raise ValueError(f"message: displacement {displ} out of bounds, number of entries {length + displ}")
+        if length % number:
+            raise ValueError(
+                f"message: cannot infer count, number of entries {length} is not a multiple of "
+                f"required number of blocks {number}"
+            )
+        count = length // number
+    count = _index(count, "count")
+    counts = np.full(number, count, dtype=np.int64)
+    return Blocks(data, entry, counts, displ + count * np.arange(number, dtype=np.int64))
+
+
+def vector(message: Any, number: int, *, readonly: bool) -> Blocks:
+    """The blocks of a message with counts: ``[buf, counts]``, ``[buf, (counts, displs), type]``, ...
+
+    Missing counts share the buffer out as evenly as possible, the first blocks get one more; missing displacements
+    put blocks side by side; one number for all displacements is a stride.
+
+    :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
+    """
+    buffer, counts, displs, datatype = _split(message, vector=True)
+    data, entry = _buffer(buffer, datatype, readonly)
+    if counts is None:
+        whole, more = divmod(_entries(data, entry), number)
+        counts = whole + (np.arange(number) < more)
+    counts = _integers(counts, number)
+    if displs is None:
+        displs = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    elif np.ndim(displs) == 0:
+        displs = _index(displs, "displacement", signed=True) * np.arange(number)
+    return Blocks(data, entry, counts, _integers(displs, number))
+
+
+def _split(message: Any, vector: bool = False) -> tuple[Any, Any, Any, Any]:
+    """Buffer, count(s), displacement(s) and datatype of a message; None for what it does not say."""
+    if message is None:
+        raise TypeError("message: expecting buffer or list/tuple")
+    if not isinstance(message, (list, tuple)):
+        return message, None, None, None
+    if len(message) == 4:
+        return message[0], message[1], message[2], message[3]
+    if len(message) == 3:
+        buffer, count, datatype = message
+    elif len(message) == 2:
+        buffer, count = message
+        datatype = None
+        if isinstance(count, (MPI.Datatype, str)):
+            count, datatype = None, count
+    else:
+        raise ValueError("message: expecting 2 to 4 items")
+    pairs = tuple if vector else (tuple, list)  # with counts, a list is the counts
+    count, displ = count if isinstance(count, pairs) else (count, None)
+    return buffer, count, displ, datatype
+
+
+def _buffer(buffer: Any, datatype: Any, readonly: bool) -> tuple[Any, MPI.Datatype]:
+    if datatype is not None and not isinstance(datatype, MPI.Datatype):
+        datatype = MPI.Datatype.fromcode(datatype)
+    if isinstance(buffer, type(MPI.BOTTOM)):
+        if datatype is None:
+            raise TypeError("message: expecting a datatype with MPI.BOTTOM")
+        return buffer, datatype
+    if buffer is None:
+        return MPI.buffer(b""), MPI.BYTE if datatype is None else datatype
+    data = MPI.buffer.frombuffer(buffer, readonly=readonly)
+    if datatype is None:
+        datatype = MPI.Datatype.fromcode(memoryview(buffer).format.lstrip("@=<"))
+    return data, datatype
+
+
+def _entries(data: Any, datatype: MPI.Datatype) -> int:
+    length = 0 if isinstance(data, type(MPI.BOTTOM)) else data.nbytes
+    if not length:
+        return 0
+    _, extent = datatype.Get_extent()
+    if extent <= 0 or length % extent:
+        raise ValueError(
+            f"message: cannot infer count, buffer length {length} is not a multiple of datatype extent {extent}"
+        )
+    return length // extent
+
+
+def _index(value: Any, what: str, signed: bool = False) -> int:
+    value = value.__index__()
+    if value < 0 and not signed:
+        raise ValueError(f"message: negative {what} {value}")
+    return int(value)
+
+
+def _integers(values: Any, number: int) -> Integers:
+    if np.ndim(values) == 0:
+        return np.full(number, _index(values, "count"), dtype=np.int64)
+    array = np.asarray(values, dtype=np.int64)
+    if array.shape != (number,):
+        raise ValueError(f"expecting {number} items, got {array.size}")
+    return array
+

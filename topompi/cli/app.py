@@ -1,0 +1,51 @@
+"""The commands' common frame: options for all, and errors in one line."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from ..errors import TopompiError
+from . import topology
+
+__all__ = ["main"]
+
+app = typer.Typer(
+    name="topompi",
+    help="MPI that knows the network: look at fabrics, routes and a job's place in them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.add_typer(topology.app, name="topology")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"topompi {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
+) -> None:
+    """MPI that knows the network."""
+
+
+def main() -> None:
+    """Run the command line; errors are one line on standard error and exit code 1, with a traceback after --debug."""
+    try:
+        app()
+    except (TopompiError, OSError) as error:
+        if "--debug" in sys.argv:
+            raise
+        if isinstance(error, BrokenPipeError):
+            sys.stderr.close()  # the reader of our output has gone: nobody is left to tell
+        else:
+            print(f"topompi: {error}", file=sys.stderr)
+        sys.exit(1)

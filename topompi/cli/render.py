@@ -1,0 +1,97 @@
+"""Summaries and cluster trees for people at a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.tree import Tree
+
+from ..topology import ClusterTree, TopologyInterface
+from ..topology.hostlist import compress
+from ..topology.tree import UNREACHABLE
+
+__all__ = ["draw_summary", "draw_tree"]
+
+MOST_CHILDREN = 12  # of one node; what a person takes in at a glance
+BAR = 40
+
+
+def draw_summary(console: Console, summary: dict[str, Any]) -> None:
+    """Print a summary (see ``topompi.topology.summary``) as tables."""
+    job = summary["job"]
+    console.print(f"[bold]{summary['source']}[/bold]", highlight=False)
+    console.print(
+        f"{summary['hosts']:,} hosts ({summary['adapters']:,} adapters), {summary['switches']:,} switches, "
+        f"{summary['links']:,} directed links, {summary['components']} component(s)",
+        highlight=False,
+    )
+    console.print(f"routes: {summary['routes']}, {summary['paths']} path(s) to a host", highlight=False)
+    console.print(_levels_table(summary["levels"]))
+    leaves = ", ".join(f"{count} x {size}" for size, count in job["hosts_per_leaf"].items())
+    console.print(
+        f"{job['hosts']:,} hosts on {job['leaf_switches']:,} leaf switches, mean {job['mean_hosts_per_leaf']:.2f} "
+        f"(leaves x hosts: {leaves})",
+        highlight=False,
+    )
+    console.print(
+        f"{job['hosts_sharing_links']:,} hosts share {job['links_shared']:,} links just above the leaf level",
+        highlight=False,
+    )
+    console.print(_hops_table(job["hops"]))
+
+
+def _levels_table(levels: list[dict[str, Any]]) -> Table:
+    table = Table("level", "switches", "down", "up", "over-subscription", box=None, title_justify="left")
+    for row in levels:
+        unit = 1e9 if row["unit"] == "bytes/s" else 1
+        name = "GB/s" if row["unit"] == "bytes/s" else "links"
+        ratio = "top" if row["oversubscription"] is None else f"{row['oversubscription']:.3g} : 1"
+        capacity = [f"{row[way] / unit:,.6g} {name}" for way in ("down", "up")]
+        table.add_row(str(row["level"]), f"{row['switches']:,}", *capacity, ratio)
+    return table
+
+
+def _hops_table(hops: dict[str, Any]) -> Table:
+    table = Table("hops", "ordered host pairs", "share", "", box=None)
+    rows = [(str(hop), count) for hop, count in hops["count"].items()]
+    if hops["unroutable"]:
+        rows.append(("no route", hops["unroutable"]))
+    for name, count in rows:
+        share = count / max(1, hops["pairs"])
+        table.add_row(name, f"{count:,}", f"{100 * share:.1f} %", "█" * round(BAR * share))
+    return table
+
+
+def draw_tree(console: Console, interface: TopologyInterface) -> None:
+    """Print the cluster tree, hosts of one cluster in one line."""
+    if interface.num_hosts:
+        drawn = Tree(_label(interface, interface.tree, interface.tree.root), highlight=False)
+        _draw_children(interface, interface.tree, interface.tree.root, drawn)
+        console.print(drawn)
+
+
+def _label(interface: TopologyInterface, tree: ClusterTree, node: int) -> str:
+    if node < tree.num_hosts:
+        return interface.hosts[node]
+    height = int(tree.height[node])
+    distance = "no route between its parts" if height == UNREACHABLE else f"within {height} hops"
+    return f"cluster {node}: {_count_hosts(tree, node):,} hosts {distance}"
+
+
+def _count_hosts(tree: ClusterTree, node: int) -> int:
+    return int(np.any(tree.clusters == node, axis=0).sum())
+
+
+def _draw_children(interface: TopologyInterface, tree: ClusterTree, node: int, drawn: Tree) -> None:
+    children = tree.children[node]
+    hosts = [interface.hosts[child] for child in children if child < tree.num_hosts]
+    if hosts:
+        drawn.add(compress(hosts))
+    clusters = [int(child) for child in children if child >= tree.num_hosts]
+    for child in clusters[:MOST_CHILDREN]:
+        _draw_children(interface, tree, child, drawn.add(_label(interface, tree, child)))
+    if len(clusters) > MOST_CHILDREN:
+        drawn.add(f"... {len(clusters) - MOST_CHILDREN:,} more clusters")

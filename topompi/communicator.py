@@ -1,0 +1,139 @@
+"""The drop-in communicator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from mpi4py import MPI
+
+from . import hierarchical
+from .job import find_topology
+from .levels import Levels, attach, attached
+from .topology import TopologyInterface
+
+__all__ = ["Intracomm"]
+
+
+class Intracomm(MPI.Intracomm):
+    """An intracommunicator whose rooted collectives follow the network.
+
+    ``Bcast``, ``Gather``, ``Gatherv``, ``Scatter`` and ``Scatterv`` run over the leaders of the job's levels (switch
+    clusters, hosts, packages), each stage by the MPI library's own collective; all else is the MPI library's. Their contract
+    is mpi4py's. Where no level says anything (one host, one rank a host on one leaf) the calls are native.
+
+    The object is a second handle of the communicator it wraps: no duplicate is made. The topology is found once a communicator
+    and kept with it as an MPI attribute; it is freed with it, or by ``free``.
+
+    :param comm: the communicator; collective over it.
+    :param topology: a source (see ``topompi.topology.load``), or a ``TopologyInterface`` over the ranks of ``comm``, alike on all
+        ranks; else what the communicator has already, else ``TOPOMPI_TOPOLOGY``, else the hosts' own levels.
+    :param hosts: virtual placement: host of each rank, or a host list that is filled in blocks; else ``TOPOMPI_HOSTS``, else the
+        hosts where the ranks run.
+    :raises TopompiError: the same on all ranks, if the source cannot be read or hosts are not in it.
+    """
+
+    def __new__(
+        cls,
+        comm: MPI.Intracomm | None = None,
+        topology: TopologyInterface | str | os.PathLike[str] | None = None,
+        hosts: Sequence[str] | str | None = None,
+    ) -> Intracomm:
+        return super().__new__(cls, comm)
+
+    def __init__(
+        self,
+        comm: MPI.Intracomm | None = None,
+        topology: TopologyInterface | str | os.PathLike[str] | None = None,
+        hosts: Sequence[str] | str | None = None,
+    ) -> None:
+        if self == MPI.COMM_NULL:
+            return
+        if isinstance(topology, TopologyInterface):
+            if topology.num_ranks != self.Get_size():
+                raise ValueError(f"expecting a topology over {self.Get_size()} ranks, got one over {topology.num_ranks}")
+            attach(self, Levels(MPI.Intracomm(self), topology))
+        elif topology is not None or hosts is not None or attached(self) is None:
+            attach(self, Levels(MPI.Intracomm(self), find_topology(self, topology, hosts)))
+
+    @property
+    def _levels(self) -> Levels:
+        """The levels kept with this communicator; found now, collectively, where it came from a native call."""
+        levels = attached(self)
+        if levels is None:
+            levels = Levels(MPI.Intracomm(self), find_topology(self))
+            attach(self, levels)
+        return levels
+
+    @property
+    def topology(self) -> TopologyInterface:
+        """Where the ranks sit."""
+        return self._levels.interface
+
+    @property
+    def sub_communicators(self) -> dict[str, MPI.Intracomm]:
+        """This rank's sub-communicators, outermost first, named by what they unite; collective at its first use.
+
+        Each unites the leaders, the lowest ranks, of one level within a cluster of the level above; the last one unites the
+        ranks of one innermost cluster. A rank that leads nothing is in the last one only. They belong to this communicator: do
+        not free them.
+        """
+        levels = self._levels
+        if levels.flat:
+            return {}
+        names = [f"leaders {level.name}" for level in levels.interface.levels] + ["ranks"]
+        return {names[level - 1]: part for level, part in sorted(levels.parts.items())}
+
+    def free(self) -> None:
+        """Free the sub-communicators kept with this communicator; collective. The collectives above then refuse."""
+        levels = attached(self)
+        if levels is not None:
+            levels.free()
+
+    def Free(self) -> None:
+        """Free the communicator and all that topompi keeps with it; collective."""
+        self.free()
+        super().Free()
+
+    def _divided(self, root: int) -> Levels | None:
+        """The levels to run a rooted collective over, None where it is the MPI library's to run or to refuse."""
+        levels = self._levels
+        if levels.freed:
+            raise RuntimeError("communicator already freed")
+        return None if levels.flat or not 0 <= root < levels.size else levels
+
+    def Bcast(self, buf: Any, root: int = 0) -> None:
+        """Broadcast a message from one rank to all others, along the network's levels."""
+        levels = self._divided(root)
+        if levels is None:
+            return super().Bcast(buf, root)
+        return hierarchical.bcast(levels, buf, root)
+
+    def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        """Gather blocks of one size at one rank, along the network's levels."""
+        levels = self._divided(root)
+        if levels is None:
+            return super().Gather(sendbuf, recvbuf, root)
+        return hierarchical.gather(levels, sendbuf, recvbuf, root)
+
+    def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        """Gather blocks of any sizes at one rank, along the network's levels."""
+        levels = self._divided(root)
+        if levels is None:
+            return super().Gatherv(sendbuf, recvbuf, root)
+        return hierarchical.gatherv(levels, sendbuf, recvbuf, root)
+
+    def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        """Scatter blocks of one size from one rank, along the network's levels."""
+        levels = self._divided(root)
+        if levels is None:
+            return super().Scatter(sendbuf, recvbuf, root)
+        return hierarchical.scatter(levels, sendbuf, recvbuf, root)
+
+    def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        """Scatter blocks of any sizes from one rank, along the network's levels."""
+        levels = self._divided(root)
+        if levels is None:
+            return super().Scatterv(sendbuf, recvbuf, root)
+        return hierarchical.scatterv(levels, sendbuf, recvbuf, root)

@@ -1,0 +1,27 @@
+"""The exceptions topompi raises; each has a builtin parent, so callers may catch either."""
+
+__all__ = ["BenchmarkError", "FabricError", "HostError", "RouteError", "SourceError", "TopompiError"]
+
+
+class TopompiError(Exception):
+    """Root of every error that topompi raises on its own account."""
+
+
+class SourceError(TopompiError, ValueError):
+    """A topology source could not be read; the message names file, line and what was expected."""
+
+
+class FabricError(TopompiError, ValueError):
+    """A fabric contradicts itself: a host twice, an unknown switch, a link without an end."""
+
+
+class RouteError(TopompiError, ValueError):
+    """A route loops, dies, or does not exist."""
+
+
+class HostError(TopompiError, LookupError):
+    """A host of the job is not part of the fabric."""
+
+
+class BenchmarkError(TopompiError, ValueError):
+    """A benchmark was asked for something it cannot do."""

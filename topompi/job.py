@@ -1,0 +1,104 @@
+"""Where a communicator's ranks sit: found once, by rank 0, and shared by all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from mpi4py import MPI
+
+from mapping import place
+
+from .errors import TopompiError
+from .topology import TopologyInterface, load
+from .topology.hostlist import read_hosts
+from .topology.localhost import host_domains
+
+__all__ = ["find_topology"]
+
+FALLBACKS = ("error", "print", "silent")
+
+
+def find_topology(
+    comm: MPI.Intracomm, topology: str | os.PathLike[str] | None = None, hosts: Sequence[str] | str | None = None
+) -> TopologyInterface:
+    """The topology of a communicator's ranks; collective.
+
+    Rank 0's arguments and environment count: it reads the source, the others get the job's part of it. An error at rank 0
+    is raised on every rank.
+
+    :param topology: a source (see ``topompi.topology.load``); else ``TOPOMPI_TOPOLOGY``, else the hosts' own levels.
+    :param hosts: virtual placement: host of each rank of ``comm``; else ``TOPOMPI_HOSTS``, a host list over the ranks of
+        ``MPI.COMM_WORLD``, in blocks where it is shorter; else the hosts where the ranks run.
+    :raises TopompiError: for a source that cannot be read, or hosts that are not in it (with
+        ``TOPOMPI_FALLBACK`` as ``print`` or ``silent``: one flat level of hosts).
+    Cost: one gather of some hundred bytes a rank, one broadcast of the job's part of the fabric.
+    """
+    plain = MPI.Intracomm(comm)  # never one of ours: this is how ours begin
+    world_rank = MPI.COMM_WORLD.Get_rank()
+    facts = plain.gather((MPI.Get_processor_name(), world_rank, host_domains()))
+    answer: tuple[TopologyInterface | None, Exception | None] = (None, None)
+    if facts is not None:
+        try:
+            answer = (_place(facts, topology, hosts), None)
+        except (TopompiError, ValueError, OSError) as error:
+            answer = (None, error)
+    interface, failure = plain.bcast(answer)
+    if failure is not None:
+        raise failure
+    assert interface is not None  # for the type checker: it is there or failure is
+    return interface
+
+
+def _place(
+    facts: Sequence[tuple[str, int, tuple[int, int]]],
+    topology: str | os.PathLike[str] | None,
+    hosts: Sequence[str] | str | None,
+) -> TopologyInterface:
+    """The job's view at rank 0, from what each rank said: processor name, rank in the world, (package, NUMA node)."""
+    topology = topology or os.environ.get("TOPOMPI_TOPOLOGY") or None
+    discovery = None if topology is None else load(topology)
+    world_ranks = [world_rank for _, world_rank, _ in facts]
+    pretended = _pretended_hosts(hosts, world_ranks)
+    names = pretended or [name for name, _, _ in facts]
+    if pretended is None and discovery is not None and discovery.rank_hosts is not None:
+        names = [_host_in_source(discovery.rank_hosts, rank, str(topology)) for rank in world_ranks]
+    fallback = os.environ.get("TOPOMPI_FALLBACK") or "error"
+    if fallback not in FALLBACKS:
+        raise TopompiError(f"TOPOMPI_FALLBACK: expected one of {', '.join(FALLBACKS)}, got {fallback}")
+    interface = TopologyInterface.place(
+        names,
+        None if discovery is None else discovery.routes,
+        source="" if topology is None else str(topology),
+        virtual=pretended is not None,
+        missing="error" if fallback == "error" else "flat",
+    )
+    if discovery is not None and interface.routes is None and fallback == "print":
+        print(f"topompi: {interface.describe()}", flush=True)
+    if pretended is None:
+        domains = [domain for _, _, domain in facts]
+        packages, nodes = zip(*domains, strict=True)
+        interface = interface.with_domains([("package", packages), ("NUMA node", nodes)])
+    return interface
+
+
+def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[int]) -> list[str] | None:
+    """The virtual host of each rank, None where placement is real."""
+    if isinstance(hosts, str):
+        return place(len(world_ranks), read_hosts(hosts), "block")
+    if hosts is not None:
+        if len(hosts) != len(world_ranks):
+            raise TopompiError(f"hosts: expected one for each of {len(world_ranks)} ranks, got {len(hosts)}")
+        return list(hosts)
+    listed: Any = os.environ.get("TOPOMPI_HOSTS")
+    if not listed:
+        return None
+    of_world = place(MPI.COMM_WORLD.Get_size(), read_hosts(listed), "block")
+    return [of_world[rank] for rank in world_ranks]
+
+
+def _host_in_source(rank_hosts: Sequence[str], rank: int, source: str) -> str:
+    if rank >= len(rank_hosts):
+        raise TopompiError(f"{source}: expected a line for rank {rank}, it ends with rank {len(rank_hosts) - 1}")
+    return rank_hosts[rank]

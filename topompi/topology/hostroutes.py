@@ -1,0 +1,118 @@
+"""Routes between hosts: which pair of rails two hosts talk over, and the path between these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .fabric import IntArray
+from .routes import Routes
+
+__all__ = ["HostRoutes"]
+
+
+@dataclass(frozen=True, eq=False)
+class HostRoutes:
+    """The routes between all ordered pairs of some hosts.
+
+    Two hosts talk over the pair of rails with the fewest hops; among equals over rails of the same number, then
+    the lowest.
+
+    :param routes: the routes between adapters.
+    :param hosts: host numbers in the routes' fabric, shape (n,).
+    """
+
+    routes: Routes
+    hosts: IntArray
+
+    @cached_property
+    def hops(self) -> NDArray[np.int16]:
+        """Switches crossed from host i to host j, shape (n, n): 0 on the diagonal, -1 where there is no route."""
+        return self._best[0]
+
+    @cached_property
+    def rails(self) -> tuple[IntArray, IntArray]:
+        """Adapter used by the sender and by the receiver of each ordered pair, each of shape (n, n)."""
+        return self._best[1], self._best[2]
+
+    @cached_property
+    def _best(self) -> tuple[NDArray[np.int16], IntArray, IntArray]:
+        adapters = self._adapters_by_rail
+        count = len(self.hosts)
+        hops = np.full((count, count), -1, dtype=np.int16)
+        sender = np.repeat(adapters[0][:, None], count, axis=1)
+        receiver = np.repeat(adapters[0][None, :], count, axis=0)
+        rails = range(len(adapters))
+        for i, j in sorted(((i, j) for i in rails for j in rails), key=lambda pair: (pair[0] != pair[1], pair)):
+            rows, columns = np.flatnonzero(adapters[i] >= 0), np.flatnonzero(adapters[j] >= 0)
+            leaf = self.routes.fabric.adapter_leaf[adapters[i][rows]]
+            found = self.routes.hops_from(leaf, adapters[j][columns])
+            if len(rails) == 1:
+                hops, sender[:], receiver[:] = np.maximum(found, -1), adapters[0][:, None], adapters[0][None, :]
+                continue
+            pairs = np.ix_(rows, columns)
+            better = (found > 0) & ((hops[pairs] < 0) | (found < hops[pairs]))
+            hops[pairs] = np.where(better, found, hops[pairs])
+            sender[pairs] = np.where(better, adapters[i][rows][:, None], sender[pairs])
+            receiver[pairs] = np.where(better, adapters[j][columns][None, :], receiver[pairs])
+        np.fill_diagonal(hops, 0)
+        return hops, sender, receiver
+
+    @cached_property
+    def _adapters_by_rail(self) -> list[IntArray]:
+        """Adapter of each host on each rail, -1 where the host has fewer."""
+        fabric = self.routes.fabric
+        adapters = [fabric.host_adapters[host] for host in self.hosts]
+        rails = max(len(rails) for rails in adapters)
+        table = np.full((rails, len(adapters)), -1, dtype=np.int32)
+        for host, of_host in enumerate(adapters):
+            table[: len(of_host), host] = of_host
+        return list(table)
+
+    def paths(self, path: int = 0) -> IntArray:
+        """Links from host i to host j in order, shape (n, n, longest), padded with -1.
+
+        Raises nothing: a pair without a route, and a host to itself, have no links.
+        Cost: n * n * (longest path) numbers, and one array operation over the pairs for each hop.
+        """
+        fabric, count = self.routes.fabric, len(self.hosts)
+        sender, receiver = (rail.ravel() for rail in self.rails)
+        apart = self.hops.ravel() > 0
+        leaf = np.where(apart, fabric.adapter_leaf[sender], -1)
+        _, links, _ = self.routes.walk(leaf, receiver, path)
+        links = np.concatenate((fabric.adapter_uplink[sender][:, None], links), axis=1)
+        links[~apart] = -1
+        return links.reshape(count, count, -1)
+
+    @cached_property
+    def leaf(self) -> IntArray:
+        """Leaf switch of each host (of its first rail), shape (n,)."""
+        return self.routes.fabric.adapter_leaf[self._adapters_by_rail[0]]
+
+    @cached_property
+    def rates(self) -> NDArray[np.float64]:
+        """Rate of each host's link into the fabric in bytes/s (of its first rail), shape (n,), NaN where unknown."""
+        return self.routes.fabric.link_rate[self.routes.fabric.adapter_uplink[self._adapters_by_rail[0]]]
+
+    def sharing(self) -> list[IntArray]:
+        """Groups of hosts whose traffic from other leaves enters their leaf switch by the same link.
+
+        With routes that follow the destination this is the link just above the leaf level that two hosts must
+        share. One group a shared link, ascending positions in ``hosts``; a host may be in several.
+        Cost: a walk from each leaf switch to each host.
+        """
+        fabric = self.routes.fabric
+        adapters = self._adapters_by_rail[0]
+        starts = np.unique(self.leaf[self.leaf >= 0])
+        leaf, host = (axis.ravel() for axis in np.meshgrid(starts, np.arange(len(adapters)), indexing="ij"))
+        other = leaf != self.leaf[host]
+        leaf, host = leaf[other], host[other]
+        hops, links, _ = self.routes.walk(leaf, adapters[host])
+        arrived = hops > 1
+        entering = links[np.flatnonzero(arrived), hops[arrived] - 2]
+        pairs = np.unique(np.stack((entering, host[arrived].astype(np.int32))), axis=1)
+        bounds = np.flatnonzero(np.diff(pairs[0])) + 1
+        return [group for group in np.split(pairs[1], bounds) if len(group) > 1]

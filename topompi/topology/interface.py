@@ -1,0 +1,223 @@
+"""The job's view of the network: where its ranks sit, and what lies between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .fabric import IntArray
+from .hostnames import find_hosts, require_hosts
+from .hostroutes import HostRoutes
+from .routes import Routes
+from .tree import ClusterTree, cluster_tree
+
+__all__ = ["Level", "TopologyInterface"]
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A partition of the ranks at one distance.
+
+    :param name: what a cluster of this level is: ``within 3 hops``, ``host``, ``package``.
+    :param cluster: cluster of each rank, shape (p,), named by its leader, the lowest rank in it.
+    """
+
+    name: str
+    cluster: IntArray
+
+    @cached_property
+    def leaders(self) -> IntArray:
+        """Lowest rank of each cluster, ascending."""
+        return np.unique(self.cluster)
+
+
+@dataclass(frozen=True, eq=False)
+class TopologyInterface:
+    """Where a job's ranks sit: rank -> host -> leaf switch -> switch clusters, whatever the order and the numbers.
+
+    :param source: where the topology came from, in words.
+    :param hosts: the job's hosts in the order of their first rank, length n.
+    :param rank_host: position in ``hosts`` of each rank, shape (p,).
+    :param routes: routes over the part of the fabric that joins these hosts, its hosts numbered like ``hosts``; None
+        where nothing above the hosts is known (one flat level).
+    :param virtual: the placement is pretended: the ranks do not really run on these hosts.
+    :param domains: levels inside hosts, coarsest first: (name, domain number of each rank or -1), for example package.
+    """
+
+    source: str
+    hosts: tuple[str, ...]
+    rank_host: IntArray
+    routes: Routes | None = None
+    virtual: bool = False
+    domains: tuple[tuple[str, IntArray], ...] = field(default=())
+
+    @classmethod
+    def place(
+        cls,
+        rank_hosts: Sequence[str],
+        routes: Routes | None = None,
+        *,
+        source: str = "",
+        virtual: bool = False,
+        missing: str = "error",
+    ) -> TopologyInterface:
+        """The view of a job whose rank i runs on host ``rank_hosts[i]``.
+
+        :param routes: routes over the whole fabric; None for one flat level of hosts.
+        :param source: where the topology came from; the fabric's name if empty.
+        :param missing: what to do if hosts are not in the fabric: ``error``, or ``flat`` for one flat level of hosts.
+        :raises HostError: with ``missing="error"``, naming the hosts.
+        Cost: the routes between the job's hosts only.
+        """
+        order: dict[str, int] = {}
+        rank_host = np.array([order.setdefault(host, len(order)) for host in rank_hosts], dtype=np.int32)
+        hosts = tuple(order)
+        if routes is None:
+            return cls(source or "hosts only", hosts, rank_host, None, virtual)
+        source = source or routes.fabric.name
+        numbers = find_hosts(routes.fabric, hosts)
+        absent = int((numbers < 0).sum())
+        if absent and missing == "flat":
+            return cls(f"hosts only: {absent} hosts are not in {source}", hosts, rank_host, None, virtual)
+        numbers = require_hosts(routes.fabric, hosts)
+        return cls(source, hosts, rank_host, routes.restrict(numbers), virtual)
+
+    def with_domains(self, domains: Sequence[tuple[str, Sequence[int]]]) -> TopologyInterface:
+        """The same view with levels inside hosts: (name, domain number of each rank or -1), coarsest first."""
+        return replace(self, domains=tuple((name, np.array(of_rank, dtype=np.int32)) for name, of_rank in domains))
+
+    @property
+    def num_ranks(self) -> int:
+        """Number of ranks, p."""
+        return len(self.rank_host)
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of the job's hosts, n."""
+        return len(self.hosts)
+
+    def describe(self) -> str:
+        """One line: ranks, hosts, where from, and whether the placement is virtual."""
+        placed = "virtual placement, " if self.virtual else ""
+        return f"{placed}{self.num_ranks} ranks on {self.num_hosts} hosts, topology from {self.source}"
+
+    @cached_property
+    def host_routes(self) -> HostRoutes | None:
+        """Routes between the job's hosts, None where nothing above the hosts is known."""
+        if self.routes is None:
+            return None
+        return HostRoutes(self.routes, np.arange(self.num_hosts, dtype=np.int32))
+
+    @cached_property
+    def hop_matrix(self) -> NDArray[np.int16]:
+        """Switches crossed from host i to host j, shape (n, n): 0 on the diagonal, -1 without a route.
+
+        Where nothing above the hosts is known all of them are one hop apart.
+        """
+        if self.host_routes is None:
+            return (1 - np.eye(self.num_hosts)).astype(np.int16)
+        return self.host_routes.hops
+
+    def delay_matrix(self, by: str = "hops") -> NDArray[np.float64]:
+        """The delay matrix over the job's hosts, shape (n, n) (Subramoni 2013, section 4).
+
+        :param by: ``hops``: switches crossed; ``rate``: 1 / min(rate_i, rate_j) in s/byte, 0 on the diagonal, NaN where
+            a host's link rate is unknown.
+        :raises ValueError: for another word.
+        """
+        if by == "hops":
+            return self.hop_matrix.astype(np.float64)
+        if by != "rate":
+            raise ValueError(f"expecting by='hops' or by='rate', got {by!r}")
+        rates = np.full(self.num_hosts, np.nan) if self.host_routes is None else self.host_routes.rates
+        delay = 1.0 / np.minimum(rates[:, None], rates[None, :])
+        np.fill_diagonal(delay, 0.0)
+        return delay
+
+    @cached_property
+    def tree(self) -> ClusterTree:
+        """The cluster tree over the job's hosts."""
+        return cluster_tree(self.hop_matrix)
+
+    # The names that follow are the source's (Subramoni 2013, sections 5.2.1, 6.2.1, 8.2.2), without its prefix.
+
+    def get_network_depth(self) -> int:
+        """Depth of the cluster tree: 0 is the root, this depth are the hosts."""
+        return self.tree.depth
+
+    def num_switch_clusters_at_depth(self, depth: int) -> int:
+        """How many distinct clusters the job touches at a depth; raises ValueError for a depth the tree has not."""
+        return len(np.unique(self._clusters_at(depth)))
+
+    def connected_switch_cluster_at_depth(self, rank: int, depth: int) -> int:
+        """The cluster (tree node) that a rank sits under at a depth.
+
+        :raises ValueError: for a rank or a depth that there is not.
+        """
+        if not 0 <= rank < self.num_ranks:
+            raise ValueError(f"expecting rank in range({self.num_ranks}), got {rank}")
+        return int(self._clusters_at(depth)[self.rank_host[rank]])
+
+    def _clusters_at(self, depth: int) -> IntArray:
+        if not 0 <= depth <= self.tree.depth:
+            raise ValueError(f"expecting depth in range({self.tree.depth + 1}), got {depth}")
+        return self.tree.clusters[depth]
+
+    def get_network_path_matrix(self) -> IntArray:
+        """Links of the route from host i to host j in order, shape (n, n, longest), padded with -1.
+
+        Link numbers are those of ``routes.fabric``. Cost: n * n * (longest route) numbers.
+        """
+        if self.host_routes is None:
+            return np.empty((self.num_hosts, self.num_hosts, 0), dtype=np.int32)
+        return self.host_routes.paths()
+
+    @cached_property
+    def sharing_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of hosts that share a link just above the leaf level, one a link."""
+        groups = [] if self.host_routes is None else self.host_routes.sharing()
+        return tuple(dict.fromkeys(tuple(self.hosts[host] for host in group) for group in groups))
+
+    def get_hosts_sharing_links(self) -> tuple[str, ...]:
+        """The job's hosts that share a network link just above the leaf level with another of its hosts."""
+        sharing = {host for group in self.sharing_groups for host in group}
+        return tuple(host for host in self.hosts if host in sharing)
+
+    def get_num_hosts_sharing_links(self) -> int:
+        """How many of the job's hosts share a network link just above the leaf level."""
+        return len(self.get_hosts_sharing_links())
+
+    def get_avg_hosts_per_leaf_switch(self) -> float:
+        """Mean number of the job's hosts on a leaf switch; all of them where nothing above the hosts is known."""
+        if self.host_routes is None:
+            return float(self.num_hosts)
+        return self.num_hosts / len(np.unique(self.host_routes.leaf))
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """The partitions of the ranks that say something, coarsest first: switch clusters, hosts, domains inside hosts.
+
+        A level is left out where it is one cluster, repeats the level above, or leaves every rank alone.
+        """
+        cuts, clusters = self.tree.cuts, self.tree.clusters
+        named = [(f"within {cut} hops", clusters[1 + depth][self.rank_host]) for depth, cut in enumerate(cuts[1:])]
+        named.append(("host", self.rank_host))
+        for name, domain in self.domains:
+            inner = named[-1][1].astype(np.int64) * (int(domain.max(initial=0)) + 2) + domain + 1
+            named.append((name, np.unique(inner, return_inverse=True)[1]))
+        return _telling_levels(named)
+
+
+def _telling_levels(named: Sequence[tuple[str, IntArray]]) -> tuple[Level, ...]:
+    levels: list[Level] = []
+    above = 1
+    for name, cluster in named:
+        _, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
+        if above < len(first) < len(cluster):
+            levels.append(Level(name, first.astype(np.int32)[inverse]))
+            above = len(first)
+    return tuple(levels)

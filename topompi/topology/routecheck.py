@@ -1,0 +1,92 @@
+"""Whether routes reach everything they should: loops and dead ends between hosts that are connected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import RouteError
+from .discovery import Report
+from .fabric import Fabric
+from .routes import LOOPS, Routes
+
+__all__ = ["check_routes"]
+
+MAX_EXAMPLES = 3
+BoolArray = NDArray[np.bool_]
+
+
+def check_routes(routes: Routes, report: Report) -> None:
+    """Find ordered pairs of hosts without a route although they are in the same connected component.
+
+    A pair counts if an adapter of the one, on any path, fails to reach an adapter of the other in the same
+    component (rails need not be connected).
+
+    :raises RouteError: (to the report) with the number of such pairs and a few of them by name.
+    Cost: one walk for each (leaf switch, adapter, path).
+    """
+    broken = _broken(routes, report)
+    pairs = _count_pairs(routes.fabric, broken)
+    if pairs:
+        some = "ordered pair of hosts has" if pairs == 1 else "ordered pairs of hosts have"
+        examples = "; ".join(_examples(routes, broken))
+        report.problem(RouteError(f"{routes.engine}: {pairs:,} {some} no route: {examples}"))
+
+
+def _broken(routes: Routes, report: Report) -> BoolArray:
+    """Marks (leaf switch, adapter) where some path ends nowhere: shape (S, A)."""
+    fabric = routes.fabric
+    adapters = np.flatnonzero(fabric.adapter_leaf >= 0).astype(np.int32)
+    leaves = np.unique(fabric.adapter_leaf[adapters])
+    component = fabric.switch_component
+    connected = component[leaves][:, None] == component[fabric.adapter_leaf[adapters]]
+    broken = np.zeros((fabric.num_switches, fabric.num_adapters), dtype=np.bool_)
+    for path in range(routes.num_paths):
+        report.step("checking routes", path, routes.num_paths)
+        broken[np.ix_(leaves, adapters)] |= connected & (routes.hops_from(leaves, adapters, path) < 0)
+    return broken
+
+
+def _count_pairs(fabric: Fabric, broken: BoolArray) -> int:
+    """Ordered pairs of different hosts with a broken route.
+
+    Hosts on the same leaves share their fate, so the work grows with leaves x hosts, not with pairs of hosts.
+    """
+    groups: dict[tuple[int, ...], int] = {}
+    group_of = np.empty(fabric.num_hosts, dtype=np.int64)
+    for host, adapters in enumerate(fabric.host_adapters):
+        leaves = np.unique(fabric.adapter_leaf[adapters])
+        group_of[host] = groups.setdefault(tuple(leaves[leaves >= 0].tolist()), len(groups))
+    sizes = np.bincount(group_of, minlength=len(groups))
+    pairs = 0
+    for leaves_of_group, group in groups.items():
+        lost = np.unique(fabric.adapter_host[broken[list(leaves_of_group)].any(axis=0)])
+        pairs += int(sizes[group]) * len(lost) - int((group_of[lost] == group).sum())
+    return pairs
+
+
+def _examples(routes: Routes, broken: BoolArray) -> Iterator[str]:
+    fabric = routes.fabric
+    given = 0
+    for leaf, adapter in np.argwhere(broken).tolist():
+        on_leaf = fabric.adapter_host[fabric.adapter_leaf == leaf]
+        others = on_leaf[on_leaf != fabric.adapter_host[adapter]]
+        if given == MAX_EXAMPLES:
+            return
+        if len(others):
+            given += 1
+            source, target = fabric.hosts[others[0]], fabric.hosts[fabric.adapter_host[adapter]]
+            yield f"{source} -> {target} {_end(routes, leaf, adapter)}"
+
+
+def _end(routes: Routes, leaf: int, adapter: int) -> str:
+    """How the route from a leaf to an adapter ends, on the first path where it does not arrive."""
+    start, target = np.array([leaf], dtype=np.int32), np.array([adapter], dtype=np.int32)
+    for path in range(routes.num_paths):
+        hops, _, last = routes.walk(start, target, path)
+        if hops[0] < 0:
+            how = "loops at" if hops[0] == LOOPS else "dies at"
+            return f"{how} switch {routes.fabric.describe_switch(int(last[0]))}"
+    return "has a route"

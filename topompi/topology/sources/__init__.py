@@ -1,0 +1,98 @@
+"""Topology sources: one module a format, found by content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+from ...errors import SourceError
+from .. import synthetic
+from ..discovery import Discovery, Report
+from ..routecheck import check_routes
+from ..routing import compute_routes
+from . import coordinates, fabricjson, ibnetdiscover, ibports, nodemap, slurm, slurm_yaml, tables
+from .text import SourceText, open_texts
+
+__all__ = ["load"]
+
+# Each has NAME, recognise(head) and read(texts, report); no head is recognised by two.
+FORMATS: tuple[ModuleType, ...] = (
+    fabricjson,
+    ibnetdiscover,
+    ibports,
+    slurm,
+    slurm_yaml,
+    coordinates,
+    nodemap,
+)
+
+
+def load(source: str | Path, lfts: str | Path | None = None, report: Report | None = None) -> Discovery:
+    """Read a topology, whatever its format, with routes: the source's own, its forwarding tables', or computed ones.
+
+    :param source: a file, directory or tar archive of any known format, packed with xz or gz or not; or a synthetic
+        fabric in words, such as ``stampede`` or ``xgft:20,16;1,16``.
+    :param lfts: forwarding tables kept apart: a file, directory or archive.
+    :param report: takes problems (see ``Report``); without one the first problem is raised.
+    :raises SourceError: naming file and line, and what was expected there; nothing half-built is returned.
+    """
+    report = report or Report()
+    discovery, found = _read_fabric(str(source), report)
+    if lfts is not None:
+        found = _tables_at(lfts)
+    if found:
+        report.step("forwarding tables")
+        return replace(discovery, routes=tables.read(found, discovery, report))
+    if discovery.routes is None:
+        report.step("routes")
+        discovery = replace(discovery, routes=compute_routes(discovery.fabric))
+    assert discovery.routes is not None  # for the type checker; filled above
+    check_routes(discovery.routes, report)
+    return discovery
+
+
+def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[SourceText]]:
+    """The fabric of a source, and the forwarding tables that lie beside it."""
+    if not Path(source).exists() and synthetic.recognise_spec(source):
+        return Discovery(synthetic.from_spec(source)), []
+    if not Path(source).exists():
+        raise SourceError(
+            f"{source}: expected a file, a directory or a synthetic fabric ({synthetic.SPEC_HELP}); there is none"
+        )
+    report.step(f"reading {source}")
+    texts = open_texts(source)
+    formats = [(text, _format_of(text, alone=len(texts) == 1)) for text in texts]
+    kinds = dict.fromkeys(kind for _, kind in formats if kind not in (None, tables))
+    found = [text for text, kind in formats if kind is tables]
+    if not kinds:
+        hint = "; it holds forwarding tables: give them with --lfts, beside a fabric" if found else ""
+        names = ", ".join(kind.NAME for kind in FORMATS)
+        raise SourceError(f"{source}: expected one of: {names}{hint}")
+    if len(kinds) > 1:
+        some = ", ".join(kind.NAME for kind in kinds if kind is not None)
+        raise SourceError(f"{source}: expected one topology, found several: {some}")
+    (kind,) = kinds
+    assert kind is not None  # for the type checker; None was filtered out above
+    discovery: Discovery = kind.read([text for text, of in formats if of is kind], report)
+    return discovery, found
+
+
+def _format_of(text: SourceText, alone: bool) -> ModuleType | None:
+    """The module that reads a text; None for what is no topology, such as the other files of an archive."""
+    try:
+        head = text.head()
+    except SourceError:
+        if alone:
+            raise
+        return None
+    return next((kind for kind in (*FORMATS, tables) if kind.recognise(head)), None)
+
+
+def _tables_at(lfts: str | Path) -> Sequence[SourceText]:
+    texts = open_texts(lfts)
+    found = [text for text in texts if _format_of(text, alone=len(texts) == 1) is tables]
+    if not found:
+        raise SourceError(f"{lfts}: expected {tables.NAME}")
+    return found

@@ -1,0 +1,230 @@
+"""``fabric.json``: topompi's own format, which keeps a fabric (and the routes of tables) without loss."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FabricError, SourceError
+from ..discovery import Discovery, Report
+from ..fabric import Fabric, IntArray
+from ..routes import Routes
+from .text import SourceText
+
+__all__ = ["FORMAT", "NAME", "VERSION", "read", "recognise", "write"]
+
+NAME = "fabric.json"
+FORMAT = "topompi fabric"
+VERSION = 1
+MAX_PORT = 65_535  # Fabric.links_by_port makes a column a port
+
+_HEADING = re.compile(rf'\s*\{{.*"format"\s*:\s*"{FORMAT}"', re.DOTALL)
+
+
+def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = None) -> str:
+    """The fabric as strict JSON in ASCII; unknown rates and latencies are null.
+
+    Routes are kept in full (a list of link numbers by adapter for each path and switch) where they come from
+    a source's tables; computed ones can be computed again, so only their engine's name is kept. LIDs are not
+    kept: forwarding tables that name ports by LID alone belong to the source they were taken with.
+
+    :param indent: spaces a level, for reading by people; by default the text has no blanks at all.
+    :raises FabricError: if a rate or latency is infinite, which JSON cannot say.
+    """
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": fabric.name,
+        "hosts": fabric.hosts,
+        "adapters": {"id": fabric.adapter_ids, "host": fabric.adapter_host.tolist()},
+        "switches": {"id": fabric.switch_ids, "name": fabric.switch_names},
+        "links": {
+            "source": fabric.link_source.tolist(),
+            "target": fabric.link_target.tolist(),
+            "source_port": fabric.link_source_port.tolist(),
+            "target_port": fabric.link_target_port.tolist(),
+            "rate": _nullable(fabric.link_rate, "rate"),
+            "latency": _nullable(fabric.link_latency, "latency"),
+        },
+    }
+    if routes is not None:
+        document["routes"] = {"engine": routes.engine}
+        if not routes.engine.startswith("computed"):
+            document["routes"]["next_link"] = routes.next_link.tolist()
+    separators = (",", ":") if indent is None else None
+    return json.dumps(document, indent=indent, separators=separators, allow_nan=False)
+
+
+def _nullable(values: NDArray[np.float64], what: str) -> list[float | None]:
+    if np.isinf(values).any():
+        link = int(np.flatnonzero(np.isinf(values))[0])
+        raise FabricError(f"link {link}: expected a finite {what}, got {values[link]}")
+    return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def recognise(head: str) -> bool:
+    """Whether it is an object with the field ``"format": "topompi fabric"``."""
+    return _HEADING.match(head) is not None
+
+
+def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+    """The fabric of a ``fabric.json``, and its routes where it holds them.
+
+    :raises SourceError: if it is no JSON (with the line), or a field is missing, of another type or out of
+        range (with the field), or of a newer version; also when reading partially, as no part of a fabric can
+        be trusted once its columns disagree.
+    """
+    if len(texts) > 1:
+        raise SourceError(f"expected one {NAME}, got {', '.join(text.name for text in texts)}")
+    document = _Document(texts[0].name, _parse(texts[0]))
+    document.check_format()
+    fabric = _read_fabric(document)
+    return Discovery(fabric, _read_routes(document, fabric))
+
+
+def _parse(text: SourceText) -> Any:
+    try:
+        return json.loads(text.text(), parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise SourceError(f"{text.name}:{error.lineno}: expected JSON, but {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{text.name}: expected JSON, but {error}") from error
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"found {constant}")
+
+
+@dataclass(frozen=True)
+class _Document:
+    """A parsed document whose fields are looked up by dotted names, which messages repeat."""
+
+    file: str
+    root: Any
+
+    def fail(self, field: str, wanted: str, got: str) -> NoReturn:
+        raise SourceError(f"{self.file}: field {field}: expected {wanted}, got {got}")
+
+    def check_format(self) -> None:
+        if self.field("format", str) != FORMAT:
+            self.fail("format", repr(FORMAT), repr(self.root["format"]))
+        version = self.field("version", int)
+        if version < 1 or version > VERSION:
+            self.fail("version", f"at most {VERSION}, as this topompi reads", str(version))
+
+    def field(self, name: str, kind: type) -> Any:
+        value = self.root
+        for key in name.split("."):
+            if not isinstance(value, Mapping) or key not in value:
+                self.fail(name, f"a value of type {kind.__name__}", "none")
+            value = value[key]
+        if type(value) is not kind:
+            self.fail(name, f"a value of type {kind.__name__}", type(value).__name__)
+        return value
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        return tuple(self._list(name, {str}, "strings"))
+
+    def unique(self, name: str) -> tuple[str, ...]:
+        values = self.strings(name)
+        if len(set(values)) < len(values):
+            self.fail(name, "each value once", f"{Counter(values).most_common(1)[0][0]!r} twice")
+        return values
+
+    def integers(self, name: str, low: int, high: int, length: int | None = None) -> IntArray:
+        """A column of integers from ``low`` to below ``high``."""
+        values = self._list(name, {int}, "integers", length)
+        for index, value in enumerate(values):
+            if not low <= value < high:
+                self.fail(f"{name}[{index}]", f"a number from {low} to {high - 1}", str(value))
+        return np.array(values, dtype=np.int32)
+
+    def quantities(self, name: str, length: int) -> NDArray[np.float64]:
+        values = self._list(name, {int, float, type(None)}, "numbers or null", length)
+        for index, value in enumerate(values):
+            if value is not None and not 0 <= value < math.inf:
+                self.fail(f"{name}[{index}]", "a finite number of at least 0", str(value))
+        return np.array([math.nan if value is None else float(value) for value in values], dtype=np.float64)
+
+    def _list(self, name: str, kinds: set[type], shown: str, length: int | None = None) -> list[Any]:
+        values: list[Any] = self.field(name, list)
+        for index, value in enumerate(values):
+            if type(value) not in kinds:  # bool is no number here
+                self.fail(f"{name}[{index}]", f"a list of {shown}", type(value).__name__)
+        if length is not None and len(values) != length:
+            self.fail(name, f"{length} values", str(len(values)))
+        return values
+
+
+def _read_fabric(document: _Document) -> Fabric:
+    hosts = document.unique("hosts")
+    adapters, switches = document.unique("adapters.id"), document.unique("switches.id")
+    shared = set(adapters) & set(switches)
+    if shared:
+        document.fail("switches.id", "ids that no adapter has", repr(min(shared)))
+    names = document.strings("switches.name")
+    if len(names) != len(switches):
+        document.fail("switches.name", f"{len(switches)} values", str(len(names)))
+    vertices = len(adapters) + len(switches)
+    source = document.integers("links.source", 0, vertices)
+    links = len(source)
+    return Fabric(
+        name=document.field("name", str),
+        hosts=hosts,
+        adapter_ids=adapters,
+        adapter_host=document.integers("adapters.host", 0, len(hosts), len(adapters)),
+        switch_ids=switches,
+        switch_names=names,
+        link_source=source,
+        link_target=document.integers("links.target", 0, vertices, links),
+        link_source_port=document.integers("links.source_port", 0, MAX_PORT + 1, links),
+        link_target_port=document.integers("links.target_port", 0, MAX_PORT + 1, links),
+        link_rate=document.quantities("links.rate", links),
+        link_latency=document.quantities("links.latency", links),
+    )
+
+
+def _read_routes(document: _Document, fabric: Fabric) -> Routes | None:
+    """The routes, or None where they were computed or there are none."""
+    if "routes" not in document.root:
+        return None
+    engine = document.field("routes.engine", str)
+    if "next_link" not in document.root["routes"]:
+        return None
+    shape = (fabric.num_switches, fabric.num_adapters)
+    field = "routes.next_link"
+    paths = document.field(field, list)
+    try:
+        table = np.array(paths) if 0 not in shape else np.empty((len(paths), *shape), dtype=np.int32)
+    except ValueError:  # numpy's word for lists of unequal length
+        document.fail(field, f"(paths, {shape[0]}, {shape[1]}) integers", "lists of unequal length")
+    if table.dtype.kind != "i" or table.ndim != 3 or table.shape[1:] != shape:
+        document.fail(field, f"(paths, {shape[0]}, {shape[1]}) integers", f"{table.shape} of {table.dtype}")
+    _check_links(document, field, table, fabric)
+    return Routes(fabric, engine, table.astype(np.int32))
+
+
+def _check_links(document: _Document, field: str, table: NDArray[Any], fabric: Fabric) -> None:
+    """Each entry is -1 or the number of a link that leaves the entry's own switch."""
+    outside = (table < -1) | (table >= fabric.num_links)
+    if outside.any():
+        place = np.argwhere(outside)[0]
+        wanted = f"a link from 0 to {fabric.num_links - 1}, or -1"
+        document.fail(field + "".join(f"[{i}]" for i in place), wanted, str(table[tuple(place)]))
+    vertex = np.arange(fabric.num_switches)[:, np.newaxis] + fabric.num_adapters
+    start = np.where(table >= 0, fabric.link_source[table], vertex) if fabric.num_links else vertex
+    if (start != vertex).any():
+        place = np.argwhere(start != vertex)[0]
+        leaves = fabric.vertex_id(int(start[tuple(place)]))
+        wanted = f"a link that leaves switch {fabric.switch_ids[place[1]]}"
+        document.fail(
+            field + "".join(f"[{i}]" for i in place), wanted, f"{table[tuple(place)]}, which leaves {leaves}"
+        )

@@ -1,0 +1,49 @@
+"""Fabrics of sources that know who is below whom, and no ports: hosts, leaf switches, groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+
+from ..fabric import Fabric, FabricBuilder
+
+__all__ = ["MAX_JOINED", "add_cables", "grouped_fabric"]
+
+MAX_JOINED = (
+    256  # groups that are joined pairwise; beyond, one switch joins them, lest links grow with the square
+)
+
+
+def add_cables(builder: FabricBuilder, ends: Iterable[tuple[str, str]]) -> None:
+    """Add cables whose ports count from 1 at each end in the order given."""
+    used: Counter[str] = Counter()
+    for source, target in ends:
+        used[source] += 1
+        used[target] += 1
+        builder.add_cable(source, target, used[source], used[target])
+
+
+def grouped_fabric(name: str, leaf_of: Mapping[str, str], group_of: Mapping[str, str]) -> Fabric:
+    """A fabric of hosts below leaf switches, leaf switches below group switches, and groups joined pairwise.
+
+    A minimal path crosses 1 switch within a leaf, 3 within a group, 4 between groups. Above ``MAX_JOINED``
+    groups one switch, ``groups``, joins them instead, and a path between groups crosses 5.
+
+    :param leaf_of: leaf switch of each host.
+    :param group_of: group switch of each leaf switch, empty where it has none.
+    :raises FabricError: if a host has the name of a switch.
+    Cost: linear in hosts and leaf switches, plus at most ``MAX_JOINED`` squared / 2 cables.
+    """
+    groups = list(dict.fromkeys(group for group in group_of.values() if group))
+    top = [] if len(groups) <= MAX_JOINED else ["groups"]
+    builder = FabricBuilder(name)
+    for switch in [*group_of, *groups, *top]:
+        builder.add_switch(switch, where=name)
+    for host in leaf_of:
+        builder.add_adapter(host, host, where=name)
+    between = ((group, top[0]) for group in groups) if top else combinations(groups, 2)
+    add_cables(
+        builder, [*leaf_of.items(), *((leaf, group) for leaf, group in group_of.items() if group), *between]
+    )
+    return builder.build()

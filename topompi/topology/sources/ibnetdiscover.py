@@ -1,0 +1,151 @@
+"""The default report of ibnetdiscover: a section a node, a line a cabled port."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ...errors import SourceError
+from ..discovery import Discovery, Report
+from .infiniband import Adapter, Cabling, guid, link_rate, source_name
+from .text import SourceText
+
+__all__ = ["NAME", "read", "recognise"]
+
+NAME = "ibnetdiscover"
+
+# Tabs between fields get lost where reports are pasted into tickets, hence \s* for every one of them.
+_SECTION = re.compile(
+    r'\s*(?P<type>Switch|Ca|Rt)\s*\d+\s*"[SHR]-(?P<guid>[0-9a-f]+)"\s*#\s*"(?P<name>.*)"'
+    r"(?:.*\bport\s*0\s*lid\s*(?P<lid>\d+)\s*lmc\s*(?P<lmc>\d+))?"
+)
+# [1](own port GUID) "S-node GUID"[25](port GUID) # lid 1028 lmc 0 "name" lid 212 4xQDR; the LID and the
+# GUID in front are there in the sections of adapters only, [ext 3] where ports of a chassis bear labels.
+_PORT = re.compile(
+    r"\s*\[(?P<port>\d+)\](?:\[ext[^]]*\])?\s*(?:\((?P<own>[0-9a-f]+)\))?\s*"
+    r'"(?P<type>[SHR])-(?P<peer>[0-9a-f]+)"\s*\[(?P<peer_port>\d+)\](?:\[ext[^]]*\])?\s*'
+    r"(?:\((?P<peer_guid>[0-9a-f]+)\))?\s*#\s*(?:lid\s*(?P<lid>\d+)\s*lmc\s*(?P<lmc>\d+)\s*)?"
+    r'"(?P<name>.*)"\s*lid\s*(?P<peer_lid>\d+?)\s*(?P<width>12|[1248])x(?P<speed>[\w?]+)(?P<rest>.*)'
+)
+_IDENTITY = re.compile(r"\s*(vend|dev|sysimgg|switchg|cag|rtg)u?id\s*=\s*0x([0-9a-f]+)")
+# What cannot be the chatter of some other program, and is therefore damaged if it is none of the above;
+# a number in brackets may be one's process id, but not within a section.
+_OURS = re.compile(r'.*"[SHR]-[0-9a-f]|\s*(Switch|Ca|Rt)\s*\d+\s*("|$)')
+_BRACKET = re.compile(r"\s*\[\d+(\]|$)")
+_HEAD = re.compile(r'^\s*(# Topology file: generated|(Switch|Ca|Rt)\s*\d+\s*"[SHR]-|(switch|ca|rt)guid=0x)', re.M)
+
+
+def recognise(head: str) -> bool:
+    """Whether this is the beginning of a default report."""
+    return _HEAD.search(head) is not None
+
+
+def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+    """The fabric of one or several reports.
+
+    :raises SourceError: (to the report) on damaged lines, devices or hosts that appear twice, cables whose
+        two sides disagree, switches without a section.
+    """
+    cabling = Cabling(source_name(texts), report)
+    sections: dict[str, str] = {}
+    for text in texts:
+        report.step(f"reading {text.name}")
+        _Reader(text, cabling, report, sections).read()
+    return cabling.settle()
+
+
+@dataclass
+class _Section:
+    type: str
+    guid: str
+    name: str
+    card: str
+
+
+@dataclass
+class _Reader:
+    """One text; ``sections`` maps the node GUIDs of all texts to their places."""
+
+    text: SourceText
+    cabling: Cabling
+    report: Report
+    sections: dict[str, str]
+    section: _Section | None = None
+    system: str = ""
+    place: str = field(default="", init=False)
+    orphans: bool = False
+
+    def read(self) -> None:
+        for number, line in self.text.lines():
+            self.place = f"{self.text.name}:{number}"
+            if match := _PORT.match(line):
+                self._port(match)
+            elif match := _SECTION.match(line):
+                self._begin(match)
+            elif match := _IDENTITY.match(line):
+                self._identity(match[1], match[2])
+            elif _OURS.match(line) or (self.section is not None and _BRACKET.match(line)):
+                self._problem("a line of a switch, an adapter or one of their ports", line)
+
+    def _problem(self, expected: str, got: str) -> None:
+        self.report.problem(SourceError(f"{self.place}: expected {expected}, got {got.strip()[:80]!r}"))
+
+    def _identity(self, kind: str, digits: str) -> None:
+        # Ends the section before: a port line must not count for it if the next header is lost.
+        self.section, self.orphans = None, False
+        if kind == "sysimgg":
+            self.system = guid(digits)
+        elif kind == "vend":
+            self.system = ""
+
+    def _begin(self, match: re.Match[str]) -> None:
+        node, name = guid(match["guid"]), match["name"].strip()
+        first = self.sections.setdefault(node, self.place)
+        if first != self.place:
+            self._problem(f"GUID {node} once, as at {first}", match[0])
+        self.section = _Section(match["type"], node, name, self.system or node)
+        if match["type"] == "Switch":
+            self.cabling.add_switch(node, name, self.place)
+            if match["lid"]:
+                self.cabling.add_lids(node, int(match["lid"]), int(match["lmc"]))
+
+    def _port(self, match: re.Match[str]) -> None:
+        section, number = self.section, int(match["port"])
+        if section is None:
+            if not self.orphans:
+                self._problem("a Switch, Ca or Rt line before its ports", match[0])
+            self.orphans = True  # the ports that follow need no problem each
+            return
+        if (section.type != "Switch" and not match["own"]) or (match["type"] != "S" and not match["peer_guid"]):
+            self._problem("the adapter's port GUID in parentheses", match[0])
+            return
+        source = section.guid if section.type == "Switch" else self._own_adapter(section, match)
+        target = self._peer(match)
+        # Some versions print what FDR10 looks like to old software, then what it is.
+        speed = "FDR10" if "FDR10" in match["rest"] else match["speed"]
+        rate = link_rate(f"{match['width']}x{speed}", self.place, self.report)
+        self.cabling.add_link((source, number), (target, int(match["peer_port"])), rate, self.place)
+
+    def _own_adapter(self, section: _Section, match: re.Match[str]) -> str:
+        identity = guid(match["own"])
+        adapter = Adapter(section.name, int(match["port"]), section.card, self.place)
+        self.cabling.add_adapter(identity, adapter, own=True)
+        if section.type == "Rt":
+            self.cabling.ignore(identity)
+        if match["lid"]:
+            self.cabling.add_lids(identity, int(match["lid"]), int(match["lmc"]))
+        return identity
+
+    def _peer(self, match: re.Match[str]) -> str:
+        name, node = match["name"].strip(), guid(match["peer"])
+        identity = node if match["type"] == "S" else guid(match["peer_guid"])
+        self.cabling.add_lids(identity, int(match["peer_lid"]))
+        if match["type"] == "S":
+            self.cabling.mention_switch(node, name, self.place)
+        else:
+            adapter = Adapter(name, int(match["peer_port"]), node, self.place)
+            self.cabling.add_adapter(identity, adapter, own=False)
+        if match["type"] == "R":
+            self.cabling.ignore(identity)
+        return identity

@@ -1,0 +1,89 @@
+"""The port report of ibnetdiscover (``-p`` or ``-s -p``), which netloc stores: a line a port."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ...errors import SourceError
+from ..discovery import Discovery, Report
+from .infiniband import Adapter, Cabling, guid, link_rate, source_name
+from .text import SourceText
+
+__all__ = ["NAME", "read", "recognise"]
+
+NAME = "ibnetdiscover -p"
+
+_PORT = re.compile(
+    r"\s*(?P<type>CA|SW|RT)\s+(?P<lid>\d+)\s+(?P<port>\d+)\s+0x(?P<guid>[0-9a-f]{16})\s+(?P<width>\S+)x\s+(?P<speed>\S+)"
+    r"(?:\s+-\s+(?P<peer_type>CA|SW|RT)\s+(?P<peer_lid>\d+)\s+(?P<peer_port>\d+)\s+0x(?P<peer>[0-9a-f]{16})"
+    r"\s+\(\s*'(?P<name>.*)'\s+-\s+'(?P<peer_name>.*)'\s*\)|\s+'(?P<idle_name>.*)')\s*"
+)
+_OURS = re.compile(r"\s*(CA|SW|RT)\s+\d+(\s|$)")
+_HEAD = re.compile(
+    r"^\s*((CA|SW|RT)\s+\d+\s+\d+\s+0x[0-9a-f]{16}\s|DR path slid .* -> (new|known) .*\{[0-9a-f]{16}\} port)",
+    re.M,
+)
+
+
+def recognise(head: str) -> bool:
+    """Whether this is the beginning of a port report (or of the search that ``-s`` logs before it)."""
+    return _HEAD.search(head) is not None
+
+
+def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+    """The fabric of one or several port reports; several are subnets of one fabric.
+
+    :raises SourceError: (to the report) on damaged lines, hosts that appear twice, cables whose two sides
+        disagree, switches without a line of their own.
+    """
+    cabling = Cabling(source_name(texts), report)
+    for text in texts:
+        report.step(f"reading {text.name}")
+        _read_text(text, cabling, report)
+    return cabling.settle()
+
+
+def _read_text(text: SourceText, cabling: Cabling, report: Report) -> None:
+    found = False
+    for number, line in text.lines():
+        place = f"{text.name}:{number}"
+        if match := _PORT.fullmatch(line):
+            found = True
+            _port(match, place, cabling, report)
+        elif _OURS.match(line):
+            wanted = "expected a port, its rate and its peer or description"
+            report.problem(SourceError(f"{place}: {wanted}, got {line.strip()[:80]!r}"))
+    if not found:
+        report.problem(SourceError(f"{text.name}: expected port lines as ibnetdiscover -p prints them, found none"))
+
+
+def _port(match: re.Match[str], place: str, cabling: Cabling, report: Report) -> None:
+    identity, number = guid(match["guid"]), int(match["port"])
+    name = match["name"] or match["idle_name"] or ""
+    if match["type"] == "SW":
+        cabling.add_switch(identity, name.strip(), place)
+    cabling.add_lids(identity, int(match["lid"]))
+    if match["peer"] is None:
+        return
+    peer, peer_port = guid(match["peer"]), int(match["peer_port"])
+    cabling.add_lids(peer, int(match["peer_lid"]))
+    _end(match["type"], identity, Adapter(name.strip(), number, identity, place), cabling, own=True)
+    _end(
+        match["peer_type"],
+        peer,
+        Adapter(match["peer_name"].strip(), peer_port, peer, place),
+        cabling,
+        own=False,
+    )
+    rate = link_rate(f"{match['width']}x{match['speed']}", place, report)
+    cabling.add_link((identity, number), (peer, peer_port), rate, place)
+
+
+def _end(kind: str, identity: str, seen: Adapter, cabling: Cabling, *, own: bool) -> None:
+    if kind == "SW":
+        cabling.mention_switch(identity, seen.description, seen.place)
+        return
+    cabling.add_adapter(identity, seen, own=own)
+    if kind == "RT":
+        cabling.ignore(identity)

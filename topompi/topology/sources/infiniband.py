@@ -1,0 +1,204 @@
+"""What the readers of InfiniBand reports share: from ports and cables as reports list them to a fabric."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isnan, nan
+
+from ...errors import SourceError
+from ..discovery import Discovery, Report
+from ..fabric import Fabric, FabricBuilder, infiniband_rate
+from .text import SourceText
+
+__all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "source_name"]
+
+# Port of a switch (by its node GUID) or of an adapter (by its port GUID).
+End = tuple[str, int]
+
+# Descriptions that firmware and drivers set before anybody gives the host a name.
+_NAMELESS = re.compile(r"(localhost\b.*|\(none\).*|MT\d+\b.*|.*\bMellanox Technologies\b.*|)")
+# SHARP's aggregation nodes are part of the switch chip, though they answer as channel adapters.
+_SWITCH_INTERNAL = "Aggregation Node"
+
+
+def guid(digits: str) -> str:
+    """A GUID as ids spell it, from hexadecimal digits."""
+    return f"0x{int(digits, 16):016x}"
+
+
+def source_name(texts: Sequence[SourceText]) -> str:
+    """One name for several texts: what their names have in common."""
+    names = [text.name for text in texts]
+    return os.path.commonpath(names) if len(names) > 1 else names[0]
+
+
+def link_rate(name: str, place: str, report: Report) -> float:
+    """Bytes/s of a rate such as ``4xQDR``; NaN where unknown, which is a problem if it was cut."""
+    rate = infiniband_rate(name)
+    if isnan(rate) and "?" not in name and "undefined" not in name:
+        report.problem(SourceError(f"{place}: expected a link rate such as 4xQDR, got {name!r}"))
+    return rate
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A channel adapter port as one line describes it.
+
+    :param description: node description, usually host name and device.
+    :param port: port number on its card.
+    :param card: what adapters of one card share: system image GUID, else node GUID.
+    :param place: ``file:line``.
+    """
+
+    description: str
+    port: int
+    card: str
+    place: str
+
+    @property
+    def has_host_name(self) -> bool:
+        """Whether somebody named the host."""
+        return not _NAMELESS.fullmatch(self.description.strip())
+
+    @property
+    def rail_order(self) -> tuple[list[tuple[int, str]], int]:
+        """Sort key among the adapters of a host: device in natural order, then port."""
+        device = self.description.strip().partition(" ")[2]
+        return [(int(part or -1), text) for text, part in re.findall(r"(\D*)(\d*)", device)], self.port
+
+
+@dataclass(frozen=True)
+class _Link:
+    target: End
+    rate: float
+    place: str
+
+
+@dataclass
+class Cabling:
+    """Collects switches, adapters and port-to-port links in any order, then settles them."""
+
+    name: str
+    report: Report
+    _switches: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _mentioned: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _adapters: dict[str, Adapter] = field(default_factory=dict)
+    _own: set[str] = field(default_factory=set)
+    _ignored: set[str] = field(default_factory=set)
+    _links: dict[End, _Link] = field(default_factory=dict)
+    _lids: dict[int, str] = field(default_factory=dict)
+    _shared_lids: set[int] = field(default_factory=set)
+
+    def add_switch(self, identity: str, name: str, place: str) -> None:
+        """A switch by its own entry."""
+        self._switches.setdefault(identity, (name, place))
+
+    def mention_switch(self, identity: str, name: str, place: str) -> None:
+        """A switch as the other end of a cable; its own entry has to follow."""
+        self._mentioned.setdefault(identity, (name, place))
+
+    def add_adapter(self, identity: str, adapter: Adapter, *, own: bool) -> None:
+        """An adapter by its ``own`` entry, which knows best, or as the other end of a cable."""
+        if own and identity not in self._own:
+            self._own.add(identity)
+            self._adapters[identity] = adapter
+        self._adapters.setdefault(identity, adapter)
+
+    def ignore(self, identity: str) -> None:
+        """A device that is neither host nor switch: it and its links are left out."""
+        self._ignored.add(identity)
+
+    def add_lids(self, identity: str, base: int, lmc: int = 0) -> None:
+        """The LIDs of a device; 0 means that it has none."""
+        for lid in range(base, base + (1 << lmc)) if base else ():
+            # Two subnets number their LIDs independently; one that means two devices helps nobody.
+            if self._lids.setdefault(lid, identity) != identity:
+                self._shared_lids.add(lid)
+
+    def add_link(self, source: End, target: End, rate: float, place: str) -> None:
+        """A link as seen from one side."""
+        known = self._links.setdefault(source, _Link(target, rate, place))
+        if known.target != target:
+            message = f"leads to {_port(target)}, but {known.place} has it lead to {_port(known.target)}"
+            self.report.problem(SourceError(f"{place}: {_port(source)} {message}"))
+
+    def settle(self) -> Discovery:
+        """The fabric and the LIDs; problems where the sides of a cable disagree or a host appears twice."""
+        self._ignored.update(a for a, seen in self._adapters.items() if _SWITCH_INTERNAL in seen.description)
+        lids = {lid: name for lid, name in self._lids.items() if lid not in self._shared_lids}
+        return Discovery(self._fabric(), lids={k: v for k, v in lids.items() if v not in self._ignored})
+
+    def _fabric(self) -> Fabric:
+        self._require_entries()
+        builder = FabricBuilder(self.name)
+        for identity, (name, place) in self._switches.items():
+            builder.add_switch(identity, name, place)
+        for identity, host in self._hosts():
+            builder.add_adapter(identity, host, self._adapters[identity].place)
+        for source, link in self._cables():
+            builder.add_link(source[0], link.target[0], source[1], link.target[1], link.rate, nan, link.place)
+        return builder.build()
+
+    def _require_entries(self) -> None:
+        for identity, (name, place) in self._mentioned.items():
+            if identity not in self._switches:
+                message = f"expected switch {identity} ({name}) to have an entry of its own, found none"
+                self.report.problem(SourceError(f"{place}: {message}"))
+                self._switches[identity] = (name, place)
+
+    def _cables(self) -> Iterator[tuple[End, _Link]]:
+        """Both links of every cable, the second one made up where only one side is listed."""
+        links = {
+            source: link
+            for source, link in self._links.items()
+            if not self._ignored.intersection((source[0], link.target[0]))
+        }
+        for source, link in list(links.items()):
+            back = links.setdefault(link.target, _Link(source, link.rate, link.place))
+            if back.target != source:
+                message = f"leads to {_port(link.target)}, but {back.place} has that lead to {_port(back.target)}"
+                self.report.problem(SourceError(f"{link.place}: {_port(source)} {message}"))
+                del links[source]
+            elif link.rate != back.rate and not isnan(link.rate + back.rate):
+                message = f"has a rate of {link.rate:g} bytes/s, but {back.place} has {back.rate:g}"
+                self.report.problem(SourceError(f"{link.place}: {_port(source)} {message}"))
+        yield from links.items()
+
+    def _hosts(self) -> Iterator[tuple[str, str]]:
+        """Each adapter with its host: hosts in order of appearance, their adapters in rail order."""
+        hosts: dict[str, list[str]] = {}
+        for identity, host in self._host_keys():
+            hosts.setdefault(host, []).append(identity)
+        for key, adapters in hosts.items():
+            adapters.sort(key=lambda identity: self._adapters[identity].rail_order)
+            # A card without a host name goes by its first port; no host name contains a blank.
+            host = adapters[0] if " " in key else key
+            yield from ((identity, host) for identity in adapters)
+
+    def _host_keys(self) -> Iterator[tuple[str, str]]:
+        """Each adapter with what its host's adapters share: the name, else ``card GUID``."""
+        seen: dict[tuple[str, int], str] = {}
+        for identity, adapter in self._adapters.items():
+            if identity in self._ignored:
+                continue
+            if not adapter.has_host_name:
+                yield identity, f"card {adapter.card}"
+                continue
+            first = seen.setdefault((adapter.description, adapter.port), identity)
+            if first == identity:
+                yield identity, adapter.description.split()[0]
+            else:
+                self._report_twice(identity, first)
+                yield identity, f"twice {identity}"
+
+    def _report_twice(self, identity: str, first: str) -> None:
+        again, before = self._adapters[identity], self._adapters[first]
+        message = f"'{again.description}' port {again.port} appears twice, as {identity} and as {first}"
+        self.report.problem(SourceError(f"{again.place}: host {message} at {before.place}"))
+
+
+def _port(end: End) -> str:
+    return f"port {end[1]} of {end[0]}"

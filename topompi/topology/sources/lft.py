@@ -1,0 +1,165 @@
+"""One linear forwarding table: its header, its entries, and whether its footer agrees with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import SourceError
+from ..discovery import Report
+from ..fabric import IntArray
+from .infiniband import guid
+
+__all__ = ["HEADER", "Entries", "EntryParser", "Table"]
+
+HEADER = re.compile(
+    r"\s*Unicast lids \[\w+-(?P<last>\d+|0x[0-9a-f]+)\] of switch "
+    r"(?:Lid (?P<lid>\d+)|DR path .*?) guid 0x(?P<guid>[0-9a-f]+)(?!\w)"
+)
+_LID = re.compile(r"0x[0-9a-f]{1,4}")
+_PORT = re.compile(r"\d{1,3}")
+# The end of the GUID has to be seen, or the line may have been cut within it.
+_DESTINATION = re.compile(r"portguid 0x([0-9a-f]+)[:)]")
+_NO_GUID = re.compile(r"|[:#] (?:\(?unknown node and type\)?|\(node info not available.*|\(path #\d+ out of \d+\))")
+_PATH = re.compile(r"path #(\d+) out of")
+
+INVALID_PORT = 255
+# Destinations that are no adapter of the fabric.
+OTHER, BY_LID, INVALID, DAMAGED = -1, -2, -3, -4
+
+
+@dataclass
+class Table:
+    """One switch's table as it is read; ``top`` is the largest LID its header announces."""
+
+    text: str
+    line: int
+    lid: str
+    guid: str
+    top: int
+    numbers: list[int] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, text: str, number: int, header: re.Match[str]) -> Table:
+        """The table a header announces."""
+        last = header["last"]
+        top = int(last, 16) if last.startswith("0x") else int(last)
+        return cls(text, number, header["lid"] or "", guid(header["guid"]), top)
+
+    def __str__(self) -> str:
+        lid = f"LID {self.lid} ({self.guid})" if self.lid else self.guid
+        return f"the forwarding table of switch {lid}"
+
+    def place(self, entry: int | None = None) -> str:
+        """``file:line`` of an entry, or of the header."""
+        return f"{self.text}:{self.line if entry is None or not self.numbers else self.numbers[entry]}"
+
+    def check_footer(self, footer: int | None, report: Report) -> None:
+        """Compare the footer, None where it is missing, in which ``dump_fts`` and ``ibroute`` count entries.
+
+        OpenSM's own dump repeats the header's largest LID there: only its absence tells of lost entries.
+        """
+        found = len(self.lines)
+        by_opensm = found > 0 and "#" in self.lines[0][:12]
+        if footer is None:
+            wanted = f"expected a footer that ends its (at most {self.top}) LIDs"
+            message = f"is truncated: {wanted}, got {found} entries and no footer"
+        elif by_opensm and footer != self.top:
+            message = f"is damaged: expected {self.top} LIDs by its header, got {footer} by its footer"
+        elif not by_opensm and footer != found:
+            message = f"is damaged: expected {footer} entries by its footer, got {found}"
+        else:
+            return
+        report.problem(SourceError(f"{self.place(-1)}: {self} {message}"))
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Columns of a table, one row an entry; ``row`` is the index of its line in the table."""
+
+    row: IntArray
+    lid: IntArray
+    port: IntArray
+    destination: IntArray
+
+    def keep(self, chosen: NDArray[np.bool_]) -> Entries:
+        """The chosen rows."""
+        return Entries(self.row[chosen], self.lid[chosen], self.port[chosen], self.destination[chosen])
+
+
+class _Memo(dict[str, int]):
+    """Parses each distinct string once: tables repeat the same few thousand for every switch."""
+
+    def __init__(self, parse: Callable[[str], int]) -> None:
+        self._parse = parse
+
+    def __missing__(self, key: str) -> int:
+        self[key] = value = self._parse(key)
+        return value
+
+
+class EntryParser:
+    """Parses the entries of tables.
+
+    :param adapters: adapter index of each port GUID.
+    :param lids: port GUID of each LID, for entries without one.
+    """
+
+    def __init__(self, adapters: Mapping[str, int], lids: Mapping[int, str], report: Report) -> None:
+        self._adapters, self._lids, self._report = adapters, lids, report
+        self._memos = (
+            _Memo(lambda text: int(text, 16) if _LID.fullmatch(text) else -1),
+            _Memo(lambda text: int(text) if _PORT.fullmatch(text) else -1),
+            _Memo(self._destination),
+        )
+
+    def parse(self, table: Table) -> Entries:
+        """The sound entries for adapters of the fabric; problems where a line or a LID contradicts itself."""
+        fields = [line.split(None, 2) for line in table.lines]
+        if any(len(parts) < 3 for parts in fields):  # ibroute -n prints no third column
+            fields = [[*parts, "", ""][:3] for parts in fields]
+        lid, port, destination = (
+            np.array([memo[parts[column]] for parts in fields], dtype=np.int32)
+            for column, memo in enumerate(self._memos)
+        )
+        for row in np.flatnonzero(destination == BY_LID).tolist():
+            destination[row] = self._destination_of_lid(int(lid[row]), fields[row][2])
+        damaged = (lid < 0) | (port < 0) | (destination == DAMAGED)
+        for row in np.flatnonzero(damaged).tolist():
+            message = f"expected LID, port and destination, got {table.lines[row][:80]!r}"
+            self._report.problem(SourceError(f"{table.place(row)}: {message}"))
+        entries = Entries(np.arange(len(lid), dtype=np.int32), lid, port, destination)
+        valid = entries.keep(~damaged & (port != INVALID_PORT) & (destination != INVALID))
+        sound = self._without_clashes(table, valid)
+        return sound.keep(sound.destination >= 0)
+
+    def _destination(self, comment: str) -> int:
+        if match := _DESTINATION.search(comment):
+            return self._adapters.get(guid(match[1]), OTHER)
+        if "illegal port" in comment:
+            return INVALID
+        return BY_LID if _NO_GUID.fullmatch(comment.strip()) else DAMAGED
+
+    def _destination_of_lid(self, lid: int, comment: str) -> int:
+        identity = self._lids.get(lid)
+        if identity is None and (path := _PATH.search(comment)):
+            identity = self._lids.get(lid - int(path[1]) + 1)
+        return self._adapters.get(identity or "", OTHER)
+
+    def _without_clashes(self, table: Table, entries: Entries) -> Entries:
+        """Drop the entries of LIDs that a table lists several times with different contents."""
+        if (np.diff(entries.lid) > 0).all():
+            return entries
+        distinct = np.unique(np.stack([entries.lid, entries.port, entries.destination]), axis=1)[0]
+        lids, counts = np.unique(distinct, return_counts=True)
+        clashing = lids[counts > 1]
+        for lid in clashing.tolist():
+            rows = entries.row[entries.lid == lid].tolist()
+            message = f"{table} has LID {lid} more than once ({len(rows)} times), with different contents"
+            self._report.problem(SourceError(f"{table.place(rows[1])}: {message}"))
+        return entries.keep(~np.isin(entries.lid, clashing))

@@ -1,0 +1,82 @@
+"""Node maps: which leaf switch and cell (or rack) each node belongs to, one line a node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ...errors import FabricError, SourceError
+from ..discovery import Discovery, Report
+from .groups import grouped_fabric
+from .text import SourceText
+
+__all__ = ["NAME", "read", "recognise"]
+
+NAME = "node map"
+NO_CELL = "no cell"
+
+_PAIRS = re.compile(r"[ \t]*[A-Za-z]+[ \t]+[\w.-]+(?:[ \t]+[A-Za-z]+[ \t]+[\w.-]+)+[ \t]*")
+
+
+def recognise(head: str) -> bool:
+    """Whether a line of key and value words has both ``NODE`` and ``SWITCH``."""
+    lines = (line for line in head.splitlines() if _PAIRS.fullmatch(line))
+    return any({"NODE", "SWITCH"} <= set(line.upper().split()[::2]) for line in lines)
+
+
+def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+    """The fabric of lines such as ``NODE 0001 RACK 1 CELL 1 SWITCH 10100``.
+
+    Keys come in any order and case. Each node is a host below the leaf switch ``switch<SWITCH>``, that one
+    below ``cell<CELL>`` (``rack<RACK>`` where no cell is given, else nothing), and `grouped_fabric`
+    joins the cells: a minimal Dragonfly+ path crosses 1 switch within a leaf, 3 within a cell, else 4. Hosts
+    are called what the map calls them; see `topompi.topology.hostnames` for the names that jobs use.
+
+    :raises SourceError, FabricError: with file and line, for a malformed line, a node twice, a leaf in two
+        cells.
+    """
+    leaf_of: dict[str, str] = {}
+    group_of: dict[str, str] = {}
+    for place, line in (item for text in texts for item in _data_lines(text)):
+        values = _parse_line(place, line, report)
+        if not values:
+            continue
+        host, leaf = values["NODE"], f"switch{values['SWITCH']}"
+        group = next((f"{key.lower()}{values[key]}" for key in ("CELL", "RACK") if key in values), "")
+        if host in leaf_of:
+            report.problem(FabricError(f"{place}: host {host} appears twice"))
+        elif group_of.get(leaf, group) != group:
+            report.problem(
+                FabricError(
+                    f"{place}: {leaf} is in {group or NO_CELL}, but in {group_of[leaf] or NO_CELL} before"
+                )
+            )
+        else:
+            leaf_of[host], group_of[leaf] = leaf, group
+    if not leaf_of:
+        raise SourceError(f"{texts[0].name}: expected lines with NODE and SWITCH, found none")
+    return Discovery(grouped_fabric(texts[0].name, leaf_of, group_of))
+
+
+def _data_lines(text: SourceText) -> Iterator[tuple[str, str]]:
+    for number, line in text.lines():
+        line = line.partition("#")[0].strip()
+        if line:
+            yield f"{text.name}:{number}", line
+
+
+def _parse_line(place: str, line: str, report: Report) -> dict[str, str]:
+    """The values by upper-case key; empty after a problem."""
+    words = line.split()
+    values = {key.upper(): value for key, value in zip(words[::2], words[1::2], strict=False)}
+    missing = [key for key in ("NODE", "SWITCH") if key not in values]
+    if len(words) % 2:
+        report.problem(SourceError(f"{place}: expected pairs of key and value, got {len(words)} words"))
+    elif 2 * len(values) < len(words):
+        report.problem(SourceError(f"{place}: expected each key once, got {line[:60]!r}"))
+    elif missing:
+        report.problem(SourceError(f"{place}: expected {' and '.join(missing)}, got {line[:60]!r}"))
+    else:
+        return values
+    return {}
+

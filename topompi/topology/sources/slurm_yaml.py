@@ -1,0 +1,148 @@
+"""Slurm's ``topology.yaml`` (Slurm 25.05 and newer): a list of named topologies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from ...errors import SourceError
+from ..discovery import Discovery, Report
+from ..hostlist import expand
+from .slurm import SwitchRow, build_tree, join_blocks
+from .text import SourceText
+
+__all__ = ["NAME", "read", "recognise"]
+
+NAME = "Slurm topology.yaml"
+
+_FIRST_KEY = re.compile(r"^-\s+[\"']?topology[\"']?\s*:", re.MULTILINE)
+_NULL, _BOOL = "tag:yaml.org,2002:null", "tag:yaml.org,2002:bool"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A YAML value that knows its file, so that messages can say where it is."""
+
+    node: yaml.Node
+    file: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.node.start_mark.line + 1}"
+
+    def fields(self, allowed: Sequence[str], report: Report) -> dict[str, _Entry]:
+        """The values of a mapping by key, without empty ones; keys that are not allowed are reported."""
+        shown = ", ".join(allowed)
+        if not isinstance(self.node, yaml.MappingNode):
+            raise SourceError(f"{self.place}: expected a mapping with {shown}, got {self._describe()}")
+        found: dict[str, _Entry] = {}
+        for key, value in self.node.value:
+            place = f"{self.file}:{key.start_mark.line + 1}"
+            if key.value not in allowed:
+                report.problem(SourceError(f"{place}: expected one of {shown}, got {key.value!r}"))
+            elif key.value in found:
+                report.problem(SourceError(f"{place}: expected {key.value} once, got it twice"))
+            elif value.tag != _NULL:
+                found[key.value] = _Entry(value, self.file)
+        return found
+
+    def items(self) -> list[_Entry]:
+        """The values of a list."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            raise SourceError(f"{self.place}: expected a list, got {self._describe()}")
+        return [_Entry(node, self.file) for node in self.node.value]
+
+    def text(self) -> str:
+        """The value of a scalar."""
+        if not isinstance(self.node, yaml.ScalarNode):
+            raise SourceError(f"{self.place}: expected a name or a host list, got {self._describe()}")
+        return str(self.node.value)
+
+    def is_true(self) -> bool:
+        """Whether the value is a true boolean."""
+        return self.node.tag == _BOOL and self.text().lower() in ("true", "yes", "on")
+
+    def _describe(self) -> str:
+        if isinstance(self.node, yaml.ScalarNode):
+            return repr(self.node.value)
+        return "a list" if isinstance(self.node, yaml.SequenceNode) else "a mapping"
+
+
+def recognise(head: str) -> bool:
+    """Whether a list item starts with ``topology:``, which must be the first attribute."""
+    return _FIRST_KEY.search(head) is not None
+
+
+def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+    """The fabric of the first topology with ``cluster_default: true``, else of the first one.
+
+    Trees and blocks mean what they mean in ``topology.conf``.
+
+    :raises SourceError, FabricError: with file and line; also for a flat topology, which lists no hosts.
+    """
+    kinds = ("topology", "cluster_default", "tree", "block", "flat")
+    topologies = [topology.fields(kinds, report) for text in texts for topology in _parse(text).items()]
+    if not topologies:
+        raise SourceError(f"{texts[0].name}: expected a list of topologies, got an empty one")
+    defaults = (fields for fields in topologies if "cluster_default" in fields)
+    chosen = next((fields for fields in defaults if fields["cluster_default"].is_true()), topologies[0])
+    return build_tree(texts[0].name, list(_rows(chosen, texts[0].name, report)), report)
+
+
+def _parse(text: SourceText) -> _Entry:
+    try:
+        node = yaml.compose(text.text(), Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise SourceError(f"{text.name}:{line}: expected YAML, but {error.problem}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise SourceError(f"{text.name}: expected YAML, but {str(error).splitlines()[0]}") from error
+    if node is None:
+        raise SourceError(f"{text.name}: expected a list of topologies, but the file is empty")
+    return _Entry(node, text.name)
+
+
+def _rows(topology: dict[str, _Entry], file: str, report: Report) -> Iterator[SwitchRow]:
+    given = [kind for kind in ("tree", "block", "flat") if kind in topology]
+    place = next((entry.place for entry in topology.values()), file)
+    if len(given) != 1:
+        raise SourceError(
+            f"{place}: expected one of tree, block or flat, got {' and '.join(given) or 'none'}"
+        )
+    if given == ["flat"]:
+        raise SourceError(f"{place}: expected a tree or block topology, got a flat one, which lists no hosts")
+    if given == ["tree"]:
+        switches = topology["tree"].fields(["switches"], report)
+        yield from _switch_rows(switches.get("switches"), "switch", place, report)
+    else:
+        blocks = topology["block"].fields(["block_sizes", "blocks"], report)
+        yield from join_blocks(list(_switch_rows(blocks.get("blocks"), "block", place, report)))
+
+
+def _switch_rows(entry: _Entry | None, key: str, place: str, report: Report) -> Iterator[SwitchRow]:
+    plural = "switches" if key == "switch" else "blocks"
+    items = entry.items() if entry else []
+    if not items:
+        raise SourceError(f"{place}: expected a list of {plural}, got none")
+    allowed = [key, "nodes", "children"] if key == "switch" else [key, "nodes"]
+    for item in items:
+        fields = item.fields(allowed, report)
+        lists = [_hosts(fields.get(name), report) for name in ("nodes", "children")]
+        if key in fields:
+            yield SwitchRow(fields[key].text(), lists[0], lists[1], item.place)
+        else:
+            report.problem(SourceError(f"{item.place}: expected a field {key}, got none"))
+
+
+def _hosts(entry: _Entry | None, report: Report) -> tuple[str, ...]:
+    if entry is None:
+        return ()
+    expression = entry.text()
+    try:
+        return tuple(expand(expression))
+    except SourceError as error:
+        report.problem(SourceError(f"{entry.place}: {error}"))
+        return ()

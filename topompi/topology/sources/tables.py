@@ -1,0 +1,170 @@
+"""Linear forwarding tables as OpenSM (``opensm-lfts.dump``), ``dump_fts`` and ``ibroute`` print them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import SourceError
+from ..discovery import Discovery, Report
+from ..fabric import IntArray
+from ..routecheck import check_routes
+from ..routes import Routes
+from .infiniband import source_name
+from .lft import HEADER, EntryParser, Table
+from .text import SourceText
+
+__all__ = ["NAME", "read", "recognise"]
+
+NAME = "OpenSM forwarding tables"
+
+_HEAD = re.compile(r"^\s*Unicast lids \[\w+-\w+\] of switch ", re.M)
+_FOOTER = re.compile(r"\s*(\d+)\s+(?:valid )?lids dumped")
+MAX_PATHS = 128  # the LMC has three bits
+
+
+def recognise(head: str) -> bool:
+    """Whether this is the beginning of forwarding tables."""
+    return _HEAD.search(head) is not None
+
+
+def read(texts: Sequence[SourceText], discovery: Discovery, report: Report) -> Routes:
+    """The routes that forwarding tables hold, one text for all switches or several.
+
+    Destinations are told by port GUID; entries that carry none fall back on the LIDs of ``discovery``.
+    Further LIDs of a port (LMC > 0) become further paths.
+
+    :raises SourceError: (to the report) on tables that are truncated, damaged, of unknown switches or
+        missing, and on entries that lead to a port without a link.
+    :raises RouteError: (to the report) if a route loops or dies, see ``check_routes``.
+    """
+    reader = _Reader(discovery, report)
+    for text in texts:
+        reader.read(text)
+    routes = reader.routes(source_name(texts))
+    check_routes(routes, report)
+    return routes
+
+
+class _Reader:
+    """Collects the tables of all switches: (switch, adapter, LID, link) an entry."""
+
+    def __init__(self, discovery: Discovery, report: Report) -> None:
+        self.fabric, self.report = discovery.fabric, report
+        self.parser = EntryParser(self.fabric.adapter_index, discovery.lids, report)
+        self.links = self.fabric.links_by_port()
+        self.places: dict[int, str] = {}
+        self.parts: list[NDArray[np.int32]] = []
+
+    def read(self, text: SourceText) -> None:
+        """Read one text; entries are kept as lines until their table ends, then parsed together."""
+        table: Table | None = None
+        skipping = False
+        for number, line in text.lines():
+            if line[:2] == "0x" and table is not None:
+                table.numbers.append(number)
+                table.lines.append(line)
+            elif footer := _FOOTER.match(line):
+                self._finish(table, int(footer[1]))
+                table, skipping = None, False
+            elif "Unicast lids" in line or line.startswith("Multicast mlids"):
+                self._finish(table, None)
+                table = self._begin(text.name, number, line)
+                skipping = table is None
+            elif line[:2] == "0x" and not skipping:
+                self._problem(f"{text.name}:{number}", f"expected a table's header before {line[:80]!r}")
+                skipping = True
+        self._finish(table, None)
+
+    def _problem(self, place: str, message: str) -> None:
+        self.report.problem(SourceError(f"{place}: {message}"))
+
+    def _begin(self, text: str, number: int, line: str) -> Table | None:
+        if match := HEADER.match(line):
+            return Table.begin(text, number, match)
+        if "Unicast" in line:
+            wanted = "'Unicast lids [..] of switch .. guid 0x..'"
+            self._problem(f"{text}:{number}", f"expected {wanted}, got {line.strip()[:80]!r}")
+        return None
+
+    def _finish(self, table: Table | None, footer: int | None) -> None:
+        if table is None:
+            return
+        table.check_footer(footer, self.report)
+        switch = self.fabric.switch_index.get(table.guid)
+        if switch is None:
+            self._problem(table.place(), f"{table}: no such switch in {self.fabric.name}")
+        elif switch in self.places:
+            self._problem(table.place(), f"{table} is there twice, also at {self.places[switch]}")
+        else:
+            self._add(table, switch)
+
+    def _add(self, table: Table, switch: int) -> None:
+        self.places[switch] = table.place()
+        self.report.step("forwarding tables", len(self.places), self.fabric.num_switches)
+        entries = self.parser.parse(table)
+        by_port = self.links[switch]
+        within = np.minimum(entries.port, len(by_port) - 1)
+        links = np.where(entries.port < len(by_port), by_port[within], -1).astype(np.int32)
+        dead = links < 0
+        if dead.any():
+            ports = ", ".join(map(str, np.unique(entries.port[dead])))
+            message = f"has {dead.sum()} entries for adapters behind ports without a link (port {ports})"
+            self._problem(table.place(int(entries.row[dead][0])), f"{table} {message}")
+        columns = (np.full_like(links, switch), entries.destination, entries.lid, links)
+        self.parts.append(np.stack(columns)[:, ~dead])
+
+    def routes(self, name: str) -> Routes:
+        """Everything read, as routes."""
+        self._require_tables(name)
+        fabric = self.fabric
+        columns = np.concatenate([np.empty((4, 0), dtype=np.int32), *self.parts], axis=1)
+        switch, adapter, path, link = self._with_paths(columns)
+        last = np.zeros(fabric.num_adapters, dtype=np.int32)
+        np.maximum.at(last, adapter, path)
+        size = _block_size(last)
+        shape = (size.max(initial=1), fabric.num_switches, fabric.num_adapters)
+        next_link = np.full(shape, -1, dtype=np.int32)
+        next_link[path, switch, adapter] = link
+        for number in range(1, len(next_link)):
+            next_link[number][:, size <= number] = next_link[0][:, size <= number]
+        return Routes(fabric, f"forwarding tables of {os.path.basename(name)}", next_link)
+
+    def _with_paths(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The columns with the LID replaced by the number of the path.
+
+        The LIDs of a port are a block that is aligned to its size (InfiniBand Architecture Specification,
+        volume 1, section 4.1.3), so that path = LID - base LID, and tables that contradict this are found.
+        """
+        switch, adapter, lid, _ = columns
+        base = np.full(self.fabric.num_adapters, np.iinfo(np.int32).max, dtype=np.int32)
+        np.minimum.at(base, adapter, lid)
+        path = lid - base[adapter]
+        sound = (path < MAX_PATHS) & (base[adapter] % _block_size(path) == 0)
+        self._report_moved(switch[~sound], adapter[~sound], lid[~sound], base)
+        columns[2] = path
+        return columns[:, sound]
+
+    def _report_moved(self, switch: IntArray, adapter: IntArray, lid: IntArray, base: IntArray) -> None:
+        """Tables from before and after LIDs were reassigned do not belong together."""
+        for number, row in zip(*np.unique(adapter, return_index=True), strict=True):
+            message = f"adapter {self.fabric.adapter_ids[number]} has LID {lid[row]} here, but {base[number]} in"
+            other = "another table: expected tables of the same time"
+            self._problem(self.places[int(switch[row])], f"{message} {other}")
+
+    def _require_tables(self, name: str) -> None:
+        missing = sorted(set(range(self.fabric.num_switches)) - set(self.places))
+        if missing:
+            some = ", ".join(self.fabric.describe_switch(switch) for switch in missing[:5])
+            more = ", ..." if len(missing) > 5 else ""
+            wanted = f"expected forwarding tables of {self.fabric.num_switches} switches"
+            self._problem(name, f"{wanted}, got none of {len(missing)}: {some}{more}")
+
+
+def _block_size(last: IntArray) -> IntArray:
+    """Size of the smallest block of LIDs, a power of two, that has a path of this number."""
+    return 2 ** np.ceil(np.log2(last + 1)).astype(np.int32)

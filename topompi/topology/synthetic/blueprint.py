@@ -1,0 +1,128 @@
+"""What the generators draw: numbered hosts, named switches, cables; and the fabric made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import FabricError
+from ..fabric import Fabric, infiniband_rate
+
+__all__ = ["DEFAULT_RATE", "Blueprint", "Cables", "cables", "check_at_least", "check_size"]
+
+Integers = NDArray[np.int64]
+DEFAULT_RATE = infiniband_rate("4xQDR")
+
+# Made-up GUIDs are EUI-64s with the "locally administered" bit set, so that they are no vendor's. An
+# adapter's id is its port's GUID, one more than the GUID of the adapter it is port 1 of, as real adapters
+# count.
+SWITCH_GUID = 0x0200_0001_0000_0000
+ADAPTER_GUID = 0x0200_0002_0000_0001
+GUID_STRIDE = 16
+
+# Beyond this a typing error is likelier than a fabric: the largest machines have some 10^5 hosts.
+LARGEST = 4_000_000
+
+
+class Cables(NamedTuple):
+    """Cables as columns, shape (cables,) each.
+
+    Ends are vertices as in Fabric (hosts first, then switches); ports count from 1; the rate is in bytes/s.
+    """
+
+    first: Integers
+    second: Integers
+    first_port: Integers
+    second_port: Integers
+    rate: NDArray[np.float64]
+
+    @classmethod
+    def join(cls, parts: Iterable[Cables]) -> Cables:
+        """All cables of the parts, in order."""
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def cables(
+    first: ArrayLike, second: ArrayLike, first_port: ArrayLike, second_port: ArrayLike, rate: float
+) -> Cables:
+    """Cables from columns of any shapes that broadcast together."""
+    columns = np.broadcast_arrays(first, second, first_port, second_port)
+    numbers = [np.asarray(column, dtype=np.int64).ravel() for column in columns]
+    return Cables(numbers[0], numbers[1], numbers[2], numbers[3], np.full(len(numbers[0]), rate))
+
+
+def check_at_least(least: int, what: str, values: Sequence[int]) -> None:
+    """Raise FabricError unless there are values and each is at least ``least``."""
+    if not values:
+        raise FabricError(f"expected {what}, got none")
+    if min(values) < least:
+        raise FabricError(f"expected {what} of at least {least}, got {min(values)}")
+
+
+def check_size(*counts: int) -> None:
+    """Raise FabricError, before anything is made, if a count of hosts, switches or cables is absurd."""
+    if max(counts) > LARGEST:
+        given = max(counts) if max(counts) < 10**15 else "more than 10^15"
+        raise FabricError(f"expected at most {LARGEST} hosts, switches and cables each, got {given}")
+
+
+@dataclass(frozen=True, eq=False)
+class Blueprint:
+    """A fabric before it has ids: the number of hosts, the switches' names and the cables."""
+
+    num_hosts: int
+    switch_names: tuple[str, ...]
+    cables: Cables
+
+    def beside(self, other: Blueprint) -> Blueprint:
+        """Both drawings on one sheet, not joined: the other's hosts and switches follow this one's."""
+        hosts, switches = self.num_hosts, len(self.switch_names)
+        mine, theirs = self.cables, other.cables
+        moved = Cables.join(
+            [
+                mine._replace(
+                    first=_moved(mine.first, hosts, 0, other.num_hosts),
+                    second=_moved(mine.second, hosts, 0, other.num_hosts),
+                ),
+                theirs._replace(
+                    first=_moved(theirs.first, other.num_hosts, hosts, hosts + switches),
+                    second=_moved(theirs.second, other.num_hosts, hosts, hosts + switches),
+                ),
+            ]
+        )
+        return Blueprint(hosts + other.num_hosts, self.switch_names + other.switch_names, moved)
+
+    def build(self, name: str) -> Fabric:
+        """The fabric, one adapter a host, links sorted by (source, port); latencies are unknown (NaN)."""
+        drawn = self.cables
+        source, target = np.r_[drawn.first, drawn.second], np.r_[drawn.second, drawn.first]
+        source_port = np.r_[drawn.first_port, drawn.second_port]
+        target_port = np.r_[drawn.second_port, drawn.first_port]
+        order = np.lexsort((source_port, source))
+        digits = max(4, len(str(self.num_hosts - 1)))
+        return Fabric(
+            name=name,
+            hosts=tuple(f"h{host:0{digits}d}" for host in range(self.num_hosts)),
+            adapter_ids=_guids(ADAPTER_GUID, self.num_hosts),
+            adapter_host=np.arange(self.num_hosts, dtype=np.int32),
+            switch_ids=_guids(SWITCH_GUID, len(self.switch_names)),
+            switch_names=self.switch_names,
+            link_source=source[order].astype(np.int32),
+            link_target=target[order].astype(np.int32),
+            link_source_port=source_port[order].astype(np.int32),
+            link_target_port=target_port[order].astype(np.int32),
+            link_rate=np.r_[drawn.rate, drawn.rate][order],
+            link_latency=np.full(len(order), np.nan),
+        )
+
+
+def _moved(vertices: Integers, num_hosts: int, host_shift: int, switch_shift: int) -> Integers:
+    return vertices + np.where(vertices < num_hosts, host_shift, switch_shift)
+
+
+def _guids(first: int, count: int) -> tuple[str, ...]:
+    return tuple(f"0x{first + GUID_STRIDE * number:016x}" for number in range(count))

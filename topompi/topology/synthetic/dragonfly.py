@@ -1,0 +1,101 @@
+"""Dragonflies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import FabricError
+from ..fabric import Fabric
+from .blueprint import DEFAULT_RATE, Blueprint, Cables, Integers, cables, check_at_least, check_size
+
+__all__ = ["dragonfly"]
+
+
+def dragonfly(
+    routers: int,
+    hosts: int,
+    links: int,
+    groups: int | None = None,
+    rate: float = DEFAULT_RATE,
+    name: str | None = None,
+) -> Fabric:
+    """A dragonfly: groups of fully connected routers, and every pair of groups joined.
+
+    Kim, Dally, Scott and Abts, "Technology-driven, highly-scalable dragonfly topology", 2008; their a, p, h,
+    g. With fewer groups than a h + 1, pairs of groups get the same number of cables, or one more where ports
+    are left over; a port for which no partner is left stays free. Routers are named ``group<n>/<router>``.
+    Ports: hosts first, then the group's other routers in order, then the global cables.
+
+    :param routers: a, routers a group.
+    :param hosts: p, hosts a router.
+    :param links: h, global ports a router.
+    :param groups: g, from 1 to a h + 1 (the default).
+    :param rate: of every link, bytes/s.
+    :param name: of the fabric; by default ``dragonfly(a=.., p=.., h=.., g=..)``.
+    :raises FabricError: if a number is out of its range.
+    """
+    check_at_least(1, "routers and hosts", [routers, hosts])
+    check_at_least(0, "global links", [links])
+    most = routers * links + 1
+    groups = most if groups is None else groups
+    if not 1 <= groups <= most:
+        raise FabricError(f"expected groups between 1 and {most} (a h + 1), got {groups}")
+    total = groups * routers
+    check_size(total * hosts, total * (routers + links))
+    host = np.arange(total * hosts)
+    first = len(host)  # the first router's vertex
+    parts = [
+        cables(host, first + host // hosts, 1, 1 + host % hosts, rate),
+        _local_cables(first + np.arange(groups) * routers, routers, hosts, rate),
+        _global_cables(first, groups, routers, links, hosts + routers, rate),
+    ]
+    names = tuple(f"group{group}/{router}" for group in range(groups) for router in range(routers))
+    drawn = Blueprint(len(host), names, Cables.join(parts))
+    return drawn.build(name or f"dragonfly(a={routers}, p={hosts}, h={links}, g={groups})")
+
+
+def _local_cables(group_start: Integers, routers: int, hosts: int, rate: float) -> Cables:
+    """One cable between any two routers of a group; a router's ports follow the order of the others."""
+    lower, upper = np.triu_indices(routers, 1)
+    start = group_start[:, None]
+    return cables(start + lower, start + upper, hosts + upper, hosts + 1 + lower, rate)
+
+
+def _global_cables(first: int, groups: int, routers: int, links: int, port: int, rate: float) -> Cables:
+    """The cables between groups; ``port`` is a router's first global port.
+
+    A group's global ports are numbered through its routers, ``links`` to each. Port q leads to the group
+    ``offset[q]`` further on, and its other end is the port ``back[q]`` there, whose offset is the opposite
+    one.
+    """
+    offset, back = _offsets(groups, routers * links)
+    group, slot = np.ogrid[:groups, : len(offset)]
+    # Each cable is met from both ends: keep the one with the shorter way on, or at half-way the lower group.
+    keep = (2 * offset < groups) | ((2 * offset == groups) & (2 * group < groups))
+    group, slot = np.nonzero(keep)
+    far_group, far_slot = (group + offset[slot]) % groups, back[slot]
+    links = max(links, 1)
+    near = first + group * routers + slot // links
+    far = first + far_group * routers + far_slot // links
+    return cables(near, far, port + slot % links, port + far_slot % links, rate)
+
+
+def _offsets(groups: int, ports: int) -> tuple[Integers, Integers]:
+    """Which group each global port of a group leads to, as an offset, and the port at the other end.
+
+    The ports are cut into runs that hold each offset with its opposite, sorted, so that within a run the
+    other end of the k-th port is the k-th from the end. Every offset stands in each full run; the last run
+    shares out what is left: offsets 1 and -1, 2 and -2, ..., and half-way round where an odd one can be used.
+    """
+    others = groups - 1
+    if not others:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    full, left = divmod(ports, others)
+    near = np.arange(1, left // 2 + 1)
+    half = [groups // 2] if left % 2 and groups % 2 == 0 else []
+    runs = [np.arange(1, groups)] * full + [
+        np.concatenate((near, half, groups - near[::-1])).astype(np.int64)
+    ]
+    starts = np.cumsum([0] + [len(run) for run in runs])
+    back = [start + np.arange(len(run))[::-1] for start, run in zip(starts, runs, strict=False)]
+    return np.concatenate(runs), np.concatenate(back)

@@ -1,0 +1,129 @@
+"""Synthetic fabrics as users type them in place of a file.
+
+    ranger, stampede, hyperion, glenn, slurm64      the reference's systems
+    xgft:20,16;1,16   XGFT(2; 20,16; 1,16)          fat tree: children; parents, one number a level
+    XGFT(3; 20,9,36; 1,8,18; 1,2,1)@hosts=6400      with cables to each parent, and only the first hosts
+    kary:4,3                                        k-ary n-tree
+    torus:4x4x4@hosts_per_switch=2                  torus
+    dragonfly:4,2,2   dragonfly:4,2,2,5             routers, hosts a router, global links a router, groups
+
+Options follow an ``@``, separated by commas; every formula takes ``rate`` (such as ``4xFDR``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...errors import FabricError, SourceError
+from ..fabric import Fabric, infiniband_rate
+from .dragonfly import dragonfly
+from .presets import PRESETS
+from .torus import torus
+from .trees import fat_tree, k_ary_n_tree
+
+__all__ = ["SPEC_HELP", "from_spec", "recognise_spec"]
+
+SPEC_HELP = ", ".join([*PRESETS, "xgft:20,16;1,16", "kary:4,3", "torus:4x4x4", "dragonfly:4,2,2"])
+_SPEC = re.compile(r"\s*(xgft|pgft|kary|torus|dragonfly)\s*[:(]", re.IGNORECASE)
+_TREE = re.compile(
+    r"(?:xgft|pgft)\s*(?::(?P<bare>[^()]*)|\((?P<height>[^;()]*);(?P<lists>[^()]*)\))\s*", re.IGNORECASE
+)
+
+
+def recognise_spec(source: str) -> bool:
+    """Whether what the user typed names a synthetic fabric, right or wrong, and not a file."""
+    return source.strip().lower() in PRESETS or _SPEC.match(source) is not None
+
+
+def from_spec(source: str) -> Fabric:
+    """The fabric a specification names; its name is the specification.
+
+    :raises SourceError: if it cannot be read, or describes no fabric.
+    """
+    preset = PRESETS.get(source.strip().lower())
+    if preset is not None:
+        return preset()
+    match = _SPEC.match(source)
+    if match is None:
+        raise SourceError(f"{source}: expected a synthetic fabric ({SPEC_HELP})")
+    formula, _, options = source.strip().partition("@")
+    make, allowed = _FAMILIES[match[1].lower()]
+    try:
+        return make(formula.strip(), **_options(options, allowed), name=source.strip())
+    except FabricError as error:
+        raise SourceError(f"{source}: {error}") from error
+
+
+def _tree(formula: str, **options: Any) -> Fabric:
+    match = _TREE.fullmatch(formula)
+    if match is None:
+        raise FabricError("expected XGFT(height; children; parents) or xgft:children;parents")
+    lists = [_integers(part, ",") for part in (match["bare"] or match["lists"] or "").split(";")]
+    if len(lists) not in (2, 3):
+        raise FabricError(
+            f"expected children; parents, or children; parents; cables, got {len(lists)} list(s)"
+        )
+    if match["height"] is not None and _integers(match["height"], ",") != [len(lists[0])]:
+        raise FabricError(
+            f"expected {match['height'].strip()} level(s), got {len(lists[0])} numbers of children"
+        )
+    return fat_tree(lists[0], lists[1], lists[2] if len(lists) == 3 else None, **options)
+
+
+def _kary(formula: str, **options: Any) -> Fabric:
+    k, n = _counted(formula, "k,n", 2)
+    return k_ary_n_tree(k, n, **options)
+
+
+def _torus(formula: str, **options: Any) -> Fabric:
+    return torus(_integers(formula.partition(":")[2], "x"), **options)
+
+
+def _dragonfly(formula: str, **options: Any) -> Fabric:
+    routers, hosts, links, *groups = _counted(formula, "routers,hosts,links[,groups]", 3, 4)
+    return dragonfly(routers, hosts, links, groups[0] if groups else None, **options)
+
+
+_FAMILIES: Mapping[str, tuple[Callable[..., Fabric], tuple[str, ...]]] = {
+    "xgft": (_tree, ("hosts", "rate")),
+    "pgft": (_tree, ("hosts", "rate")),
+    "kary": (_kary, ("hosts", "rate")),
+    "torus": (_torus, ("hosts_per_switch", "rate")),
+    "dragonfly": (_dragonfly, ("rate",)),
+}
+
+
+def _counted(formula: str, form: str, *counts: int) -> Sequence[int]:
+    numbers = _integers(formula.partition(":")[2], ",")
+    if len(numbers) not in counts:
+        raise FabricError(f"expected {form}, got {len(numbers)} number(s)")
+    return numbers
+
+
+def _integers(text: str, separator: str) -> list[int]:
+    parts = [part.strip() for part in text.split(separator)]
+    for part in parts:
+        if not re.fullmatch(r"-?[0-9]{1,18}", part):
+            raise FabricError(f"expected whole numbers separated by {separator!r}, got {text.strip()!r}")
+    return [int(part) for part in parts]
+
+
+def _options(text: str, allowed: Sequence[str]) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if key not in allowed or not equals or key in options:
+            raise FabricError(
+                f"expected options of {', '.join(allowed)}, each once, as key=value, got {part!r}"
+            )
+        options[key] = _rate(value) if key == "rate" else _integers(value, ",")[0]
+    return options
+
+
+def _rate(text: str) -> float:
+    rate = infiniband_rate(text)
+    if not rate > 0:  # NaN where the name is unknown
+        raise FabricError(f"expected a rate such as 4xQDR, got {text!r}")
+    return rate

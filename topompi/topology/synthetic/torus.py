@@ -1,0 +1,54 @@
+"""Tori and rings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from ..fabric import Fabric
+from .blueprint import DEFAULT_RATE, Blueprint, Cables, Integers, cables, check_at_least, check_size
+
+__all__ = ["torus"]
+
+
+def torus(
+    dims: Sequence[int], hosts_per_switch: int = 1, rate: float = DEFAULT_RATE, name: str | None = None
+) -> Fabric:
+    """A torus of switches, of any dimension, with the same number of hosts on each switch.
+
+    A dimension of size 2 has one cable between its two switches, not two; one of size 1 has none. Switches
+    and hosts are numbered with the last dimension fastest; switch ``torus/1.0.3`` is at coordinates (1, 0,
+    3). Ports: hosts first, then for each dimension the one towards the higher coordinate and the one towards
+    the lower.
+
+    :param dims: switches along each dimension.
+    :param hosts_per_switch: at least 1.
+    :param rate: of every link, bytes/s.
+    :param name: of the fabric; by default ``torus 4x4x4``.
+    :raises FabricError: if a size is below 1.
+    """
+    check_at_least(1, "sizes", dims)
+    check_at_least(1, "hosts per switch", [hosts_per_switch])
+    switches = prod(dims)
+    check_size(switches * hosts_per_switch, switches * len(dims))
+    host = np.arange(switches * hosts_per_switch)
+    first_switch = len(host)
+    parts = [cables(host, first_switch + host // hosts_per_switch, 1, 1 + host % hosts_per_switch, rate)]
+    grid = np.arange(first_switch, first_switch + switches).reshape(dims)
+    for axis in range(len(dims)):
+        parts.append(_rings(grid, axis, hosts_per_switch + 1 + 2 * axis, rate))
+    names = tuple("torus/" + ".".join(map(str, place)) for place in np.ndindex(*dims))
+    drawn = Blueprint(len(host), names, Cables.join(parts))
+    return drawn.build(name or f"torus {'x'.join(map(str, dims))}")
+
+
+def _rings(grid: Integers, axis: int, port: int, rate: float) -> Cables:
+    """The cables along one dimension, from each switch's ``port`` to the next higher one's ``port + 1``."""
+    size = grid.shape[axis]
+    # With two switches the way up and the way down are the same cable; with one there is nowhere to go.
+    begins = size if size > 2 else size - 1
+    lower = np.take(grid, np.arange(begins), axis=axis)
+    upper = np.take(grid, (np.arange(begins) + 1) % size, axis=axis)
+    return cables(lower, upper, port, port + 1, rate)

@@ -1,0 +1,140 @@
+"""Fat trees, slimmed at will."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from ...errors import FabricError
+from ..fabric import Fabric
+from ..routes import MAX_HOPS
+from .blueprint import DEFAULT_RATE, Blueprint, Cables, Integers, cables, check_at_least, check_size
+
+__all__ = ["draw_fat_tree", "fat_tree", "k_ary_n_tree"]
+
+
+def fat_tree(
+    children: Sequence[int],
+    parents: Sequence[int],
+    cables: Sequence[int] | None = None,
+    hosts: int | None = None,
+    rate: float = DEFAULT_RATE,
+    name: str | None = None,
+) -> Fabric:
+    """The parallel-ports generalised fat tree PGFT(h; m1..mh; w1..wh; p1..ph).
+
+    Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees",
+    2010; with one cable each (p = 1) it is the XGFT of Öhring et al., "On generalized fat trees", 1995. A
+    node of level l has m(l) children, and w(l+1) parents with p(l+1) cables to each; hosts are level 0.
+    Slimming is the choice of w and p: m = 20 and w p = 16 above it make a 5:4 over-subscribed leaf.
+
+    Switches are named ``L<level>/<subtree>.<number within it>``. Ports: down ports first, in turns over the
+    children, so that cable k to child a is port 1 + a + k m(l); then the up ports likewise.
+
+    :param children: m, the children of a node of each level 1..h.
+    :param parents: w, the parents of a node of each level 0..h-1.
+    :param cables: p, the cables to each of those parents; one each by default.
+    :param hosts: keep only the first so many hosts, and the switches that have some of them below; all by
+        default.
+    :param rate: of every link, bytes/s.
+    :param name: of the fabric; by default the formula.
+    :raises FabricError: if the lists do not fit each other, or a host would have several adapters (w1 p1 >
+        1).
+    Cost: a few array operations a level.
+    """
+    cables = [1] * len(children) if cables is None else cables
+    drawn = draw_fat_tree(children, parents, cables, hosts, rate)
+    return drawn.build(name or _formula(children, parents, cables, drawn.num_hosts))
+
+
+def k_ary_n_tree(
+    k: int, n: int, hosts: int | None = None, rate: float = DEFAULT_RATE, name: str | None = None
+) -> Fabric:
+    """The k-ary n-tree: k^n hosts under n levels of k^(n-1) switches.
+
+    Petrini and Vanneschi, "k-ary n-trees: high performance networks for massively parallel architectures",
+    1997; it is XGFT(n; k..k; 1, k..k). Parameters and errors as for :func:`fat_tree`.
+    """
+    check_at_least(1, "an arity k and a height n", [k, n])
+    _check_height(n)
+    return fat_tree([k] * n, [1] + [k] * (n - 1), None, hosts, rate, name or f"{k}-ary {n}-tree")
+
+
+def draw_fat_tree(
+    children: Sequence[int],
+    parents: Sequence[int],
+    cables: Sequence[int],
+    hosts: int | None = None,
+    rate: float = DEFAULT_RATE,
+    label: str = "L",
+) -> Blueprint:
+    """The drawing behind :func:`fat_tree`; ``label`` starts every switch's name."""
+    hosts = _check(children, parents, cables, hosts)
+    # The node (l; a_h..a_l+1; b_l..b_1) of the papers is number A W + B of its level: A = a_h..a_l+1 read as
+    # a number names the sub-tree (A = host // M), and B = b_l..b_1 the node among the sub-tree's W.
+    below = [prod(children[:level]) for level in range(len(children) + 1)]  # M: hosts under a node
+    width = [prod(parents[:level]) for level in range(len(children) + 1)]  # W
+    # A is the more significant part, so what is left after trimming is the start of each level.
+    kept = [-(-hosts // m) * w for m, w in zip(below, width, strict=True)]
+    check_size(hosts, sum(kept[1:]), *(k * w * p for k, w, p in zip(kept, parents, cables, strict=False)))
+    start = np.concatenate(([0], np.cumsum(kept)))
+    parts = []
+    for level, (m, w, p) in enumerate(zip(children, parents, cables, strict=True)):
+        down_ports = children[level - 1] * cables[level - 1] if level else 0
+        parts.append(_stage(start[level : level + 2], kept[level], width[level], down_ports, (m, w, p), rate))
+    names = tuple(
+        f"{label}{level}/{number // width[level]}.{number % width[level]}"
+        for level in range(1, len(kept))
+        for number in range(kept[level])
+    )
+    return Blueprint(hosts, names, Cables.join(parts))
+
+
+def _stage(
+    start: Integers, kept: int, width: int, down_ports: int, arity: tuple[int, int, int], rate: float
+) -> Cables:
+    """The cables between one level's nodes and their parents.
+
+    :param start: vertex of the first node of the lower and of the upper level.
+    :param kept: nodes of the lower level; ``width`` of them (W) share a sub-tree.
+    :param down_ports: of a node of the lower level; its up ports follow them.
+    :param arity: m, w, p between the two levels.
+    """
+    m, w, p = arity
+    child, parent_digit, cable = np.ogrid[:kept, :w, :p]
+    subtree, number = child // width, child % width
+    parent = (subtree // m) * (width * w) + parent_digit * width + number
+    up_port = 1 + down_ports + parent_digit + cable * w
+    down_port = 1 + subtree % m + cable * m
+    return cables(start[0] + child, start[1] + parent, up_port, down_port, rate)
+
+
+def _check(m: Sequence[int], w: Sequence[int], p: Sequence[int], hosts: int | None) -> int:
+    _check_height(len(m))
+    check_at_least(1, "children", m)
+    check_at_least(1, "parents", w)
+    check_at_least(1, "cables", p)
+    if not len(m) == len(w) == len(p):
+        raise FabricError(
+            f"expected lists of one length, got {len(m)} children, {len(w)} parents, {len(p)} cables"
+        )
+    if w[0] * p[0] != 1:
+        raise FabricError(f"expected one cable a host (w1 = p1 = 1), got w1 = {w[0]}, p1 = {p[0]}")
+    total = prod(m)
+    if hosts is not None and not 1 <= hosts <= total:
+        raise FabricError(f"expected hosts between 1 and {total}, got {hosts}")
+    return total if hosts is None else hosts
+
+
+def _check_height(height: int) -> None:
+    if height > MAX_HOPS // 2:
+        raise FabricError(f"expected at most {MAX_HOPS // 2} levels, got {height}")
+
+
+def _formula(m: Sequence[int], w: Sequence[int], p: Sequence[int], hosts: int) -> str:
+    lists = [m, w] if set(p) == {1} else [m, w, p]
+    kind = "XGFT" if set(p) == {1} else "PGFT"
+    text = f"{kind}({len(m)}; {'; '.join(','.join(map(str, values)) for values in lists)})"
+    return text if hosts == prod(m) else f"{text} with {hosts} hosts"

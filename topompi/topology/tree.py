@@ -1,0 +1,162 @@
+"""The cluster tree: which hosts stand close together, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["UNREACHABLE", "ClusterTree", "cluster_tree"]
+
+IntArray = NDArray[np.int32]
+UNREACHABLE = 255  # the distance of hosts without a route: farther than any route can be
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterTree:
+    """A rooted tree whose leaves are hosts and whose inner nodes are switch clusters.
+
+    Nodes 0..H-1 are the hosts, later ones the clusters in the order in which they were joined; the last is the root.
+
+    :param parent: parent of each node, shape (nodes,), -1 at the root.
+    :param height: distance at which a node was joined, shape (nodes,); 0 for hosts, UNREACHABLE where the root
+        joins parts without a route between them.
+    """
+
+    num_hosts: int
+    parent: IntArray
+    height: IntArray
+
+    @property
+    def root(self) -> int:
+        """The node that has no parent."""
+        return len(self.parent) - 1
+
+    @cached_property
+    def children(self) -> tuple[IntArray, ...]:
+        """Children of each node, ascending."""
+        order = np.argsort(self.parent, kind="stable").astype(np.int32)
+        bounds = np.searchsorted(self.parent[order], np.arange(len(self.parent) + 1))
+        return tuple(order[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+
+    @cached_property
+    def cuts(self) -> IntArray:
+        """The distances at which clusters were joined, largest first: one a level of the tree."""
+        return np.unique(self.height[self.num_hosts :])[::-1]
+
+    @property
+    def depth(self) -> int:
+        """Number of levels below the root: at depth 0 is the root, at this depth are the hosts."""
+        return len(self.cuts)
+
+    @cached_property
+    def clusters(self) -> IntArray:
+        """Cluster (tree node) of each host at each depth, shape (depth + 1, H); a host alone is its own cluster.
+
+        At depth d stand the clusters that were joined below the d-th largest joining distance, so that all
+        branches have the same levels even where a host or a leaf joins late.
+        """
+        ancestor = np.arange(self.num_hosts, dtype=np.int32)
+        rows = [ancestor]
+        for cut in self.cuts[::-1]:
+            while True:
+                parent = self.parent[ancestor]
+                climbs = (parent >= 0) & (self.height[parent] <= cut)
+                if not climbs.any():
+                    break
+                ancestor = np.where(climbs, parent, ancestor)
+            rows.append(ancestor)
+        return np.stack(rows[::-1])
+
+    def walk(self) -> Iterator[tuple[int, int]]:
+        """All nodes with their depth below the root, parents first, children in ascending order."""
+        stack = [(self.root, 0)]
+        while stack:
+            node, depth = stack.pop()
+            yield node, depth
+            stack.extend((int(child), depth + 1) for child in self.children[node][::-1])
+
+
+def cluster_tree(distance: NDArray[np.integer]) -> ClusterTree:
+    """Cluster hosts by agglomeration with complete linkage, joining all mutually nearest ones in one step.
+
+    One step of the source (Subramoni 2013, section 2.8): take the smallest distance m, the first pair (i, j) at it, and
+    all k with d(i, k) = m that are mutually at distance m (in ascending order); join them to a new node whose
+    distance to any x is the largest of its members'. Here all joins of one m are made in one pass: a new node
+    is farther than m from everything left (whatever was at m from all of its members had joined it), so that the joins
+    of one m do not touch each other.
+
+    Departures: d(i, j) and d(j, i) may differ, as routes do; the larger one counts. Hosts without a route are
+    UNREACHABLE (255) apart and join last, at the root.
+
+    :param distance: hops of the route from i to j, shape (H, H), negative where there is none.
+    Cost: O(H^2) bytes, and one pass over the shrinking matrix for each distinct distance.
+    """
+    matrix = np.where(distance < 0, UNREACHABLE, distance).astype(np.uint8)
+    np.maximum(matrix, matrix.T.copy(), out=matrix)
+    np.fill_diagonal(matrix, UNREACHABLE)
+    hosts = len(matrix)
+    active = np.arange(hosts)
+    parents, heights = [np.full(hosts, -1)], [np.zeros(hosts, dtype=np.int64)]
+    nodes = hosts
+    while len(active) > 1:
+        nearest = int(matrix.min())  # the diagonal is UNREACHABLE, and stays so under the maximum
+        groups = _mutual_groups(matrix, nearest)
+        joined = np.concatenate(groups)
+        parent = np.concatenate(parents)
+        for new, members in enumerate(groups, nodes):
+            parent[active[members]] = new
+        parents = [parent, np.full(len(groups), -1)]
+        heights.append(np.full(len(groups), nearest))
+        left = np.setdiff1d(np.arange(len(active)), joined)
+        matrix = _merge(matrix, left, groups)
+        active = np.concatenate((active[left], np.arange(nodes, nodes + len(groups))))
+        nodes += len(groups)
+    parent = np.concatenate(parents)
+    return ClusterTree(hosts, parent.astype(np.int32), np.concatenate(heights).astype(np.int32))
+
+
+def _mutual_groups(matrix: NDArray[np.uint8], nearest: int) -> list[NDArray[np.int64]]:
+    """The groups that join at distance ``nearest``, in the order in which single steps would find them."""
+    free = np.ones(len(matrix), dtype=bool)
+    groups = []
+    for first in range(len(matrix)):
+        if not free[first]:
+            continue
+        near = np.flatnonzero((matrix[first] == nearest) & free)
+        near = near[near != first]
+        if not len(near):
+            continue
+        members = _mutual(matrix, np.concatenate(([first], near)), nearest)
+        free[members] = False
+        groups.append(members)
+    return groups
+
+
+def _mutual(matrix: NDArray[np.uint8], members: NDArray[np.int64], nearest: int) -> NDArray[np.int64]:
+    """The members kept when those not at distance ``nearest`` from all kept before them are dropped."""
+    at_nearest = matrix[np.ix_(members, members)] == nearest
+    np.fill_diagonal(at_nearest, True)
+    if at_nearest.all():
+        return members
+    allowed = at_nearest[0].copy()
+    kept = np.zeros(len(members), dtype=bool)
+    for candidate in range(len(members)):
+        if allowed[candidate]:
+            kept[candidate] = True
+            allowed &= at_nearest[candidate]
+    return members[kept]
+
+
+def _merge(
+    matrix: NDArray[np.uint8], left: NDArray[np.int64], groups: list[NDArray[np.int64]]
+) -> NDArray[np.uint8]:
+    """The matrix over what is left and the new nodes: complete linkage, the largest of the members' distances."""
+    order = np.concatenate((left, *groups))
+    sizes = np.concatenate((np.ones(len(left), dtype=np.int64), [len(group) for group in groups]))
+    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    rows = np.maximum.reduceat(matrix[order], starts, axis=0)
+    return np.ascontiguousarray(np.maximum.reduceat(rows[:, order], starts, axis=1))
