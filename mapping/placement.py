@@ -40,6 +40,4 @@ def _slots(size: int, hosts: int, policy: str) -> NDArray[np.int64]:
         return block
     if name == "random" and colon and seed.isascii() and seed.isdigit():
         return np.random.default_rng(int(seed)).permutation(block)
-    raise ValueError(
-        f"placement: expected block, cyclic or random:SEED (SEED a whole number), got {policy!r}"
-    )
+    raise ValueError(f"placement: expected block, cyclic or random:SEED (SEED a whole number), got {policy!r}")

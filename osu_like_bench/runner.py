@@ -41,7 +41,7 @@ def run(options: Options) -> int:
     if path is not None:
         on_root(world, lambda: _check_writable(path))
     with open_sides(options) as (native, sides):
-        facts = gather_facts(native, sides["topompi"].topology if "topompi" in sides else None)
+        facts = gather_facts(native, sides["topompi"].network if "topompi" in sides else None)
         report = None if facts is None else Report(options, kind, facts)
         results = _Bench(options, kind, native, sides, roots, report).run(sizes, notes)
     if path is not None:

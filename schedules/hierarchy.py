@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,16 +93,16 @@ class RootedPlan:
 class Hierarchy:
     """Nested clusters of ranks and the rooted collectives over their leaders (Subramoni 2013, sections 3 and 2.3.1).
 
-    At level l (1 is the outermost, the innermost joins single ranks) a sub-communicator unites the leaders, the lowest
-    ranks, of all level-l clusters within one cluster of the level above. Gather: away from the root each cluster gathers
-    at its leader, innermost first; then along the clusters that contain the root everything moves inwards,
-    outermost first, each stage at the leader of the next inner cluster that contains the root, the last at the root
-    itself. So a block enters the root's leaf switch once, and where the root is no leader one more transfer inside
-    the innermost cluster, as in the source, is all it costs: the source's extra transfer is the last stage here, which
-    also gathers the root's own neighbours. Deeper trees need no further rule.
+    At level l (1 is the outermost, the innermost joins single ranks) a sub-communicator unites the leaders, the
+    lowest ranks, of all level-l clusters within one cluster of the level above. Gather: away from the root each
+    cluster gathers at its leader, innermost first; then along the clusters that contain the root everything moves
+    inwards, outermost first, each stage at the leader of the next inner cluster that contains the root, the last at
+    the root itself. So a block enters the root's leaf switch once, and where the root is no leader one more transfer
+    inside the innermost cluster, as in the source, is all it costs: the source's extra transfer is the last stage
+    here, which also gathers the root's own neighbours. Deeper trees need no further rule.
 
-    A root that leads all its clusters, such as rank 0, needs no such carrying: everything moves outwards, innermost first,
-    and arrives in the clusters' own order, which is rank order where ranks are placed in blocks.
+    A root that leads all its clusters, such as rank 0, needs no such carrying: everything moves outwards, innermost
+    first, and arrives in the clusters' own order, which is rank order where ranks are placed in blocks.
 
     Messages: (members - 1) for each sub-communicator at most; bytes: each block crosses each cluster border once.
 
@@ -113,7 +114,7 @@ class Hierarchy:
         rows = [np.zeros(size, dtype=np.int64), *map(_named_by_leader, clusters), np.arange(size)]
         if any(len(row) != size for row in rows):
             raise ValueError(f"expecting the cluster of each of {size} ranks at every level")
-        for level, (outer, inner) in enumerate(zip(rows[:-1], rows[1:], strict=True), 1):
+        for level, (outer, inner) in enumerate(itertools.pairwise(rows), 1):
             if (outer[inner] != outer).any():
                 raise ValueError(f"a cluster of level {level} lies in two clusters of the level above")
         self._rows = np.stack(rows)

@@ -35,7 +35,8 @@ How they were recorded, and are recorded again:
 2. `opensm -o` (engine minhop, its default; LMC 0) routes it and dumps its tables: `{name}.lfts.xz`;
 3. `ibnetdiscover` reports the fabric afterwards, with the tables' LIDs: `{name}.ibnetdiscover.xz`.
 
-Debian packages: {packages}. Apart from the date in the report, the same versions make the same files.
+Debian packages: {packages}.
+Apart from the date in the report, the same versions make the same files.
 """
 
 

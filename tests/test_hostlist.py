@@ -126,9 +126,7 @@ def test_the_largest_allowed_list_expands() -> None:
 def test_a_name_that_no_expression_can_hold_is_refused(name: str) -> None:
     with pytest.raises(SourceError) as caught:
         compress(["n1", name])
-    assert (
-        str(caught.value) == f"host list: expected a name without brackets, commas and blanks, got {name!r}"
-    )
+    assert str(caught.value) == f"host list: expected a name without brackets, commas and blanks, got {name!r}"
 
 
 def test_hosts_are_read_from_an_expression_with_repeated_ones_kept() -> None:
@@ -141,9 +139,7 @@ def test_a_long_expression_is_not_taken_for_a_file_name() -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_hosts_are_read_from_a_file_with_comments_blank_lines_and_expressions(
-    tmp_path: Path, packed: bool
-) -> None:
+def test_hosts_are_read_from_a_file_with_comments_blank_lines_and_expressions(tmp_path: Path, packed: bool) -> None:
     content = b"# the job\r\nn1\n\n n[2-3]  # two\nn1\n"
     path = tmp_path / "hosts"
     path.write_bytes(lzma.compress(content) if packed else content)

@@ -19,9 +19,7 @@ seeds = st.integers(0, 2**32)
 
 
 @given(sizes, host_lists)
-def test_block_keeps_neighbours_together_and_the_first_hosts_hold_the_rest(
-    size: int, hosts: list[str]
-) -> None:
+def test_block_keeps_neighbours_together_and_the_first_hosts_hold_the_rest(size: int, hosts: list[str]) -> None:
     placed = place(size, hosts, "block")
     shares = [size // len(hosts) + (number < size % len(hosts)) for number in range(len(hosts))]
     assert placed == [host for host, share in zip(hosts, shares, strict=True) for _ in range(share)]
@@ -73,9 +71,7 @@ def test_fewer_ranks_than_hosts_take_the_first_hosts_one_each(hosts: list[str], 
         (2, ["a"], "block:1", "random:SEED"),
     ],
 )
-def test_what_cannot_be_placed_is_refused(
-    size: int, hosts: list[str], policy: str | None, message: str
-) -> None:
+def test_what_cannot_be_placed_is_refused(size: int, hosts: list[str], policy: str | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         place(size, hosts, policy)
 

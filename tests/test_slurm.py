@@ -61,8 +61,7 @@ def write_conf(tree: Tree) -> str:
     lines = []
     for name, (hosts, children) in tree.items():
         lines.append(
-            f"SwitchName={name} "
-            + (f"Nodes={compress(hosts)}" if hosts else f"Switches={compress(children)}")
+            f"SwitchName={name} " + (f"Nodes={compress(hosts)}" if hosts else f"Switches={compress(children)}")
         )
     return "\n".join(lines) + "\n"
 
@@ -193,8 +192,7 @@ BAD_CONF = {
         ("n1", "a"),
     ),
     "cycle": (
-        "SwitchName=a Nodes=n1\nSwitchName=s Switches=t,a\n"
-        "SwitchName=t Switches=u\nSwitchName=u Switches=s\n",
+        "SwitchName=a Nodes=n1\nSwitchName=s Switches=t,a\nSwitchName=t Switches=u\nSwitchName=u Switches=s\n",
         "f:4: switches form a cycle: s -> t -> u -> s",
         ("n1", "a s t u"),
     ),
@@ -299,9 +297,7 @@ def test_a_long_chain_of_switches_needs_no_recursion() -> None:
 @given(tree=trees(), data=st.data())
 def test_a_link_back_to_an_ancestor_is_always_found(tree: Tree, data: st.DataObject) -> None:
     graph = networkx.DiGraph((name, child) for name, (_, children) in tree.items() for child in children)
-    pairs = sorted(
-        (low, high) for low in graph for high in networkx.ancestors(graph, low) if not tree[low][0]
-    )
+    pairs = sorted((low, high) for low in graph for high in networkx.ancestors(graph, low) if not tree[low][0])
     if not pairs:
         return
     low, high = data.draw(st.sampled_from(pairs))

@@ -13,12 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import record_fabric
+from tests.support import shared_data
 from topompi.errors import FabricError, SourceError
+from topompi.topology import load
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric, FabricBuilder, infiniband_rate
 from topompi.topology.ibwriter import link_rate_name, write_ibnetdiscover
 from topompi.topology.sources import ibnetdiscover
-from topompi.topology.sources.text import SourceText
+from topompi.topology.sources.text import SourceText, open_texts
 from topompi.topology.synthetic import (
     PRESETS,
     dragonfly,
@@ -385,6 +388,14 @@ def test_written_presets_read_back_equal(name: str) -> None:
     assert described(read_back(write_ibnetdiscover(fabric))) == described(fabric)
 
 
+@pytest.mark.parametrize("name", ["janus-2014", "dgxh100-2025", "stage-fdr10-2014"])
+def test_real_reports_survive_being_written_again(name: str) -> None:
+    """What is read from a real report is read again from what we write of it: rails, rates, nameless hosts."""
+    path = shared_data(f"fabrics/{name}.ibnetdiscover.xz")
+    fabric = ibnetdiscover.read(open_texts(path), Report(partial=True)).fabric
+    assert described(read_back(write_ibnetdiscover(fabric))) == described(fabric)
+
+
 def test_written_hosts_keep_their_rails_and_cards() -> None:
     """A host with a two-port card and another card comes back with three adapters in rail order."""
     builder = FabricBuilder("rails")
@@ -400,6 +411,18 @@ def test_written_hosts_keep_their_rails_and_cards() -> None:
     again = read_back(report)
     assert described(again) == described(fabric)
     assert again.adapter_ids == fabric.adapter_ids
+
+
+def test_recorded_fabric_is_the_one_its_recording_says() -> None:
+    """Fabric and OpenSM's tables in the repository: the formula's cables, all pairs routed on shortest paths."""
+    there = record_fabric.DIRECTORY / record_fabric.NAME
+    discovery = load(f"{there}.ibnetdiscover.xz", f"{there}.lfts.xz")
+    fabric = discovery.fabric
+    assert described(fabric) == described(from_spec(record_fabric.SPEC))
+    assert discovery.routes is not None
+    hops = discovery.routes.hops_from(fabric.adapter_leaf, np.arange(fabric.num_adapters, dtype=np.int32))
+    np.fill_diagonal(hops, 0)
+    assert (hops == hop_matrix(fabric)).all()
 
 
 @given(

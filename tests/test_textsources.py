@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import shared_data
-from topompi.errors import HostError, TopompiError
+from topompi.errors import TopompiError
 from topompi.topology.discovery import Discovery, Report
 from topompi.topology.fabric import Fabric
+from topompi.topology.hostnames import find_hosts, require_hosts
 from topompi.topology.sources import coordinates, nodemap
 from topompi.topology.sources.groups import MAX_JOINED, grouped_fabric
 from topompi.topology.sources.text import SourceText, open_texts
@@ -43,15 +44,11 @@ def write_coordinates(seats: dict[int, Seat]) -> str:
     return HEADING + "".join(f"{rank}: {g} {s} {p}\n" for rank, (g, s, p) in seats.items())
 
 
-seats_of_jobs = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-1, 2)), min_size=1, max_size=10
-)
+seats_of_jobs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-1, 2)), min_size=1, max_size=10)
 
 
 @given(seats=seats_of_jobs, data=st.data())
-def test_ranks_cross_as_many_switches_as_their_coordinates_say(
-    seats: list[Seat], data: st.DataObject
-) -> None:
+def test_ranks_cross_as_many_switches_as_their_coordinates_say(seats: list[Seat], data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(seats))))
     discovery, _ = read(coordinates, write_coordinates({rank: seats[rank] for rank in order}))
     assert discovery.rank_hosts is not None
@@ -273,25 +270,15 @@ def test_names_of_real_jobs_resolve_to_the_nodes_of_the_map(leonardo: Fabric) ->
         names = {name for member in members if member is not None for name in member.read().decode().split()}
     nodes = sorted(name for name in names if name.startswith("lrdn"))
     assert len(nodes) == 4424
-    assert [f"lrdn{host}" for host in nodemap.resolve(nodes, leonardo)] == nodes
+    assert [f"lrdn{leonardo.hosts[host]}" for host in require_hosts(leonardo, nodes)] == nodes
     others = sorted(names - set(nodes))
     assert len(others) == 14  # visualisation nodes, which the map does not hold
-    for name in others:
-        with pytest.raises(HostError, match=f"host {name} is not part of the fabric"):
-            nodemap.resolve([name], leonardo)
+    assert (find_hosts(leonardo, others) == -1).all()
 
 
 def test_names_resolve_by_number_only_where_all_hosts_are_numbers() -> None:
     numbers = read(nodemap, "NODE 0001 SWITCH 1\nNODE 0002 SWITCH 1\n")[0].fabric
-    assert nodemap.resolve(["0002", "n0001", "n0001.site4", "n0001"], numbers) == [
-        "0002",
-        "0001",
-        "0001",
-        "0001",
-    ]
-    for name in ("n1", "n00001", "n0003", "login"):
-        with pytest.raises(HostError):
-            nodemap.resolve([name], numbers)
+    assert find_hosts(numbers, ["0002", "n0001", "n0001.site4", "n0001"]).tolist() == [1, 0, 0, 0]
+    assert find_hosts(numbers, ["n1", "n00001", "n0003", "login"]).tolist() == [-1, -1, -1, -1]
     words = read(nodemap, "NODE 0001 SWITCH 1\nNODE n2 SWITCH 1\n")[0].fabric
-    with pytest.raises(HostError):
-        nodemap.resolve(["n0001"], words)
+    assert find_hosts(words, ["n0001"]).tolist() == [-1]

@@ -1,7 +1,7 @@
 """topompi: MPI that knows the network.
 
-``topompi.Intracomm`` wraps a communicator so that its rooted collectives follow the switches; ``topompi.topology`` reads
-and queries fabrics without MPI. mpi4py is imported when a communicator is first asked for, not before.
+``topompi.Intracomm`` wraps a communicator so that its rooted collectives follow the switches; ``topompi.topology``
+reads and queries fabrics without MPI. mpi4py is imported when a communicator is first asked for, not before.
 """
 
 from __future__ import annotations

@@ -89,7 +89,10 @@ class Blocks:
             layout.Free()
 
     def _indexed(self, order: Integers) -> MPI.Datatype:
-        return self.datatype.Create_indexed(self.counts[order], self.displs[order]).Commit()
+        counts: Any = self.counts[
+            order
+        ]  # arrays are taken as sequences of integers, though mpi4py's types do not say so
+        return self.datatype.Create_indexed(counts, self.displs[order]).Commit()  # type: ignore[arg-type] # likewise
 
 
 def is_in_place(message: Any) -> bool:
@@ -98,7 +101,7 @@ def is_in_place(message: Any) -> bool:
 
 
 def blocks(message: Any, number: int = 1, *, readonly: bool) -> Blocks:
-    """The blocks of a message of ``number`` equal blocks: ``buf``, ``[buf, count]``, ``[buf, (count, displ), type]``, ...
+    """The blocks of a message of ``number`` equal blocks: ``buf``, ``[buf, count]``, ``[buf, (count, displ), type]``...
 
     :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
     """
@@ -204,4 +207,3 @@ def _integers(values: Any, number: int) -> Integers:
     if array.shape != (number,):
         raise ValueError(f"expecting {number} items, got {array.size}")
     return array
-

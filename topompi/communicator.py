@@ -20,17 +20,18 @@ class Intracomm(MPI.Intracomm):
     """An intracommunicator whose rooted collectives follow the network.
 
     ``Bcast``, ``Gather``, ``Gatherv``, ``Scatter`` and ``Scatterv`` run over the leaders of the job's levels (switch
-    clusters, hosts, packages), each stage by the MPI library's own collective; all else is the MPI library's. Their contract
-    is mpi4py's. Where no level says anything (one host, one rank a host on one leaf) the calls are native.
+    clusters, hosts, packages), each stage by the MPI library's own collective; all else is the MPI library's. Their
+    contract is mpi4py's. Where no level says anything (one host, or one rank a host on one leaf) the calls are native.
 
-    The object is a second handle of the communicator it wraps: no duplicate is made. The topology is found once a communicator
-    and kept with it as an MPI attribute; it is freed with it, or by ``free``.
+    The object is a second handle of the communicator it wraps: no duplicate is made. The topology is found once a
+    communicator and kept with it as an MPI attribute; it is freed with it, or by ``free``.
 
     :param comm: the communicator; collective over it.
-    :param topology: a source (see ``topompi.topology.load``), or a ``TopologyInterface`` over the ranks of ``comm``, alike on all
-        ranks; else what the communicator has already, else ``TOPOMPI_TOPOLOGY``, else the hosts' own levels.
-    :param hosts: virtual placement: host of each rank, or a host list that is filled in blocks; else ``TOPOMPI_HOSTS``, else the
-        hosts where the ranks run.
+    :param topology: a source (see ``topompi.topology.load``), or a ``TopologyInterface`` over the ranks of ``comm``,
+        alike on all ranks; else what the communicator has already, else ``TOPOMPI_TOPOLOGY``, else the hosts' own
+        levels. A new topology takes the place of the one that the communicator has.
+    :param hosts: virtual placement: host of each rank, or a host list that is filled in blocks; else
+        ``TOPOMPI_HOSTS``, else the hosts where the ranks run.
     :raises TopompiError: the same on all ranks, if the source cannot be read or hosts are not in it.
     """
 
@@ -52,32 +53,39 @@ class Intracomm(MPI.Intracomm):
             return
         if isinstance(topology, TopologyInterface):
             if topology.num_ranks != self.Get_size():
-                raise ValueError(f"expecting a topology over {self.Get_size()} ranks, got one over {topology.num_ranks}")
+                raise ValueError(f"expecting a topology over {self.Get_size()} ranks, got {topology.num_ranks}")
             attach(self, Levels(MPI.Intracomm(self), topology))
         elif topology is not None or hosts is not None or attached(self) is None:
             attach(self, Levels(MPI.Intracomm(self), find_topology(self, topology, hosts)))
+        self._held = attached(self)
+
+    # The levels as this handle saw them last: an attribute of ours is read far quicker than one of MPI's.
+    _held: Levels | None = None
 
     @property
     def _levels(self) -> Levels:
         """The levels kept with this communicator; found now, collectively, where it came from a native call."""
-        levels = attached(self)
-        if levels is None:
-            levels = Levels(MPI.Intracomm(self), find_topology(self))
-            attach(self, levels)
+        levels = self._held
+        if levels is None or levels.freed:
+            levels = attached(self)
+            if levels is None:
+                levels = Levels(MPI.Intracomm(self), find_topology(self))
+                attach(self, levels)
+            self._held = levels
         return levels
 
     @property
-    def topology(self) -> TopologyInterface:
-        """Where the ranks sit."""
+    def network(self) -> TopologyInterface:
+        """Where the ranks sit in the network. (``topology`` is mpi4py's: the kind of a Cartesian or graph topology.)"""
         return self._levels.interface
 
     @property
     def sub_communicators(self) -> dict[str, MPI.Intracomm]:
         """This rank's sub-communicators, outermost first, named by what they unite; collective at its first use.
 
-        Each unites the leaders, the lowest ranks, of one level within a cluster of the level above; the last one unites the
-        ranks of one innermost cluster. A rank that leads nothing is in the last one only. They belong to this communicator: do
-        not free them.
+        Each unites the leaders, the lowest ranks, of one level within a cluster of the level above; the last one
+        unites the ranks of one innermost cluster. A rank that leads nothing is in the last one only. They belong to
+        this communicator: do not free them.
         """
         levels = self._levels
         if levels.flat:
@@ -98,9 +106,11 @@ class Intracomm(MPI.Intracomm):
 
     def _divided(self, root: int) -> Levels | None:
         """The levels to run a rooted collective over, None where it is the MPI library's to run or to refuse."""
-        levels = self._levels
-        if levels.freed:
-            raise RuntimeError("communicator already freed")
+        levels = self._held
+        if levels is None or levels.freed:
+            levels = self._levels
+            if levels.freed:
+                raise RuntimeError("communicator already freed")
         return None if levels.flat or not 0 <= root < levels.size else levels
 
     def Bcast(self, buf: Any, root: int = 0) -> None:

@@ -61,8 +61,8 @@ def bcast(levels: Levels, message: Any, root: int) -> None:
 def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of one size over the leaders, and restore rank order at the root.
 
-    Messages: those of one native gather a sub-communicator; bytes: each block crosses each cluster border once; the root
-    copies everything once more where the order of arrival is not the order of ranks.
+    Messages: those of one native gather a sub-communicator; bytes: each block crosses each cluster border once; the
+    root copies everything once more where the order of arrival is not the order of ranks.
     """
     plan = levels.plan(root)
     received = None
@@ -84,8 +84,8 @@ def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of any sizes over the leaders: first the sizes, then the blocks.
 
-    Messages and bytes: those of ``gather`` twice, the first time with 8 bytes a rank, since a leader does not know how much
-    the ranks behind it send.
+    Messages and bytes: those of ``gather`` twice, the first time with 8 bytes a rank, since a leader does not know
+    how much the ranks behind it send.
     """
     plan = levels.plan(root)
     received = None
@@ -123,7 +123,7 @@ def scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
 
 
 def scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
-    """Scatter blocks of any sizes over the leaders: first the sizes, then the blocks; the mirror image of ``gatherv``."""
+    """Scatter blocks of any sizes over the leaders, first the sizes; the mirror image of ``gatherv``."""
     plan = levels.plan(root)
     sent = None
     if levels.rank == root:
@@ -201,9 +201,7 @@ def _scatter_sizes(levels: Levels, plan: RootedPlan, sizes: Integers | None) -> 
     return buffer.view(np.int64)
 
 
-def _gather_blocks(
-    levels: Levels, plan: RootedPlan, own: Blocks, layout: Layout, direct: Bytes | None
-) -> Bytes:
+def _gather_blocks(levels: Levels, plan: RootedPlan, own: Blocks, layout: Layout, direct: Bytes | None) -> Bytes:
     """Run the stages of a gather; returns the buffer of this rank, whose first block is that at ``plan.low``."""
     single = plan.high - plan.low == 1
     if direct is None and single and own.dense:
@@ -228,9 +226,7 @@ def _gather_blocks(
     return buffer
 
 
-def _scatter_blocks(
-    levels: Levels, plan: RootedPlan, own: Blocks | None, layout: Layout, buffer: Bytes | None
-) -> None:
+def _scatter_blocks(levels: Levels, plan: RootedPlan, own: Blocks | None, layout: Layout, buffer: Bytes | None) -> None:
     """Run the stages of a scatter from the root's ``buffer``, and put this rank's block where it wants it."""
     if buffer is None and own is not None and own.dense and plan.high - plan.low == 1:
         _run_scatter(levels, plan, layout, own.view())

@@ -25,12 +25,13 @@ def find_topology(
 ) -> TopologyInterface:
     """The topology of a communicator's ranks; collective.
 
-    Rank 0's arguments and environment count: it reads the source, the others get the job's part of it. An error at rank 0
-    is raised on every rank.
+    Rank 0's arguments and environment count: it reads the source, the others get the job's part of it. An error at
+    rank 0 is raised on every rank.
 
     :param topology: a source (see ``topompi.topology.load``); else ``TOPOMPI_TOPOLOGY``, else the hosts' own levels.
-    :param hosts: virtual placement: host of each rank of ``comm``; else ``TOPOMPI_HOSTS``, a host list over the ranks of
-        ``MPI.COMM_WORLD``, in blocks where it is shorter; else the hosts where the ranks run.
+    :param hosts: virtual placement: host of each rank of ``comm``, or a host list filled in blocks; else
+        ``TOPOMPI_HOSTS``, a host list over the ranks of ``MPI.COMM_WORLD``, in blocks where it is shorter; else the
+        hosts where the ranks run.
     :raises TopompiError: for a source that cannot be read, or hosts that are not in it (with
         ``TOPOMPI_FALLBACK`` as ``print`` or ``silent``: one flat level of hosts).
     Cost: one gather of some hundred bytes a rank, one broadcast of the job's part of the fabric.
@@ -44,10 +45,10 @@ def find_topology(
             answer = (_place(facts, topology, hosts), None)
         except (TopompiError, ValueError, OSError) as error:
             answer = (None, error)
+    interface: TopologyInterface | None
     interface, failure = plain.bcast(answer)
-    if failure is not None:
+    if interface is None:
         raise failure
-    assert interface is not None  # for the type checker: it is there or failure is
     return interface
 
 

@@ -11,7 +11,7 @@ from schedules import Hierarchy, RootedPlan
 
 from .topology import TopologyInterface
 
-__all__ = ["Levels", "attached", "attach"]
+__all__ = ["Levels", "attach", "attached"]
 
 PLANS_KEPT = 64  # plans for the latest roots; each holds O(p) numbers
 
@@ -30,16 +30,12 @@ class Levels:
         self.interface = interface
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self.hierarchy = Hierarchy(self.size, [level.cluster for level in interface.levels])
+        self.flat = self.hierarchy.num_levels == 1  # nothing to divide: no level says anything
         self.freed = False
         self.comm = comm
         self._parts: dict[int, MPI.Intracomm] | None = None
         self._alone: MPI.Intracomm | None = None
         self._plans: OrderedDict[int, RootedPlan] = OrderedDict()
-
-    @property
-    def flat(self) -> bool:
-        """Whether there is nothing to divide: no level says anything."""
-        return self.hierarchy.num_levels == 1
 
     @property
     def parts(self) -> dict[int, MPI.Intracomm]:
@@ -50,11 +46,11 @@ class Levels:
         if self.freed:
             raise RuntimeError("communicator already freed")
         if self._parts is None:
-            split = {
-                level: self.comm.Split(self._color(level), self.rank)
-                for level in range(1, self.hierarchy.num_levels + 1)
+            levels = range(1, self.hierarchy.num_levels + 1)
+            split = [self.comm.Split(self._color(level), self.rank) for level in levels]
+            self._parts = {
+                level: MPI.Intracomm(part) for level, part in zip(levels, split, strict=True) if part != MPI.COMM_NULL
             }
-            self._parts = {level: part for level, part in split.items() if part != MPI.COMM_NULL}
         return self._parts
 
     def _color(self, level: int) -> int:

@@ -1,7 +1,8 @@
 """Every collective that topompi runs over levels, against the same call of the plain communicator, byte by byte.
 
-Runs at any size. Each case is a function that makes, for one rank, the arguments of one call and the buffer to look at
-afterwards; it is called twice with equal results, once for each communicator.
+Runs at up to 16 ranks, over the roots given as arguments, by default all. Each case is a function that makes, for one
+rank, the arguments of one call and the buffer to look at afterwards; it is called twice with equal results, once for
+each communicator.
 """
 
 import itertools
@@ -21,7 +22,8 @@ def placements():
     """Hosts of the ranks, over a fabric of three levels with two hosts a leaf and two leaves a pod."""
     hosts = [f"h{i}" for i in range(8)]
     rng = np.random.default_rng(7)
-    uneven = [host for host, ranks in zip(hosts[::2], (1, 3, 4, 8), strict=True) for _ in range(ranks)]
+    hosts += hosts if SIZE > 8 else []
+    uneven = [host for host, ranks in zip(hosts[:8:2], (1, 3, 4, 8), strict=True) for _ in range(ranks)]
     yield "block", [hosts[rank // 2] for rank in range(SIZE)]
     yield "cyclic", [hosts[rank % 3 * 2] for rank in range(SIZE)]
     yield "random", [hosts[i] for i in rng.integers(0, 8, SIZE)]
@@ -112,7 +114,7 @@ def gather_cases(root):
         yield f"Gather {make.__name__}", make
 
 
-COUNT_OF = [3, 0, 5, 1, 0, 7, 2, 4]
+COUNT_OF = [3, 0, 5, 1, 0, 7, 2, 4] * 2
 
 
 def vector_messages(counts, data, displs):
@@ -264,7 +266,7 @@ def main():
         native = WORLD.Dup()
         interface = TopologyInterface.place(ours_hosts, fabric.routes, virtual=True)
         ours = topompi.Intracomm(native.Dup(), topology=interface)
-        for root in range(SIZE):
+        for root in map(int, sys.argv[1:] or range(SIZE)):
             for generate in (gather_cases, gatherv_cases, scatter_cases, scatterv_cases, bcast_cases):
                 for name, make in generate(root):
                     results = []

@@ -57,8 +57,7 @@ def _levels_table(levels: list[dict[str, Any]]) -> Table:
 def _hops_table(hops: dict[str, Any]) -> Table:
     table = Table("hops", "ordered host pairs", "share", "", box=None)
     rows = [(str(hop), count) for hop, count in hops["count"].items()]
-    if hops["unroutable"]:
-        rows.append(("no route", hops["unroutable"]))
+    rows += [(name, hops[key]) for name, key in (("no route", "unroutable"), ("no link", "disconnected")) if hops[key]]
     for name, count in rows:
         share = count / max(1, hops["pairs"])
         table.add_row(name, f"{count:,}", f"{100 * share:.1f} %", "█" * round(BAR * share))
@@ -77,7 +76,7 @@ def _label(interface: TopologyInterface, tree: ClusterTree, node: int) -> str:
     if node < tree.num_hosts:
         return interface.hosts[node]
     height = int(tree.height[node])
-    distance = "no route between its parts" if height == UNREACHABLE else f"within {height} hops"
+    distance = "no route between its parts" if height == UNREACHABLE else f"within {height} hop{'s' * (height != 1)}"
     return f"cluster {node}: {_count_hosts(tree, node):,} hosts {distance}"
 
 
@@ -89,7 +88,7 @@ def _draw_children(interface: TopologyInterface, tree: ClusterTree, node: int, d
     children = tree.children[node]
     hosts = [interface.hosts[child] for child in children if child < tree.num_hosts]
     if hosts:
-        drawn.add(compress(hosts))
+        drawn.add(compress(sorted(hosts)))
     clusters = [int(child) for child in children if child >= tree.num_hosts]
     for child in clusters[:MOST_CHILDREN]:
         _draw_children(interface, tree, child, drawn.add(_label(interface, tree, child)))

@@ -272,9 +272,7 @@ class FabricBuilder:
         if source_port:
             taken = self._ports.setdefault((source, source_port), where or target)
             if taken != (where or target):
-                raise FabricError(
-                    f"{where}: port {source_port} of {source} has two links, the other one at {taken}"
-                )
+                raise FabricError(f"{where}: port {source_port} of {source} has two links, the other one at {taken}")
         self._links.append((source, target, source_port, target_port, rate, latency))
 
     def add_cable(self, source: str, target: str, *ports: int, rate: float = float("nan")) -> None:

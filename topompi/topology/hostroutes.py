@@ -104,7 +104,6 @@ class HostRoutes:
         share. One group a shared link, ascending positions in ``hosts``; a host may be in several.
         Cost: a walk from each leaf switch to each host.
         """
-        fabric = self.routes.fabric
         adapters = self._adapters_by_rail[0]
         starts = np.unique(self.leaf[self.leaf >= 0])
         leaf, host = (axis.ravel() for axis in np.meshgrid(starts, np.arange(len(adapters)), indexing="ij"))

@@ -58,9 +58,7 @@ class _Writer:
         self.first_switch = fabric.num_adapters
         self.guid = [_guid(identity) for identity in (*fabric.adapter_ids, *fabric.switch_ids)]
         order = np.lexsort((fabric.link_source_port, fabric.link_source))
-        self.leaving = np.split(
-            order, np.searchsorted(fabric.link_source[order], np.arange(1, len(self.guid)))
-        )
+        self.leaving = np.split(order, np.searchsorted(fabric.link_source[order], np.arange(1, len(self.guid))))
         self.target = fabric.link_target.tolist()
         self.source_port = fabric.link_source_port.tolist()
         self.target_port = fabric.link_target_port.tolist()
@@ -81,9 +79,7 @@ class _Writer:
 
     def _descriptions(self) -> list[str]:
         """Node description of each vertex; an adapter's is its host's name and which of its cards it is."""
-        descriptions = [""] * self.first_switch + [
-            name.replace('"', "'") for name in self.fabric.switch_names
-        ]
+        descriptions = [""] * self.first_switch + [name.replace('"', "'") for name in self.fabric.switch_names]
         cards_of_host = [0] * self.fabric.num_hosts
         for adapters in self.cards.values():
             host = self.fabric.adapter_host[adapters[0]]

@@ -134,7 +134,7 @@ class TopologyInterface:
         if by != "rate":
             raise ValueError(f"expecting by='hops' or by='rate', got {by!r}")
         rates = np.full(self.num_hosts, np.nan) if self.host_routes is None else self.host_routes.rates
-        delay = 1.0 / np.minimum(rates[:, None], rates[None, :])
+        delay: NDArray[np.float64] = 1.0 / np.minimum(rates[:, None], rates[None, :])
         np.fill_diagonal(delay, 0.0)
         return delay
 
@@ -165,7 +165,8 @@ class TopologyInterface:
     def _clusters_at(self, depth: int) -> IntArray:
         if not 0 <= depth <= self.tree.depth:
             raise ValueError(f"expecting depth in range({self.tree.depth + 1}), got {depth}")
-        return self.tree.clusters[depth]
+        clusters: IntArray = self.tree.clusters[depth]
+        return clusters
 
     def get_network_path_matrix(self) -> IntArray:
         """Links of the route from host i to host j in order, shape (n, n, longest), padded with -1.

@@ -28,8 +28,7 @@ def _affinity() -> set[int]:
 def _package(root: Path, cpus: set[int]) -> int:
     try:
         packages = {
-            int((root / f"devices/system/cpu/cpu{cpu}/topology/physical_package_id").read_text())
-            for cpu in cpus
+            int((root / f"devices/system/cpu/cpu{cpu}/topology/physical_package_id").read_text()) for cpu in cpus
         }
     except (OSError, ValueError):
         return -1

@@ -38,9 +38,7 @@ class Routes:
         """Number of paths kept for each adapter (2 to the power of the largest LMC)."""
         return int(self.next_link.shape[0])
 
-    def walk(
-        self, switches: IntArray, adapters: IntArray, path: int = 0
-    ) -> tuple[IntArray, IntArray, IntArray]:
+    def walk(self, switches: IntArray, adapters: IntArray, path: int = 0) -> tuple[IntArray, IntArray, IntArray]:
         """Follow the routes from many switches at once.
 
         :param switches: start of each walk, shape (n,); -1 yields no route.
@@ -115,7 +113,7 @@ def _subfabric(
 ) -> tuple[Fabric, NDArray[np.intp]]:
     """The fabric of these hosts, adapters and links, and the switches at the links' ends."""
     ends = np.concatenate((fabric.link_source[links], fabric.link_target[links]))
-    switches = np.unique(ends[ends >= fabric.num_adapters]) - fabric.num_adapters
+    switches = np.flatnonzero(np.bincount(ends)[fabric.num_adapters :])
     vertex = np.full(fabric.num_adapters + fabric.num_switches, -1, dtype=np.int32)
     vertex[adapters] = np.arange(len(adapters))
     vertex[fabric.num_adapters + switches] = len(adapters) + np.arange(len(switches))

@@ -25,7 +25,8 @@ def compute_routes(fabric: Fabric) -> Routes:
     Cost: O(switch links x leaf switches) bytes and O(S x A) table entries; no loop over pairs.
     """
     table = np.full((fabric.num_switches, fabric.num_adapters), -1, dtype=np.int32)
-    leaves, column = np.unique(fabric.adapter_leaf, return_inverse=True)
+    leaves, inverse = np.unique(fabric.adapter_leaf, return_inverse=True)
+    column = inverse.astype(np.int32)
     if leaves.size and leaves[0] == -1:  # adapters without a link stay unreachable
         leaves, column = leaves[1:], column - 1
     distance = leaf_distances(fabric, leaves)
@@ -88,7 +89,7 @@ def _fill_towards_leaves(fabric: Fabric, table: IntArray, distance: IntArray, co
     before = np.where(first[:, None] > 0, rank[first - 1], 0)  # candidates of earlier switches, by leaf
     count = rank[end] - before
     low = np.minimum(level[source], level[target])
-    by_leaf, candidate = np.nonzero(shortest.T)
+    _by_leaf, candidate = np.nonzero(shortest.T)
     offset = np.concatenate(([0], np.cumsum(shortest.sum(axis=0))))
     adapters = np.flatnonzero(column >= 0)
     leaf = column[adapters]

@@ -53,16 +53,37 @@ def summarise(routes: Routes, interface: TopologyInterface) -> dict[str, Any]:
 
 
 def hop_histogram(interface: TopologyInterface) -> dict[str, Any]:
-    """Ordered pairs of different hosts by hops: counts, shares of all pairs, and pairs without a route."""
-    hops = interface.hop_matrix[~np.eye(interface.num_hosts, dtype=bool)]
-    counts = np.bincount(np.maximum(hops, 0))
+    """Ordered pairs of different hosts by hops: counts and shares of all pairs.
+
+    Pairs without a hop count are ``disconnected`` (no link joins their parts of the fabric) or ``unroutable`` (links
+    do, but the routes do not arrive).
+    """
+    hops = interface.hop_matrix
+    counts = np.bincount(np.maximum(hops, 0).ravel())
     pairs = {int(hop): int(count) for hop, count in enumerate(counts) if count and hop}
+    total = hops.size - len(hops)
+    disconnected = _disconnected(interface)
     return {
-        "pairs": int(len(hops)),
+        "pairs": total,
         "count": pairs,
-        "share": {hop: count / len(hops) for hop, count in pairs.items()},
-        "unroutable": int((hops < 0).sum()),
+        "share": {hop: count / total for hop, count in pairs.items()},
+        "unroutable": total - sum(pairs.values()) - disconnected,
+        "disconnected": disconnected,
     }
+
+
+def _disconnected(interface: TopologyInterface) -> int:
+    """Ordered pairs of hosts that stand in no common component of the fabric on any of their rails."""
+    if interface.routes is None:
+        return 0
+    fabric = interface.routes.fabric
+    leaf = fabric.adapter_leaf
+    touches = np.zeros((interface.num_hosts, int(fabric.switch_component.max()) + 1), dtype=np.int32)
+    touches[fabric.adapter_host[leaf >= 0], fabric.switch_component[leaf[leaf >= 0]]] = 1
+    # Hosts of one pattern of components are alike: patterns are few, pairs are many.
+    patterns, hosts = np.unique(touches, axis=0, return_counts=True)
+    apart = (patterns @ patterns.T) == 0
+    return int(hosts @ apart @ hosts - hosts[np.diag(apart)].sum())
 
 
 def _hosts_per_leaf(interface: TopologyInterface) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,7 +41,7 @@ class ClusterTree:
         """Children of each node, ascending."""
         order = np.argsort(self.parent, kind="stable").astype(np.int32)
         bounds = np.searchsorted(self.parent[order], np.arange(len(self.parent) + 1))
-        return tuple(order[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+        return tuple(order[a:b] for a, b in itertools.pairwise(bounds))
 
     @cached_property
     def cuts(self) -> IntArray:
@@ -151,9 +152,7 @@ def _mutual(matrix: NDArray[np.uint8], members: NDArray[np.int64], nearest: int)
     return members[kept]
 
 
-def _merge(
-    matrix: NDArray[np.uint8], left: NDArray[np.int64], groups: list[NDArray[np.int64]]
-) -> NDArray[np.uint8]:
+def _merge(matrix: NDArray[np.uint8], left: NDArray[np.int64], groups: list[NDArray[np.int64]]) -> NDArray[np.uint8]:
     """The matrix over what is left and the new nodes: complete linkage, the largest of the members' distances."""
     order = np.concatenate((left, *groups))
     sizes = np.concatenate((np.ones(len(left), dtype=np.int64), [len(group) for group in groups]))

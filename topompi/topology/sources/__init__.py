@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -29,7 +29,9 @@ FORMATS: tuple[ModuleType, ...] = (
 )
 
 
-def load(source: str | Path, lfts: str | Path | None = None, report: Report | None = None) -> Discovery:
+def load(
+    source: str | os.PathLike[str], lfts: str | os.PathLike[str] | None = None, report: Report | None = None
+) -> Discovery:
     """Read a topology, whatever its format, with routes: the source's own, its forwarding tables', or computed ones.
 
     :param source: a file, directory or tar archive of any known format, packed with xz or gz or not; or a synthetic
@@ -90,7 +92,7 @@ def _format_of(text: SourceText, alone: bool) -> ModuleType | None:
     return next((kind for kind in (*FORMATS, tables) if kind.recognise(head)), None)
 
 
-def _tables_at(lfts: str | Path) -> Sequence[SourceText]:
+def _tables_at(lfts: str | os.PathLike[str]) -> list[SourceText]:
     texts = open_texts(lfts)
     found = [text for text in texts if _format_of(text, alone=len(texts) == 1) is tables]
     if not found:

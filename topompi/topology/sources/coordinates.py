@@ -84,9 +84,7 @@ def _check_ranks(seats: Mapping[int, _Seat], report: Report) -> bool:
     gap = next((rank for rank, listed in enumerate(ordered) if rank != listed), None)
     if gap is not None:
         after = ordered[gap]
-        report.problem(
-            SourceError(f"{seats[after].place}: rank {after} is listed, but rank {gap} is missing")
-        )
+        report.problem(SourceError(f"{seats[after].place}: rank {after} is listed, but rank {gap} is missing"))
     return gap is None
 
 

@@ -225,6 +225,4 @@ def _check_links(document: _Document, field: str, table: NDArray[Any], fabric: F
         place = np.argwhere(start != vertex)[0]
         leaves = fabric.vertex_id(int(start[tuple(place)]))
         wanted = f"a link that leaves switch {fabric.switch_ids[place[1]]}"
-        document.fail(
-            field + "".join(f"[{i}]" for i in place), wanted, f"{table[tuple(place)]}, which leaves {leaves}"
-        )
+        document.fail(field + "".join(f"[{i}]" for i in place), wanted, f"{table[tuple(place)]}, which leaves {leaves}")

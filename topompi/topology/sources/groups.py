@@ -10,9 +10,7 @@ from ..fabric import Fabric, FabricBuilder
 
 __all__ = ["MAX_JOINED", "add_cables", "grouped_fabric"]
 
-MAX_JOINED = (
-    256  # groups that are joined pairwise; beyond, one switch joins them, lest links grow with the square
-)
+MAX_JOINED = 256  # groups that are joined pairwise; beyond, one switch joins them, lest links grow with the square
 
 
 def add_cables(builder: FabricBuilder, ends: Iterable[tuple[str, str]]) -> None:
@@ -43,7 +41,5 @@ def grouped_fabric(name: str, leaf_of: Mapping[str, str], group_of: Mapping[str,
     for host in leaf_of:
         builder.add_adapter(host, host, where=name)
     between = ((group, top[0]) for group in groups) if top else combinations(groups, 2)
-    add_cables(
-        builder, [*leaf_of.items(), *((leaf, group) for leaf, group in group_of.items() if group), *between]
-    )
+    add_cables(builder, [*leaf_of.items(), *((leaf, group) for leaf, group in group_of.items() if group), *between])
     return builder.build()

@@ -47,9 +47,7 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
             report.problem(FabricError(f"{place}: host {host} appears twice"))
         elif group_of.get(leaf, group) != group:
             report.problem(
-                FabricError(
-                    f"{place}: {leaf} is in {group or NO_CELL}, but in {group_of[leaf] or NO_CELL} before"
-                )
+                FabricError(f"{place}: {leaf} is in {group or NO_CELL}, but in {group_of[leaf] or NO_CELL} before")
             )
         else:
             leaf_of[host], group_of[leaf] = leaf, group
@@ -79,4 +77,3 @@ def _parse_line(place: str, line: str, report: Report) -> dict[str, str]:
     else:
         return values
     return {}
-

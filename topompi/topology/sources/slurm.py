@@ -16,9 +16,7 @@ from .text import SourceText
 __all__ = ["BLOCK_TOP", "NAME", "SwitchRow", "build_tree", "join_blocks", "read", "recognise"]
 
 NAME = "Slurm topology.conf"
-BLOCK_TOP = (
-    "topology/block"  # the switch above all blocks; the slash keeps it apart from names that files give
-)
+BLOCK_TOP = "topology/block"  # the switch above all blocks; the slash keeps it apart from names that files give
 
 _FIRST_KEY = re.compile(r"^\s*(?:switchname|blockname)\s*=", re.IGNORECASE | re.MULTILINE)
 _PAIR = re.compile(r'([A-Za-z]+)\s*=\s*(?:"([^"]*)"|([^\s"]+))(?:\s+|$)')
@@ -76,9 +74,7 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
                 kind += _make_rows(place, values, report)
             allow_empty |= values.get("allowemptyswitch", "").lower() in ("yes", "true", "1")
     if rows and blocks:
-        report.problem(
-            SourceError(f"{blocks[0].place}: expected SwitchName as in the lines before, got BlockName")
-        )
+        report.problem(SourceError(f"{blocks[0].place}: expected SwitchName as in the lines before, got BlockName"))
     rows += join_blocks(blocks)
     if not rows:
         raise SourceError(f"{texts[0].name}: expected SwitchName or BlockName lines, found none")
@@ -108,9 +104,7 @@ def _parse_line(place: str, line: str, report: Report) -> dict[str, str]:
     while position < len(line):
         match = _PAIR.match(line, position)
         if not match:
-            report.problem(
-                SourceError(f"{place}: expected KEY=VALUE, got {line[position : position + 40]!r}")
-            )
+            report.problem(SourceError(f"{place}: expected KEY=VALUE, got {line[position : position + 40]!r}"))
             break
         key, position = match[1].lower(), match.end()
         if key in values:
@@ -226,9 +220,7 @@ def _check_children(rows: Rows, report: Report) -> None:
     """Leave out child switches that no row defines, and repeated ones."""
     for row in rows.values():
         if row.nodes and row.switches:
-            report.problem(
-                SourceError(f"{row.place}: switch {row.name}: expected nodes or child switches, got both")
-            )
+            report.problem(SourceError(f"{row.place}: switch {row.name}: expected nodes or child switches, got both"))
         kept: dict[str, None] = {}
         for child in row.switches:
             if child not in rows:

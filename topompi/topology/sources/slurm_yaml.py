@@ -109,9 +109,7 @@ def _rows(topology: dict[str, _Entry], file: str, report: Report) -> Iterator[Sw
     given = [kind for kind in ("tree", "block", "flat") if kind in topology]
     place = next((entry.place for entry in topology.values()), file)
     if len(given) != 1:
-        raise SourceError(
-            f"{place}: expected one of tree, block or flat, got {' and '.join(given) or 'none'}"
-        )
+        raise SourceError(f"{place}: expected one of tree, block or flat, got {' and '.join(given) or 'none'}")
     if given == ["flat"]:
         raise SourceError(f"{place}: expected a tree or block topology, got a flat one, which lists no hosts")
     if given == ["tree"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import os
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ __all__ = ["SourceText", "open_texts"]
 
 HEAD_BYTES = 4096
 _OPENERS: dict[bytes, Callable[[Path], IO[bytes]]] = {
-    b"\xfd7zXZ\x00": lambda path: cast(IO[bytes], lzma.open(path, "rb")),
-    b"\x1f\x8b": lambda path: cast(IO[bytes], gzip.open(path, "rb")),
+    b"\xfd7zXZ\x00": lambda path: cast(IO[bytes], lzma.open(path, "rb")),  # noqa: SIM115 -- the caller closes it
+    b"\x1f\x8b": lambda path: cast(IO[bytes], gzip.open(path, "rb")),  # noqa: SIM115 -- the caller closes it
 }
 
 
@@ -60,7 +61,7 @@ class SourceText:
         return "\n".join(line for _, line in self.lines())
 
 
-def open_texts(path: str | Path) -> list[SourceText]:
+def open_texts(path: str | os.PathLike[str]) -> list[SourceText]:
     """The texts at a path: one for a file, one a member for a directory or tar archive, sorted by name.
 
     ``.xz`` and ``.gz`` are told by content, not by name.

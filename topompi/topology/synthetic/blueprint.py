@@ -46,9 +46,7 @@ class Cables(NamedTuple):
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def cables(
-    first: ArrayLike, second: ArrayLike, first_port: ArrayLike, second_port: ArrayLike, rate: float
-) -> Cables:
+def cables(first: ArrayLike, second: ArrayLike, first_port: ArrayLike, second_port: ArrayLike, rate: float) -> Cables:
     """Cables from columns of any shapes that broadcast together."""
     columns = np.broadcast_arrays(first, second, first_port, second_port)
     numbers = [np.asarray(column, dtype=np.int64).ravel() for column in columns]

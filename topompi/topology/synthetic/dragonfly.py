@@ -93,9 +93,7 @@ def _offsets(groups: int, ports: int) -> tuple[Integers, Integers]:
     full, left = divmod(ports, others)
     near = np.arange(1, left // 2 + 1)
     half = [groups // 2] if left % 2 and groups % 2 == 0 else []
-    runs = [np.arange(1, groups)] * full + [
-        np.concatenate((near, half, groups - near[::-1])).astype(np.int64)
-    ]
+    runs = [np.arange(1, groups)] * full + [np.concatenate((near, half, groups - near[::-1])).astype(np.int64)]
     starts = np.cumsum([0] + [len(run) for run in runs])
     back = [start + np.arange(len(run))[::-1] for start, run in zip(starts, runs, strict=False)]
     return np.concatenate(runs), np.concatenate(back)

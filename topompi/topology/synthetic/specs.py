@@ -27,9 +27,7 @@ __all__ = ["SPEC_HELP", "from_spec", "recognise_spec"]
 
 SPEC_HELP = ", ".join([*PRESETS, "xgft:20,16;1,16", "kary:4,3", "torus:4x4x4", "dragonfly:4,2,2"])
 _SPEC = re.compile(r"\s*(xgft|pgft|kary|torus|dragonfly)\s*[:(]", re.IGNORECASE)
-_TREE = re.compile(
-    r"(?:xgft|pgft)\s*(?::(?P<bare>[^()]*)|\((?P<height>[^;()]*);(?P<lists>[^()]*)\))\s*", re.IGNORECASE
-)
+_TREE = re.compile(r"(?:xgft|pgft)\s*(?::(?P<bare>[^()]*)|\((?P<height>[^;()]*);(?P<lists>[^()]*)\))\s*", re.IGNORECASE)
 
 
 def recognise_spec(source: str) -> bool:
@@ -62,13 +60,9 @@ def _tree(formula: str, **options: Any) -> Fabric:
         raise FabricError("expected XGFT(height; children; parents) or xgft:children;parents")
     lists = [_integers(part, ",") for part in (match["bare"] or match["lists"] or "").split(";")]
     if len(lists) not in (2, 3):
-        raise FabricError(
-            f"expected children; parents, or children; parents; cables, got {len(lists)} list(s)"
-        )
+        raise FabricError(f"expected children; parents, or children; parents; cables, got {len(lists)} list(s)")
     if match["height"] is not None and _integers(match["height"], ",") != [len(lists[0])]:
-        raise FabricError(
-            f"expected {match['height'].strip()} level(s), got {len(lists[0])} numbers of children"
-        )
+        raise FabricError(f"expected {match['height'].strip()} level(s), got {len(lists[0])} numbers of children")
     return fat_tree(lists[0], lists[1], lists[2] if len(lists) == 3 else None, **options)
 
 
@@ -115,9 +109,7 @@ def _options(text: str, allowed: Sequence[str]) -> dict[str, Any]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if key not in allowed or not equals or key in options:
-            raise FabricError(
-                f"expected options of {', '.join(allowed)}, each once, as key=value, got {part!r}"
-            )
+            raise FabricError(f"expected options of {', '.join(allowed)}, each once, as key=value, got {part!r}")
         options[key] = _rate(value) if key == "rate" else _integers(value, ",")[0]
     return options
 

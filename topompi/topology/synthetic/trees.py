@@ -92,9 +92,7 @@ def draw_fat_tree(
     return Blueprint(hosts, names, Cables.join(parts))
 
 
-def _stage(
-    start: Integers, kept: int, width: int, down_ports: int, arity: tuple[int, int, int], rate: float
-) -> Cables:
+def _stage(start: Integers, kept: int, width: int, down_ports: int, arity: tuple[int, int, int], rate: float) -> Cables:
     """The cables between one level's nodes and their parents.
 
     :param start: vertex of the first node of the lower and of the upper level.
@@ -117,9 +115,7 @@ def _check(m: Sequence[int], w: Sequence[int], p: Sequence[int], hosts: int | No
     check_at_least(1, "parents", w)
     check_at_least(1, "cables", p)
     if not len(m) == len(w) == len(p):
-        raise FabricError(
-            f"expected lists of one length, got {len(m)} children, {len(w)} parents, {len(p)} cables"
-        )
+        raise FabricError(f"expected lists of one length, got {len(m)} children, {len(w)} parents, {len(p)} cables")
     if w[0] * p[0] != 1:
         raise FabricError(f"expected one cable a host (w1 = p1 = 1), got w1 = {w[0]}, p1 = {p[0]}")
     total = prod(m)

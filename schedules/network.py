@@ -1,0 +1,55 @@
+"""What a schedule needs to know of the network, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Network"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Hosts, the routes between them, and the ranks on them.
+
+    :param rank_host: host of each rank, shape (p,).
+    :param hops: switches crossed from host i to host j, shape (n, n), 0 on the diagonal, -1 without a route.
+    :param links: links of the route from host i to host j, shape (n, n, longest), padded with -1.
+    :param capacity: bytes/s of each link, shape (links,).
+    :param clusters: cluster of each host at each level, coarsest first, the leaf switches last; shape (levels, n).
+    :param latency: seconds of each link, shape (links,); NaN where unknown.
+    """
+
+    rank_host: Integers
+    hops: NDArray[np.int16]
+    links: NDArray[np.int32]
+    capacity: NDArray[np.float64]
+    clusters: Integers
+    latency: NDArray[np.float64]
+
+    @property
+    def num_ranks(self) -> int:
+        """Number of ranks, p."""
+        return len(self.rank_host)
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts, n."""
+        return len(self.hops)
+
+    @property
+    def leaf(self) -> Integers:
+        """Leaf switch of each host, shape (n,), numbered within this network."""
+        return self.clusters[-1] if len(self.clusters) else np.zeros(self.num_hosts, dtype=np.int64)
+
+    @cached_property
+    def ranks_of_host(self) -> tuple[NDArray[np.intp], ...]:
+        """The ranks on each host, ascending."""
+        order = np.argsort(self.rank_host, kind="stable")
+        bounds = np.searchsorted(self.rank_host[order], np.arange(1, self.num_hosts))
+        return tuple(np.split(order, bounds))

@@ -1,0 +1,166 @@
+"""The one representation of a collective: who sends which blocks to whom in which step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["COLLECTIVES", "COPY", "INPUT", "OUTPUT", "REDUCE", "ROOTED", "SCRATCH", "Schedule"]
+
+Integers = NDArray[np.int64]
+Column = NDArray[np.int32]
+
+INPUT, OUTPUT, SCRATCH = range(3)  # buffers
+COPY, REDUCE = range(2)  # operations
+
+COLLECTIVES = ("bcast", "gather", "scatter", "allgather", "reduce", "reduce_scatter", "allreduce", "alltoall")
+ROOTED = ("bcast", "gather", "scatter", "reduce")
+_COLUMNS = (
+    "step",
+    "source",
+    "destination",
+    "source_buffer",
+    "source_block",
+    "destination_buffer",
+    "destination_block",
+    "count",
+    "operation",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """A collective as columns, one row a transfer of ``count`` consecutive blocks from one buffer to another.
+
+    Within a step every transfer reads the state before the step and writes places that no other transfer of the step
+    touches (reductions into one place excepted). A rank enters its next step when its own transfers of this step are
+    complete: there is no global barrier. A row whose source is its destination is a local move.
+
+    What the buffers hold, with b = ``blocks`` and p = ``size``:
+
+    ============== ============================ =================================== =========================
+    collective     input of rank r              output of rank r                    blocks of rank r's share
+    ============== ============================ =================================== =========================
+    bcast          root: b                      all: b (the root's input)           -
+    gather         counts[r]                    root: sum of counts, by rank        counts[r], default b
+    scatter        root: sum of counts          counts[r]                           counts[r], default b
+    allgather      counts[r]                    sum of counts, by rank              counts[r], default b
+    reduce         b                            root: b                             -
+    reduce_scatter sum of counts, by rank       counts[r]                           counts[r], default b
+    allreduce      b                            b                                   -
+    alltoall       sum of row r, by destination sum of column r, by source          counts[r, d], default b
+    ============== ============================ =================================== =========================
+
+    The input is never written. Blocks are of equal size; what that is in bytes is the caller's.
+
+    :param collective: one of ``COLLECTIVES``.
+    :param size: number of ranks, p.
+    :param algorithm: the generator's name, for people.
+    :param root: the root of a rooted collective, else None.
+    :param blocks: blocks of one message, b.
+    :param counts: blocks of each rank, shape (p,), or of each pair, shape (p, p), for the v-forms; None where alike.
+    :param independent: whether steps may overlap: a rank may have transfers of several steps in flight.
+    :param window: how many steps a rank has in flight at most where ``independent``; 0 for no bound.
+    :param step: step of each transfer, shape (rows,), from 0, ascending; likewise the further columns.
+    """
+
+    collective: str
+    size: int
+    algorithm: str
+    step: Column
+    source: Column
+    destination: Column
+    source_buffer: Column
+    source_block: Column
+    destination_buffer: Column
+    destination_block: Column
+    count: Column
+    operation: Column
+    root: int | None = None
+    blocks: int = 1
+    counts: Integers | None = None
+    independent: bool = False
+    window: int = field(default=1)
+
+    def __post_init__(self) -> None:
+        if self.collective not in COLLECTIVES:
+            raise ValueError(f"expecting one of {', '.join(COLLECTIVES)}, got {self.collective!r}")
+        if self.size < 1:
+            raise ValueError(f"expecting at least one rank, got {self.size}")
+        if (self.collective in ROOTED) != (self.root is not None):
+            raise ValueError(f"expecting {'a' if self.root is None else 'no'} root for {self.collective}")
+        if self.root is not None and not 0 <= self.root < self.size:
+            raise ValueError(f"expecting root in range({self.size}), got {self.root}")
+        columns = self.columns()
+        if len({len(column) for column in columns.values()}) != 1:
+            raise ValueError("expecting columns of one length")
+        for name, column in columns.items():
+            object.__setattr__(self, name, np.ascontiguousarray(column, dtype=np.int32))
+            getattr(self, name).setflags(write=False)
+        if (np.diff(self.step) < 0).any():
+            raise ValueError("expecting transfers in the order of their steps")
+
+    @classmethod
+    def from_rows(
+        cls,
+        collective: str,
+        size: int,
+        algorithm: str,
+        rows: Sequence[Sequence[int]] | Integers,
+        *,
+        root: int | None = None,
+        blocks: int = 1,
+        counts: Integers | None = None,
+        independent: bool = False,
+        window: int = 1,
+    ) -> Schedule:
+        """A schedule from rows in any order; each is (step, source, destination, source buffer, source block,
+        destination buffer, destination block, count, operation), shape (rows, 9)."""
+        table = np.asarray(rows, dtype=np.int64).reshape(-1, len(_COLUMNS))
+        table = table[np.argsort(table[:, 0], kind="stable")]
+        columns = dict(zip(_COLUMNS, table.T, strict=True))
+        return cls(
+            collective,
+            size,
+            algorithm,
+            root=root,
+            blocks=blocks,
+            counts=counts,
+            independent=independent,
+            window=window,
+            **columns,
+        )
+
+    def columns(self) -> dict[str, Column]:
+        """The columns by name."""
+        return {name: getattr(self, name) for name in _COLUMNS}
+
+    @property
+    def num_rows(self) -> int:
+        """Number of transfers, local moves included."""
+        return len(self.step)
+
+    @cached_property
+    def num_steps(self) -> int:
+        """Number of steps."""
+        return int(self.step[-1]) + 1 if self.num_rows else 0
+
+    @cached_property
+    def messages(self) -> NDArray[np.intp]:
+        """Rows that are messages between two ranks."""
+        return np.flatnonzero(self.source != self.destination)
+
+    def of_rank(self, rank: int) -> NDArray[np.intp]:
+        """Rows that a rank takes part in."""
+        return np.flatnonzero((self.source == rank) | (self.destination == rank))
+
+    def share(self) -> Integers:
+        """Blocks of each rank, shape (p,), or of each ordered pair, shape (p, p), for alltoall."""
+        shape = (self.size, self.size) if self.collective == "alltoall" else (self.size,)
+        if self.counts is None:
+            return np.full(shape, self.blocks, dtype=np.int64)
+        return np.asarray(self.counts, dtype=np.int64).reshape(shape)

@@ -1,0 +1,195 @@
+"""How a topompi communicator begins, is kept, and ends; each check runs on all ranks at any size."""
+
+import gc
+import os
+import resource
+import sys
+
+import numpy as np
+from mpi4py import MPI
+
+import topompi
+from topompi.errors import HostError, SourceError, TopompiError
+from topompi.topology import TopologyInterface, load
+
+WORLD = MPI.COMM_WORLD
+RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
+SPEC = "xgft:2,2,2;1,1,1"
+HOSTS = [f"h000{rank % 8}" for rank in range(SIZE)]
+
+
+def raised_alike(call, kind):
+    """Assert that a collective call raises one error, with one message, on all ranks."""
+    try:
+        call()
+    except kind as error:
+        detail = error.Get_error_class() if isinstance(error, MPI.Exception) else error
+        said = f"{type(error).__name__}: {detail}"
+    else:
+        said = "nothing"
+    assert len(set(WORLD.allgather(said))) == 1, said
+    assert said != "nothing"
+    return said
+
+
+def check_the_topology_is_found_once_and_kept_with_the_communicator():
+    comm = WORLD.Dup()
+    first = topompi.Intracomm(comm, topology=SPEC, hosts=HOSTS)
+    second = topompi.Intracomm(comm)
+    assert second.network is first.network
+    assert first == comm
+    assert first.network.virtual
+    first.Free()
+
+
+def check_only_rank_zero_reads_the_source():
+    """The others name a file that is not there; and their own idea of the hosts does not count."""
+    source = SPEC if RANK == 0 else "/nowhere/at/all"
+    comm = topompi.Intracomm(WORLD.Dup(), topology=source, hosts=HOSTS if RANK == 0 else None)
+    assert list(comm.network.hosts) == list(dict.fromkeys(HOSTS))
+    comm.Free()
+
+
+def check_errors_are_raised_on_all_ranks():
+    assert "/nowhere: expected a file" in raised_alike(
+        lambda: topompi.Intracomm(WORLD, topology="/nowhere"), SourceError
+    )
+    said = raised_alike(lambda: topompi.Intracomm(WORLD, topology=SPEC, hosts=["elsewhere"] * SIZE), HostError)
+    assert "elsewhere" in said
+    raised_alike(lambda: topompi.Intracomm(WORLD, topology=SPEC, hosts=["h0000"] * (SIZE + 1)), TopompiError)
+    raised_alike(lambda: topompi.Intracomm(WORLD, topology="torus:0"), SourceError)
+    interface = TopologyInterface.place(["a"] * (SIZE + 1))
+    raised_alike(lambda: topompi.Intracomm(WORLD, topology=interface), ValueError)
+
+
+def check_freed_communicators_refuse():
+    comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
+    data = np.zeros(1)
+    comm.Bcast(data)
+    comm.free()
+    comm.free()
+    raised_alike(lambda: comm.Bcast(data), RuntimeError)
+    comm.Allreduce(MPI.IN_PLACE, data)  # the communicator itself lives on
+    comm.Free()
+    assert comm == MPI.COMM_NULL
+
+
+def check_freeing_the_plain_handle_frees_ours():
+    plain = WORLD.Dup()
+    ours = topompi.Intracomm(plain, topology=SPEC, hosts=HOSTS)
+    ours.Bcast(np.zeros(1))
+    levels = ours._held
+    plain.Free()
+    assert levels.freed
+
+
+def check_a_new_topology_takes_the_place_of_the_old():
+    comm = WORLD.Dup()
+    first = topompi.Intracomm(comm, topology=SPEC, hosts=HOSTS)
+    first.Bcast(np.zeros(1))
+    second = topompi.Intracomm(comm, topology=SPEC, hosts=["h0000"] * SIZE)
+    assert second.network.hosts == ("h0000",)
+    data = np.full(3, RANK)
+    first.Bcast(data, SIZE - 1)
+    assert (data == SIZE - 1).all()
+    assert first.network is second.network
+    comm.Free()
+
+
+def check_bad_roots_are_refused_as_mpi_does():
+    comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
+    plain = WORLD.Dup()
+    for bad in (SIZE, -5):
+        ours, theirs = (
+            raised_alike(lambda c=c, bad=bad: c.Bcast(np.zeros(1), bad), MPI.Exception) for c in (comm, plain)
+        )
+        assert ours == theirs
+    comm.Free()
+    plain.Free()
+
+
+def check_sub_communicators_have_the_lowest_ranks_as_leaders():
+    comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=[f"h000{rank // 2 % 8}" for rank in range(SIZE)])
+    parts = comm.sub_communicators
+    if SIZE == 8:
+        names = ["leaders within 1 hops", "leaders host", "ranks"]
+        members = {0: ([0, 4], [0, 2], [0, 1]), 4: ([0, 4], [4, 6], [4, 5]), 3: (None, None, [2, 3])}.get(RANK)
+        world = comm.Get_group()
+        for name, expected in zip(names, members or (), strict=False):
+            if expected is None:
+                assert name not in parts
+            else:
+                group = parts[name].Get_group()
+                assert group.Translate_ranks(None, world) == expected
+    assert all(type(part) is MPI.Intracomm for part in parts.values())
+    comm.Free()
+
+
+def check_native_methods_and_children_work():
+    comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
+    assert comm.allreduce(1) == SIZE
+    assert comm.bcast(RANK, SIZE - 1) == SIZE - 1
+    assert comm.topology == WORLD.topology  # mpi4py's own property keeps its meaning
+    for child in (comm.Split(0, RANK), comm.Dup(), topompi.Intracomm(comm.Split(0, RANK))):
+        data = np.array([RANK])
+        child.Bcast(data, SIZE - 1)
+        assert data[0] == SIZE - 1
+        child.Free()
+    comm.Free()
+
+
+def check_environment():
+    """Virtual hosts from TOPOMPI_HOSTS, in blocks over the world; a host that is not there, by TOPOMPI_FALLBACK."""
+    os.environ["TOPOMPI_TOPOLOGY"], os.environ["TOPOMPI_HOSTS"] = SPEC, "h[0000-0001]"
+    try:
+        comm = topompi.Intracomm(WORLD.Dup())
+        assert comm.network.virtual
+        assert comm.network.hosts == ("h0000", "h0001")[:SIZE]
+        comm.Free()
+        os.environ["TOPOMPI_HOSTS"] = "h0000,nowhere"
+        if SIZE > 1:
+            raised_alike(lambda: topompi.Intracomm(WORLD.Dup()), HostError)
+            os.environ["TOPOMPI_FALLBACK"] = "silent"
+            comm = topompi.Intracomm(WORLD.Dup())
+            assert comm.network.routes is None
+            comm.Free()
+        os.environ["TOPOMPI_FALLBACK"] = "sometimes"
+        said = raised_alike(lambda: topompi.Intracomm(WORLD.Dup()), TopompiError)
+        assert "TOPOMPI_FALLBACK: expected one of error, print, silent, got sometimes" in said
+    finally:
+        for name in ("TOPOMPI_TOPOLOGY", "TOPOMPI_HOSTS", "TOPOMPI_FALLBACK"):
+            os.environ.pop(name, None)
+
+
+def check_without_a_source_the_hosts_own_levels_are_taken():
+    comm = topompi.Intracomm(WORLD.Dup())
+    assert not comm.network.virtual
+    assert comm.network.num_hosts == 1
+    comm.Free()
+
+
+def check_create_use_free_leaks_no_memory():
+    view = TopologyInterface.place(HOSTS, load(SPEC).routes, virtual=True)
+    sizes = []
+    for cycle in range(300):
+        comm = topompi.Intracomm(WORLD.Dup(), topology=view)
+        comm.Bcast(np.zeros(10))
+        comm.Free()
+        if cycle in (100, 299):
+            gc.collect()
+            sizes.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    assert sizes[1] - sizes[0] < 4096, f"{sizes[1] - sizes[0]} KiB more after 200 cycles"
+
+
+def main():
+    checks = [check for name, check in globals().items() if name.startswith("check_")]
+    for check in checks:
+        check()
+    topompi.Intracomm(WORLD, topology=SPEC, hosts=HOSTS).Bcast(np.zeros(1))  # left to MPI_Finalize
+    if RANK == 0:
+        print(f"{len(checks)} checks passed on {SIZE} ranks", flush=True)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
