@@ -10,7 +10,7 @@ MPIRUN := $(VENV)/bin/mpirun $(if $(filter mpich,$(MPI)),,--allow-run-as-root --
 FABRIC := osu_like_bench/fabrics/fattree64
 BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 # Eight ranks, two a host, on hosts of three different distances: same leaf, same pod, other pod.
-PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[00,01,04,16]' --place cyclic
+PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
 .PHONY: bench test test-long lint venv clean

@@ -89,10 +89,9 @@ class Blocks:
             layout.Free()
 
     def _indexed(self, order: Integers) -> MPI.Datatype:
-        counts: Any = self.counts[
-            order
-        ]  # arrays are taken as sequences of integers, though mpi4py's types do not say so
-        return self.datatype.Create_indexed(counts, self.displs[order]).Commit()  # type: ignore[arg-type] # likewise
+        counts: Any = self.counts[order]  # mpi4py takes arrays for sequences, though its types do not say so
+        displs: Any = self.displs[order]
+        return self.datatype.Create_indexed(counts, displs).Commit()
 
 
 def is_in_place(message: Any) -> bool:

@@ -1,16 +1,21 @@
-"""How a topompi communicator begins, is kept, and ends; each check runs on all ranks at any size."""
+"""How a topompi communicator begins, is kept, and ends; each test runs on all ranks, at any size.
+
+To be run as ``mpirun -n N python -m pytest --with-mpi tests/programs/lifecycle.py``; a failure on one rank ends all.
+"""
 
 import gc
 import os
 import resource
-import sys
 
 import numpy as np
+import pytest
 from mpi4py import MPI
 
 import topompi
 from topompi.errors import HostError, SourceError, TopompiError
 from topompi.topology import TopologyInterface, load
+
+pytestmark = pytest.mark.mpi
 
 WORLD = MPI.COMM_WORLD
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
@@ -32,7 +37,7 @@ def raised_alike(call, kind):
     return said
 
 
-def check_the_topology_is_found_once_and_kept_with_the_communicator():
+def test_the_topology_is_found_once_and_kept_with_the_communicator():
     comm = WORLD.Dup()
     first = topompi.Intracomm(comm, topology=SPEC, hosts=HOSTS)
     second = topompi.Intracomm(comm)
@@ -42,7 +47,7 @@ def check_the_topology_is_found_once_and_kept_with_the_communicator():
     first.Free()
 
 
-def check_only_rank_zero_reads_the_source():
+def test_only_rank_zero_reads_the_source():
     """The others name a file that is not there; and their own idea of the hosts does not count."""
     source = SPEC if RANK == 0 else "/nowhere/at/all"
     comm = topompi.Intracomm(WORLD.Dup(), topology=source, hosts=HOSTS if RANK == 0 else None)
@@ -50,7 +55,7 @@ def check_only_rank_zero_reads_the_source():
     comm.Free()
 
 
-def check_errors_are_raised_on_all_ranks():
+def test_errors_are_raised_on_all_ranks():
     assert "/nowhere: expected a file" in raised_alike(
         lambda: topompi.Intracomm(WORLD, topology="/nowhere"), SourceError
     )
@@ -62,7 +67,7 @@ def check_errors_are_raised_on_all_ranks():
     raised_alike(lambda: topompi.Intracomm(WORLD, topology=interface), ValueError)
 
 
-def check_freed_communicators_refuse():
+def test_freed_communicators_refuse():
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
     data = np.zeros(1)
     comm.Bcast(data)
@@ -74,7 +79,7 @@ def check_freed_communicators_refuse():
     assert comm == MPI.COMM_NULL
 
 
-def check_freeing_the_plain_handle_frees_ours():
+def test_freeing_the_plain_handle_frees_ours():
     plain = WORLD.Dup()
     ours = topompi.Intracomm(plain, topology=SPEC, hosts=HOSTS)
     ours.Bcast(np.zeros(1))
@@ -83,7 +88,7 @@ def check_freeing_the_plain_handle_frees_ours():
     assert levels.freed
 
 
-def check_a_new_topology_takes_the_place_of_the_old():
+def test_a_new_topology_takes_the_place_of_the_old():
     comm = WORLD.Dup()
     first = topompi.Intracomm(comm, topology=SPEC, hosts=HOSTS)
     first.Bcast(np.zeros(1))
@@ -96,7 +101,7 @@ def check_a_new_topology_takes_the_place_of_the_old():
     comm.Free()
 
 
-def check_bad_roots_are_refused_as_mpi_does():
+def test_bad_roots_are_refused_as_mpi_does():
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
     plain = WORLD.Dup()
     for bad in (SIZE, -5):
@@ -108,7 +113,7 @@ def check_bad_roots_are_refused_as_mpi_does():
     plain.Free()
 
 
-def check_sub_communicators_have_the_lowest_ranks_as_leaders():
+def test_sub_communicators_have_the_lowest_ranks_as_leaders():
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=[f"h000{rank // 2 % 8}" for rank in range(SIZE)])
     parts = comm.sub_communicators
     if SIZE == 8:
@@ -125,7 +130,7 @@ def check_sub_communicators_have_the_lowest_ranks_as_leaders():
     comm.Free()
 
 
-def check_native_methods_and_children_work():
+def test_native_methods_and_children_work():
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
     assert comm.allreduce(1) == SIZE
     assert comm.bcast(RANK, SIZE - 1) == SIZE - 1
@@ -138,7 +143,7 @@ def check_native_methods_and_children_work():
     comm.Free()
 
 
-def check_environment():
+def test_environment():
     """Virtual hosts from TOPOMPI_HOSTS, in blocks over the world; a host that is not there, by TOPOMPI_FALLBACK."""
     os.environ["TOPOMPI_TOPOLOGY"], os.environ["TOPOMPI_HOSTS"] = SPEC, "h[0000-0001]"
     try:
@@ -161,14 +166,14 @@ def check_environment():
             os.environ.pop(name, None)
 
 
-def check_without_a_source_the_hosts_own_levels_are_taken():
+def test_without_a_source_the_hosts_own_levels_are_taken():
     comm = topompi.Intracomm(WORLD.Dup())
     assert not comm.network.virtual
     assert comm.network.num_hosts == 1
     comm.Free()
 
 
-def check_create_use_free_leaks_no_memory():
+def test_create_use_free_leaks_no_memory():
     view = TopologyInterface.place(HOSTS, load(SPEC).routes, virtual=True)
     sizes = []
     for cycle in range(300):
@@ -181,15 +186,5 @@ def check_create_use_free_leaks_no_memory():
     assert sizes[1] - sizes[0] < 4096, f"{sizes[1] - sizes[0]} KiB more after 200 cycles"
 
 
-def main():
-    checks = [check for name, check in globals().items() if name.startswith("check_")]
-    for check in checks:
-        check()
-    topompi.Intracomm(WORLD, topology=SPEC, hosts=HOSTS).Bcast(np.zeros(1))  # left to MPI_Finalize
-    if RANK == 0:
-        print(f"{len(checks)} checks passed on {SIZE} ranks", flush=True)
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
+def test_what_is_left_is_freed_by_mpi_at_the_end():
+    topompi.Intracomm(WORLD, topology=SPEC, hosts=HOSTS).Bcast(np.zeros(1))
