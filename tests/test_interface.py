@@ -29,7 +29,7 @@ def test_levels_are_pods_leaves_and_hosts(fat_tree):
     assert [view.num_switch_clusters_at_depth(depth) for depth in range(4)] == [1, 2, 3, 4]
     assert [(level.name, level.cluster.tolist()) for level in view.levels] == [
         ("within 3 hops", [0, 1, 0, 0, 0, 1, 0, 0]),
-        ("within 1 hops", [0, 1, 0, 3, 0, 1, 0, 3]),
+        ("within 1 hop", [0, 1, 0, 3, 0, 1, 0, 3]),
         ("host", [0, 1, 2, 3, 0, 1, 2, 3]),
     ]
     assert [level.leaders.tolist() for level in view.levels] == [[0, 1], [0, 1, 3], [0, 1, 2, 3]]
@@ -44,7 +44,7 @@ def test_levels_that_say_nothing_are_left_out(fat_tree):
     assert TopologyInterface.place(["h0000"] * 3, fat_tree).levels == ()
     assert [level.name for level in TopologyInterface.place(["h0000", "h0000", "h0001"], fat_tree).levels] == ["host"]
     pods = TopologyInterface.place(["h0000", "h0001", "h0016", "h0017"], fat_tree).levels
-    assert [(level.name, level.cluster.tolist()) for level in pods] == [("within 1 hops", [0, 0, 2, 2])]
+    assert [(level.name, level.cluster.tolist()) for level in pods] == [("within 1 hop", [0, 0, 2, 2])]
 
 
 def test_a_job_on_one_rank_and_host_has_no_levels(fat_tree):

@@ -117,7 +117,7 @@ def test_sub_communicators_have_the_lowest_ranks_as_leaders():
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=[f"h000{rank // 2 % 8}" for rank in range(SIZE)])
     parts = comm.sub_communicators
     if SIZE == 8:
-        names = ["leaders within 1 hops", "leaders host", "ranks"]
+        names = ["leaders within 1 hop", "leaders host", "ranks"]
         members = {0: ([0, 4], [0, 2], [0, 1]), 4: ([0, 4], [4, 6], [4, 5]), 3: (None, None, [2, 3])}.get(RANK)
         world = comm.Get_group()
         for name, expected in zip(names, members or (), strict=False):

@@ -11,6 +11,7 @@ from rich.tree import Tree
 
 from ..topology import ClusterTree, TopologyInterface
 from ..topology.hostlist import compress
+from ..topology.interface import within
 from ..topology.tree import UNREACHABLE
 
 __all__ = ["draw_summary", "draw_tree"]
@@ -76,7 +77,7 @@ def _label(interface: TopologyInterface, tree: ClusterTree, node: int) -> str:
     if node < tree.num_hosts:
         return interface.hosts[node]
     height = int(tree.height[node])
-    distance = "no route between its parts" if height == UNREACHABLE else f"within {height} hop{'s' * (height != 1)}"
+    distance = "no route between its parts" if height == UNREACHABLE else within(height)
     return f"cluster {node}: {_count_hosts(tree, node):,} hosts {distance}"
 
 

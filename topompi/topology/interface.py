@@ -15,7 +15,7 @@ from .hostroutes import HostRoutes
 from .routes import Routes
 from .tree import ClusterTree, cluster_tree
 
-__all__ = ["Level", "TopologyInterface"]
+__all__ = ["Level", "TopologyInterface", "within"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,12 +205,17 @@ class TopologyInterface:
         A level is left out where it is one cluster, repeats the level above, or leaves every rank alone.
         """
         cuts, clusters = self.tree.cuts, self.tree.clusters
-        named = [(f"within {cut} hops", clusters[1 + depth][self.rank_host]) for depth, cut in enumerate(cuts[1:])]
+        named = [(within(int(cut)), clusters[1 + depth][self.rank_host]) for depth, cut in enumerate(cuts[1:])]
         named.append(("host", self.rank_host))
         for name, domain in self.domains:
             inner = named[-1][1].astype(np.int64) * (int(domain.max(initial=0)) + 2) + domain + 1
             named.append((name, np.unique(inner, return_inverse=True)[1]))
         return _telling_levels(named)
+
+
+def within(hops: int) -> str:
+    """What a cluster is called whose hosts are at most so many hops apart."""
+    return f"within {hops} hop{'s' * (hops != 1)}"
 
 
 def _telling_levels(named: Sequence[tuple[str, IntArray]]) -> tuple[Level, ...]:

@@ -1,0 +1,51 @@
+"""What the documents show is what happens: their programs are run and their consoles compared."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from tests.support import ROOT, mpirun
+
+DOCUMENTS = sorted({ROOT / "README.md", *(ROOT / "docs").glob("*.md")})
+BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run(line, folder):
+    """Run one command line of a console block as a user's shell would, with this Python and its MPI."""
+    words = shlex.split(line)
+    if words[0] == "mpirun":
+        words = [*mpirun(), *words[1:]]
+    elif words[0] == "topompi":
+        words = [sys.executable, "-m", *words]
+    words = [sys.executable if word == "python" else word for word in words]
+    env_path = {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=folder, env=os.environ | env_path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def trimmed(text):
+    return [line.rstrip() for line in text.strip().splitlines()]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_consoles_print_what_the_document_says(document, tmp_path):
+    blocks = BLOCK.findall(document.read_text(encoding="utf-8"))
+    for _, name, content in blocks:
+        if name:
+            (tmp_path / name).write_text(content, encoding="utf-8")
+    for kind, _, content in blocks:
+        if kind == "console":
+            for command in re.split(r"^\$ ", content, flags=re.MULTILINE)[1:]:
+                line, _, expected = command.partition("\n")
+                assert trimmed(run(line, tmp_path)) == trimmed(expected), line
+
+
+def test_links_inside_the_repository_lead_somewhere():
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
