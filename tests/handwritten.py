@@ -189,9 +189,7 @@ def doubling_allreduce(s: Shape) -> Rows:
 def _pairs(s: Shape) -> dict[tuple[int, int], tuple[int, int, int]]:
     """First input block, first output block and number of blocks of each pair."""
     n = np.array(s.n).reshape(s.p, s.p)
-    return {
-        (i, j): (int(n[i, :j].sum()), int(n[:i, j].sum()), int(n[i, j])) for i in range(s.p) for j in range(s.p)
-    }
+    return {(i, j): (int(n[i, :j].sum()), int(n[:i, j].sum()), int(n[i, j])) for i in range(s.p) for j in range(s.p)}
 
 
 def shift_alltoall(s: Shape) -> Rows:

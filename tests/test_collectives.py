@@ -7,9 +7,9 @@ from tests.support import ROOT, SIZES, run_mpi
 PROGRAMS = ROOT / "tests" / "programs"
 
 
-def compare_with_native(size, *roots):
+def compare_with_native(size, *roots, timeout=240):
     # -m mpi4py: an exception on one rank ends all of them.
-    done = run_mpi(size, "-m", "mpi4py", PROGRAMS / "collectives.py", *roots, timeout=240)
+    done = run_mpi(size, "-m", "mpi4py", PROGRAMS / "collectives.py", *roots, timeout=timeout)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert ", 0 failures" in done.stdout
 
@@ -21,6 +21,11 @@ def test_every_spec_root_and_placement_equals_native(size):
 
 def test_some_roots_at_sixteen_ranks_equal_native():
     compare_with_native(16, "0", "5", "15")
+
+
+@pytest.mark.long
+def test_every_root_at_sixteen_ranks_equals_native():
+    compare_with_native(16, timeout=600)
 
 
 @pytest.mark.parametrize("size", SIZES)
