@@ -169,7 +169,8 @@ class Hierarchy:
 
     def _common(self, root: int) -> IntArray:
         """How many levels of clusters each rank shares with the root."""
-        return (self._rows == self._rows[:, root][:, None]).sum(axis=0) - 1
+        shared: IntArray = (self._rows == self._rows[:, root][:, None]).sum(axis=0) - 1
+        return shared
 
     def _spans(self, order: IntArray) -> tuple[IntArray, IntArray]:
         """First position, and the one behind the last, of the cluster that each rank leads, by level."""
@@ -202,4 +203,5 @@ class Hierarchy:
 def _named_by_leader(cluster: NDArray[np.integer]) -> IntArray:
     """Clusters named by their lowest rank."""
     _, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
-    return first[inverse].astype(np.int64)
+    leader: IntArray = first[inverse].astype(np.int64)
+    return leader

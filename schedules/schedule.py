@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ COPY, REDUCE = range(2)  # operations
 
 COLLECTIVES = ("bcast", "gather", "scatter", "allgather", "reduce", "reduce_scatter", "allreduce", "alltoall")
 ROOTED = ("bcast", "gather", "scatter", "reduce")
+UNCOUNTED = ("bcast", "reduce", "allreduce")  # all ranks have equally many blocks
 _COLUMNS = (
     "step",
     "source",
@@ -95,14 +97,33 @@ class Schedule:
             raise ValueError(f"expecting {'a' if self.root is None else 'no'} root for {self.collective}")
         if self.root is not None and not 0 <= self.root < self.size:
             raise ValueError(f"expecting root in range({self.size}), got {self.root}")
+        for name, least in (("blocks", self.blocks), ("window", self.window)):
+            if least < 0:
+                raise ValueError(f"expecting at least 0 {name}, got {least}")
+        self._freeze_counts()
         columns = self.columns()
-        if len({len(column) for column in columns.values()}) != 1:
+        if len({np.shape(column) for column in columns.values()}) != 1 or np.ndim(self.step) != 1:
             raise ValueError("expecting columns of one length")
         for name, column in columns.items():
-            object.__setattr__(self, name, np.ascontiguousarray(column, dtype=np.int32))
-            getattr(self, name).setflags(write=False)
+            object.__setattr__(self, name, _frozen(name, column))
         if (np.diff(self.step) < 0).any():
             raise ValueError("expecting transfers in the order of their steps")
+        if len(self.step) and self.step[0] < 0:
+            raise ValueError(f"expecting steps from 0, got {self.step[0]}")
+
+    def _freeze_counts(self) -> None:
+        if self.counts is None:
+            return
+        if self.collective in UNCOUNTED:
+            raise ValueError(f"expecting no counts for {self.collective}")
+        shape = (self.size,) * (2 if self.collective == "alltoall" else 1)
+        counts = np.array(self.counts, dtype=np.int64)
+        if counts.shape != shape:
+            raise ValueError(f"expecting counts of shape {shape}, got {counts.shape}")
+        if (counts < 0).any():
+            raise ValueError(f"expecting counts of at least 0, got {counts.min()}")
+        counts.setflags(write=False)
+        object.__setattr__(self, "counts", counts)
 
     @classmethod
     def from_rows(
@@ -122,7 +143,7 @@ class Schedule:
         destination buffer, destination block, count, operation), shape (rows, 9)."""
         table = np.asarray(rows, dtype=np.int64).reshape(-1, len(_COLUMNS))
         table = table[np.argsort(table[:, 0], kind="stable")]
-        columns = dict(zip(_COLUMNS, table.T, strict=True))
+        columns: dict[str, Any] = dict(zip(_COLUMNS, table.T, strict=True))
         return cls(
             collective,
             size,
@@ -164,3 +185,12 @@ class Schedule:
         if self.counts is None:
             return np.full(shape, self.blocks, dtype=np.int64)
         return np.asarray(self.counts, dtype=np.int64).reshape(shape)
+
+
+def _frozen(name: str, column: Column) -> Column:
+    """A column of our own that nobody can write; what does not fit 32 bits is refused, not wrapped around."""
+    own = np.array(column, dtype=np.int32)
+    if getattr(column, "dtype", None) != np.int32 and (own != column).any():
+        raise ValueError(f"expecting 32-bit integers in {name}, got {np.asarray(column)[own != column][0]}")
+    own.setflags(write=False)
+    return own
