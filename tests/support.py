@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+from topompi.topology.discovery import Discovery, Report
+from topompi.topology.sources.text import SourceText
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
@@ -22,6 +27,17 @@ def shared_data(name: str) -> Path:
     if not (root / name).exists():
         pytest.skip(f"shared data file {name} is not here")
     return root / name
+
+
+def text_of(content: str, name: str = "f") -> SourceText:
+    """A source text with this content, called ``f`` in messages."""
+    return SourceText(name, lambda: io.BytesIO(content.encode()))
+
+
+def read_text(module: ModuleType, content: str, partial: bool = False) -> tuple[Discovery, list[str]]:
+    """What a source module makes of a content, and the problems it reported."""
+    report = Report(partial=partial)
+    return module.read([text_of(content)], report), report.problems
 
 
 def mpirun() -> list[str]:

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topompi.errors import FabricError, SourceError
+from topompi.topology.builder import FabricBuilder
 from topompi.topology.discovery import Discovery, Report
-from topompi.topology.fabric import Fabric, FabricBuilder
+from topompi.topology.fabric import Fabric
 from topompi.topology.routes import Routes
 from topompi.topology.sources import fabricjson
 from topompi.topology.sources.text import SourceText

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Callable
 from types import ModuleType
@@ -13,25 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import shared_data
+from tests.support import read_text as read
+from tests.support import shared_data, text_of
 from topompi.errors import TopompiError
-from topompi.topology.discovery import Discovery, Report
+from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.hostlist import compress
 from topompi.topology.sources import slurm, slurm_yaml
-from topompi.topology.sources.text import SourceText, open_texts
+from topompi.topology.sources.text import open_texts
 
 # A generated topology: name -> (hosts, child switches), in file order.
 Tree = dict[str, tuple[list[str], list[str]]]
-
-
-def text_of(content: str, name: str = "f") -> SourceText:
-    return SourceText(name, lambda: io.BytesIO(content.encode()))
-
-
-def read(module: ModuleType, content: str, partial: bool = False) -> tuple[Discovery, list[str]]:
-    report = Report(partial=partial)
-    return module.read([text_of(content)], report), report.problems
 
 
 def conf(content: str) -> Fabric:

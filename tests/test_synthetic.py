@@ -17,8 +17,9 @@ from tests import record_fabric
 from tests.support import shared_data
 from topompi.errors import FabricError, SourceError
 from topompi.topology import load
+from topompi.topology.builder import FabricBuilder
 from topompi.topology.discovery import Report
-from topompi.topology.fabric import Fabric, FabricBuilder, infiniband_rate
+from topompi.topology.fabric import Fabric, infiniband_rate
 from topompi.topology.ibwriter import link_rate_name, write_ibnetdiscover
 from topompi.topology.sources import ibnetdiscover
 from topompi.topology.sources.text import SourceText, open_texts

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import tarfile
 from collections import defaultdict
-from types import ModuleType
 
 import networkx
 import numpy as np
@@ -13,26 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support import read_text as read
 from tests.support import shared_data
 from topompi.errors import TopompiError
-from topompi.topology.discovery import Discovery, Report
+from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.hostnames import find_hosts, require_hosts
 from topompi.topology.sources import coordinates, nodemap
 from topompi.topology.sources.groups import MAX_JOINED, grouped_fabric
-from topompi.topology.sources.text import SourceText, open_texts
+from topompi.topology.sources.text import open_texts
 
 HEADING = "# rank: group id, switch id, port number (this line will be skipped)\n"
 Seat = tuple[int, int, int]
-
-
-def text_of(content: str, name: str = "f") -> SourceText:
-    return SourceText(name, lambda: io.BytesIO(content.encode()))
-
-
-def read(module: ModuleType, content: str, partial: bool = False) -> tuple[Discovery, list[str]]:
-    report = Report(partial=partial)
-    return module.read([text_of(content)], report), report.problems
 
 
 def hops(fabric: Fabric, source: str, target: str) -> int:

@@ -1,7 +1,8 @@
 """What a network looks like and where a job sits in it: fabrics, routes, cluster trees, sources. Pure: no MPI."""
 
+from .builder import FabricBuilder
 from .discovery import Discovery, Report
-from .fabric import Fabric, FabricBuilder
+from .fabric import Fabric
 from .hostroutes import HostRoutes
 from .interface import Level, TopologyInterface
 from .routes import Routes

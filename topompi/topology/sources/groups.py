@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 
-from ..fabric import Fabric, FabricBuilder
+from ..builder import FabricBuilder
+from ..fabric import Fabric
 
 __all__ = ["MAX_JOINED", "add_cables", "grouped_fabric"]
 

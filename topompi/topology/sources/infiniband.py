@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from math import isnan, nan
 
 from ...errors import SourceError
+from ..builder import FabricBuilder
 from ..discovery import Discovery, Report
-from ..fabric import Fabric, FabricBuilder, infiniband_rate
+from ..fabric import Fabric, infiniband_rate
 from .text import SourceText
 
 __all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "source_name"]

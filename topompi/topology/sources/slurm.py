@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import FabricError, SourceError
+from ..builder import FabricBuilder
 from ..discovery import Discovery, Report
-from ..fabric import FabricBuilder
 from ..hostlist import expand
 from .groups import add_cables
 from .text import SourceText
