@@ -40,19 +40,21 @@ class HostRoutes:
 
     @cached_property
     def _best(self) -> tuple[NDArray[np.int16], IntArray, IntArray]:
-        adapters = self._adapters_by_rail
-        count = len(self.hosts)
+        adapters, count = self._adapters_by_rail, len(self.hosts)
+        leaf = [self.routes.fabric.adapter_leaf[of_rail] for of_rail in adapters]
+        sender = np.broadcast_to(adapters[0][:, None], (count, count))
+        receiver = np.broadcast_to(adapters[0][None, :], (count, count))
+        if len(adapters) == 1:
+            hops = self.routes.hops_from(leaf[0], adapters[0])
+            np.maximum(hops, -1, out=hops)
+            np.fill_diagonal(hops, 0)
+            return hops, sender, receiver
+        sender, receiver = sender.copy(), receiver.copy()
         hops = np.full((count, count), -1, dtype=np.int16)
-        sender = np.repeat(adapters[0][:, None], count, axis=1)
-        receiver = np.repeat(adapters[0][None, :], count, axis=0)
         rails = range(len(adapters))
         for i, j in sorted(((i, j) for i in rails for j in rails), key=lambda pair: (pair[0] != pair[1], pair)):
             rows, columns = np.flatnonzero(adapters[i] >= 0), np.flatnonzero(adapters[j] >= 0)
-            leaf = self.routes.fabric.adapter_leaf[adapters[i][rows]]
-            found = self.routes.hops_from(leaf, adapters[j][columns])
-            if len(rails) == 1:
-                hops, sender[:], receiver[:] = np.maximum(found, -1), adapters[0][:, None], adapters[0][None, :]
-                continue
+            found = self.routes.hops_from(leaf[i][rows], adapters[j][columns])
             pairs = np.ix_(rows, columns)
             better = (found > 0) & ((hops[pairs] < 0) | (found < hops[pairs]))
             hops[pairs] = np.where(better, found, hops[pairs])
