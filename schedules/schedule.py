@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COLLECTIVES", "COPY", "INPUT", "OUTPUT", "REDUCE", "ROOTED", "SCRATCH", "Schedule"]
+__all__ = ["COLLECTIVES", "COLUMNS", "COPY", "INPUT", "OUTPUT", "REDUCE", "ROOTED", "SCRATCH", "Schedule"]
 
 Integers = NDArray[np.int64]
 Column = NDArray[np.int32]
@@ -21,7 +21,7 @@ COPY, REDUCE = range(2)  # operations
 COLLECTIVES = ("bcast", "gather", "scatter", "allgather", "reduce", "reduce_scatter", "allreduce", "alltoall")
 ROOTED = ("bcast", "gather", "scatter", "reduce")
 UNCOUNTED = ("bcast", "reduce", "allreduce")  # all ranks have equally many blocks
-_COLUMNS = (
+COLUMNS = (
     "step",
     "source",
     "destination",
@@ -141,9 +141,9 @@ class Schedule:
     ) -> Schedule:
         """A schedule from rows in any order; each is (step, source, destination, source buffer, source block,
         destination buffer, destination block, count, operation), shape (rows, 9)."""
-        table = np.asarray(rows, dtype=np.int64).reshape(-1, len(_COLUMNS))
+        table = np.asarray(rows, dtype=np.int64).reshape(-1, len(COLUMNS))
         table = table[np.argsort(table[:, 0], kind="stable")]
-        columns: dict[str, Any] = dict(zip(_COLUMNS, table.T, strict=True))
+        columns: dict[str, Any] = dict(zip(COLUMNS, table.T, strict=True))
         return cls(
             collective,
             size,
@@ -158,7 +158,7 @@ class Schedule:
 
     def columns(self) -> dict[str, Column]:
         """The columns by name."""
-        return {name: getattr(self, name) for name in _COLUMNS}
+        return {name: getattr(self, name) for name in COLUMNS}
 
     @property
     def num_rows(self) -> int:
@@ -189,8 +189,9 @@ class Schedule:
 
 def _frozen(name: str, column: Column) -> Column:
     """A column of our own that nobody can write; what does not fit 32 bits is refused, not wrapped around."""
-    own = np.array(column, dtype=np.int32)
-    if getattr(column, "dtype", None) != np.int32 and (own != column).any():
-        raise ValueError(f"expecting 32-bit integers in {name}, got {np.asarray(column)[own != column][0]}")
+    given = np.asarray(column)
+    own = given.astype(np.int32)
+    if given.dtype != np.int32 and (own != given).any():
+        raise ValueError(f"expecting 32-bit integers in {name}, got {given[own != given][0]}")
     own.setflags(write=False)
     return own

@@ -23,14 +23,15 @@ def network_of(interface: TopologyInterface) -> Network:
         return _one_switch(interface)
     fabric = interface.routes.fabric
     known = not np.isnan(fabric.link_rate).any()
-    above = interface.tree.clusters[1:-1]
+    # The leaf switches are a level of the tree only where two hosts share one.
+    above = interface.tree.clusters[1:-1][np.array(interface.tree.cuts[1:]) > 1]
     leaf = interface.host_routes.leaf.astype(np.int64)
     return Network(
         rank_host=interface.rank_host.astype(np.int64),
         hops=interface.hop_matrix,
         links=interface.get_network_path_matrix(),
         capacity=fabric.link_rate if known else np.full(fabric.num_links, UNKNOWN_RATE),
-        clusters=np.concatenate((above[:-1], leaf[None, :])).astype(np.int64),
+        clusters=np.concatenate((above, leaf[None, :])).astype(np.int64),
         latency=fabric.link_latency,
     )
 

@@ -1,0 +1,291 @@
+"""The numbers that the generators of schedules are to reach, as one table: ``python benchmarks/schedules.py``.
+
+Real fabrics and allocations are read from ``$TOPOMPI_SHARED_DATA``, by default ``../shared/data`` beside the
+repository; rows that need a file that is not there say so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# This file bears the name of the package that it measures: its own directory must not come first.
+sys.path[0] = str(ROOT)
+
+import numpy as np  # noqa: E402 - the path comes first
+
+from schedules import Network  # noqa: E402 - the path comes first
+from schedules.bound import bound, fewest_steps  # noqa: E402 - the path comes first
+from schedules.fft import pencils  # noqa: E402 - the path comes first
+from schedules.hostschedule import HostSchedule  # noqa: E402 - the path comes first
+from schedules.tacs import tacs1  # noqa: E402 - the path comes first
+from topompi.network import network_of  # noqa: E402 - the path comes first
+from topompi.topology import Routes, TopologyInterface, load  # noqa: E402 - the path comes first
+from topompi.topology.hostnames import find_hosts  # noqa: E402 - the path comes first
+
+SHARED = Path(os.environ.get("TOPOMPI_SHARED_DATA", ROOT.parent / "shared" / "data")) / "fabrics"
+RANKS = 16
+
+# Seconds to generate a schedule by hosts of 16 processes: Subramoni 2013, chapter 6.
+REFERENCE = {8: 0.0020, 16: 0.0023, 32: 0.0058, 64: 0.113, 128: 0.396, 256: 11.67}
+AT_MOST = {256: 0.5, 1024: 10.0}
+
+FABRICS = (
+    ("XGFT(2) 5:4, all", "XGFT(2; 20,16; 1,16)", 320),
+    ("XGFT(2) 5:4, 75 %", "XGFT(2; 20,16; 1,16)", 240),
+    ("XGFT(2) 2:1, all", "XGFT(2; 16,16; 1,8)", 256),
+    ("XGFT(2) 2:1, 75 %", "XGFT(2; 16,16; 1,8)", 192),
+    ("XGFT(3) 5:4, all", "XGFT(3; 10,4,8; 1,8,4)", 320),
+    ("XGFT(3) 5:4, 75 %", "XGFT(3; 10,4,8; 1,8,4)", 240),
+    ("XGFT(3) 2:1, all", "XGFT(3; 8,4,8; 1,4,4)", 256),
+    ("XGFT(3) 2:1, 75 %", "XGFT(3; 8,4,8; 1,4,4)", 192),
+    ("XGFT(2) 1:1, 75 %", "XGFT(2; 16,16; 1,16)", 192),
+)
+
+
+def facts() -> str:
+    """The machine in one line."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        cpu = next(line.split(": ", 1)[1] for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        cpu = platform.processor() or platform.machine()
+    average = ", ".join(f"{one:.2f}" for one in os.getloadavg())
+    versions = f"Python {platform.python_version()}, numpy {np.__version__}, {platform.system()} {platform.release()}"
+    return f"{cpu}, {os.cpu_count()} cores, load {average}\n{versions}"
+
+
+def timed(call: Callable[[], object], repeats: int) -> list[float]:
+    """Seconds of each of so many calls."""
+    samples = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        samples.append(time.perf_counter() - start)
+    return samples
+
+
+def spread(samples: list[float]) -> str:
+    """Median, and the least and the most."""
+    return f"{statistics.median(samples):9.4f} ({min(samples):.4f} .. {max(samples):.4f})"
+
+
+def placed(routes: Routes, hosts: np.ndarray, ranks: int = 1) -> Network:
+    """The network of a job on these hosts, block by block."""
+    names = routes.fabric.hosts
+    return network_of(TopologyInterface.place([names[host] for host in hosts for _ in range(ranks)], routes))
+
+
+def three_quarters(routes: Routes, count: int, rng: np.random.Generator, width: int = 20) -> np.ndarray:
+    """So many hosts, ascending, on random leaves of which each gives random 15 of its 20 hosts, the last one fewer."""
+    per_leaf = width * 3 // 4
+    leaves = rng.choice(routes.fabric.num_hosts // width, -(-count // per_leaf), replace=False)
+    hosts = np.concatenate([leaf * width + rng.choice(width, per_leaf, replace=False) for leaf in leaves])
+    return np.sort(hosts[:count])
+
+
+def host_bound(network: Network) -> int:
+    """Fewest steps between hosts of an alltoall."""
+    hosts = np.arange(network.num_hosts)
+    return fewest_steps(network, *np.nonzero(hosts[:, None] != hosts))
+
+
+def tacs_table(repeats: int) -> Iterator[str]:
+    """TACS1 by hosts, beside the reference's times."""
+    yield f"TACS1 on the Stampede-like fabric, random 75 % allocation, {RANKS} ranks a host; seconds from the network's"
+    yield "arrays to the compact schedule, one core: median (least .. most) over 3 allocations and repeats; the median"
+    yield "is held against the reference; steps and bound are those of the hosts, of the last allocation"
+    yield f"{'hosts':>5} {'ranks':>6} {'seconds':>28} {'reference':>9} {'at most':>8} {'':>6} {'steps':>6} {'bound':>6}"
+    routes, rng = load("stampede").routes, np.random.default_rng(1)
+    tacs1(placed(routes, three_quarters(routes, 8, rng)))  # what is imported on first use is no part of the time
+    for count in (*REFERENCE, 1024):
+        networks = [placed(routes, three_quarters(routes, count, rng), RANKS) for _ in range(3)]
+        each = repeats if count < 1000 else 1
+        samples = [one for network in networks for one in timed(lambda on=network: tacs1(on), each)]
+        limit = AT_MOST.get(count, REFERENCE.get(count, 0.0))
+        reached = "ok" if statistics.median(samples) < limit else "ABOVE"
+        reference = f"{REFERENCE[count]:9.4f}" if count in REFERENCE else " " * 9
+        steps, least = tacs1(networks[-1]).num_host_steps - 1, host_bound(networks[-1])
+        times = f"{spread(samples):>28} {reference} {limit:8.4f} {reached:>6}"
+        yield f"{count:5} {count * RANKS:6} {times} {steps:6} {least:6}"
+
+
+def bound_table() -> Iterator[str]:
+    """Steps of the bound-meeting schedule over the lower bound."""
+    yield "Steps of hosts over the lower bound (at most 1.05); hosts - 1 is what the hosts' own links need"
+    sizes = f"{'hosts':>5} {'leaves':>6} {'n - 1':>5} {'bound':>6} {'steps':>6}"
+    yield f"{'fabric':26} {sizes} {'ratio':>7} {'':>6} {'seconds':>8} {'TACS1':>6}"
+    for name, network in _bound_networks():
+        if isinstance(network, str):
+            yield f"{name:26} {network}"
+            continue
+        least, start = host_bound(network), time.perf_counter()
+        steps = bound(network).num_host_steps - 1
+        seconds = time.perf_counter() - start
+        leaves, ratio = len(np.unique(network.leaf)), steps / least
+        reached = "ok" if ratio <= 1.05 else "ABOVE"
+        yield (
+            f"{name:26} {network.num_hosts:5} {leaves:6} {network.num_hosts - 1:5} {least:6} {steps:6} {ratio:7.4f} "
+            f"{reached:>6} {seconds:8.2f} {tacs1(network).num_host_steps - 1:6}"
+        )
+
+
+def _bound_networks() -> Iterator[tuple[str, Network | str]]:
+    rng = np.random.default_rng(2)
+    for name, spec, count in FABRICS:
+        routes = load(spec).routes
+        yield name, placed(routes, np.sort(rng.choice(routes.fabric.num_hosts, count, replace=False)))
+    routes = load("stampede").routes
+    sizes = rng.integers(3, 21, 20)
+    uneven = [
+        leaf * 20 + rng.choice(20, many, replace=False) for leaf, many in zip(range(0, 100, 5), sizes, strict=True)
+    ]
+    yield "Stampede, uneven leaves", placed(routes, np.concatenate(uneven))
+    for engine in ("minhop", "nue", "dfsssp"):
+        fabric = SHARED / "janus-2014.ibnetdiscover.xz"
+        tables = SHARED / "derived-ibsim-opensm" / f"janus.{engine}.opensm-lfts.dump.xz"
+        if not (fabric.exists() and tables.exists()):
+            yield f"Janus, {engine}", "not measured: no shared data"
+            continue
+        routes = load(fabric, lfts=tables).routes
+        yield f"Janus, {engine}", placed(routes, np.sort(rng.choice(routes.fabric.num_hosts, 256, replace=False)))
+
+
+def fft_table() -> Iterator[str]:
+    """Row and column alltoalls of a pencil FFT that run at once."""
+    yield "Pencil FFT, 64 hosts x 16 ranks of the Stampede-like fabric, all rows (columns) of the process grid at once:"
+    yield "steps of the ranks, and the most pairs of hosts that meet on a link in one; beside it the plain shift's"
+    yield f"{'grid':>9} {'steps':>12} {'meet':>8} {'plain':>12} {'meet':>8} {'seconds':>8}"
+    routes = load("stampede").routes
+    network = placed(routes, three_quarters(routes, 64, np.random.default_rng(3)), RANKS)
+    for rows in (16, 32, 64):
+        columns = network.num_ranks // rows
+        start = time.perf_counter()
+        made = pencils(network, rows, columns)
+        seconds = time.perf_counter() - start
+        steps = f"{made.rows[0].num_steps} ({made.columns[0].num_steps})"
+        grid = network.rank_host.reshape(rows, columns)
+        plain = [_meeting(network, ((of, np.roll(of, -s, 1)) for s in range(of.shape[1]))) for of in (grid, grid.T)]
+        ours = [_meeting(network, _by_step(group)) for group in (made.rows, made.columns)]
+        met, meet = (f"{one[0]} ({one[1]})" for one in (ours, plain))
+        yield f"{rows:4}x{columns:<4} {steps:>12} {met:>8} {f'{columns} ({rows})':>12} {meet:>8} {seconds:8.2f}"
+
+
+def _by_step(group: tuple[HostSchedule, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Sending and receiving hosts of each step of the hosts, over schedules that run at once."""
+    step, source, destination = (
+        np.concatenate([getattr(one, name) for one in group]) for name in ("step", "source", "destination")
+    )
+    for at in np.unique(step):
+        yield source[step == at], destination[step == at]
+
+
+def _meeting(network: Network, steps: Iterable[tuple[np.ndarray, np.ndarray]]) -> int:
+    """The most pairs of hosts that use one link in one step."""
+    most = 0
+    for source, destination in steps:
+        pairs = np.unique(np.stack((source.ravel(), destination.ravel())), axis=1)
+        links = network.links[pairs[0], pairs[1]]
+        most = max(most, int(np.bincount(links[links >= 0], minlength=1).max()))
+    return most
+
+
+def leonardo_jobs(least: int) -> tuple[Routes, list[list[str]]] | str:
+    """Routes, and the nodes of real jobs of at least so many nodes, as listed; or why there are none.
+
+    Jobs on nodes that the node map has not (of visualisation, for example) are left out.
+    """
+    nodes, jobs = SHARED / "leonardo-nodemap.txt.xz", SHARED / "leonardo-job-nodelists.tar.gz"
+    if not (nodes.exists() and jobs.exists()):
+        return "not measured: no shared data"
+    with tarfile.open(jobs) as archive:
+        texts = [archive.extractfile(one) for one in archive.getmembers() if one.isfile()]
+        lists = [text.read().decode().split() for text in texts if text is not None]
+    routes = load(nodes).routes
+    lists = [hosts for hosts in lists if len(hosts) >= least]
+    return routes, [hosts for hosts in lists if (find_hosts(routes.fabric, hosts) >= 0).all()]
+
+
+def knomial_table() -> Iterator[str]:
+    """Critical path of re-ordered k-nomial trees over the plain ones'."""
+    from schedules.embedding import critical_path, host_trees
+
+    yield "Re-ordered 4-nomial broadcast on 200 random allocations of real Leonardo jobs of 3 nodes or more, one rank a"
+    yield "node: delay of the critical path (hops) over the plain tree's; `best` is what `reordered` takes"
+    found = leonardo_jobs(3)
+    if isinstance(found, str):
+        yield found
+        return
+    routes, jobs = found
+    ratios: dict[str, list[float]] = {}
+    for job in np.random.default_rng(4).choice(len(jobs), 200, replace=False):
+        network = network_of(TopologyInterface.place(jobs[job], routes))
+        delay = network.hops.astype(np.float64)
+        lengths = {name: critical_path(tree, delay) for name, tree in host_trees(delay, radix=4).items()}
+        for name, length in {**lengths, "best": min(lengths.values())}.items():
+            ratios.setdefault(name, []).append(length / lengths["plain"])
+    yield f"{'walk':8} {'mean':>7} {'worst':>7} {'least':>7} {'longer than plain':>18}"
+    for name, of in ratios.items():
+        longer = sum(one > 1 for one in of)
+        yield f"{name:8} {np.mean(of):7.4f} {max(of):7.4f} {min(of):7.4f} {longer:18}"
+
+
+def cells_table() -> Iterator[str]:
+    """Messages between cells of a broadcast over the jobs that have several."""
+    from schedules import trees
+
+    yield "Broadcast across cells (hops > 3), all real Leonardo jobs on several cells, one rank a node: messages"
+    yield "between cells, and the saving against the halving binomial tree over the order listed"
+    found = leonardo_jobs(2)
+    if isinstance(found, str):
+        yield found
+        return
+    routes, jobs = found
+    saved: dict[str, list[float]] = {}
+    fewest: dict[str, list[bool]] = {}
+    for job in jobs:
+        network = network_of(TopologyInterface.place(job, routes))
+        cell = (network.hops <= 3).argmax(axis=1)
+        cells = len(np.unique(cell))
+        if cells < 2:
+            continue
+        clusters, size = trees.rank_clusters(network), network.num_ranks
+        order = trees.depth_first(clusters, size)
+        made = {
+            "binomial": trees.knomial(size, 2),
+            "leaders": trees.leaders(clusters, size),
+            "chain": trees.chain(size).placed(order),
+        }
+        crossing = {
+            name: int((cell[tree.others] != cell[tree.parent[tree.others]]).sum()) for name, tree in made.items()
+        }
+        for name, messages in crossing.items():
+            saved.setdefault(name, []).append(1 - messages / crossing["binomial"])
+            fewest.setdefault(name, []).append(messages == cells - 1)
+    yield f"{'tree':9} {'jobs':>5} {'mean saving':>12} {'most':>7} {'cells - 1 messages in':>22}"
+    for name, of in saved.items():
+        yield f"{name:9} {len(of):5} {np.mean(of):12.1%} {max(of):7.1%} {sum(fewest[name]):15} jobs"
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5, help="times that each TACS1 schedule is made (default 5)")
+    repeats = parser.parse_args().repeats
+    print(facts())
+    for table in (tacs_table(repeats), bound_table(), fft_table(), knomial_table(), cells_table()):
+        print()
+        for line in table:
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

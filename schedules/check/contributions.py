@@ -1,0 +1,51 @@
+"""Which contributions every reduction has combined: as sums that tell multisets apart, or as ranges of ranks."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .values import Reductions
+
+__all__ = ["ranges_of", "sums_of"]
+
+Integers = NDArray[np.int64]
+_SEED = 3
+
+
+def sums_of(reductions: Reductions, size: int, blocks: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """A sum for each value, shape (values, 3), and the sum that each block's result must have, shape (blocks, 3).
+
+    Each place of the input weighs two random numbers modulo 2^64 and one whole unit. A result with the right
+    number of units and a wrong multiset of contributions has both right sums with a chance of at most
+    (p / 2^64)^2: its sums differ by a fixed combination of independent weights with factors below p.
+    """
+    sums = np.ones((size * blocks + len(reductions.begin), 3), dtype=np.uint64)
+    sums[: size * blocks, :2] = np.random.default_rng(_SEED).integers(2**64, size=(size * blocks, 2), dtype=np.uint64)
+    wanted = sums[: size * blocks].reshape(size, blocks, 3).sum(axis=0)
+    results = sums[size * blocks :]
+    units = results[:, 2]
+    for group, terms in reductions.batches():
+        at = reductions.begin[group] - terms.start
+        results[group] = sums[reductions.start[group]] + np.add.reduceat(sums[reductions.terms[terms]], at)
+        # One unit too many is never lost again, and so the count cannot run over.
+        np.minimum(units[group], size + 1, out=units[group])
+    return sums, wanted
+
+
+def ranges_of(reductions: Reductions, size: int, blocks: int) -> Integers:
+    """First rank, last rank + 1 and block of each value, shape (values, 3), -1 for all where the order is broken.
+
+    Only adjacent ranges of one block combine in order, whichever of the two arrives, and a broken one with none;
+    each reduction has one term.
+    """
+    held = np.full((size * blocks + len(reductions.begin), 3), -1)
+    rank, block = np.divmod(np.arange(size * blocks), max(blocks, 1))
+    held[: size * blocks] = np.stack([rank, rank + 1, block], axis=1)
+    results = held[size * blocks :]
+    for group, terms in reductions.batches():
+        here, new = held[reductions.start[group]], held[reductions.terms[terms]]
+        fits = ((here[:, 1] == new[:, 0]) | (here[:, 0] == new[:, 1])) & (here[:, 2] == new[:, 2])
+        joined = np.stack([np.minimum(here[:, 0], new[:, 0]), np.maximum(here[:, 1], new[:, 1]), here[:, 2]], axis=1)
+        results[group] = np.where(fits[:, None], joined, -1)
+    return held

@@ -1,0 +1,108 @@
+"""Every block of every buffer of every rank has a number; and what MPI wants in the output."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
+
+__all__ = ["BUFFERS", "Places", "ranges"]
+
+Integers = NDArray[np.int64]
+BUFFERS = ("input", "output", "scratch")
+_REDUCTIONS = ("reduce", "reduce_scatter", "allreduce")
+_TO_ALL = ("bcast", "allgather", "allreduce")
+
+
+class Places:
+    """Places, one for each block of a buffer of a rank, numbered by buffer, then rank, then block.
+
+    So a place of the input is below ``num_inputs``, and the places of the input stand in the order of what all ranks
+    contribute, as those of the output stand in the order of what all ranks end with.
+
+    :param blocks: blocks of each buffer of each rank, shape (3, p); the scratch reaches as far as its rows do.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.reduces = schedule.collective in _REDUCTIONS
+        self.blocks = np.stack([*_buffers(schedule), np.zeros(schedule.size, dtype=np.int64)])
+
+    def reach(self, rows: int) -> None:
+        """Make the scratch of each rank as long as the first rows need."""
+        schedule = self.schedule
+        for side in ("source", "destination"):
+            rank, buffer, block = (getattr(schedule, side + part)[:rows] for part in ("", "_buffer", "_block"))
+            used = buffer == SCRATCH
+            end = block[used].astype(np.int64) + schedule.count[:rows][used]
+            np.maximum.at(self.blocks[SCRATCH], rank[used], end)
+
+    @cached_property
+    def first(self) -> Integers:
+        """Place of block 0 of each buffer of each rank, shape (3, p)."""
+        flat = self.blocks.ravel()
+        return (np.cumsum(flat) - flat).reshape(self.blocks.shape)
+
+    @property
+    def num_inputs(self) -> int:
+        """Number of places of the input, which are the first ones."""
+        return int(self.blocks[INPUT].sum())
+
+    @property
+    def outputs(self) -> range:
+        """The places of the output."""
+        start = self.num_inputs
+        return range(start, start + int(self.blocks[OUTPUT].sum()))
+
+    def __len__(self) -> int:
+        return int(self.blocks.sum())
+
+    def locate(self, place: int) -> tuple[int, int, int]:
+        """Buffer, rank and block of a place."""
+        flat = int(np.searchsorted(self.first.ravel(), place, side="right")) - 1
+        return flat // self.schedule.size, flat % self.schedule.size, place - int(self.first.ravel()[flat])
+
+    def name(self, place: int) -> str:
+        """How messages call a place."""
+        buffer, rank, block = self.locate(place)
+        return f"{BUFFERS[buffer]} block {block} of rank {rank}"
+
+    @cached_property
+    def wanted(self) -> Integers:
+        """What MPI defines for each place of the output, in their order: the place of the input whose value it is;
+        for reductions the block of the input whose contributions by all ranks it combines."""
+        schedule, share = self.schedule, self.schedule.share()
+        each = int(self.blocks[INPUT].max()) if self.reduces else self.num_inputs
+        if schedule.collective == "alltoall":
+            start = (np.cumsum(share) - share.ravel()).reshape(share.shape)
+            return ranges(start.T.ravel(), share.T.ravel())
+        return np.tile(np.arange(each), schedule.size if schedule.collective in _TO_ALL else 1)
+
+
+def ranges(start: Integers, length: Integers) -> Integers:
+    """The integers ``start[i], start[i] + 1, ...``, ``length[i]`` of them, for each i, one after the other."""
+    if (length == 1).all():
+        return start
+    end = np.cumsum(length)
+    return np.arange(end[-1] if len(end) else 0) + np.repeat(start - end + length, length)
+
+
+def _buffers(schedule: Schedule) -> tuple[Integers, Integers]:
+    """Blocks of the input and of the output of each rank."""
+    share, same = schedule.share(), np.full(schedule.size, schedule.blocks, dtype=np.int64)
+    total = np.full(schedule.size, share.sum())
+    at_root = np.arange(schedule.size) == (-1 if schedule.root is None else schedule.root)
+    if schedule.collective == "alltoall":
+        return share.sum(axis=1), share.sum(axis=0)
+    return {
+        "bcast": (same * at_root, same),
+        "gather": (share, total * at_root),
+        "scatter": (total * at_root, share),
+        "allgather": (share, total),
+        "reduce": (same, same * at_root),
+        "reduce_scatter": (total, share),
+        "allreduce": (same, same),
+    }[schedule.collective]

@@ -1,0 +1,67 @@
+"""Rules that each row of a schedule keeps or breaks by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..schedule import COPY, INPUT, REDUCE, SCRATCH, Schedule
+from .error import Violation, first_of, first_row
+from .places import BUFFERS, Places
+
+__all__ = ["malformed"]
+
+
+def malformed(schedule: Schedule, places: Places) -> Violation | None:
+    """The first row that names what does not exist, or writes to the input; makes the scratch as long as needed."""
+    found = first_of(_unknown(schedule), _forbidden(schedule, places))
+    rows = found.row if found else schedule.num_rows
+    outside = _outside(schedule, places, rows)
+    places.reach(outside.row if outside else rows)
+    return outside or found
+
+
+def _unknown(schedule: Schedule) -> Violation | None:
+    """The first row with a rank, buffer, operation or count that there is not."""
+    ranks = range(schedule.size)
+    known = {
+        "source": ranks,
+        "destination": ranks,
+        "source_buffer": range(len(BUFFERS)),
+        "destination_buffer": range(len(BUFFERS)),
+        "operation": range(COPY, REDUCE + 1),
+        "count": range(np.iinfo(np.int32).max),
+    }
+    found = None
+    for name, allowed in known.items():
+        column = getattr(schedule, name)[: found.row if found else schedule.num_rows]
+        row = first_row((column < allowed.start) | (column >= allowed.stop))
+        if row is not None:
+            wanted = "at least 0" if name == "count" else f"in {allowed}"
+            found = Violation(row, f"expecting {name.replace('_', ' ')} {wanted}, got {column[row]}")
+    return found
+
+
+def _forbidden(schedule: Schedule, places: Places) -> Violation | None:
+    """The first row that writes to the input, or reduces where nothing is to be reduced."""
+    into = first_row(schedule.destination_buffer == INPUT)
+    if into is not None:
+        block, rank = schedule.destination_block[into], schedule.destination[into]
+        return Violation(into, f"writes input block {block} of rank {rank}, and the input is never written")
+    row = None if places.reduces else first_row(schedule.operation == REDUCE)
+    return None if row is None else Violation(row, f"reduces, and {schedule.collective} only copies")
+
+
+def _outside(schedule: Schedule, places: Places, rows: int) -> Violation | None:
+    """The first row that leaves a buffer."""
+    found = None
+    for side, verb in (("source", "reads"), ("destination", "writes")):
+        rows = found.row if found else rows
+        rank, buffer, block = (getattr(schedule, side + part)[:rows] for part in ("", "_buffer", "_block"))
+        length = places.blocks[buffer, rank]
+        end = block.astype(np.int64) + schedule.count[:rows]
+        row = first_row((block < 0) | ((end > length) & (buffer != SCRATCH)))
+        if row is not None:
+            name = f"{BUFFERS[buffer[row]]} of rank {rank[row]}"
+            extent = "" if buffer[row] == SCRATCH else f", which has {length[row]}"
+            found = Violation(row, f"{verb} blocks {block[row]}:{end[row]} of the {name}{extent}")
+    return found

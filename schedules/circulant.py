@@ -1,0 +1,94 @@
+"""Round-optimal broadcast of n blocks on a circulant graph: which block comes in which round."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["arrivals", "receive_blocks", "skips"]
+
+Integers = NDArray[np.int64]
+
+
+def skips(size: int) -> list[int]:
+    """The q + 1 skips of the circulant graph, q = ceil(log2 p): p halved, rounded up, q times; ascending to p."""
+    halves = [size]
+    while halves[-1] > 1:
+        halves.append(-(-halves[-1] // 2))
+    return halves[::-1]
+
+
+def receive_blocks(size: int) -> Integers:
+    """Which block each rank receives in each of the q rounds of a phase, shape (p, q), for root 0.
+
+    In round k of phase j rank r receives block ``q * j + entry`` from rank r - skip[k]. Each rank receives one block
+    of the phase, its base block, and q - 1 of earlier phases, all different; what it sends on it has had by then.
+
+    J. L. Träff, Optimal Broadcast Schedules in Logarithmic Time with Applications to Broadcast, All-Broadcast,
+    Reduction and All-Reduction, arXiv:2407.18004: the search for the receive side. The paper's separate search for the
+    send side is not needed where all ranks' entries are known: a rank sends what its receiver's entry says.
+
+    Cost: O(p log^2 p) time at most, O(p log p) memory.
+    """
+    skip = skips(size)
+    return np.array([_entries(rank, skip) for rank in range(size)], dtype=np.int64).reshape(size, len(skip) - 1)
+
+
+def _base_block(rank: int, skip: list[int]) -> int:
+    """Index of the last skip on the greedy path of skips from the root to a rank; q for the root itself."""
+    for index in range(len(skip) - 2, -1, -1):
+        if rank == skip[index]:
+            return index
+        if rank > skip[index]:
+            rank -= skip[index]
+    return len(skip) - 1
+
+
+def _entries(rank: int, skip: list[int]) -> list[int]:
+    """One rank's row.
+
+    In round k a rank hears of the ranks up to ``rank - skip[k]``. The search walks from far back towards them by
+    ever smaller skips and takes, for each round in turn, the nearest rank by a skip whose base block is still wanted.
+    """
+    rounds, base, target = len(skip) - 1, _base_block(rank, skip), rank + skip[-1]
+    used = [block == base for block in range(rounds + 1)]
+    found: list[int] = []
+    nearest = 2 * skip[-1]
+
+    def search(reached: int, largest: int) -> None:
+        nonlocal nearest
+        for block in range(largest, -1, -1):
+            step = reached + skip[block]
+            if used[block] or len(found) == rounds or step > target - skip[len(found)] or step >= nearest:
+                continue
+            if step <= target - skip[len(found) + 1]:
+                search(step, block)
+            if len(found) == rounds or reached > target - skip[len(found) + 1]:
+                return
+            nearest = step
+            used[block] = True
+            found.append(block)
+
+    search(0, rounds)
+    return [base if block == rounds else block - rounds for block in found]
+
+
+def arrivals(size: int, blocks: int) -> tuple[Integers, Integers, Integers, Integers]:
+    """All arrivals of a broadcast from rank 0: round, sender, receiver, block; each rank gets each block once.
+
+    Rounds: n - 1 + ceil(log2 p), the least possible where a rank sends and receives one block a round.
+    """
+    skip = np.array(skips(size))
+    phase = len(skip) - 1
+    if not phase:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, none, none
+    idle = -(blocks - 1) % phase  # rounds before the first, so that the last phase is a whole one
+    rounds = np.arange(idle, blocks - 1 + phase + idle)
+    number = receive_blocks(size)[1:, rounds % phase].T + (rounds // phase * phase - idle)[:, None]
+    at, behind = np.nonzero(number >= 0)
+    block, receiver = np.minimum(number[at, behind], blocks - 1), behind + 1
+    # Beyond the last block the paper sends the last one again: the first arrival is enough.
+    _, first = np.unique(receiver * blocks + block, return_index=True)
+    at, block, receiver = at[first], block[first], receiver[first]
+    return at, (receiver - skip[rounds[at] % phase]) % size, receiver, block

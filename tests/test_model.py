@@ -1,0 +1,312 @@
+"""The cost model: closed forms where they exist, a plain simulation of clocks elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from math import log2
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedules import Network, Schedule
+from schedules.model import (
+    Model,
+    binomial_gather_bound,
+    cost,
+    topology_aware_gather_bound,
+    topology_aware_gather_gain,
+)
+from topompi.network import network_of
+from topompi.topology import TopologyInterface, load
+
+MODEL = Model((0, 1, 3), (1e-6, 2e-6, 4e-6), (1e-10, 2e-10, 4e-10))
+WIDE = "XGFT(2; 8,8; 1,8)"  # full bisection
+
+
+def host_network(*rank_hosts: int, fabric: str = WIDE) -> Network:
+    routes = load(fabric).routes
+    return network_of(TopologyInterface.place([routes.fabric.hosts[host] for host in rank_hosts], routes))
+
+
+def with_capacity(network: Network, capacity: np.ndarray) -> Network:
+    return Network(network.rank_host, network.hops, network.links, capacity, network.clusters, network.latency)
+
+
+def transfers(size: int, *rows: tuple[int, int, int, int]) -> Schedule:
+    """A schedule from (step, source, destination, blocks)."""
+    full = [(step, source, to, 0, 0, 1, 0, count, 0) for step, source, to, count in rows]
+    return Schedule.from_rows("allgather", size, "any", full)
+
+
+def binomial_bcast(size: int) -> Schedule:
+    rounds = (size - 1).bit_length()
+    return transfers(size, *((k, r, r + 2**k, 1) for k in range(rounds) for r in range(2**k) if r + 2**k < size))
+
+
+def binomial_gather(size: int) -> Schedule:
+    rounds = (size - 1).bit_length()
+    return transfers(
+        size,
+        *((k, r, r - 2**k, min(2**k, size - r)) for k in range(rounds) for r in range(2**k, size, 2 ** (k + 1))),
+    )
+
+
+@pytest.mark.parametrize(("hosts", "level"), [((0, 0), 0), ((0, 1), 1), ((0, 8), 2)])
+def test_a_lone_message_costs_its_levels_start_up_and_bytes(hosts: tuple[int, int], level: int) -> None:
+    result = cost(transfers(2, (0, 0, 1, 5)), host_network(*hosts), MODEL, 1000)
+    assert result.seconds == pytest.approx(MODEL.t_s[level] + 5000 * MODEL.t_w[level])
+    assert result.contention.tolist() == [1]
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_a_binomial_broadcast_on_one_level_takes_log2_p_messages(ranks: int) -> None:
+    result = cost(binomial_bcast(ranks), host_network(*range(ranks)), MODEL, 1000)
+    assert result.seconds == pytest.approx(log2(ranks) * (2e-6 + 1000 * 2e-10))
+
+
+@pytest.mark.parametrize("racks", [2, 4, 8])
+def test_a_binomial_broadcast_across_switches_meets_the_blind_bound(racks: int) -> None:
+    """With one host on each leaf switch every exchange is one between switches: C3 = log2 P."""
+    result = cost(binomial_bcast(racks), host_network(*range(0, 8 * racks, 8)), MODEL, 1000)
+    assert result.seconds == pytest.approx(binomial_gather_bound(4e-6, 4e-10, log2(racks), 1000))
+
+
+@pytest.mark.parametrize("racks", [2, 4, 8])
+def test_a_binomial_gather_of_leaders_meets_the_topology_aware_bound(racks: int) -> None:
+    """M is what the root gathers in the end: one block of each of R leaders."""
+    result = cost(binomial_gather(racks), host_network(*range(0, 8 * racks, 8)), MODEL, 1000)
+    assert result.seconds == pytest.approx(topology_aware_gather_bound(4e-6, 4e-10, racks, 1000 * racks))
+
+
+def test_the_gain_is_the_ratio_of_the_start_ups() -> None:
+    for racks in (2, 3, 8, 100):
+        blind = binomial_gather_bound(4e-6, 0, racks, 0, contention=3)
+        aware = topology_aware_gather_bound(4e-6, 0, racks, 0, contention=3)
+        assert topology_aware_gather_gain(racks) == pytest.approx(blind / aware)
+    with pytest.raises(ValueError, match="expecting at least two leaf switches, got 1"):
+        topology_aware_gather_gain(1)
+
+
+def test_contention_multiplies_both_bounds() -> None:
+    assert binomial_gather_bound(1, 2, 3, 4, delta=5, contention=6) == 6 * (1 * 3 + 4 * 2 * 3 * 5)
+    assert topology_aware_gather_bound(1, 2, 4, 8, contention=3) == 3 * (1 * 2 + 8 * 2 * 0.75)
+
+
+def test_two_messages_that_share_a_link_take_twice_the_byte_time() -> None:
+    """Destinations on one leaf switch behind the only up-link: the start-up stays, the bytes wait."""
+    network = host_network(0, 1, 4, 5, fabric="XGFT(2; 4,2; 1,1)")
+    result = cost(transfers(4, (0, 0, 2, 1), (0, 1, 3, 1)), network, MODEL, 1000)
+    assert result.seconds == pytest.approx(4e-6 + 2 * 1000 * 4e-10)
+    assert result.contention.tolist() == [2]
+
+
+def test_a_link_of_twice_the_rate_carries_two_messages_at_once() -> None:
+    network = host_network(0, 1, 4, 5, fabric="XGFT(2; 4,2; 1,1)")
+    trunks = np.setdiff1d(network.links[0, 2], [network.links[0, 2, 0], network.links[0, 2, 3]])
+    faster = network.capacity.copy()
+    faster[trunks] *= 2
+    result = cost(transfers(4, (0, 0, 2, 1), (0, 1, 3, 1)), with_capacity(network, faster), MODEL, 1000)
+    assert result.seconds == pytest.approx(4e-6 + 1000 * 4e-10)
+
+
+def test_a_slow_host_takes_longer_for_its_bytes() -> None:
+    network = host_network(0, 1, 2)
+    slower = network.capacity.copy()
+    slower[network.links[1, 0, 0]] /= 4
+    times = cost(transfers(3, (0, 1, 0, 1), (1, 2, 0, 1)), with_capacity(network, slower), MODEL, 1000).step_seconds
+    assert times == pytest.approx([2e-6 + 4 * 1000 * 2e-10, 2e-6 + 1000 * 2e-10])
+
+
+def test_a_small_message_delays_a_large_one_by_its_own_bytes_only() -> None:
+    network = host_network(0, 1, 4, 5, fabric="XGFT(2; 4,2; 1,1)")
+    result = cost(transfers(4, (0, 0, 2, 100), (0, 1, 3, 1)), network, MODEL, 1000)
+    assert result.rank_seconds[0] == pytest.approx(4e-6 + 101 * 1000 * 4e-10)
+    assert result.rank_seconds[1] == pytest.approx(4e-6 + 2 * 1000 * 4e-10)
+
+
+@pytest.mark.parametrize("hosts", [(0, 0, 0, 0), (0, 1, 2, 3)])
+def test_messages_of_one_rank_in_one_step_take_turns(hosts: tuple[int, ...]) -> None:
+    """In one step or one after the other: three messages out of, or into, one rank take the same time."""
+    network = host_network(*hosts)
+    for pairs in ([(0, 1), (0, 2), (0, 3)], [(1, 0), (2, 0), (3, 0)]):
+        at_once = cost(transfers(4, *((0, *pair, 1) for pair in pairs)), network, MODEL, 1000)
+        in_turn = cost(transfers(4, *((step, *pair, 1) for step, pair in enumerate(pairs))), network, MODEL, 1000)
+        assert at_once.seconds == pytest.approx(in_turn.seconds)
+
+
+def test_a_rank_does_not_wait_for_others_steps() -> None:
+    """Ranks 2 and 3 are quick in step 0 and enter step 1 while 0 and 1 are still busy."""
+    result = cost(transfers(4, (0, 0, 1, 100), (0, 2, 3, 1), (1, 2, 3, 1)), host_network(0, 1, 2, 3), MODEL, 1000)
+    assert result.rank_seconds[2:] == pytest.approx(2 * (2e-6 + 1000 * 2e-10))
+    assert result.seconds == pytest.approx(2e-6 + 100_000 * 2e-10)
+    assert result.critical_rank == 0
+    assert result.step_seconds.tolist() == [result.seconds, 0]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Schedule, Network]:
+    routes = load(draw(st.sampled_from(("xgft:4,4;1,2", "XGFT(2; 3,5; 1,2)", "torus:3x3")))).routes
+    network = network_of(
+        TopologyInterface.place(draw(st.lists(st.sampled_from(routes.fabric.hosts), min_size=1, max_size=8)), routes)
+    )
+    if draw(st.booleans()):
+        number = len(network.capacity)
+        rates = draw(st.lists(st.sampled_from((1e9, 2e9, 4e9)), min_size=number, max_size=number))
+        network = with_capacity(network, np.array(rates))
+    rank = st.integers(0, network.num_ranks - 1)
+    row = st.tuples(st.integers(0, 4), rank, rank, st.integers(1, 9))
+    return transfers(network.num_ranks, *draw(st.lists(row, max_size=25))), network
+
+
+def clocks_by_hand(schedule: Schedule, network: Network, block_bytes: int) -> list[float]:
+    """The same rules, message by message."""
+    sizes: Counter[tuple[int, int, int]] = Counter()
+    for step, a, b, count in zip(
+        *(getattr(schedule, c).tolist() for c in ("step", "source", "destination", "count")), strict=True
+    ):
+        sizes[step, a, b] += count * block_bytes * (a != b)
+    routes = {
+        (a, b): [link for link in network.links[network.rank_host[a], network.rank_host[b]].tolist() if link >= 0]
+        for a in range(schedule.size)
+        for b in range(schedule.size)
+    }
+    fastest = max((network.capacity[route[0]] for route in routes.values() if route), default=0)
+    t_s, t_w = MODEL.by_hops(9)
+    clock = [0.0] * schedule.size
+    for now in range(schedule.num_steps):
+        current = {(a, b): size for (step, a, b), size in sizes.items() if step == now and a != b}
+        after = clock.copy()
+        for (a, b), size in current.items():
+            port = max(sum(x == a for x, _ in current), sum(y == b for _, y in current))
+            factor = 1.0 if routes[a, b] else port
+            for link in routes[a, b]:
+                others = [other for pair, other in current.items() if link in routes[pair]]
+                share = min(len(others), sum(others) / size)
+                factor = max(factor, share * fastest / network.capacity[link])
+            hops = network.hops[network.rank_host[a], network.rank_host[b]]
+            end = max(clock[a], clock[b]) + t_s[hops] * port + size * t_w[hops] * factor
+            after[a], after[b] = max(after[a], end), max(after[b], end)
+        clock = after
+    return clock
+
+
+@settings(max_examples=120, deadline=None)
+@given(cases(), st.integers(1, 10_000))
+def test_the_clocks_are_those_of_a_simulation_by_hand(case: tuple[Schedule, Network], block_bytes: int) -> None:
+    schedule, network = case
+    result = cost(schedule, network, MODEL, block_bytes)
+    assert result.rank_seconds == pytest.approx(clocks_by_hand(schedule, network, block_bytes))
+    assert result.seconds == result.rank_seconds[result.critical_rank] == pytest.approx(result.step_seconds.sum())
+
+
+def test_a_schedule_without_messages_costs_nothing() -> None:
+    assert cost(transfers(1, (0, 0, 0, 1)), host_network(0), MODEL).seconds == 0
+    assert cost(transfers(2), host_network(0, 1), MODEL).seconds == 0
+
+
+def test_a_network_of_other_size_is_refused() -> None:
+    with pytest.raises(ValueError, match="expecting a network of 3 ranks, got 2"):
+        cost(transfers(3, (0, 0, 1, 1)), host_network(0, 1), MODEL)
+
+
+def test_presets_are_those_of_the_sources_table() -> None:
+    ranger, stampede = Model.preset("ranger"), Model.preset("stampede")
+    assert np.allclose(ranger.by_hops(5)[0][[0, 1, 3, 5]] * 1e6, [0.46, 1.57, 2.45, 2.85])
+    assert np.allclose(stampede.by_hops(5)[0][[0, 1, 3, 5]] * 1e6, [0.19, 1.07, 1.76, 2.54])
+    assert np.allclose(1 / ranger.by_hops(7)[1], 1e9)
+    assert np.allclose(1 / stampede.by_hops(7)[1], 6.75e9)
+    with pytest.raises(ValueError, match="expecting one of ranger, stampede, got 'abacus'"):
+        Model.preset("abacus")
+
+
+def test_distances_beyond_the_table_follow_its_last_slope() -> None:
+    t_s, _ = Model.preset("ranger").by_hops(9)
+    assert t_s[7] * 1e6 == pytest.approx(2.85 + 0.40)
+    assert t_s[9] * 1e6 == pytest.approx(2.85 + 0.80)
+    assert t_s[2] * 1e6 == pytest.approx((1.57 + 2.45) / 2)
+
+
+def test_cost_never_falls_beyond_the_last_level() -> None:
+    t_s, t_w = Model((1, 3), (5e-6, 4e-6), (1e-9, 1e-9)).by_hops(7)
+    assert t_s[3:].tolist() == [4e-6] * 5
+    assert t_s[0] == 5e-6
+    assert t_w.tolist() == [1e-9] * 8
+
+
+LEVELS = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True).map(sorted)
+
+
+@settings(max_examples=50, deadline=None)
+@given(LEVELS, st.data())
+def test_a_fit_of_exact_samples_gives_the_model_back(hops: list[int], data: st.DataObject) -> None:
+    number = len(hops)
+    t_s = data.draw(st.lists(st.floats(1e-7, 1e-4), min_size=number, max_size=number))
+    t_w = data.draw(st.lists(st.floats(1e-11, 1e-8), min_size=number, max_size=number))
+    sizes = (1, 64, 4096, 1 << 18, 1 << 22)
+    samples = [(h, b, s + w * b) for h, s, w in zip(hops, t_s, t_w, strict=True) for b in sizes]
+    fitted = Model.fit(samples[::-1])
+    assert fitted.hops == tuple(hops)
+    assert fitted.t_s == pytest.approx(t_s, rel=1e-4)
+    assert fitted.t_w == pytest.approx(t_w, rel=1e-4)
+
+
+def test_a_fit_has_no_negative_cost() -> None:
+    """Times that fall with the size ask for a negative cost of bytes."""
+    fitted = Model.fit([(1, 1, 3e-6), (1, 1000, 2e-6), (1, 2000, 1e-6)])
+    assert fitted.t_w == (0.0,)
+    assert fitted.t_s[0] > 0
+
+
+@pytest.mark.parametrize("samples", [[], [(1, 8, 0.0)], [(1, 8, float("nan"))]])
+def test_a_fit_without_usable_samples_is_refused(samples: list[tuple[int, float, float]]) -> None:
+    with pytest.raises(ValueError, match="expecting samples of hops, bytes and seconds above 0"):
+        Model.fit(samples)
+
+
+def test_a_measured_model_is_read_from_a_file_or_a_mapping(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(MODEL.as_dict()))
+    assert Model.from_measured(path) == Model.from_measured(str(path)) == Model.from_measured(MODEL.as_dict()) == MODEL
+
+
+def test_levels_are_sorted_by_number_not_by_spelling() -> None:
+    level = {"t_s": 1, "t_w": 1}
+    assert Model.from_measured({"levels": {"11": level, "3": level}}).hops == (3, 11)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"levels": {"near": {}}}',
+        '{"levels": {"1": {"t_s": 1}}}',
+        '{"levels": {"1": 3}}',
+        '{"levels": 1}',
+    ],
+)
+def test_a_measured_model_of_another_form_is_refused_with_the_files_name(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"model\.json: expected \{.levels"):
+        Model.from_measured(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (((), (), ()), "at least one level"),
+        (((1, 3), (1.0,), (1.0, 1.0)), "expecting t_s and t_w of each level"),
+        (((3, 1), (1.0, 1.0), (1.0, 1.0)), "ascending hops"),
+        (((1,), (-1.0,), (1.0,)), "at least 0 seconds"),
+        (((1,), (1.0,), (float("nan"),)), "at least 0 seconds"),
+    ],
+)
+def test_a_model_that_makes_no_sense_is_refused(arguments: tuple[tuple[float, ...], ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Model(*arguments)

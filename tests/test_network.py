@@ -1,0 +1,28 @@
+"""The network of a job as arrays: its clusters are those of the tree, whether or not hosts share leaf switches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.networks import job, jobs
+
+
+@pytest.mark.parametrize("hosts", [(0, 2, 4, 8, 10, 12, 16, 18), (0, 1, 4, 8, 9, 12)])
+def test_groups_are_a_level_though_no_two_hosts_share_a_leaf(hosts):
+    """The groups of a dragonfly stand above the leaf switches, which are the last level."""
+    network = job("dragonfly:4,2,2", hosts, [1] * len(hosts))
+    groups, leaves = ([host // width for host in hosts] for width in (8, 2))
+    assert len(network.clusters) == 2
+    for cluster, expected in zip(network.clusters, (groups, leaves), strict=True):
+        assert np.array_equal(cluster[:, None] == cluster, np.array(expected)[:, None] == expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(jobs())
+def test_hosts_of_a_leaf_are_those_one_hop_apart(network):
+    """The last level is the leaf switches, and each level lies within the one above."""
+    assert np.array_equal(network.leaf[:, None] == network.leaf, network.hops <= 1)
+    for outer, inner in zip(network.clusters, network.clusters[1:], strict=False):
+        assert not ((inner[:, None] == inner) & (outer[:, None] != outer)).any()
