@@ -94,8 +94,8 @@ def _joins(messages: Messages, child: Integers, size: int, away: bool) -> Intege
 
 
 def _planar_order(edges: _Edges) -> NDArray[np.intp]:
-    """The ranks from top to bottom: a parent, then its children with their sub-trees, first the one that leaves the
-    others' steps to its left (or, towards the root, to its right), so that no line crosses another."""
+    """The ranks from top to bottom, so that no line crosses another: a parent, then its children with their sub-trees,
+    away from the root the one served last first, towards it the one that sends first."""
     parent = edges.parent
     children: list[list[int]] = [[] for _ in parent]
     for rank in np.lexsort((np.arange(len(parent)), edges.joins if edges.away else -edges.joins)).tolist():

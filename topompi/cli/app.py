@@ -10,6 +10,7 @@ import typer
 from .. import __version__
 from ..errors import TopompiError
 from . import topology
+from .schedule import schedule
 
 __all__ = ["main"]
 
@@ -21,6 +22,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(topology.app, name="topology")
+app.command(name="schedule")(schedule)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,103 @@
+"""Make what ``schedules.md`` shows: ``python -m docs.make_gallery`` draws the pictures and runs the commands again."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from mapping.placement import place
+from schedules import Network
+from schedules.drawing import draw
+from schedules.registry import make
+from topompi.cli.schedulefigures import link_names
+from topompi.network import network_of
+from topompi.topology import TopologyInterface, load
+
+PAGE = Path(__file__).parent / "schedules.md"
+FOLDER = Path(__file__).parent / "schedules"
+
+# 4 leaf switches of 4 hosts with 2 ranks each, and half as many links out of a leaf switch as into it.
+FABRIC, PPN = "XGFT(2; 4,4; 1,2)", 2
+PICTURES = (
+    ("bcast", "binomial"),
+    ("bcast", "knomial"),
+    ("bcast", "dft"),
+    ("bcast", "wave"),
+    ("bcast", "leaders"),
+    ("bcast", "chain"),
+    ("bcast", "scatter_allgather"),
+    ("bcast", "circulant"),
+    ("gather", "linear"),
+    ("gather", "binomial"),
+    ("gather", "leaders"),
+    ("scatter", "leaders"),
+    ("allgather", "ring"),
+    ("allgather", "doubling"),
+    ("allgather", "leaders"),
+    ("reduce", "leaders"),
+    ("reduce", "halving"),
+    ("reduce_scatter", "halving"),
+    ("allreduce", "halving"),
+    ("allreduce", "leaders"),
+    ("alltoall", "pairwise"),
+    ("alltoall", "shift"),
+    ("alltoall", "interleaved"),
+    ("alltoall", "bruck"),
+    ("alltoall", "node_aware"),
+    ("alltoall", "leaders"),
+    ("alltoall", "tacs1"),
+    ("alltoall", "tacs2"),
+    ("alltoall", "bound"),
+    ("fft", "columns"),
+)
+
+
+def network_of_gallery(policy: str) -> tuple[TopologyInterface, Network]:
+    """The example with its ranks placed by a policy."""
+    routes = load(FABRIC).routes
+    hosts = routes.fabric.hosts
+    interface = TopologyInterface.place(place(PPN * len(hosts), hosts, policy), routes, virtual=True)
+    return interface, network_of(interface)
+
+
+def render(collective: str, algorithm: str) -> str:
+    """One picture. Ranks are placed at random, but for exchanges between all, in blocks."""
+    interface, network = network_of_gallery("block" if collective in ("alltoall", "fft") else "random:1")
+    schedule = make(collective, algorithm, network)
+    return draw(
+        schedule,
+        network,
+        title=f"{collective} {algorithm}",
+        host_names=interface.hosts,
+        link_names=link_names(interface),
+    )
+
+
+def rerun(page: str) -> str:
+    """The page with the output of each of its commands as it is now."""
+
+    def block(match: re.Match[str]) -> str:
+        commands = [line.removeprefix("$ ") for line in match[1].splitlines() if line.startswith("$ ")]
+        shown = []
+        for command in commands:
+            words = [sys.executable, "-m", *shlex.split(command)]
+            done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+            shown.append(f"$ {command}\n" + "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines()))
+        return "```console\n" + "".join(shown) + "```"
+
+    return re.sub(r"^```console\n(.*?)^```$", block, page, flags=re.MULTILINE | re.DOTALL)
+
+
+def main() -> None:
+    """Draw all pictures, and bring the page's commands up to date."""
+    FOLDER.mkdir(exist_ok=True)
+    for picture in PICTURES:
+        (FOLDER / f"{'-'.join(picture)}.svg").write_text(render(*picture), encoding="utf-8")
+    PAGE.write_text(rerun(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

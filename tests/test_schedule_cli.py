@@ -1,0 +1,165 @@
+"""``topompi schedule``, as a user runs it: every number of its output is another program's, or a count by hand."""
+
+import json
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from schedules.check import check
+from schedules.jsonio import from_json
+from schedules.registry import ALGORITHMS, make
+from schedules.schedule import COLLECTIVES, ROOTED
+from tests.support import ROOT
+from topompi.network import network_of
+from topompi.topology import TopologyInterface, load
+
+FABRIC = "XGFT(2; 4,4; 1,2)"  # 4 leaf switches of 4 hosts, 2 switches above
+
+
+def topompi(*args):
+    command = [sys.executable, "-m", "topompi", "schedule", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+
+
+def summary(*args):
+    done = topompi(*args, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def network(fabric=FABRIC, ppn=2):
+    routes = load(fabric).routes
+    return network_of(TopologyInterface.place([host for host in routes.fabric.hosts for _ in range(ppn)], routes))
+
+
+@pytest.mark.parametrize("collective", ALGORITHMS)
+def test_every_registered_algorithm_is_proved_on_an_uneven_job(collective):
+    """All of a collective's algorithms, made by name alone on a job with uneven hosts, do what MPI defines."""
+    routes = load(FABRIC).routes
+    hosts = routes.fabric.hosts
+    ranks = [hosts[host] for host, many in ((0, 3), (5, 1), (1, 2), (9, 4), (6, 2)) for _ in range(many)]
+    place = network_of(TopologyInterface.place(ranks, routes))
+    for name in ALGORITHMS[collective]:
+        for blocks in (None, 1, 3):
+            made = make(collective, name, place, root=4, blocks=blocks)
+            assert blocks is None or made.blocks == blocks
+            assert made.root == (4 if collective in ROOTED else None)
+            check(made)
+
+
+def test_the_registry_holds_every_collective_and_refuses_what_it_does_not_hold():
+    assert set(ALGORITHMS) == {*COLLECTIVES, "fft"}
+    with pytest.raises(ValueError, match=r"expecting a collective of bcast, .*, got 'barrier'"):
+        make("barrier", "ring", network())
+    with pytest.raises(ValueError, match=r"expecting an algorithm for allgather of ring, .*, got 'tree'"):
+        make("allgather", "tree", network())
+    with pytest.raises(ValueError, match=r"expecting parameters of tacs1 \(limit, counts\), got 'radix'"):
+        make("alltoall", "tacs1", network(), radix=2)
+    with pytest.raises(ValueError, match=r"root in range\(32\), got 32"):
+        make("bcast", "binomial", network(), root=32)
+
+
+def test_all_algorithms_of_a_collective_are_compared_by_cost():
+    said = summary("alltoall", "--topology", FABRIC, "--ppn", 2, "--bytes", 1000, "--check")
+    costs = [one["cost"] for one in said["schedules"]]
+    assert {one["algorithm"] for one in said["schedules"]} == set(ALGORITHMS["alltoall"])
+    assert costs == sorted(costs)
+    assert min(costs) >= said["bound"]["seconds"] > 0
+    assert all(one["ratio"] >= 1 for one in said["schedules"])
+    assert said["proved"] == "alltoall"
+    assert said["dcss"]["choice"] == "tacs1"
+    assert "16 of 16 hosts share links" in said["dcss"]["reason"]
+
+
+def test_direct_alltoalls_send_each_pair_one_message_over_its_hops():
+    """32 ranks, 2 a host, 4 hosts a leaf: each rank has 1 peer in its host, 6 within 1 hop, and 24 within 3."""
+    said = summary("alltoall", "-a", "shift", "--topology", FABRIC, "--ppn", 2, "--bytes", 1000)
+    pairs = {"0": 32, "1": 192, "3": 768}
+    assert said["schedules"][0]["by_hops"] == {
+        hops: {"messages": many, "bytes": 1000 * many} for hops, many in pairs.items()
+    }
+    assert (said["schedules"][0]["steps"], said["schedules"][0]["messages"]) == (31, 992)
+
+
+def test_a_broadcast_between_two_hosts_costs_its_start_up_and_bytes():
+    """3 hops: 1.76 us of table 1.1, and 8,000 bytes at the 32 Gbit/s of the fabric's links: 2 us."""
+    where = ("--topology", FABRIC, "--hosts", "h[0000,0004]", "--bytes", 8000)
+    said = summary("bcast", "-a", "binomial", *where)
+    assert said["schedules"][0]["cost"] == pytest.approx(3.76e-6)
+    assert said["bound"]["seconds"] == pytest.approx(2e-6)
+    said = summary("bcast", "-a", "binomial", *where, "--model", "ranger")
+    assert said["schedules"][0]["cost"] == pytest.approx(4.45e-6)
+
+
+def test_a_measured_model_is_taken_as_it_is(tmp_path):
+    measured = {"levels": {"0": {"t_s": 1e-6, "t_w": 0}, "3": {"t_s": 5e-6, "t_w": 1e-9}}}
+    (tmp_path / "model.json").write_text(json.dumps(measured))
+    where = ("--topology", FABRIC, "--hosts", "h[0000,0004]", "--bytes", 8000, "--model", tmp_path / "model.json")
+    assert summary("bcast", "-a", "binomial", *where)["schedules"][0]["cost"] == pytest.approx(13e-6)
+
+
+def test_parameters_root_and_placement_reach_the_generator(tmp_path):
+    where = ("--topology", FABRIC, "--ppn", 2, "--export", "json", "-o", tmp_path / "s.json")
+    assert topompi("bcast", "-a", "knomial", "--set", "radix=8", "--root", 5, *where).returncode == 0
+    made = from_json((tmp_path / "s.json").read_text())
+    assert (made.root, made.num_steps, made.algorithm) == (5, 2, "8-nomial")
+    assert topompi("alltoall", "-a", "tacs1", "--place", "random:7", *where).returncode == 0
+    moved = from_json((tmp_path / "s.json").read_text())
+    assert topompi("alltoall", "-a", "tacs1", *where).returncode == 0
+    assert (moved.destination != from_json((tmp_path / "s.json").read_text()).destination).any()
+
+
+def test_exports_and_drawings_are_written(tmp_path):
+    where = ("--topology", FABRIC, "--ppn", 2, "--bytes", 64)
+    done = topompi("gather", "-a", "leaders", *where, "--export", "simgrid", "-o", tmp_path / "traces")
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "traces" / "trace.list").read_text().splitlines()) == 32
+    done = topompi("gather", "-a", "leaders", *where, "--export", "goal", "-o", tmp_path / "gather.goal")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "gather.goal").read_text().startswith("num_ranks 32\n")
+    done = topompi("alltoall", "-a", "bound", *where, "--draw", tmp_path / "bound.svg")
+    assert done.returncode == 0, done.stderr
+    assert "h0000 → L1/0.0" in "".join(ElementTree.parse(tmp_path / "bound.svg").getroot().itertext())
+
+
+def test_people_get_a_table_the_bound_and_the_reason():
+    done = topompi("bcast", "-a", "leaders", "--topology", FABRIC, "--ppn", 2, "--explain")
+    assert done.returncode == 0, done.stderr
+    for part in (
+        "algorithm  steps  messages  MB in host  MB 1 hop  MB 3 hops  conflicts",
+        "no schedule takes less than 16.38 us: the busiest host's bytes out",
+        "leaders wins where links between clusters are scarce or shared",
+        "h0000 → L1/0.0",
+    ):
+        assert part in done.stdout
+
+
+def test_one_rank_alone_is_no_error():
+    for collective in ALGORITHMS:
+        assert summary(collective, "--topology", FABRIC, "--hosts", "h0000")["schedules"][0]["messages"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["barrier"], "expecting a collective of bcast"),
+        (["bcast", "-a", "ring"], "expecting an algorithm for bcast of binomial"),
+        (["bcast", "--root", "16"], "expecting root in range(16), got 16"),
+        (["bcast", "--hosts", "nowhere"], "nowhere"),
+        (["bcast", "--place", "spread"], "expected block, cyclic or random:SEED"),
+        (["bcast", "--export", "goal"], "expecting --export and --output together"),
+        (["bcast", "--export", "dot", "-o", "x"], "expecting --export simgrid, goal, json, got 'dot'"),
+        (["bcast", "--draw", "x.svg"], "expecting one --algorithm to draw or export, got all"),
+        (["bcast", "-a", "knomial", "--set", "radix"], "expecting --set NAME=VALUE, got 'radix'"),
+        (["bcast", "-a", "knomial", "--set", "radix=1"], "expecting radix of at least 2"),
+        (["bcast", "-a", "knomial", "--set", "radix=many"], "bcast knomial: expecting other values for --set"),
+        (["fft", "--set", "rows=5"], "expecting a grid of 16 ranks, got 5 x 3"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_1(arguments, message):
+    done = topompi(*arguments, "--topology", FABRIC)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1

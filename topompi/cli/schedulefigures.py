@@ -1,0 +1,155 @@
+"""What a command says of a schedule: its numbers, its steps, and the names of links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from schedules import Network, Schedule
+from schedules.analysis import Analysis, analyse
+from schedules.dcss import dcss
+from schedules.model import Cost, Model, cost
+from schedules.registry import ALGORITHMS, make
+from schedules.schedule import ROOTED
+
+from ..topology import TopologyInterface
+
+__all__ = ["Made", "link_names", "steps_of", "summarise"]
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """One schedule with its analysis and cost on a network."""
+
+    name: str
+    schedule: Schedule
+    block_bytes: int
+    analysis: Analysis
+    cost: Cost
+
+    @property
+    def seconds(self) -> float:
+        """The model's cost, but never less than the whole schedule's bytes over the busiest link need.
+
+        The model counts as sharing a link only what is in one step: ranks that run apart may seem not to meet there.
+        """
+        analysis = self.analysis
+        total = np.bincount(analysis.link, weights=analysis.bytes, minlength=len(analysis.network.capacity))
+        return max(self.cost.seconds, float((total / analysis.network.capacity).max(initial=0.0)))
+
+    @classmethod
+    def make(
+        cls,
+        collective: str,
+        name: str,
+        network: Network,
+        model: Model,
+        root: int,
+        nbytes: int,
+        blocks: int | None = None,
+        parameters: dict[str, Any] | None = None,
+    ) -> Made:
+        """The schedule of an algorithm for messages of ``nbytes``, cut into whole blocks, rounded up."""
+        schedule = make(collective, name, network, root, blocks, **(parameters or {}))
+        if blocks is None and schedule.blocks > nbytes:  # no block below a byte
+            schedule = make(collective, name, network, root, nbytes, **(parameters or {}))
+        block_bytes = -(-nbytes // schedule.blocks)
+        analysis = analyse(schedule, network, block_bytes, alpha=min(model.t_s))
+        return cls(name, schedule, block_bytes, analysis, cost(schedule, network, model, block_bytes))
+
+
+def link_names(interface: TopologyInterface) -> list[str] | None:
+    """Both ends of each link, by what people call them; None where no fabric is known."""
+    if interface.routes is None:
+        return None
+    fabric = interface.routes.fabric
+    vertices = [fabric.hosts[host] for host in fabric.adapter_host.tolist()]
+    vertices += [name or identity for name, identity in zip(fabric.switch_names, fabric.switch_ids, strict=True)]
+    ends = zip(fabric.link_source.tolist(), fabric.link_target.tolist(), strict=True)
+    return [f"{vertices[source]} → {vertices[target]}" for source, target in ends]
+
+
+def summarise(
+    collective: str,
+    made: Sequence[Made],
+    interface: TopologyInterface,
+    network: Network,
+    root: int,
+    nbytes: int,
+    model: str,
+    *,
+    proved: bool,
+) -> dict[str, Any]:
+    """Everything that the command prints of some schedules of one collective.
+
+    :param model: its name.
+    :param proved: whether the schedules have been checked.
+    """
+    bound = made[0].analysis.bound
+    summary: dict[str, Any] = {
+        "collective": collective,
+        "placement": interface.describe(),
+        "ranks": interface.num_ranks,
+        "hosts": interface.num_hosts,
+        "root": root if collective in ROOTED else None,
+        "bytes": nbytes,
+        "model": model,
+        "bound": {"seconds": bound.seconds, **asdict(bound)},
+        "proved": made[0].schedule.collective if proved else None,
+        "schedules": [_figures(collective, one) for one in made],
+    }
+    if len({one.analysis.bound for one in made}) > 1:  # rows and columns of an FFT are two exchanges
+        del summary["bound"]
+    if collective == "alltoall":
+        choice = dcss(network)
+        summary["dcss"] = {"choice": choice.algorithm, "reason": choice.reason}
+    return summary
+
+
+def _figures(collective: str, made: Made) -> dict[str, Any]:
+    analysis = made.analysis
+    busy = analysis.idle_ranks[analysis.idle_ranks < made.schedule.size]  # steps of local moves alone left out
+    by_hops = {
+        str(hops): {"messages": int(messages), "bytes": int(size)}
+        for hops, (messages, size) in enumerate(zip(analysis.messages_by_hops, analysis.bytes_by_hops, strict=True))
+        if messages
+    }
+    return {
+        "algorithm": made.name,
+        "schedule": made.schedule.algorithm,
+        "blocks": made.schedule.blocks,
+        "block_bytes": made.block_bytes,
+        "steps": analysis.active_steps,
+        "messages": int(analysis.messages_by_hops.sum()),
+        "by_hops": by_hops,
+        "conflicts": int(analysis.conflicts.sum()),
+        "idle": float(busy.mean() / made.schedule.size) if len(busy) else 0.0,
+        "bound": analysis.bound.seconds,
+        "ratio": None if np.isnan(analysis.ratio) else analysis.ratio,
+        "cost": made.seconds,
+        "wins": ALGORITHMS[collective][made.name].when,
+    }
+
+
+def steps_of(made: Made, interface: TopologyInterface) -> list[dict[str, Any]]:
+    """What happens in each step."""
+    analysis, names = made.analysis, link_names(interface)
+    rows = made.schedule.messages
+    messages = np.bincount(made.schedule.step[rows], minlength=analysis.num_steps)
+    table = []
+    for step in range(analysis.num_steps):
+        link = int(analysis.busiest_link[step])
+        table.append(
+            {
+                "step": step,
+                "transfers": int(messages[step]),
+                "conflicts": int(analysis.conflicts_of_step[step]),
+                "idle": int(analysis.idle_ranks[step]),
+                "busiest": "" if link < 0 else f"link {link}" if names is None else names[link],
+                "seconds": float(made.cost.step_seconds[step]),
+            }
+        )
+    return table
