@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mapping.placement import place
 from schedules import Network
-from schedules.drawing import draw
+from schedules.drawing.charts import draw
 from schedules.registry import make
 from topompi.cli.schedulefigures import link_names
 from topompi.network import network_of

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import aggregation, allgather, allreduce, alltoall, bound, broadcast, gather, reduce_scatter, reduction, tacs
-from .embedding import rate_delay
-from .fft import pencils
-from .hostschedule import HostSchedule
+from .alltoall import aggregation, bound, tacs
+from .alltoall import direct as alltoall
+from .alltoall.fft import pencils
+from .alltoall.hostschedule import HostSchedule
 from .network import Network
+from .rooted import broadcast, gather, reduction
+from .rooted.embedding import rate_delay
+from .rooted.trees import depth_first, rank_clusters
 from .schedule import ROOTED, Schedule
-from .trees import depth_first, rank_clusters
+from .symmetric import allgather, allreduce, reduce_scatter
 
 __all__ = ["ALGORITHMS", "Algorithm", "make"]
 
@@ -113,7 +116,7 @@ def _hosts(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
 
 
 def _pencil_rows(network: Network, *, rows: int | None = None, blocks: int = 1, seed: int = 1) -> Schedule:
-    """The alltoalls of all rows of a process grid at once, see `schedules.fft.pencils`.
+    """The alltoalls of all rows of a process grid at once, see `schedules.alltoall.fft.pencils`.
 
     :param rows: of the grid, by default what makes it most nearly square.
     """

@@ -1,4 +1,4 @@
-"""Rows of a schedule from arrays."""
+"""What generators share: rows of a schedule from arrays, and the shares of the ranks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .schedule import COPY
 
-__all__ = ["local_moves", "transfers"]
+__all__ = ["local_moves", "shares", "transfers"]
 
 Rows = NDArray[np.int64]
 
@@ -37,3 +37,14 @@ def local_moves(
 ) -> Rows:
     """Rows that move blocks between the buffers of a rank."""
     return transfers(step, rank, rank, source_place, destination_place, count)
+
+
+def shares(size: int, blocks: int, counts: ArrayLike | None) -> Rows:
+    """Blocks of each rank's share, shape (p,).
+
+    :raises ValueError: for counts of another shape or below 0.
+    """
+    share = np.full(size, blocks) if counts is None else np.asarray(counts, dtype=np.int64)
+    if share.shape != (size,) or (share < 0).any():
+        raise ValueError(f"expecting {size} counts of blocks, none negative, got shape {share.shape}")
+    return share

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from schedules import Network
-from schedules.hostschedule import HostSchedule
+from schedules.alltoall.hostschedule import HostSchedule
 from topompi.network import network_of
 from topompi.topology import Routes, TopologyInterface, load
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.allgather import allgather_doubling, allgather_leaders, allgather_ring
 from schedules.check import check
-from schedules.trees import depth_first
+from schedules.rooted.trees import depth_first
+from schedules.symmetric.allgather import allgather_doubling, allgather_leaders, allgather_ring
 
 SIZES = [*range(1, 34), 48, 64, 100]
 
@@ -111,8 +111,8 @@ def test_a_level_of_one_cluster_changes_nothing():
     [
         (lambda: allgather_ring(3, order=[0, 1, 1]), "holds each rank of range"),
         (lambda: allgather_doubling(3, order=[0, 1]), "holds each rank of range"),
-        (lambda: allgather_ring(3, counts=[1, 2]), "expecting counts of 3 ranks"),
-        (lambda: allgather_ring(2, counts=[1, -2]), "each at least 0"),
+        (lambda: allgather_ring(3, counts=[1, 2]), "expecting 3 counts of blocks"),
+        (lambda: allgather_ring(2, counts=[1, -2]), "none negative"),
         (lambda: allgather_leaders(2, exchange="star"), "got 'star'"),
     ],
 )

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.aggregation import alltoall_leaders, alltoall_node_aware
-from schedules.alltoall import (
+from schedules.alltoall.aggregation import alltoall_leaders, alltoall_node_aware
+from schedules.alltoall.direct import (
     alltoall_bruck,
     alltoall_interleaved,
     alltoall_pairwise,

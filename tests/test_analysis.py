@@ -13,15 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules import Network, Schedule, broadcast
-from schedules.allgather import allgather_doubling
-from schedules.allreduce import allreduce_halving, allreduce_ring
-from schedules.alltoall import alltoall_bruck, alltoall_pairwise
-from schedules.analysis import Analysis, analyse, messages_of
-from schedules.bounds import link_width, lower_bound, min_steps
-from schedules.gather import gather_knomial, scatter_knomial
-from schedules.reduce_scatter import reduce_scatter_ring
-from schedules.reduction import reduce_knomial
+from schedules import Network, Schedule
+from schedules.alltoall.direct import alltoall_bruck, alltoall_pairwise
+from schedules.analysis.bounds import link_width, lower_bound, min_steps
+from schedules.analysis.loads import Analysis, analyse, messages_of
+from schedules.rooted import broadcast
+from schedules.rooted.gather import gather_knomial, scatter_knomial
+from schedules.rooted.reduction import reduce_knomial
+from schedules.symmetric.allgather import allgather_doubling
+from schedules.symmetric.allreduce import allreduce_halving, allreduce_ring
+from schedules.symmetric.reduce_scatter import reduce_scatter_ring
 from topompi.network import network_of
 from topompi.topology import TopologyInterface, load
 
@@ -171,7 +172,7 @@ def test_loads_do_not_depend_on_how_many_messages_are_looked_at_together(data: s
     schedule = data.draw(schedules(network.num_ranks))
     whole = analyse(schedule, network)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("schedules.analysis.Messages.chunks.__defaults__", (data.draw(st.integers(1, 6)),))
+        patch.setattr("schedules.analysis.loads.Messages.chunks.__defaults__", (data.draw(st.integers(1, 6)),))
         parts = analyse(schedule, network)
     for name in ("step", "link", "transfers", "bytes", "senders"):
         assert (getattr(whole, name) == getattr(parts, name)).all()

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.bound import bound, fewest_steps, schedule_transfers
+from schedules.alltoall.bound import bound, fewest_steps, schedule_transfers
+from schedules.alltoall.colouring import colour
+from schedules.alltoall.leafroutes import room
 from schedules.check import check
-from schedules.colouring import colour
-from schedules.leafroutes import room
 from tests.networks import job, jobs, link_loads, one_message_each, same_rows, steps
 from tests.support import shared_data
 from topompi.network import network_of

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules import broadcast
 from schedules.check import check
-from schedules.circulant import arrivals, receive_blocks, skips
-from schedules.embedding import best_of, critical_path, host_trees
 from schedules.network import Network
+from schedules.rooted import broadcast
+from schedules.rooted.circulant import arrivals, receive_blocks, skips
+from schedules.rooted.embedding import best_of, critical_path, host_trees
 from schedules.schedule import OUTPUT
 from tests.support import shared_data
 from tests.test_trees import SIZES, network_from, networks

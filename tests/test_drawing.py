@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docs.make_gallery import FOLDER, PICTURES, network_of_gallery, render
-from schedules.analysis import analyse
-from schedules.broadcast import along
-from schedules.drawing import HOP_COLOURS, LOADS, MOST_LINKS, draw, is_tree
-from schedules.gather import gather_along
+from schedules.analysis.loads import analyse
+from schedules.drawing.charts import HOP_COLOURS, LOADS, MOST_LINKS, draw, is_tree
 from schedules.registry import ALGORITHMS, make
-from schedules.trees import Tree
+from schedules.rooted.broadcast import along
+from schedules.rooted.gather import gather_along
+from schedules.rooted.trees import Tree
 from topompi.network import network_of
 from topompi.topology import TopologyInterface, load
 

@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from schedules import Schedule
-from schedules.broadcast import chain, knomial
-from schedules.gather import gather_knomial
-from schedules.goal import write_goal
-from schedules.simgrid import write_traces
+from schedules.exports.goal import write_goal
+from schedules.exports.simgrid import write_traces
+from schedules.rooted.broadcast import chain, knomial
+from schedules.rooted.gather import gather_knomial
 from topompi.network import network_of
 from topompi.topology import TopologyInterface
 

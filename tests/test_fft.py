@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schedules.alltoall.fft import pencils
+from schedules.alltoall.leafroutes import room
 from schedules.check import check
-from schedules.fft import pencils
-from schedules.leafroutes import room
 from tests.networks import job, jobs, link_loads, one_message_each, same_rows
 
 few = settings(max_examples=40, deadline=None)

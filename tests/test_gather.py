@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules import gather
 from schedules.check import check
 from schedules.hierarchy import Hierarchy
+from schedules.rooted import gather
+from schedules.rooted.trees import Tree, rank_clusters
 from schedules.schedule import INPUT, OUTPUT, SCRATCH
-from schedules.trees import Tree, rank_clusters
 from tests.test_broadcast import roots_of, uneven_network
 from tests.test_trees import SIZES, network_from, networks, random_trees
 from topompi.network import network_of

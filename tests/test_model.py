@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedules import Network, Schedule
-from schedules.model import (
+from schedules.analysis.model import (
     Model,
     binomial_gather_bound,
     cost,
@@ -194,13 +194,36 @@ def clocks_by_hand(schedule: Schedule, network: Network, block_bytes: int) -> li
     return clock
 
 
+def busiest_link_by_hand(schedule: Schedule, network: Network, block_bytes: int) -> float:
+    busy: Counter[int] = Counter()
+    first = network.links[:, :, :1]
+    fastest = network.capacity[first[first >= 0]].max(initial=0)
+    t_w = MODEL.by_hops(9)[1]
+    for a, b, count in zip(*(getattr(schedule, c) for c in ("source", "destination", "count")), strict=True):
+        x, y = network.rank_host[a], network.rank_host[b]
+        for link in network.links[x, y]:
+            if link >= 0:
+                busy[link] += count * block_bytes * t_w[network.hops[x, y]] * fastest / network.capacity[link]
+    return max(busy.values(), default=0.0)
+
+
+def test_ranks_that_run_apart_still_share_their_link() -> None:
+    """One message in step 0, the other in step 1, of other ranks: by their clocks they run at once."""
+    network = host_network(0, 1, 4, 5, fabric="XGFT(2; 4,2; 1,1)")
+    result = cost(transfers(4, (0, 0, 2, 1), (1, 1, 3, 1)), network, MODEL, 100_000)
+    assert result.rank_seconds == pytest.approx([4e-6 + 1e5 * 4e-10] * 4)
+    assert result.seconds == result.link_seconds == pytest.approx(2 * 1e5 * 4e-10)
+
+
 @settings(max_examples=120, deadline=None)
 @given(cases(), st.integers(1, 10_000))
 def test_the_clocks_are_those_of_a_simulation_by_hand(case: tuple[Schedule, Network], block_bytes: int) -> None:
     schedule, network = case
     result = cost(schedule, network, MODEL, block_bytes)
     assert result.rank_seconds == pytest.approx(clocks_by_hand(schedule, network, block_bytes))
-    assert result.seconds == result.rank_seconds[result.critical_rank] == pytest.approx(result.step_seconds.sum())
+    assert result.rank_seconds[result.critical_rank] == pytest.approx(result.step_seconds.sum())
+    assert result.link_seconds == pytest.approx(busiest_link_by_hand(schedule, network, block_bytes))
+    assert result.seconds == max(result.rank_seconds.max(), result.link_seconds)
 
 
 def test_a_schedule_without_messages_costs_nothing() -> None:

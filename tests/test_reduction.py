@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.allreduce import allreduce_doubling, allreduce_halving, allreduce_leaders, allreduce_ring
 from schedules.check import ScheduleError, check
-from schedules.inorder import in_order
-from schedules.reduce_scatter import reduce_scatter_halving, reduce_scatter_leaders, reduce_scatter_ring
-from schedules.reduction import reduce_chain, reduce_halving, reduce_knomial, reduce_leaders
-from schedules.trees import knomial
+from schedules.rooted.inorder import in_order
+from schedules.rooted.reduction import reduce_chain, reduce_halving, reduce_knomial, reduce_leaders
+from schedules.rooted.trees import knomial
+from schedules.symmetric.allreduce import allreduce_doubling, allreduce_halving, allreduce_leaders, allreduce_ring
+from schedules.symmetric.reduce_scatter import reduce_scatter_halving, reduce_scatter_leaders, reduce_scatter_ring
 from tests.test_allgather import SIZES, crossing, jobs
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedules import Schedule
-from schedules.jsonio import from_json, to_json
+from schedules.exports.jsonio import from_json, to_json
 from schedules.schedule import COLLECTIVES, COLUMNS, ROOTED
 from tests.handwritten import WRITERS, make
 

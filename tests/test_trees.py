@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.embedding import WALKS, best_of, critical_path, embed, host_trees, rate_delay, reordered_tree, wave_tree
 from schedules.network import Network
-from schedules.trees import Tree, chain, depth_first, knomial, leaders, linear, rank_clusters, rotation
+from schedules.rooted.embedding import (
+    WALKS,
+    best_of,
+    critical_path,
+    embed,
+    host_trees,
+    rate_delay,
+    reordered_tree,
+    wave_tree,
+)
+from schedules.rooted.trees import Tree, chain, depth_first, knomial, leaders, linear, rank_clusters, rotation
 
 SIZES = [*range(1, 34), 48, 64, 100]
 HOPS = (5, 3, 1)  # between hosts that share no cluster, the cell, the leaf

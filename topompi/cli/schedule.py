@@ -15,13 +15,13 @@ from rich.console import Console
 
 from mapping.placement import place
 from schedules import Network
+from schedules.analysis.model import Model
 from schedules.check import check as prove
-from schedules.drawing import draw as picture
-from schedules.goal import write_goal
-from schedules.jsonio import to_json
-from schedules.model import Model
+from schedules.drawing.charts import draw as picture
+from schedules.exports.goal import write_goal
+from schedules.exports.jsonio import to_json
+from schedules.exports.simgrid import write_traces
 from schedules.registry import ALGORITHMS
-from schedules.simgrid import write_traces
 
 from ..errors import TopompiError
 from ..network import UNKNOWN_RATE, network_of
@@ -82,7 +82,7 @@ def schedule(
             if check:
                 report.step(f"proving {collective} {name}")
                 prove(made[-1].schedule)
-        made.sort(key=lambda one: one.seconds)
+        made.sort(key=lambda one: one.cost.seconds)
         if draw is not None:
             names_of_links = link_names(interface)
             text = picture(made[0].schedule, network, host_names=interface.hosts, link_names=names_of_links)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from schedules import Network, Schedule
-from schedules.analysis import Analysis, analyse
-from schedules.dcss import dcss
-from schedules.model import Cost, Model, cost
+from schedules.alltoall.dcss import dcss
+from schedules.analysis.loads import Analysis, analyse
+from schedules.analysis.model import Cost, Model, cost
 from schedules.registry import ALGORITHMS, make
 from schedules.schedule import ROOTED
 
@@ -29,16 +29,6 @@ class Made:
     block_bytes: int
     analysis: Analysis
     cost: Cost
-
-    @property
-    def seconds(self) -> float:
-        """The model's cost, but never less than the whole schedule's bytes over the busiest link need.
-
-        The model counts as sharing a link only what is in one step: ranks that run apart may seem not to meet there.
-        """
-        analysis = self.analysis
-        total = np.bincount(analysis.link, weights=analysis.bytes, minlength=len(analysis.network.capacity))
-        return max(self.cost.seconds, float((total / analysis.network.capacity).max(initial=0.0)))
 
     @classmethod
     def make(
@@ -129,7 +119,7 @@ def _figures(collective: str, made: Made) -> dict[str, Any]:
         "idle": float(busy.mean() / made.schedule.size) if len(busy) else 0.0,
         "bound": analysis.bound.seconds,
         "ratio": None if np.isnan(analysis.ratio) else analysis.ratio,
-        "cost": made.seconds,
+        "cost": made.cost.seconds,
         "wins": ALGORITHMS[collective][made.name].when,
     }
 

@@ -1,0 +1,135 @@
+"""The routes of a network by leaf switch, as sets of bits: what the greedy matching of hosts looks up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.bounds import link_width, require_routes
+from ..network import Network
+
+__all__ = ["LeafRoutes", "between_switches", "bits", "room"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class LeafRoutes:
+    """Routes from leaf switches to hosts; sets of hosts are Python integers, bit h for host h.
+
+    The last links of a route, on the way down, are those of nearly all routes to the host: when such a link is full,
+    all hosts from some distance on cannot send to it, and it is taken out of their candidates at once. Links on the
+    way up, and what irregular tables leave over, are looked up in ``route`` when a candidate is at hand.
+
+    :param leaf: leaf of each host.
+    :param hosts: the hosts of each leaf.
+    :param route: links between switches from each leaf to each host, ``route[leaf][host]``.
+    :param distances: for each leaf the hosts at each distance, farthest first, as (level, hosts).
+    :param num_levels: number of distances that there are; level 0 is the nearest.
+    :param cuts_off: for each link (level, hosts) that are reached over it from that distance, whoever sends.
+    :param room: transfers that each link carries in a step without being shared.
+    """
+
+    leaf: Sequence[int]
+    hosts: Sequence[int]
+    route: Sequence[Sequence[tuple[int, ...]]]
+    distances: Sequence[Sequence[tuple[int, int]]]
+    num_levels: int
+    cuts_off: Sequence[Sequence[tuple[int, int]]]
+    room: Sequence[int]
+
+    @classmethod
+    def of(cls, network: Network) -> LeafRoutes:
+        """The routes of a network.
+
+        Hosts whose routes differ although they share a leaf switch (several rails) count as leaves of their own.
+
+        :raises ValueError: if two hosts have no route.
+        Cost: O(leaves x hosts x longest route), and one comparison of the routes of all pairs.
+        """
+        require_routes(network, *np.nonzero(network.hops < 0))
+        leaf, table = _by_leaf(network)
+        level = _distances(network, leaf)
+        return cls(
+            leaf=leaf.tolist(),
+            hosts=[bits(leaf == number) for number in range(len(table))],
+            route=[[tuple(link for link in path if link >= 0) for path in row] for row in table.tolist()],
+            distances=[[(int(at), bits(row[leaf] == at)) for at in np.unique(row[leaf])[::-1]] for row in level],
+            num_levels=int(level.max(initial=0)) + 1,
+            cuts_off=_cuts(table, level[:, leaf], len(network.capacity)),
+            room=room(network).tolist(),
+        )
+
+
+def bits(members: NDArray[np.bool_]) -> int:
+    """A set as an integer, bit h for member h."""
+    return int.from_bytes(np.packbits(members, bitorder="little").tobytes(), "little")
+
+
+def room(network: Network) -> Integers:
+    """Transfers that fit into each link at full rate, at no cost where all links are alike.
+
+    See `schedules.analysis.bounds.link_width`."""
+    if len(np.unique(network.capacity)) < 2:
+        return np.ones(len(network.capacity), dtype=np.int64)
+    return link_width(network)
+
+
+def between_switches(links: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Routes without the first and the last link, those of the hosts; shape (..., longest - 1), padded with -1."""
+    inner = links[..., 1:].copy()
+    length = (inner >= 0).sum(axis=-1)
+    where = np.nonzero(length)
+    inner[(*where, length[where] - 1)] = -1
+    return inner
+
+
+def _by_leaf(network: Network) -> tuple[Integers, NDArray[np.int32]]:
+    """Leaf of each host, and the links between switches from each leaf to each host, shape (leaves, n, longest - 1)."""
+    links, hosts = network.links, np.arange(network.num_hosts)
+    _, first, leaf = np.unique(network.leaf, return_index=True, return_inverse=True)
+    inside = leaf[:, None] == leaf
+    alike = (links[:, :, 1:] == links[first[leaf]][:, :, 1:]).all(axis=2) | inside
+    if not alike.all() or (network.hops[inside] > 1).any():
+        first = leaf = hosts
+        inside = np.eye(len(hosts), dtype=bool)
+    table = between_switches(links[first])
+    table[inside[first]] = -1
+    return leaf, table
+
+
+def _distances(network: Network, leaf: Integers) -> Integers:
+    """Distance of each two leaves, (leaves, leaves): the most hops between their hosts, either way, as a level."""
+    count = int(leaf.max(initial=-1)) + 1
+    order = np.argsort(leaf, kind="stable")
+    starts = np.searchsorted(leaf[order], np.arange(count))
+    hops = network.hops[np.ix_(order, order)]
+    if count:
+        hops = np.maximum.reduceat(np.maximum.reduceat(hops, starts, axis=0), starts, axis=1)
+    hops = np.maximum(hops, hops.T)
+    np.fill_diagonal(hops, 0)
+    return np.unique(hops, return_inverse=True)[1].reshape(hops.shape)
+
+
+def _cuts(table: NDArray[np.int32], level: Integers, num_links: int) -> list[list[tuple[int, int]]]:
+    """For each link the hosts that all leaves at some distance or farther reach over it, at each such distance.
+
+    :param table: links from each leaf to each host; ``level`` is the distance between them.
+    """
+    num_hosts, num_levels = level.shape[1], int(level.max(initial=0)) + 1
+    at_leaf, host, at = np.nonzero(table >= 0)
+    pair = table[at_leaf, host, at].astype(np.int64) * num_hosts + host
+    key, first, number, uses = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)
+    nearest = np.full(len(key), num_levels)
+    np.minimum.at(nearest, number, level[at_leaf, host])
+    beyond = (level[:, :, None] >= np.arange(num_levels + 1)).sum(axis=0)  # leaves at a distance or farther
+    whole = np.flatnonzero(uses == beyond[host[first], nearest])
+    cuts: list[dict[int, int]] = [{} for _ in range(num_links)]
+    for one, near in zip(key[whole].tolist(), nearest[whole].tolist(), strict=True):
+        link, member = divmod(one, num_hosts)
+        for far in range(near, num_levels):
+            cuts[link][far] = cuts[link].get(far, 0) | 1 << member
+    return [list(cut.items()) for cut in cuts]

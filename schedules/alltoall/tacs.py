@@ -1,0 +1,165 @@
+"""Topology-aware alltoall schedules of the reference: hosts matched so that no link is shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network import Network
+from .hostschedule import HostSchedule
+from .leafroutes import LeafRoutes
+
+__all__ = ["matchings", "tacs1", "tacs2"]
+
+Integers = NDArray[np.int64]
+Pair = tuple[int, int]
+
+
+def tacs1(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers | None = None) -> HostSchedule:
+    """Alltoall by pairwise exchange of hosts matched along free links; a process without partner idles.
+
+    Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013,
+    chapter 6. Step 0 is the exchange inside the hosts. The n - 1 matchings that follow are the rest of the P regular
+    steps, where all hosts have equally many ranks; then come as many extra steps as ``limit`` makes necessary.
+
+    :param limit: transfers that a link between switches may carry in a step; 1 shares no link.
+    :param blocks: blocks of one message.
+    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
+    :raises ValueError: for a limit below 1, or hosts without a route.
+    Cost: each rank sends p - 1 messages. It wins over XOR pairwise for large messages where hosts share links.
+    """
+    rows = _both_ways(matchings(network, limit=limit))
+    return HostSchedule.of_rows("tacs1", network.rank_host, _with_inside(network, rows), blocks=blocks, counts=counts)
+
+
+def tacs2(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers | None = None) -> HostSchedule:
+    """TACS1 without the extra steps: an idle process takes its first transfer from behind step P, non-blocking.
+
+    Our reading: a host has as many idle steps among the n - 1 matchings as exchanges behind them, so each host issues
+    these, in their order, one in each idle step. Sends and receives are placed by their sender, so a host may receive
+    from several hosts in one step; ``window`` is 2, so that such a step overlaps the next one. Links may be shared.
+
+    Parameters, Raises, Cost: as ``tacs1``. For exchanges that load the network little (FFT rows and columns).
+    """
+    rows = _both_ways(matchings(network, limit=limit))
+    regular = max(network.num_hosts - 1, 0)
+    rows = _into_idle_steps(rows, network.num_hosts, regular)
+    rows = _with_inside(network, rows)
+    return HostSchedule.of_rows("tacs2", network.rank_host, rows, blocks=blocks, counts=counts, window=2)
+
+
+def matchings(network: Network, *, limit: int = 1) -> Integers:
+    """Pairs of hosts that exchange, as rows (step, host, host), each pair once, shape (n (n - 1) / 2, 3).
+
+    Each step is a matching found greedily: each host takes the farthest partner left such that no link is shared on
+    the way there or back; then, if the limit is above 1, the hosts left over go round once more, with up to ``limit``
+    transfers on a link. Our choices where the reference leaves them open: hosts with the most exchanges left come
+    first, among partners equally far the next one by number is taken, the distance of two hosts is that of their leaf
+    switches, and a link that is a multiple of the host links' rate carries that multiple of transfers.
+
+    :raises ValueError: for a limit below 1, or hosts without a route.
+    Cost: some 10 microseconds a pair: sets of hosts are integers, and a busy link takes whole leaves out of them.
+    """
+    if limit < 1:
+        raise ValueError(f"expecting limit of at least 1, got {limit}")
+    routes = LeafRoutes.of(network)
+    every = (1 << network.num_hosts) - 1
+    left = [every & ~(1 << host) for host in range(network.num_hosts)]
+    busy = list(range(network.num_hosts))
+    pairs: list[Pair] = []
+    sizes: list[int] = []
+    while busy := [host for host in busy if left[host]]:
+        before = len(pairs)
+        busy.sort(key=lambda host: -left[host].bit_count())
+        step = _Step(routes, every)
+        pairs.extend(step.match(busy, left, 1))
+        if limit > 1:
+            pairs.extend(step.match(busy, left, limit))
+        sizes.append(len(pairs) - before)
+    steps = np.repeat(np.arange(len(sizes)), sizes)
+    return np.column_stack((steps, np.array(pairs, dtype=np.int64).reshape(-1, 2)))
+
+
+class _Step:
+    """One step under way: which hosts are free, and how many transfers each link carries."""
+
+    def __init__(self, routes: LeafRoutes, every: int) -> None:
+        self.routes = routes
+        self.free = every
+        self.load = [0] * len(routes.room)
+
+    def match(self, hosts: list[int], left: list[int], limit: int) -> Iterator[Pair]:
+        """Find partners for free hosts, taking the pairs out of ``left``; links carry ``limit`` times their room."""
+        routes, load, room = self.routes, self.load, self.routes.room
+        leaf, route = routes.leaf, routes.route
+        full: set[int] = set()
+        cut_off = [0] * routes.num_levels
+        for host in hosts:
+            partner = self._partner(host, left[host], cut_off, full) if self.free >> host & 1 else -1
+            if partner < 0:
+                continue
+            pair = 1 << host | 1 << partner
+            self.free &= ~pair
+            left[host] &= ~pair
+            left[partner] &= ~pair
+            yield host, partner
+            for link in (*route[leaf[host]][partner], *route[leaf[partner]][host]):
+                load[link] += 1
+                if load[link] == limit * room[link]:  # only now is the link in anyone's way
+                    full.add(link)
+                    for level, members in routes.cuts_off[link]:
+                        cut_off[level] |= members
+
+    def _partner(self, host: int, left: int, cut_off: list[int], full: set[int]) -> int:
+        """The farthest host that this one can exchange with, -1 if there is none."""
+        routes = self.routes
+        here = routes.leaf[host]
+        candidates = left & self.free
+        if candidates:
+            for level, ring in routes.distances[here]:
+                if not cut_off[level] >> host & 1:
+                    partner = _first_free(candidates & ring & ~cut_off[level], host, here, routes, full)
+                    if partner >= 0:
+                        return partner
+        return -1
+
+
+def _first_free(candidates: int, host: int, here: int, routes: LeafRoutes, full: set[int]) -> int:
+    """The next candidate by number, from the host on and round, with free links there and back; -1 if none has."""
+    while candidates:
+        ahead = candidates >> host << host
+        lowest = ahead & -ahead or candidates & -candidates
+        partner = lowest.bit_length() - 1
+        there = routes.leaf[partner]
+        if not full.isdisjoint(routes.route[there][host]):
+            candidates &= ~routes.hosts[there]
+        elif not full.isdisjoint(routes.route[here][partner]):
+            candidates &= ~lowest
+        else:
+            return partner
+    return -1
+
+
+def _both_ways(pairs: Integers) -> Integers:
+    return np.concatenate((pairs, pairs[:, [0, 2, 1]]))
+
+
+def _with_inside(network: Network, rows: Integers) -> Integers:
+    """The exchange inside the hosts as step 0, everything else one step later."""
+    hosts = np.arange(network.num_hosts)
+    inside = np.column_stack((np.zeros_like(hosts), hosts, hosts))
+    return np.concatenate((inside, rows + np.array([1, 0, 0])))
+
+
+def _into_idle_steps(rows: Integers, num_hosts: int, regular: int) -> Integers:
+    """Rows behind the regular steps moved into the steps in which their senders idle, in order."""
+    late = np.flatnonzero(rows[:, 0] >= regular)
+    late = late[np.lexsort((rows[late, 0], rows[late, 1]))]
+    idle = np.ones((num_hosts, regular), dtype=bool)
+    early = rows[rows[:, 0] < regular]
+    idle[early[:, 1], early[:, 0]] = False
+    moved = rows.copy()
+    moved[late, 0] = np.nonzero(idle)[1]  # by host, then by step: as many as the host has late rows
+    return moved

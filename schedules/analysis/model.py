@@ -1,0 +1,286 @@
+"""What a schedule costs: the hierarchical alpha-beta model with contention, its calibration and its closed forms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import log2
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network import Network
+from ..schedule import Schedule
+from .loads import Messages, check_routes, crossings, messages_of
+
+__all__ = [
+    "Cost",
+    "Model",
+    "binomial_gather_bound",
+    "cost",
+    "topology_aware_gather_bound",
+    "topology_aware_gather_gain",
+]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Subramoni 2013, table 1.1: latency in seconds by switches crossed, and the link's rate in bytes/s.
+_TABLE = {
+    "ranger": ({0: 0.46e-6, 1: 1.57e-6, 3: 2.45e-6, 5: 2.85e-6}, 8e9 / 8),
+    "stampede": ({0: 0.19e-6, 1: 1.07e-6, 3: 1.76e-6, 5: 2.54e-6}, 54e9 / 8),
+}
+
+
+@dataclass(frozen=True)
+class Model:
+    """Start-up and per-byte cost of a message by distance: the levels of Subramoni 2013, section 3.
+
+    :param hops: switches crossed at each level, ascending, 0 inside a host.
+    :param t_s: seconds to start a message at each level.
+    :param t_w: seconds a byte, between hosts that have the network's fastest links and share none of them.
+    :raises ValueError: if the levels are none, not ascending, of different number, or a cost is negative.
+    """
+
+    hops: tuple[int, ...]
+    t_s: tuple[float, ...]
+    t_w: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.hops or not len(self.hops) == len(self.t_s) == len(self.t_w):
+            raise ValueError("expecting t_s and t_w of each level, and at least one level")
+        if min(self.hops) < 0 or (np.diff(self.hops) <= 0).any():
+            raise ValueError(f"expecting levels of ascending hops, got {self.hops}")
+        if not all(0 <= value < float("inf") for value in (*self.t_s, *self.t_w)):
+            raise ValueError(f"expecting costs of at least 0 seconds, got t_s {self.t_s} and t_w {self.t_w}")
+
+    @classmethod
+    def preset(cls, name: str) -> Model:
+        """A system of table 1.1 of the source: ``ranger`` or ``stampede``.
+
+        The table has no cost of bytes by distance: it is that of the link everywhere, inside a host too.
+
+        :raises ValueError: for another name.
+        """
+        if name not in _TABLE:
+            raise ValueError(f"expecting one of {', '.join(_TABLE)}, got {name!r}")
+        latency, rate = _TABLE[name]
+        return cls(tuple(latency), tuple(latency.values()), (1 / rate,) * len(latency))
+
+    @classmethod
+    def from_measured(cls, source: str | Path | Mapping[str, Any]) -> Model:
+        """A model from measurements: ``{"levels": {"0": {"t_s": seconds, "t_w": seconds a byte}, "1": ...}}``.
+
+        :param source: the mapping, or a JSON file that holds it; levels are named by their hops.
+        :raises ValueError: saying which level or field is not as wanted.
+        """
+        place = "model" if isinstance(source, Mapping) else str(source)
+        try:
+            data = source if isinstance(source, Mapping) else json.loads(Path(source).read_text(encoding="utf-8"))
+            levels = sorted((int(hops), level) for hops, level in data["levels"].items())
+            hops, costs = [hop for hop, _ in levels], [level for _, level in levels]
+            columns = [tuple(float(level[name]) for level in costs) for name in ("t_s", "t_w")]
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            wanted = '{"levels": {"HOPS": {"t_s": seconds, "t_w": seconds a byte}, ...}}'
+            raise ValueError(f"{place}: expected {wanted}, got {type(error).__name__}: {error}") from error
+        return cls(tuple(hops), *columns)
+
+    @classmethod
+    def fit(cls, samples: Iterable[tuple[int, float, float]]) -> Model:
+        """The model that fits measured messages best, with no negative cost.
+
+        Least squares of the relative error, level by level: large messages would else decide the start-up alone.
+
+        :param samples: rows of hops, bytes, seconds (above 0).
+        :raises ValueError: without samples, or for a time that is not above 0.
+        """
+        from scipy.optimize import nnls  # here, for its import takes longer than all else of this package
+
+        table = np.array(list(samples), dtype=np.float64).reshape(-1, 3)
+        if not len(table) or not (table[:, 2] > 0).all():
+            raise ValueError("expecting samples of hops, bytes and seconds above 0")
+        hops = np.unique(table[:, 0]).astype(int)
+        costs = []
+        for level in hops:
+            size, seconds = table[table[:, 0] == level, 1:].T
+            unit = max(size.max(), 1.0)
+            terms = np.stack((np.ones_like(size), size / unit), axis=1) / seconds[:, None]
+            solution, _ = nnls(terms, np.ones_like(size))
+            costs.append((float(solution[0]), float(solution[1] / unit)))
+        t_s, t_w = zip(*costs, strict=True)
+        return cls(tuple(hops.tolist()), t_s, t_w)
+
+    def as_dict(self) -> dict[str, dict[str, dict[str, float]]]:
+        """What ``from_measured`` reads."""
+        levels = zip(self.hops, self.t_s, self.t_w, strict=True)
+        return {"levels": {str(hops): {"t_s": t_s, "t_w": t_w} for hops, t_s, t_w in levels}}
+
+    def by_hops(self, most: int) -> tuple[Floats, Floats]:
+        """Start-up and per-byte cost for 0 to ``most`` hops, each of shape (most + 1,).
+
+        Linear between levels and, with the slope of the last two levels between hosts, beyond them, where cost never
+        falls; below the first level it is the first's.
+        """
+        hops = np.arange(most + 1)
+        outside = [level for level in range(len(self.hops)) if self.hops[level] > 0][-2:]
+        tables = []
+        for values in (self.t_s, self.t_w):
+            table = np.interp(hops, self.hops, values)
+            if len(outside) == 2:
+                near, far = outside
+                slope = (values[far] - values[near]) / (self.hops[far] - self.hops[near])
+                table += max(slope, 0.0) * np.maximum(hops - self.hops[far], 0)
+            tables.append(table)
+        return tables[0], tables[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """How long a schedule takes, by a model.
+
+    :param seconds: until the last rank is complete, and not less than ``link_seconds``.
+    :param link_seconds: what the busiest link needs for all that crosses it in the whole schedule.
+    :param rank_seconds: until each rank is complete by its own steps, shape (p,).
+    :param finish: until the last rank of all steps so far is complete, shape (steps,).
+    :param contention: the largest factor by which a shared link prolongs a message in each step, shape (steps,).
+    """
+
+    seconds: float
+    link_seconds: float
+    rank_seconds: Floats
+    finish: Floats
+    contention: Floats
+
+    @property
+    def critical_rank(self) -> int:
+        """The rank that is complete last, the lowest among equals."""
+        return int(self.rank_seconds.argmax())
+
+    @property
+    def step_seconds(self) -> Floats:
+        """What each step adds to the time, shape (steps,)."""
+        return np.diff(self.finish, prepend=0.0)
+
+
+def cost(schedule: Schedule, network: Network, model: Model, block_bytes: int = 1) -> Cost:
+    """The time of a schedule on a network: the source's model with every step's own contention.
+
+    A message of b bytes over h hops starts when both its ranks have completed their earlier steps, and takes
+    ``t_s[h] * k + b * t_w[h] * c``. k is the number of messages that its sender sends, or its receiver receives, in
+    the step, if that is more: a rank starts them one after the other. The contention c is the busiest link of the
+    route in this step: the transfers on it, over its capacity relative to the network's fastest host link, never below
+    1. Several messages of a rank, or of ranks of one host, so share the host's link; inside a host c is k. Fair sharing
+    ends a message after all bytes of its link at the latest, so small neighbours count by their bytes.
+
+    Contention is that of one step; ranks that run apart may seem not to meet on a link. So the time is never below what
+    the busiest link needs for all that crosses it: the sum of ``b * t_w[h]`` over its relative capacity.
+
+    Local moves cost nothing, and steps that a schedule declares independent are costed one after the other.
+
+    :param block_bytes: bytes of one block.
+    :raises ValueError: if the network has another number of ranks, or no route that the schedule needs.
+    Cost: as ``analyse``, and one array operation for each step.
+    """
+    messages = messages_of(schedule)
+    check_routes(messages, schedule, network)
+    hops = network.hops[network.rank_host[messages.source], network.rank_host[messages.destination]]
+    t_s, t_w = model.by_hops(int(hops.max(initial=0)))
+    ports = _ports(messages, schedule.size)
+    contention = np.concatenate([_contention(messages, span, network) for span in messages.chunks()])
+    duration = t_s[hops] * ports + messages.blocks * block_bytes * t_w[hops] * np.where(hops, contention, ports)
+    largest = np.zeros(schedule.num_steps)
+    np.maximum.at(largest, messages.step, contention)
+    on_link = _link_seconds(messages, messages.blocks * block_bytes * t_w[hops], network)
+    return _run(messages, schedule, duration, largest, on_link)
+
+
+def binomial_gather_bound(
+    t_s: float, t_w: float, exchanges: float, nbytes: float, *, delta: float = 1.0, contention: float = 1.0
+) -> float:
+    """Seconds that a binomial gather which ignores the switches takes at least (Subramoni 2013, section 3).
+
+    ``T >= alpha (t_s C3 + N t_w C3 delta)``, with the costs of messages between switches.
+
+    :param exchanges: C3, exchanges between switches on the critical path; at worst the number of leaf switches.
+    :param nbytes: N, bytes of one process.
+    :param delta: how many processes' data one exchange carries; the source leaves it open.
+    :param contention: alpha, at least 1.
+    """
+    return contention * (t_s * exchanges + nbytes * t_w * exchanges * delta)
+
+
+def topology_aware_gather_bound(t_s: float, t_w: float, racks: int, nbytes: float, *, contention: float = 1.0) -> float:
+    """Seconds that a gather over leaf switches' leaders takes at least (Subramoni 2013, section 3).
+
+    ``T >= alpha (t_s log2 R + M t_w (1 - 1/R))``, with the costs of messages between switches.
+
+    :param racks: R, leaf switches.
+    :param nbytes: M, aggregate bytes that the last leader gathers.
+    :param contention: alpha, at least 1.
+    """
+    return contention * (t_s * log2(racks) + nbytes * t_w * (1 - 1 / racks))
+
+
+def topology_aware_gather_gain(racks: int) -> float:
+    """R / log2 R, how much less start-up the topology-aware gather has where the blind one crosses switches R times.
+
+    :raises ValueError: below two leaf switches.
+    """
+    if racks < 2:
+        raise ValueError(f"expecting at least two leaf switches, got {racks}")
+    return racks / log2(racks)
+
+
+def _ports(messages: Messages, size: int) -> Integers:
+    """Messages of one step that go out of a message's sender or into its receiver, whichever are more."""
+    most = np.ones(len(messages), dtype=np.int64)
+    for rank in (messages.source, messages.destination):
+        _, inverse, count = np.unique(messages.step * size + rank, return_inverse=True, return_counts=True)
+        np.maximum(most, count[inverse], out=most)
+    return most
+
+
+def _contention(messages: Messages, span: slice, network: Network) -> Floats:
+    """Load of the busiest link of each message's route relative to its capacity, at least 1."""
+    message, link = crossings(messages, span, network)
+    blocks = messages.blocks[span]
+    cell = messages.step[span][message] * len(network.capacity) + link
+    _, inverse, transfers = np.unique(cell, return_inverse=True, return_counts=True)
+    total = np.bincount(inverse, weights=blocks[message])
+    sharing = np.minimum(transfers[inverse], total[inverse] / np.maximum(blocks[message], 1))
+    contention = np.ones(len(blocks))
+    np.maximum.at(contention, message, sharing * _fastest_host_link(network) / network.capacity[link])
+    return contention
+
+
+def _link_seconds(messages: Messages, seconds: Floats, network: Network) -> float:
+    """Time of the busiest link, if each message takes it for so many seconds at a host link's rate."""
+    busy = np.zeros(len(network.capacity))
+    for span in messages.chunks():
+        message, link = crossings(messages, span, network)
+        busy += np.bincount(link, weights=seconds[span][message], minlength=len(busy))
+    return float((busy * _fastest_host_link(network) / network.capacity).max(initial=0.0))
+
+
+def _fastest_host_link(network: Network) -> float:
+    """Capacity of the fastest link by which a host enters the fabric."""
+    first = network.links[:, :, :1]
+    return float(network.capacity[first[first >= 0]].max(initial=0.0))
+
+
+def _run(messages: Messages, schedule: Schedule, duration: Floats, contention: Floats, on_link: float) -> Cost:
+    """The clocks of all ranks, step by step."""
+    clock = np.zeros(schedule.size)
+    finish = np.zeros(schedule.num_steps)
+    bounds = np.searchsorted(messages.step, np.arange(schedule.num_steps + 1))
+    for step in range(schedule.num_steps):
+        span = slice(bounds[step], bounds[step + 1])
+        source, destination = messages.source[span], messages.destination[span]
+        end = np.maximum(clock[source], clock[destination]) + duration[span]
+        np.maximum.at(clock, source, end)
+        np.maximum.at(clock, destination, end)
+        finish[step] = max(finish[step - 1] if step else 0.0, end.max(initial=0.0))
+    return Cost(max(float(clock.max()), on_link), on_link, clock, finish, contention)

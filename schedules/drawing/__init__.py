@@ -1,0 +1,1 @@
+"""Schedules as pictures: trees, and charts of conflicts, in SVG."""

@@ -1,0 +1,1 @@
+"""Schedules for other programs: SimGrid's traces, GOAL, JSON."""

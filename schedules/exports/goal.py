@@ -1,0 +1,60 @@
+"""Schedules in GOAL, the text that LogGOPSim reads.
+
+Hoefler, Siebert, Lumsdaine: Group Operation Assembly Language, 2009; Hoefler, Schneider, Lumsdaine: LogGOPSim, 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..schedule import Schedule
+from .timeline import Line, Timeline
+
+__all__ = ["write_goal"]
+
+
+def write_goal(schedule: Schedule, path: str | Path, block_bytes: int = 1) -> None:
+    """Write a schedule as GOAL text.
+
+    What a rank starts in one step may run at once; it requires that the step before is complete, or, where a schedule
+    declares its steps independent, the step ``window`` steps of its own before. A step of several messages is joined
+    by ``calc 0``, so that the text grows with the messages, not with their pairs. The step is the tag. Local moves and
+    reductions take no time.
+
+    :param path: the file to write.
+    :param block_bytes: bytes of one block.
+    Cost: two lines an end of a message or so, one rank in memory at a time.
+    """
+    timeline = Timeline(schedule, block_bytes)
+    with Path(path).open("w", encoding="utf-8") as file:
+        file.write(f"num_ranks {schedule.size}\n")
+        for rank in range(schedule.size):
+            file.write(f"\nrank {rank} {{\n")
+            file.writelines(f"{statement}\n" for statement in _statements(timeline, rank))
+            file.write("}\n")
+
+
+def _statements(timeline: Timeline, rank: int) -> Iterator[str]:
+    """Operations of a rank and what they require; ``done`` holds for each step the label after which it is complete."""
+    done: list[str] = []
+    for number, step in enumerate(timeline.of_rank(rank)):
+        after = done[number - timeline.window] if 0 < timeline.window <= number else None
+        labels = [f"s{number}m{position}" for position in range(len(step.lines))]
+        for label, line in zip(labels, step.lines, strict=True):
+            yield f"{label}: {_operation(line)}"
+            if after:
+                yield f"{label} requires {after}"
+        # With several steps in flight a step counts as complete when those before it are: the oldest is waited for.
+        before = [done[-1]] if done and timeline.window != 1 else []
+        if len(labels) + len(before) > 1:
+            yield f"s{number}: calc 0"
+            yield from (f"s{number} requires {label}" for label in (*labels, *before))
+            labels = [f"s{number}"]
+        done += labels
+
+
+def _operation(line: Line) -> str:
+    if line.sends:
+        return f"send {line.nbytes}b to {line.peer} tag {line.step}"
+    return f"recv {line.nbytes}b from {line.peer} tag {line.step}"

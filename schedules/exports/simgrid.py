@@ -1,0 +1,67 @@
+"""Schedules as time-independent traces, which SimGrid replays: https://simgrid.org/doc/latest/Tutorial_MPI_Applications.html"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..schedule import Schedule
+from .timeline import Line, Timeline
+
+__all__ = ["BYTE", "write_traces"]
+
+BYTE = 6  # SimGrid's number of MPI_BYTE in a trace (1 is MPI_INT, of 4 bytes)
+MOST_BYTES = 2**31 - 1  # the replay posts a message with a count of type int
+
+
+def write_traces(schedule: Schedule, folder: str | Path, block_bytes: int = 1, *, name: str = "trace") -> Path:
+    """Write one trace a rank, ``rank-0.txt`` and so on, and the file that lists them for ``smpirun -replay``.
+
+    A rank posts all receives and sends of a step, and waits for them before it posts the next step; where a schedule
+    declares its steps independent, only for those of the step ``window`` steps of its own before. The step is the tag.
+    Local moves and reductions take no time in the replay.
+
+    :param folder: where to write; made if it is not there. The list holds absolute paths.
+    :param block_bytes: bytes of one block.
+    :param name: of the list, which is ``NAME.list`` in the folder.
+    :returns: the path of the list.
+    :raises ValueError: for a message of 2 GiB or more, which the replay cannot post.
+    Cost: four lines a message, one trace in memory at a time.
+    """
+    timeline = Timeline(schedule, block_bytes)
+    folder = Path(folder).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    traces = [folder / f"rank-{rank}.txt" for rank in range(schedule.size)]
+    for rank, trace in enumerate(traces):
+        with trace.open("w", encoding="utf-8") as file:
+            file.writelines(f"{rank} {action}\n" for action in _actions(timeline, rank))
+    listing = folder / f"{name}.list"
+    listing.write_text("".join(f"{trace}\n" for trace in traces), encoding="utf-8")
+    return listing
+
+
+def _actions(timeline: Timeline, rank: int) -> Iterator[str]:
+    """What a rank does, a line each, its own number left out."""
+    in_flight: list[tuple[Line, ...]] = []
+    yield "init"
+    for step in timeline.of_rank(rank):
+        if timeline.window and len(in_flight) == timeline.window:
+            yield from _waits(rank, in_flight.pop(0))
+        yield from map(_post, step.lines)
+        in_flight.append(step.lines)
+    for lines in in_flight:
+        yield from _waits(rank, lines)
+    yield "finalize"
+
+
+def _post(line: Line) -> str:
+    if line.nbytes > MOST_BYTES:
+        raise ValueError(f"expecting messages below 2 GiB, got {line.nbytes} bytes in step {line.step}")
+    return f"{'isend' if line.sends else 'irecv'} {line.peer} {line.step} {line.nbytes} {BYTE}"
+
+
+def _waits(rank: int, lines: tuple[Line, ...]) -> Iterator[str]:
+    # One by one, not waitall: that would wait for the steps that may stay in flight, too.
+    for line in lines:
+        source, destination = (rank, line.peer) if line.sends else (line.peer, rank)
+        yield f"wait {source} {destination} {line.step}"

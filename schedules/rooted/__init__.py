@@ -1,0 +1,1 @@
+"""Collectives with a root: the trees they run along, and the generators."""

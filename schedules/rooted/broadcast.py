@@ -1,0 +1,196 @@
+"""Broadcasts: trees over ranks, re-ordered by delay or by level; pipelines; scatter-allgather; circulant blocks.
+
+Bytes below are those of the message, m; p ranks, b blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..network import Network
+from ..schedule import INPUT, OUTPUT, Schedule
+from ..transfers import Rows, local_moves, transfers
+from . import trees
+from .circulant import arrivals
+from .embedding import reordered_tree, wave_tree
+from .trees import Tree, depth_first, rank_clusters, rotation
+
+__all__ = ["along", "chain", "circulant", "knomial", "leaders", "reordered", "scatter_allgather", "wave"]
+
+# Microseconds within a host, through 1, 3 and 5 switches on Ranger: Subramoni 2013, table 1.1.
+LATENCIES = (0.46, 1.57, 2.45, 2.85)
+
+
+def along(tree: Tree, algorithm: str, *, blocks: int = 1, pipelined: bool = False) -> Schedule:
+    """A broadcast from a tree's root along its edges.
+
+    :param blocks: blocks of the message; one transfer an edge carries them all, or, ``pipelined``, one transfer each.
+    Cost: p - 1 messages of m bytes, or (p - 1) b messages of m / b bytes; down the tree in ``max(tree.down) + 1``
+    steps, and each further block follows as many steps behind as a parent has turns.
+    """
+    pieces = blocks if pipelined else 1
+    piece = np.arange(pieces)[:, None]
+    child = tree.others
+    parent = tree.parent[child]
+    stride = int(tree.turn.max()) + 1
+    rows = transfers(
+        tree.down[child] + stride * piece,
+        parent,
+        child,
+        (np.where(parent == tree.root, INPUT, OUTPUT), piece),
+        (OUTPUT, piece),
+        blocks // pieces,
+    )
+    return _bcast(tree.size, algorithm, rows, tree.root, blocks)
+
+
+def _bcast(size: int, algorithm: str, rows: Rows, root: int, blocks: int) -> Schedule:
+    """With the move by which the root, too, ends with the message in its output."""
+    if blocks < 1:
+        raise ValueError(f"expecting at least one block, got {blocks}")
+    own = local_moves(0, root, (INPUT, 0), (OUTPUT, 0), blocks)
+    return Schedule.from_rows("bcast", size, algorithm, np.concatenate((own, rows)), root=root, blocks=blocks)
+
+
+def knomial(size: int, *, root: int = 0, blocks: int = 1, radix: int = 2) -> Schedule:
+    """The k-nomial tree from the root on in rank order; a holder serves k - 1 ranks at once.
+
+    The default of MPI libraries (binomial is k = 2). Cost: p - 1 messages of m bytes in ceil(log_k p) steps. Wins for
+    small messages, on one switch or where ranks are placed along the network; k above 2 where starting a message is
+    cheap beside its latency.
+    """
+    return along(trees.knomial(size, radix).placed(rotation(size, root)), f"{radix}-nomial", blocks=blocks)
+
+
+def reordered(
+    network: Network,
+    *,
+    root: int = 0,
+    blocks: int = 1,
+    radix: int = 4,
+    delay: ArrayLike | None = None,
+    choose: str = "best",
+) -> Schedule:
+    """The k-nomial tree over hosts re-ordered so that its critical part has the shortest or fastest routes.
+
+    Subramoni 2013, section 4 (DFT and BFT), see `schedules.rooted.embedding.embed`; then a k-nomial tree inside each
+    host.
+    The source always re-orders; here ``choose="best"`` takes the plain order where neither walk has a shorter critical
+    path (`schedules.rooted.embedding.critical_path`), so it is never worse than plain by that measure.
+
+    :param delay: delay from host i to host j, shape (n, n), any unit: hops (default) or `rate_delay` of the adapters.
+    :param choose: ``best``, ``dft``, ``bft`` or ``plain``.
+    Cost: p - 1 messages of m bytes in ceil(log_k n) + ceil(log_k(p / n)) steps. Wins for medium messages on
+    allocations that are scattered or have adapters of unlike speed.
+    """
+    tree = reordered_tree(network, root=root, radix=radix, delay=delay, choose=choose)
+    return along(tree, f"re-ordered {radix}-nomial ({choose})", blocks=blocks)
+
+
+def wave(
+    network: Network,
+    *,
+    root: int = 0,
+    blocks: int = 1,
+    latency: Sequence[float] | None = None,
+    overhead: float | Sequence[float] = 0.2,
+) -> Schedule:
+    """The tree of earliest completing edges: near and far served as latencies and overheads have it.
+
+    As MPICH's topology-aware wave tree, see `schedules.rooted.embedding.wave_tree`, over any number of levels and into
+    hosts.
+
+    :param latency: of pairs of ranks that share no level, the outermost only, ..., all, the host included, shape
+        (levels + 2,) for the network's levels; by default microseconds of Subramoni 2013, table 1.1, from inside out.
+    :param overhead: for which a sender is busy, one number or one a latency, in the same unit; MPICH's 0.2.
+    Cost: p - 1 messages of m bytes. Wins for small messages where latency is far above the overhead of a message: the
+    root serves many, and the far ones early enough.
+    """
+    levels = rank_clusters(network)
+    if latency is None:
+        latency = [LATENCIES[min(level, len(LATENCIES) - 1)] for level in range(len(levels), -1, -1)]
+    return along(wave_tree(levels, root=root, latency=latency, overhead=overhead), "wave", blocks=blocks)
+
+
+def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2) -> Schedule:
+    """A k-nomial tree among the leaders of each level's clusters, the outermost first, the host last.
+
+    Subramoni 2013, sections 2.3.1 and 4, see `schedules.rooted.trees.leaders`. Cost: p - 1 messages of m bytes; of them
+    (clusters - 1) at each level cross its borders, the least possible. Wins where links between clusters are scarce
+    or shared with other jobs; loses a few steps to a single k-nomial tree over all.
+    """
+    tree = trees.leaders(rank_clusters(network), network.num_ranks, root=root, radix=radix)
+    return along(tree, f"leaders ({radix}-nomial)", blocks=blocks)
+
+
+def chain(network: Network, *, root: int = 0, blocks: int = 8) -> Schedule:
+    """A pipeline of segments through all ranks in depth-first order of the cluster tree.
+
+    Cost: (p - 1) b messages of m / b bytes in p - 2 + b steps; every cluster's border is crossed once in and once out,
+    (clusters - 1) times in all, the least possible; a link of a tree carries the message once each way. Wins for large
+    messages on few ranks (m / b far above p).
+
+    :param blocks: segments of the message.
+    """
+    order = depth_first(rank_clusters(network), network.num_ranks, root=root)
+    return along(trees.chain(len(order)).placed(order), "depth-first chain", blocks=blocks, pipelined=True)
+
+
+def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
+    """The message is scattered along a k-nomial tree in depth-first order, then gathered by all around the ring.
+
+    After van de Geijn (Barnett and others, 1994); the order as in Subramoni 2013, section 4, where the scatter runs
+    along the re-ordered tree. We leave out what a rank holds already as an inner node of the scatter tree: the root
+    receives nothing.
+
+    :param blocks: blocks of the message, by default p; rank i of the order owns blocks i b / p to (i + 1) b / p.
+    Cost: at most p - 1 messages of up to m / k bytes, then p - 1 a rank of m / p bytes, in ceil(log_k p) + p - 1 steps;
+    about 2 m bytes in and out of a rank. Wins for large messages.
+    """
+    size = network.num_ranks
+    blocks = size if blocks is None else blocks
+    order = depth_first(rank_clusters(network), size, root=root)
+    tree = trees.knomial(size, radix)
+    cut = blocks * np.arange(size + 1) // size
+    rows = np.concatenate((_scatter(tree, cut), _ring(tree, cut)))
+    rows[:, 1:3] = order[rows[:, 1:3]]
+    return _bcast(size, "scatter-allgather", rows, root, blocks)
+
+
+def _scatter(tree: Tree, cut: trees.Integers) -> Rows:
+    """Each node is sent the shares of its sub-tree, which are a range."""
+    child = tree.others
+    parent, first = tree.parent[child], cut[child]
+    source = np.where(parent == 0, INPUT, OUTPUT)
+    count = cut[child + tree.sizes[child]] - first
+    return transfers(tree.down[child], parent, child, (source, first), (OUTPUT, first), count)
+
+
+def _ring(tree: Tree, cut: trees.Integers) -> Rows:
+    """In each step each node hands on the share that it had from its neighbour in the step before."""
+    size = tree.size
+    step, node = (axis.ravel() for axis in np.indices((size - 1, size)))
+    behind, share = (node + 1) % size, (node - step) % size
+    new = (share < behind) | (share >= behind + tree.sizes[behind])
+    step, node, behind, share = step[new], node[new], behind[new], share[new]
+    source = np.where(node == 0, INPUT, OUTPUT)
+    first = cut[share]
+    step = step + int(tree.down.max()) + 1
+    return transfers(step, node, behind, (source, first), (OUTPUT, first), cut[share + 1] - first)
+
+
+def circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
+    """Blocks travel a circulant graph so that every rank receives a new one in nearly every round.
+
+    Träff, arXiv:2407.18004, see `schedules.rooted.circulant.receive_blocks`; for any p and b. Cost: (p - 1) b messages
+    of m / b bytes in b - 1 + ceil(log2 p) steps, the least possible where a rank sends and receives one block a step.
+    Wins for medium and large messages on fabrics that are not oversubscribed; knows nothing of distance.
+    """
+    order = rotation(size, root)
+    at, sender, receiver, block = arrivals(size, blocks)
+    source = np.where(sender == 0, INPUT, OUTPUT)
+    rows = transfers(at, order[sender], order[receiver], (source, block), (OUTPUT, block), 1)
+    return _bcast(size, "circulant", rows, root, blocks)

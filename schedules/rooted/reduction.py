@@ -1,0 +1,147 @@
+"""Reductions to one rank: trees, chain, halving and gathering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
+from ..symmetric.exchanges import Cube, checked_order, checked_root, doubling, halving, sequence
+from ..transfers import local_moves, transfers
+from .inorder import in_order
+from .trees import Tree, knomial, leaders, rotation
+
+__all__ = ["climb", "reduce_chain", "reduce_halving", "reduce_knomial", "reduce_leaders", "reduce_tree"]
+
+Integers = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+
+def reduce_tree(tree: Tree, *, blocks: int = 1, algorithm: str = "tree") -> Schedule:
+    """Each rank sends the sum of its sub-tree to its parent.
+
+    Messages: p - 1, each of the whole vector; each parent adds up as many as it has children. Rank order is kept by
+    trees of ``inorder.in_order``, and by the binomial tree of root 0.
+    """
+    rows = climb(tree, tree.others, _sums_at(tree.root, tree.size), blocks)
+    return Schedule.from_rows("reduce", tree.size, algorithm, rows, root=tree.root, blocks=blocks)
+
+
+def reduce_knomial(size: int, *, root: int = 0, radix: int = 2, ordered: bool = False, blocks: int = 1) -> Schedule:
+    """The k-nomial tree (Thakur, Rabenseifner, Gropp 2005, section 4.5, for k = 2) backwards.
+
+    Messages: p - 1 of the whole vector, in ceil(log_k p) steps, a parent receiving k - 1 at once; ``ordered``: one
+    after the other, in up to (k - 1) ceil(log_k p) steps. It wins for short vectors.
+
+    :param ordered: keep rank order, for operations that do not commute; for any root, without an extra transfer.
+        Otherwise the tree begins at the root and goes round, and only commutative operations are right.
+    """
+    tree = in_order((), size, root=root, radix=radix) if ordered else knomial(size, radix).placed(rotation(size, root))
+    return reduce_tree(tree, blocks=blocks, algorithm=f"{radix}-nomial{', ordered' if ordered else ''}")
+
+
+def reduce_leaders(
+    size: int,
+    clusters: Sequence[ArrayLike] = (),
+    *,
+    root: int = 0,
+    radix: int = 2,
+    ordered: bool = False,
+    blocks: int = 1,
+) -> Schedule:
+    """Each cluster reduces at its leader, innermost clusters first (Subramoni 2013, section 3, for a reduction).
+
+    Messages: p - 1 of the whole vector; one leaves each cluster, which no schedule can undercut. It wins wherever
+    links between clusters are slower than those inside, for short and medium vectors.
+
+    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers.
+    :param ordered: keep rank order, for operations that do not commute; then each cluster must be a range of ranks.
+    """
+    tree = (in_order if ordered else leaders)(clusters, size, root=root, radix=radix)
+    return reduce_tree(tree, blocks=blocks, algorithm=f"leaders{', ordered' if ordered else ''}")
+
+
+def reduce_chain(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
+    """Blocks follow one another along a chain that ends at the root: rings in tree order, for one rank.
+
+    Messages: (p - 1) b, in p - 2 + b steps; bytes: the vector once over each link of the chain, so in depth-first
+    order once out of each cluster but the last. It wins for long vectors, with blocks of a size that hides p.
+
+    Keeps rank order where the chain from its far end to the root descends or ascends: root 0 in ascending order,
+    or root p - 1 in descending order.
+
+    :param order: ranks by nearness, shape (p,), gone round so that the root comes first.
+    """
+    ranks = checked_order(size, order)
+    ranks = np.roll(ranks, -int(np.flatnonzero(ranks == checked_root(size, root))[0]))
+    buffer, place = _sums_at(root, size), np.arange(size - 1, 0, -1)
+    child, above = ranks[place][:, None], ranks[place - 1][:, None]
+    block = np.arange(blocks)
+    step = np.arange(size - 1)[:, None] + block
+    # The far end has nothing to add up, and sends its input.
+    here = np.where(place[:, None] == size - 1, INPUT, buffer[child])
+    chain = transfers(step, child, above, (here, block), (buffer[above], block), 1, REDUCE)
+    inner = ranks[: max(size - 1, 1)]
+    rows = sequence(local_moves(0, inner, (INPUT, 0), (buffer[inner], 0), blocks), chain)
+    return Schedule.from_rows("reduce", size, "chain", rows, root=root, blocks=blocks)
+
+
+def reduce_halving(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int | None = None) -> Schedule:
+    """Reduce-scatter by recursive halving, then a binomial gather at the root (Rabenseifner 2004).
+
+    Neighbours in ``order`` exchange first, and so the most; surplus ranks, where p is no power of two, first send all
+    to a neighbour. Messages: n log2 n + n - 1 for the n ranks of the cube; bytes: twice (1 - 1/n) of the vector from
+    each, against log2 n vectors into each parent of a tree. It wins for long vectors.
+
+    Keeps rank order where ``order`` ascends.
+
+    :param order: ranks by nearness, shape (p,), by default ascending.
+    :param blocks: blocks of the vector, by default one for each corner of the cube; fewer leave corners idle.
+    """
+    cube = Cube.over(checked_order(size, order), reverse=True, head=checked_root(size, root))
+    corners = len(cube.heads)
+    total = corners if blocks is None else blocks
+    bounds, buffer = np.arange(corners + 1) * total // corners, _sums_at(root, size)
+    rows = sequence(
+        local_moves(0, np.arange(size), (INPUT, 0), (buffer, 0), total),
+        cube.inward(buffer, 0, total, REDUCE),
+        halving(cube.heads, bounds, buffer),
+        _gather(cube, bounds, buffer, root),
+    )
+    return Schedule.from_rows("reduce", size, "halving and gather", rows, root=root, blocks=total)
+
+
+def climb(tree: Tree, children: Integers, buffer: Integers, blocks: int) -> Rows:
+    """Some ranks of a tree send their sums to their parents, which keep theirs in a buffer.
+
+    :param children: the ranks that send, shape (n,); all of their own children among them.
+    :param buffer: where each rank adds up, shape (p,); ranks without children among ``children`` send their input.
+    """
+    above = tree.parent[children]
+    leaf = np.zeros(tree.size, dtype=bool)
+    leaf[children] = True
+    leaf[above] = False
+    inner = np.flatnonzero(~leaf)
+    here = np.where(leaf, INPUT, buffer)[children]
+    return sequence(
+        local_moves(0, inner, (INPUT, 0), (buffer[inner], 0), blocks),
+        transfers(tree.up[children], children, above, (here, 0), (buffer[above], 0), blocks, REDUCE),
+    )
+
+
+def _sums_at(root: int, size: int) -> Integers:
+    """Where each rank adds up: the root in its output, the others in their scratch."""
+    return np.where(np.arange(size) == root, OUTPUT, SCRATCH)
+
+
+def _gather(cube: Cube, bounds: Integers, buffer: Integers, root: int) -> Rows:
+    """Of all messages of a recursive doubling those on whose content the root depends, and none back."""
+    rows = doubling(cube.heads, bounds, buffer)
+    corner = np.empty(len(buffer), dtype=np.int64)
+    corner[cube.heads] = np.arange(len(cube.heads))
+    apart, dimension = corner[rows[:, 1]] ^ corner[root], rows[:, 0]
+    # What a corner has after some dimension reaches, through the later ones, only corners alike in the earlier ones.
+    needed: Rows = rows[apart & ((2 << dimension) - 1) == 1 << dimension]
+    return needed

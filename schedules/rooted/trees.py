@@ -1,0 +1,276 @@
+"""Virtual trees over ranks as parent arrays: who hands on to whom, in which order, without what is sent."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..network import Network
+
+__all__ = [
+    "Tree",
+    "among",
+    "chain",
+    "depth_first",
+    "knomial",
+    "leaders",
+    "linear",
+    "rank_clusters",
+    "rotation",
+    "stacked",
+]
+
+Integers = NDArray[np.int64]
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+class Tree:
+    """A rooted tree over p ranks and the turns in which each parent serves its children.
+
+    Everything that runs along paths is computed by pointer doubling: O(p log depth) array operations, whatever the
+    shape. Arrays are by rank.
+
+    :param parent: parent of each rank, shape (p,); -1 at the root.
+    :param turn: which of its parent's turns serves each rank, shape (p,), any numbers; children of one turn are served
+        at once. By default one child a turn, the lowest rank first.
+    :raises ValueError: unless there is one root and every rank hangs below it.
+    """
+
+    def __init__(self, parent: ArrayLike, turn: ArrayLike | None = None) -> None:
+        self.parent: Integers = np.array(parent, dtype=np.int64)
+        ranks = np.arange(self.size)
+        if np.count_nonzero(self.parent == -1) != 1 or not (self.parent < self.size).all() or self.parent.min() < -1:
+            raise ValueError("expecting parents in range(size), and -1 for one root")
+        self.turn: Integers = self._dense(ranks if turn is None else np.array(turn, dtype=np.int64))
+        if (self._jumps[-1] < self.size).any():
+            raise ValueError("expecting every rank below the root, got a cycle")
+        for column in (self.parent, self.turn):
+            column.setflags(write=False)
+
+    def _dense(self, turn: Integers) -> Integers:
+        """Turns numbered from 0 at each parent."""
+        order = np.lexsort((turn, self.parent))
+        parent, turn = self.parent[order], turn[order]
+        first = np.append(True, parent[1:] != parent[:-1])
+        number = np.cumsum(first | np.append(True, turn[1:] != turn[:-1]))
+        dense = np.empty_like(turn)
+        dense[order] = number - np.maximum.accumulate(np.where(first, number, 0))
+        return dense
+
+    @cached_property
+    def _jumps(self) -> list[Integers]:
+        """Ancestors at distance 1, 2, 4, ...; ``size`` above the root; the last row is beyond the root for all."""
+        above = np.append(np.where(self.parent < 0, self.size, self.parent), self.size)
+        rows = [above]
+        while (rows[-1] < self.size).any() and len(rows) <= self.size.bit_length():
+            rows.append(rows[-1][rows[-1]])
+        return rows
+
+    @property
+    def size(self) -> int:
+        """Number of ranks, p."""
+        return len(self.parent)
+
+    @cached_property
+    def root(self) -> int:
+        """The rank without a parent."""
+        return int(np.flatnonzero(self.parent < 0)[0])
+
+    @cached_property
+    def others(self) -> NDArray[np.intp]:
+        """All ranks but the root, ascending."""
+        return np.flatnonzero(self.parent >= 0)
+
+    @cached_property
+    def inner(self) -> NDArray[np.bool_]:
+        """Whether each rank has children."""
+        inner = np.zeros(self.size, dtype=bool)
+        inner[self.parent[self.others]] = True
+        return inner
+
+    def from_root(self, weight: NDArray[Number]) -> NDArray[Number]:
+        """Sum of the weights on the path from the root to each rank, the rank's own included."""
+        total = np.append(weight, weight[:1] * 0)
+        for above in self._jumps:
+            total = total + total[above]
+        return total[:-1]
+
+    def below(self, weight: NDArray[Number]) -> NDArray[Number]:
+        """Sum of the weights in the sub-tree of each rank, the rank's own included."""
+        total = np.append(weight, weight[:1] * 0)
+        for above in self._jumps:
+            share = np.zeros_like(total)
+            np.add.at(share, above[:-1], total[:-1])
+            total = total + share
+        return total[:-1]
+
+    def siblings(self, weight: NDArray[Number], order: Integers) -> NDArray[Number]:
+        """Sum of the weights of the siblings before each rank, its own excluded; ``order`` ranks the siblings."""
+        rows = np.lexsort((order, self.parent))
+        parent, ranked = self.parent[rows], weight[rows]
+        before: NDArray[Number] = np.cumsum(ranked) - ranked
+        first = np.append(True, parent[1:] != parent[:-1])
+        start = np.maximum.accumulate(np.where(first, np.arange(self.size), 0))
+        total = np.empty_like(before)
+        total[rows] = before - before[start]
+        return total
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """Ranks in the sub-tree of each rank, itself included."""
+        return self.below(np.ones(self.size, dtype=np.int64))
+
+    @cached_property
+    def depth(self) -> Integers:
+        """Edges between the root and each rank."""
+        return self.from_root((self.parent >= 0).astype(np.int64))
+
+    @cached_property
+    def service(self) -> Integers:
+        """A number by which siblings are ordered as they are served: by turn, then by sub-tree, the largest first."""
+        order = np.empty(self.size, dtype=np.int64)
+        order[np.lexsort((np.arange(self.size), -self.sizes, self.turn))] = np.arange(self.size)
+        return order
+
+    def children(self, rank: int) -> Integers:
+        """The children of a rank in the order in which they are served. Cost: O(p)."""
+        below = np.flatnonzero(self.parent == rank)
+        return below[np.argsort(self.service[below])].astype(np.int64)
+
+    @cached_property
+    def down(self) -> Integers:
+        """Step in which each rank receives when data move from the root, each rank waiting for nothing but its own;
+        -1 at the root."""
+        return self.from_root(np.where(self.parent < 0, -1, 1 + self.turn))
+
+    @cached_property
+    def up(self) -> Integers:
+        """Step in which each rank sends when data move to the root: ``down`` backwards."""
+        return int(self.down.max()) - self.down
+
+    def preorder(self, order: Integers | None = None) -> Integers:
+        """The ranks in depth-first order, so that every sub-tree is a range of ``sizes`` positions from its top.
+
+        :param order: by what siblings are ordered, shape (p,); by default as they are served.
+        """
+        position = self.from_root(1 + self.siblings(self.sizes, self.service if order is None else order)) - 1
+        ranks = np.empty_like(position)
+        ranks[position] = np.arange(self.size)
+        return ranks
+
+    def placed(self, ranks: Integers) -> Tree:
+        """The same tree with each node i at rank ``ranks[i]``, a permutation."""
+        parent, turn = np.empty_like(self.parent), np.empty_like(self.turn)
+        parent[ranks] = np.append(ranks, -1)[self.parent]
+        turn[ranks] = self.turn
+        return Tree(parent, turn)
+
+
+def rotation(size: int, root: int) -> Integers:
+    """The ranks from the root on, cyclically: node i of a tree with root 0 goes to rank (i + root) mod p."""
+    if not 0 <= root < size:
+        raise ValueError(f"expecting root in range({size}), got {root}")
+    return np.roll(np.arange(size), -root)
+
+
+def linear(size: int) -> Tree:
+    """Rank 0 serves all others, one a turn."""
+    return Tree(np.append(-1, np.zeros(size - 1, dtype=np.int64)))
+
+
+def chain(size: int) -> Tree:
+    """Each rank serves the next."""
+    return Tree(np.arange(size) - 1)
+
+
+def knomial(size: int, radix: int = 2) -> Tree:
+    """The k-nomial tree of root 0: the parent of a rank is the rank with its lowest non-zero digit to base k cleared.
+
+    Each turn serves k - 1 children at once, the largest sub-trees first: ceil(log_k p) steps. Every sub-tree is a
+    range of ranks that begins with its top. ``radix=2`` is the binomial tree by recursive halving: the root first
+    serves rank 2^(ceil(log2 p) - 1).
+
+    :raises ValueError: for a radix below 2.
+    """
+    parent, turn = _knomial(np.arange(size), radix)
+    return Tree(parent, turn)
+
+
+def _knomial(node: Integers, radix: int) -> tuple[Integers, Integers]:
+    """Parent of each node of the endless k-nomial tree (-1 for node 0), and its turn: the larger, the earlier."""
+    if radix < 2:
+        raise ValueError(f"expecting radix of at least 2, got {radix}")
+    unit = np.ones_like(node)
+    while (more := (node > 0) & (node % (unit * radix) == 0)).any():
+        unit = np.where(more, unit * radix, unit)
+    parent = np.where(node > 0, node - node % (unit * radix), -1)
+    return parent, -unit
+
+
+def rank_clusters(network: Network) -> Integers:
+    """The cluster of each rank at each level, coarsest first, hosts last; shape (levels + 1, p)."""
+    above = network.clusters[:, network.rank_host].reshape(-1, network.num_ranks)
+    return np.concatenate((above, network.rank_host[None, :])).astype(np.int64)
+
+
+def leaders(clusters: Sequence[ArrayLike] | Integers, size: int, *, root: int = 0, radix: int = 2) -> Tree:
+    """A k-nomial tree among the leaders of each level's clusters, outermost level first: every cluster is entered once.
+
+    The leader of a cluster is the root if it lies inside, else the first rank from the root on. After Subramoni 2013,
+    sections 3 and 4; as the root leads all its clusters here, the source's extra transfer between a leaf's leader and
+    a root that leads nothing does not arise.
+
+    :param clusters: cluster of each rank at each level, coarsest first, nested, each shape (p,), any numbers.
+    :raises ValueError: if a cluster lies in two clusters of the level above.
+    """
+    turned = rotation(size, root)
+    rows = [np.zeros(size, dtype=np.int64), *(_first(np.asarray(row)[turned]) for row in clusters), np.arange(size)]
+    layers = []
+    for outer, inner in itertools.pairwise(rows):
+        if (outer[inner] != outer).any():
+            raise ValueError("expecting nested clusters, got a cluster in two clusters of the level above")
+        layers.append(among(outer, np.flatnonzero(inner == np.arange(size)), radix))
+    return stacked(layers).placed(turned)
+
+
+def _first(cluster: NDArray[np.integer]) -> Integers:
+    """Clusters named by their first member."""
+    _, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
+    named: Integers = first.astype(np.int64)[inverse]
+    return named
+
+
+def among(group: Integers, members: NDArray[np.intp], radix: int) -> tuple[Integers, Integers]:
+    """A k-nomial tree among the members of each group, its first member the top: parents, -1 elsewhere, and turns."""
+    members = members[np.argsort(group[members], kind="stable")]
+    start = np.searchsorted(group[members], group[members])
+    above, order = _knomial(np.arange(len(members)) - start, radix)
+    parent, turn = np.full(len(group), -1), np.zeros(len(group), dtype=np.int64)
+    parent[members] = np.where(above < 0, -1, members[start + above])
+    turn[members] = order
+    return parent, turn
+
+
+def stacked(layers: Sequence[tuple[Integers, Integers]]) -> Tree:
+    """One tree from layers of parents and turns, each rank hanging in one layer; earlier layers are served first."""
+    parent: Integers = np.max([above for above, _ in layers], axis=0)
+    low = min(int(order.min()) for _, order in layers)
+    span = max(int(order.max()) for _, order in layers) - low + 1
+    turn = sum(((above >= 0) * (layer * span + order - low) for layer, (above, order) in enumerate(layers)), 0 * parent)
+    return Tree(parent, turn)
+
+
+def depth_first(clusters: Sequence[ArrayLike] | Integers, size: int, *, root: int = 0) -> Integers:
+    """The ranks in depth-first order of nested clusters, the root first, then the rest of its innermost cluster.
+
+    Neighbours in this order cross each cluster's border once in and, but for the last, once out.
+    """
+    turned = rotation(size, root)
+    keys = [_first(np.asarray(row)[turned]) for row in clusters]
+    order: Integers = turned[np.lexsort((np.arange(size), *keys[::-1]))]
+    return order

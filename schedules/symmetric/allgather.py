@@ -1,0 +1,136 @@
+"""Allgather: ring in tree order, recursive doubling with the near dimensions last, leaders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..rooted.trees import leaders
+from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
+from ..transfers import local_moves, shares, transfers
+from .exchanges import Cube, checked_order, clustered, doubling, ring, runs, sequence, starts, working
+
+__all__ = ["allgather_doubling", "allgather_leaders", "allgather_ring"]
+
+Integers = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+
+def allgather_ring(
+    size: int, *, order: ArrayLike | None = None, blocks: int = 1, counts: ArrayLike | None = None
+) -> Schedule:
+    """Each rank hands on to the next one what it received in the step before (Chan et al. 2007, the bucket algorithm).
+
+    Messages: p (p - 1), one in and one out for each rank and step. Bytes: each share p - 1 times, the least there is.
+    In a depth-first order of the cluster tree each border is crossed by one message in and one out in each step,
+    whatever the number of ranks inside. It wins for long vectors; its p - 1 start-ups lose for short ones.
+
+    :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
+    :param counts: blocks of each rank for allgatherv, shape (p,).
+    """
+    ranks, share = checked_order(size, order), shares(size, blocks, counts)
+    begin = starts(share)[ranks]
+    rows = sequence(
+        local_moves(0, ranks, (INPUT, 0), (OUTPUT, begin), share[ranks]),
+        ring(ranks, begin, share[ranks], np.full(size, OUTPUT)),
+    )
+    return _schedule(size, "ring", rows, blocks, counts)
+
+
+def allgather_doubling(
+    size: int,
+    *,
+    order: ArrayLike | None = None,
+    near_last: bool = True,
+    blocks: int = 1,
+    counts: ArrayLike | None = None,
+) -> Schedule:
+    """Pairs exchange all that they have, twice as much each time (Thakur, Rabenseifner, Gropp 2005, section 4.1).
+
+    We depart from the paper in two ways. The distances come in falling order, so that the largest messages stay
+    between neighbours in ``order``; then shares arrive bit-reversed and are moved to their places at the end. And
+    where p is no power of two, surplus ranks hand their share to a neighbour and get the whole from it.
+
+    Messages: p log2 p, in log2 p steps; up to two steps more where p is no power of two. Bytes: as the ring, and the
+    whole once more for each surplus rank; but as many messages cross a border at once as there are pairs across it.
+    It wins for short vectors.
+
+    :param order: ranks by nearness, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
+    :param near_last: whether neighbours exchange last; else first, which saves the moves to the places at the end.
+    :param counts: blocks of each rank for allgatherv, shape (p,).
+    """
+    share = shares(size, blocks, counts)
+    cube = Cube.over(checked_order(size, order), reverse=near_last)
+    layout, buffer = cube.layout, working(cube.layout)
+    rows = sequence(
+        local_moves(0, layout, (INPUT, 0), (buffer[layout], starts(share[layout])[:-1]), share[layout]),
+        _double(cube, share, buffer),
+        _to_places(cube.heads, layout, share),
+        cube.outward(np.full(size, OUTPUT), 0, int(share.sum())),
+    )
+    return _schedule(size, "recursive doubling", rows, blocks, counts)
+
+
+def allgather_leaders(
+    size: int,
+    clusters: Sequence[ArrayLike] = (),
+    *,
+    exchange: str = "ring",
+    radix: int = 2,
+    blocks: int = 1,
+    counts: ArrayLike | None = None,
+) -> Schedule:
+    """Clusters gather at their leaders, innermost first; the outermost leaders exchange; the whole spreads inwards.
+
+    After Subramoni 2013, section 3, with k-nomial trees at each level inside. Messages: 2 (p - c) inside the c
+    outermost clusters, and c (c - 1) or about c log2 c between them. Bytes: each share enters an outermost cluster
+    once (by ``doubling``, where c is no power of two, a surplus leader gets the whole instead), and the whole goes once
+    to each rank inside. It wins for short vectors with many ranks in a cluster, and
+    where a recursive doubling would send the same share over a border many times; long vectors wait for the leaders.
+
+    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: all ranks exchange.
+    :param exchange: ``ring`` or ``doubling`` among the outermost leaders.
+    :param radix: of the trees inside.
+    :param counts: blocks of each rank for allgatherv, shape (p,).
+    """
+    if exchange not in ("ring", "doubling"):
+        raise ValueError(f"expecting exchange 'ring' or 'doubling', got {exchange!r}")
+    share, tree = shares(size, blocks, counts), leaders(clusters, size, radix=radix)
+    layout, top, edges = clustered(tree, clusters)
+    at, buffer, above, total = np.empty_like(layout), working(layout), tree.parent[edges], int(share.sum())
+    at[layout] = starts(share[layout])[:-1]
+    weight = np.zeros_like(share)
+    weight[top] = np.diff(np.append(at[top], total))
+    below, ring_rows = tree.below(share)[edges], ring(top, at[top], weight[top], buffer)
+    cube = Cube.over(top) if exchange == "doubling" else Cube(top, np.full(len(top), -1))
+    rows = sequence(
+        local_moves(0, layout, (INPUT, 0), (buffer[layout], at[layout]), share[layout]),
+        transfers(tree.up[edges], edges, above, (buffer[edges], at[edges]), (buffer[above], at[edges]), below),
+        _double(cube, weight, buffer) if exchange == "doubling" else ring_rows,
+        _to_places(cube.heads, layout, share),
+        cube.outward(np.full(size, OUTPUT), 0, total),
+        transfers(tree.down[edges], above, edges, (OUTPUT, 0), (OUTPUT, 0), total),
+    )
+    return _schedule(size, f"leaders, {exchange}", rows, blocks, counts)
+
+
+def _double(cube: Cube, weight: Integers, buffer: Integers) -> Rows:
+    """The heads end with everything, in the order of the cube's layout; ``weight`` is what each rank begins with."""
+    bounds = cube.bounds(weight)
+    into = cube.inward(buffer, bounds[:-1] + weight[cube.heads], weight[cube.surplus])
+    return sequence(into, doubling(cube.heads, bounds, buffer))
+
+
+def _to_places(ranks: Integers, layout: Integers, share: Integers) -> Rows:
+    """Each of some ranks moves the whole from the order of a layout to its output; nothing if it is there already."""
+    if (working(layout) == OUTPUT).all():
+        return np.empty((0, 9), dtype=np.int64)
+    here, there, count = runs(layout, share)
+    return local_moves(0, ranks[:, None], (SCRATCH, here), (OUTPUT, there), count)
+
+
+def _schedule(size: int, algorithm: str, rows: Rows, blocks: int, counts: ArrayLike | None) -> Schedule:
+    given = None if counts is None else np.asarray(counts, dtype=np.int64)
+    return Schedule.from_rows("allgather", size, algorithm, rows, blocks=blocks, counts=given)
