@@ -13,7 +13,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bench test test-long lint venv clean
+.PHONY: bench bench-schedules test test-long lint venv clean
 
 venv: $(VENV)/done
 
@@ -27,6 +27,9 @@ bench: venv
 	$(BENCH) gather $(BENCH_OPTIONS)
 	$(BENCH) bcast $(BENCH_OPTIONS)
 	$(BENCH) alltoall $(BENCH_OPTIONS)
+
+bench-schedules: venv
+	$(PY) benchmarks/schedules.py
 
 test: venv
 	$(PY) -m pytest -q -m "not long" $(PYTEST_OPTIONS)
