@@ -183,7 +183,7 @@ def test_halving_to_one_root_takes_the_messages_of_its_docstring(size, root):
         (lambda: reduce_leaders(4, ([0, 0, 1],), ordered=True), "each of 4 ranks"),
         (lambda: allreduce_leaders(4, exchange="star"), "got 'star'"),
         (lambda: allreduce_leaders(4, exchange="ring", ordered=True), "does not commute"),
-        (lambda: reduce_scatter_ring(4, counts=[1]), "expecting counts of 4 ranks"),
+        (lambda: reduce_scatter_ring(4, counts=[1]), "expecting 4 counts of blocks"),
     ],
 )
 def test_what_cannot_be_done_is_refused(make, message):

@@ -9,15 +9,66 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-__all__ = ["Blocks", "blocks", "is_in_place", "vector"]
+__all__ = ["Block", "Blocks", "block", "blocks", "is_in_place", "vector"]
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Block:
+    """One block of a datatype in a user's buffer.
+
+    :param buffer: what MPI takes as address: the user's buffer as bytes, or MPI.BOTTOM.
+    :param count: entries of the block.
+    :param displ: its first entry, in extents from the buffer's start.
+    """
+
+    buffer: Any
+    datatype: MPI.Datatype
+    count: int
+    displ: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of data in the block."""
+        return self.count * self.datatype.Get_size()
+
+    @property
+    def dense(self) -> bool:
+        """Whether the data of the block are its bytes in memory."""
+        return _is_dense(self.buffer, self.datatype)
+
+    def view(self) -> Bytes:
+        """The block's bytes; only where ``dense``."""
+        return _bytes(self.buffer, self.datatype, self.displ, self.displ + self.count)
+
+    def copy_to(self, target: Bytes, alone: MPI.Intracomm) -> None:
+        """Copy the block to bytes elsewhere.
+
+        :param alone: a communicator of this rank only, which copies what is not dense: MPI knows every datatype.
+        """
+        if self.dense:
+            source = self.view()[: len(target)]
+            target[: len(source)] = source
+        else:
+            alone.Sendrecv(self._message(self.count), 0, 0, [target, len(target), MPI.PACKED], 0, 0)
+
+    def copy_from(self, source: Bytes, alone: MPI.Intracomm) -> None:
+        """Copy bytes from elsewhere to the block; they may be fewer than it holds."""
+        if self.dense:
+            self.view()[: len(source)] = source
+        else:
+            count = len(source) // max(1, self.datatype.Get_size())
+            alone.Sendrecv([source, len(source), MPI.PACKED], 0, 0, self._message(count), 0, 0)
+
+    def _message(self, count: int) -> list[Any]:
+        return [self.buffer, (count, self.displ), self.datatype]
+
+
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Blocks of a datatype in a user's buffer: one of its own, or one for each rank of a communicator.
+    """Blocks of a datatype in a user's buffer, one for each rank of a communicator.
 
     :param buffer: what MPI takes as address: the user's buffer as bytes, or MPI.BOTTOM.
     :param counts: entries of each block, shape (blocks,).
@@ -36,36 +87,26 @@ class Blocks:
 
     @property
     def dense(self) -> bool:
-        """Whether the data of a block are its bytes in memory: a predefined type without holes in a real buffer."""
-        if isinstance(self.buffer, type(MPI.BOTTOM)) or not self.datatype.is_predefined:
-            return False
-        lower, extent = self.datatype.Get_extent()
-        return lower == 0 and extent == self.datatype.Get_size()
-
-    def view(self, first: int = 0, last: int | None = None) -> Bytes:
-        """The bytes of the blocks ``first:last`` that stand side by side; only where ``dense``."""
-        last = len(self.counts) if last is None else last
-        extent = self.datatype.Get_size()
-        start, end = int(self.displs[first]), int(self.displs[last - 1] + self.counts[last - 1])
-        data = np.frombuffer(self.buffer, dtype=np.uint8)
-        if end * extent > len(data):
-            raise ValueError(f"message: expecting a buffer of {end * extent} bytes, got {len(data)}")
-        return data[start * extent : end * extent]
-
-    def block(self, index: int) -> Blocks:
-        """One of the blocks."""
-        part = slice(index, index + 1)
-        return Blocks(self.buffer, self.datatype, self.counts[part], self.displs[part])
-
-    def of_sizes(self, sizes: Integers) -> Blocks:
-        """The same blocks, but of so many bytes each: what a sender may send where it is less than was expected."""
-        entry = max(1, self.datatype.Get_size())
-        return Blocks(self.buffer, self.datatype, sizes // entry, self.displs)
+        """Whether the data of a block are its bytes in memory."""
+        return _is_dense(self.buffer, self.datatype)
 
     @property
     def side_by_side(self) -> bool:
         """Whether each block begins where the one before it ends."""
         return bool((self.displs[1:] == self.displs[:-1] + self.counts[:-1]).all())
+
+    def view(self) -> Bytes:
+        """The bytes of all blocks; only where ``dense`` and ``side_by_side``."""
+        return _bytes(self.buffer, self.datatype, int(self.displs[0]), int(self.displs[-1] + self.counts[-1]))
+
+    def block(self, index: int) -> Block:
+        """One of the blocks."""
+        return Block(self.buffer, self.datatype, int(self.counts[index]), int(self.displs[index]))
+
+    def of_sizes(self, sizes: Integers) -> Blocks:
+        """The same blocks, but of so many bytes each: what a sender may send where it is less than was expected."""
+        entry = max(1, self.datatype.Get_size())
+        return Blocks(self.buffer, self.datatype, sizes // entry, self.displs)
 
     def pack(self, packed: Bytes, order: Integers, alone: MPI.Intracomm) -> None:
         """Copy the blocks, in the given order, side by side into ``packed``.
@@ -74,8 +115,7 @@ class Blocks:
         """
         layout = self._indexed(order)
         try:
-            message = [self.buffer, 1, layout]
-            alone.Sendrecv(message, 0, 0, [packed, packed.nbytes, MPI.PACKED], 0, 0)
+            alone.Sendrecv([self.buffer, 1, layout], 0, 0, [packed, packed.nbytes, MPI.PACKED], 0, 0)
         finally:
             layout.Free()
 
@@ -83,8 +123,7 @@ class Blocks:
         """Copy what stands side by side in ``packed`` to the blocks, in the given order."""
         layout = self._indexed(order)
         try:
-            message = [self.buffer, 1, layout]
-            alone.Sendrecv([packed, packed.nbytes, MPI.PACKED], 0, 0, message, 0, 0)
+            alone.Sendrecv([packed, packed.nbytes, MPI.PACKED], 0, 0, [self.buffer, 1, layout], 0, 0)
         finally:
             layout.Free()
 
@@ -94,32 +133,61 @@ class Blocks:
         return self.datatype.Create_indexed(counts, displs).Commit()
 
 
+def _is_dense(buffer: Any, datatype: MPI.Datatype) -> bool:
+    """A predefined type without holes in a real buffer."""
+    if isinstance(buffer, type(MPI.BOTTOM)) or not datatype.is_predefined:
+        return False
+    return datatype.Get_extent() == (0, datatype.Get_size())
+
+
+def _bytes(buffer: Any, datatype: MPI.Datatype, first: int, last: int) -> Bytes:
+    """The bytes of the entries ``first:last`` of a dense datatype."""
+    extent = datatype.Get_size()
+    data = np.frombuffer(buffer, dtype=np.uint8)
+    if last * extent > len(data):
+        raise ValueError(f"message: expecting a buffer of {last * extent} bytes, got {len(data)}")
+    return data[first * extent : last * extent]
+
+
 def is_in_place(message: Any) -> bool:
     """Whether a message asks for the in-place variant, in either spelling of mpi4py."""
     return message is None or message is MPI.IN_PLACE
 
 
-def blocks(message: Any, number: int = 1, *, readonly: bool) -> Blocks:
-    """The blocks of a message of ``number`` equal blocks: ``buf``, ``[buf, count]``, ``[buf, (count, displ), type]``...
+def block(message: Any, *, readonly: bool) -> Block:
+    """The block of a message: ``buf``, ``[buf, count]``, ``[buf, (count, displ), type]``, and so on.
 
     :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
     """
+    return Block(*_simple(message, 1, readonly))
+
+
+def blocks(message: Any, number: int, *, readonly: bool) -> Blocks:
+    """The blocks of a message of ``number`` equal blocks, spelt as for ``block``.
+
+    :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
+    """
+    data, entry, count, displ = _simple(message, number, readonly)
+    counts = np.full(number, count, dtype=np.int64)
+    return Blocks(data, entry, counts, displ + count * np.arange(number, dtype=np.int64))
+
+
+def _simple(message: Any, number: int, readonly: bool) -> tuple[Any, MPI.Datatype, int, int]:
+    """Buffer, datatype, entries of each of ``number`` blocks, and the first entry."""
     buffer, count, displ, datatype = _split(message)
     data, entry = _buffer(buffer, datatype, readonly)
     displ = 0 if displ is None else _index(displ, "displacement")
-    if count is None:
-        length = _entries(data, entry) - displ
-        if length < 0:
-            raise ValueError(f"message: displacement {displ} out of bounds, number of entries {length + displ}")
-        if length % number:
-            raise ValueError(
-                f"message: cannot infer count, number of entries {length} is not a multiple of "
-                f"required number of blocks {number}"
-            )
-        count = length // number
-    count = _index(count, "count")
-    counts = np.full(number, count, dtype=np.int64)
-    return Blocks(data, entry, counts, displ + count * np.arange(number, dtype=np.int64))
+    if count is not None:
+        return data, entry, _index(count, "count"), displ
+    length = _entries(data, entry) - displ
+    if length < 0:
+        raise ValueError(f"message: displacement {displ} out of bounds, number of entries {length + displ}")
+    if length % number:
+        raise ValueError(
+            f"message: cannot infer count, number of entries {length} is not a multiple of "
+            f"required number of blocks {number}"
+        )
+    return data, entry, length // number, displ
 
 
 def vector(message: Any, number: int, *, readonly: bool) -> Blocks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 from mpi4py import MPI
@@ -13,7 +14,7 @@ from .topology import TopologyInterface
 
 __all__ = ["Levels", "attach", "attached"]
 
-PLANS_KEPT = 64  # plans for the latest roots; each holds O(p) numbers
+PLANS_KEPT = 128  # plans for the latest roots and sizes; each holds O(p) numbers
 
 
 class Levels:
@@ -35,7 +36,7 @@ class Levels:
         self.comm = comm
         self._parts: dict[int, MPI.Intracomm] | None = None
         self._alone: MPI.Intracomm | None = None
-        self._plans: OrderedDict[int, RootedPlan] = OrderedDict()
+        self._plans: OrderedDict[Any, Any] = OrderedDict()
 
     @property
     def parts(self) -> dict[int, MPI.Intracomm]:
@@ -65,13 +66,18 @@ class Levels:
         return self._alone
 
     def plan(self, root: int) -> RootedPlan:
-        """The plan of this rank for a root; the latest ones are kept."""
-        plan = self._plans.get(root)
-        if plan is None:
-            plan = self._plans[root] = self.hierarchy.plan(root, self.rank)
+        """The plan of this rank for a root."""
+        plan: RootedPlan = self.kept(root, lambda: self.hierarchy.plan(root, self.rank))
+        return plan
+
+    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What ``make`` made for a key; the latest ones are kept."""
+        value = self._plans.get(key)
+        if value is None:
+            value = self._plans[key] = make()
             if len(self._plans) > PLANS_KEPT:
                 self._plans.popitem(last=False)
-        return plan
+        return value
 
     def free(self) -> None:
         """Free all sub-communicators; collective. Further use is refused, a second call does nothing."""
