@@ -15,6 +15,8 @@ from .topology import TopologyInterface
 
 __all__ = ["Intracomm"]
 
+_Native = MPI.Intracomm
+
 
 class Intracomm(MPI.Intracomm):
     """An intracommunicator whose rooted collectives follow the network.
@@ -66,7 +68,7 @@ class Intracomm(MPI.Intracomm):
     def _levels(self) -> Levels:
         """The levels kept with this communicator; found now, collectively, where it came from a native call."""
         levels = self._held
-        if levels is None or levels.freed:
+        if levels is None or not levels.usable:
             levels = attached(self)
             if levels is None:
                 levels = Levels(MPI.Intracomm(self), find_topology(self))
@@ -88,7 +90,7 @@ class Intracomm(MPI.Intracomm):
         this communicator: do not free them.
         """
         levels = self._levels
-        if levels.flat:
+        if not levels.divides:
             return {}
         names = [f"leaders {level.name}" for level in levels.interface.levels] + ["ranks"]
         return {names[level - 1]: part for level, part in sorted(levels.parts.items())}
@@ -107,43 +109,50 @@ class Intracomm(MPI.Intracomm):
     def _divided(self, root: int) -> Levels | None:
         """The levels to run a rooted collective over, None where it is the MPI library's to run or to refuse."""
         levels = self._held
-        if levels is None or levels.freed:
+        if levels is None or not levels.usable:
             levels = self._levels
-            if levels.freed:
+            if not levels.usable:
                 raise RuntimeError("communicator already freed")
-        return None if levels.flat or not 0 <= root < levels.size else levels
+        return levels if levels.divides and 0 <= root < levels.size else None
+
+    # What is not divided goes to _Native by name: it is called a tenth of a microsecond sooner than through super().
 
     def Bcast(self, buf: Any, root: int = 0) -> None:
         """Broadcast a message from one rank to all others, along the network's levels."""
         levels = self._divided(root)
         if levels is None:
-            return super().Bcast(buf, root)
-        return hierarchical.bcast(levels, buf, root)
+            _Native.Bcast(self, buf, root)
+        else:
+            hierarchical.bcast(levels, buf, root)
 
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Gather blocks of one size at one rank, along the network's levels."""
         levels = self._divided(root)
         if levels is None:
-            return super().Gather(sendbuf, recvbuf, root)
-        return hierarchical.gather(levels, sendbuf, recvbuf, root)
+            _Native.Gather(self, sendbuf, recvbuf, root)
+        else:
+            hierarchical.gather(levels, sendbuf, recvbuf, root)
 
     def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Gather blocks of any sizes at one rank, along the network's levels."""
         levels = self._divided(root)
         if levels is None:
-            return super().Gatherv(sendbuf, recvbuf, root)
-        return hierarchical.gatherv(levels, sendbuf, recvbuf, root)
+            _Native.Gatherv(self, sendbuf, recvbuf, root)
+        else:
+            hierarchical.gatherv(levels, sendbuf, recvbuf, root)
 
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Scatter blocks of one size from one rank, along the network's levels."""
         levels = self._divided(root)
         if levels is None:
-            return super().Scatter(sendbuf, recvbuf, root)
-        return hierarchical.scatter(levels, sendbuf, recvbuf, root)
+            _Native.Scatter(self, sendbuf, recvbuf, root)
+        else:
+            hierarchical.scatter(levels, sendbuf, recvbuf, root)
 
     def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Scatter blocks of any sizes from one rank, along the network's levels."""
         levels = self._divided(root)
         if levels is None:
-            return super().Scatterv(sendbuf, recvbuf, root)
-        return hierarchical.scatterv(levels, sendbuf, recvbuf, root)
+            _Native.Scatterv(self, sendbuf, recvbuf, root)
+        else:
+            hierarchical.scatterv(levels, sendbuf, recvbuf, root)

@@ -31,8 +31,8 @@ class Levels:
         self.interface = interface
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self.hierarchy = Hierarchy(self.size, [level.cluster for level in interface.levels])
-        self.flat = self.hierarchy.num_levels == 1  # nothing to divide: no level says anything
-        self.freed = False
+        self.divides = self.hierarchy.num_levels > 1  # else no level says anything
+        self.usable = True  # until it is freed
         self.comm = comm
         self._parts: dict[int, MPI.Intracomm] | None = None
         self._alone: MPI.Intracomm | None = None
@@ -44,7 +44,7 @@ class Levels:
 
         Collective over the communicator at its first use: one split a level.
         """
-        if self.freed:
+        if not self.usable:
             raise RuntimeError("communicator already freed")
         if self._parts is None:
             levels = range(1, self.hierarchy.num_levels + 1)
@@ -81,9 +81,9 @@ class Levels:
 
     def free(self) -> None:
         """Free all sub-communicators; collective. Further use is refused, a second call does nothing."""
-        if self.freed:
+        if not self.usable:
             return
-        self.freed = True
+        self.usable = False
         if MPI.Is_finalized():
             return  # MPI has freed them
         for part in (self._parts or {}).values():

@@ -85,7 +85,7 @@ def test_freeing_the_plain_handle_frees_ours():
     ours.Bcast(np.zeros(1))
     levels = ours._held
     plain.Free()
-    assert levels.freed
+    assert not levels.usable
 
 
 def test_a_new_topology_takes_the_place_of_the_old():
