@@ -53,6 +53,8 @@ def bench(
     """Measure collectives through topompi, through the native MPI, or one against the other.
 
     Start with mpirun: mpirun -n 8 python -m osu_like_bench gather --vs native
+
+    Compare the records of two runs: python -m osu_like_bench compare A.json B.json
     """
     if versus is not None and only is not None:
         raise BenchmarkError("--only: expected it without --vs, which runs both sides")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["LEAST_TIMES", "Comparison", "Summary", "compare", "compare_runs", "summary"]
 
 RESAMPLES = 1000
 WORK = 1 << 20  # numbers held at once while resampling
@@ -25,7 +25,7 @@ class Comparison:
 
     :param ratio: median time of the second over median time of the first, with its 95 % interval from ``low``
         to ``high``.
-    :param pairs: how many pairs of times were compared.
+    :param pairs: how many pairs of times were compared; of unlike many times, how many the side with fewest had.
     """
 
     ratio: float
@@ -70,9 +70,70 @@ def compare(first: NDArray[np.float64], second: NDArray[np.float64], seed: int =
             for chosen in _resamples(len(first), np.random.default_rng(seed))
         ]
     )
-    low, high = np.quantile(ratios, (0.025, 0.975))
     ratio = np.median(second) / np.median(first)
-    return Comparison(float(ratio), float(low), float(high), len(first))
+    return Comparison(float(ratio), *_interval(ratios), len(first))
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The times of one run at one size, in seconds.
+
+    :param quartiles: lower and upper.
+    :param medians: of the resampled times, shape (1000,).
+    :param times: how many there were.
+    """
+
+    median: float
+    quartiles: tuple[float, float]
+    medians: NDArray[np.float64]
+    times: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the median."""
+        return _interval(self.medians)
+
+    @property
+    def unstable(self) -> bool:
+        """Whether the interval is wider than a fifth of the median."""
+        low, high = self.interval
+        return high - low > 0.2 * self.median
+
+
+def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summary:
+    """Sum up times in seconds, shape (iterations,), resampled in blocks as ``compare`` does.
+
+    :raises BenchmarkError: if there are no times, or some that no clock measures.
+    Cost: 1,000 medians.
+    """
+    if times.ndim != 1 or not len(times) or not (np.isfinite(times) & (times > 0)).all():
+        raise BenchmarkError("comparison: expected times above 0 s, at least one")
+    medians = np.concatenate([np.median(times[chosen], axis=1) for chosen in _resamples(len(times), generator)])
+    lower, median, upper = (float(value) for value in np.quantile(times, (0.25, 0.5, 0.75)))
+    return Summary(median, (lower, upper), medians, len(times))
+
+
+def compare_runs(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
+    """Compare two runs made apart, by the geometric mean of the ratios over sizes; of one size, its ratio.
+
+    Nothing pairs the iterations of such runs, so each was resampled by itself. The interval knows how the times
+    vary within the runs, not how a third run would differ from them.
+
+    :param first: one summary a size; likewise ``second``. All from one generator, or they vary in step.
+    :raises BenchmarkError: if there are no sizes, or not equally many.
+    """
+    if len(first) != len(second) or not first:
+        raise BenchmarkError(f"comparison: expected the same sizes, got {len(first)} and {len(second)}")
+    pairs = list(zip(first, second, strict=True))
+    ratios = np.exp(np.mean([np.log(other.medians / one.medians) for one, other in pairs], axis=0))
+    ratio = np.exp(np.mean([np.log(other.median / one.median) for one, other in pairs]))
+    return Comparison(float(ratio), *_interval(ratios), min(side.times for side in (*first, *second)))
+
+
+def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    """The percentile interval that 95 % of resampled values lie in."""
+    low, high = np.quantile(values, (0.025, 0.975))
+    return float(low), float(high)
 
 
 def _resamples(size: int, generator: np.random.Generator) -> Iterator[NDArray[np.int64]]:

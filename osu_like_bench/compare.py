@@ -1,0 +1,299 @@
+"""``python -m osu_like_bench compare A.json B.json``: two runs made apart, size by size; no MPI is started."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from topompi.errors import BenchmarkError, TopompiError
+
+from .likeness import cautions, differences
+from .record import Record, Result
+from .statistics import LEAST_TIMES, Comparison, Summary, compare_runs, summary
+
+__all__ = ["Series", "Table", "compare_records", "main", "plot"]
+
+FORMAT, VERSION = "osu_like_bench comparison", 1
+SUFFIXES = (".svg", ".png")
+COLUMNS = (("A(us)", 12), ("IQR(us)", 12), ("B(us)", 12), ("IQR(us)", 12), ("Ratio", 8), ("95% interval", 16))
+SIZE, VERDICT = 16, 18
+
+
+class Side(StrEnum):
+    """A side of a record, as options.SIDES has them."""
+
+    topompi = "topompi"
+    native = "native"
+
+
+class Across(StrEnum):
+    """What two records may differ in where the user says so."""
+
+    mpi = "mpi"
+
+
+# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
+UsageError: Any = typer.BadParameter.__bases__[0]
+app = typer.Typer(add_completion=False)
+
+
+@dataclass(frozen=True)
+class Series:
+    """One side of a record: its results by message size in bytes."""
+
+    name: str
+    record: Record
+    side: str
+    results: dict[int, Result]
+
+    @classmethod
+    def choose(cls, name: str, record: Record, side: str) -> Series:
+        """The side of that name, or the only one the record has."""
+        by_side: dict[str, dict[int, Result]] = {}
+        for result in record.results:
+            by_side.setdefault(result.side, {})[result.size] = result
+        if not by_side:
+            raise BenchmarkError(f"{name}: expected results, got none")
+        chosen = next(iter(by_side)) if len(by_side) == 1 else side
+        if chosen not in by_side:
+            raise BenchmarkError(f"{name}: expected a side in {sorted(by_side)}, got {chosen!r}")
+        return cls(name, record, chosen, by_side[chosen])
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.side}, {self.record.facts.mpi})"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A comparison of two series.
+
+    :param sizes: message sizes in bytes that both have, ascending; one entry of ``summaries`` and ``rows`` each.
+    :param summaries: of A and of B.
+    :param overall: the geometric mean over the sizes.
+    :param notes: what to be wary of, one line each.
+    """
+
+    series: tuple[Series, Series]
+    sizes: tuple[int, ...]
+    summaries: tuple[tuple[Summary, ...], tuple[Summary, ...]]
+    rows: tuple[Comparison, ...]
+    overall: Comparison
+    notes: tuple[str, ...]
+
+    def lines(self) -> Iterator[str]:
+        """The table as text."""
+        first, second = self.series
+        facts = first.record.facts
+        yield f"# OSU-like comparison of {first.record.options.benchmark}, A against B"
+        yield f"# A: {first}"
+        yield f"# B: {second}"
+        yield f"# {facts.ranks} rank(s) on {len(set(facts.nodes))} machine(s), {facts.cpu}"
+        yield "# Medians over iterations of the slowest rank's time and interquartile range; ratio: B / A"
+        yield "# Intervals say how times vary within these runs, not from run to run: repeat both to learn that"
+        if first.record.options.benchmark == "bw":
+            yield "# Times are of a window of messages: half the time is twice the bandwidth"
+        yield f"{'# Size':<{SIZE}}" + "".join(f"{name:>{width}}" for name, width in COLUMNS) + f"{'Verdict':>{VERDICT}}"
+        for size, one, other, row in zip(self.sizes, *self.summaries, self.rows, strict=True):
+            cells = [f"{seconds * 1e6:.2f}" for side in (one, other) for seconds in (side.median, _range(side))]
+            yield _line(str(size), cells, row)
+        yield _line("# Geometric mean", [""] * 4, self.overall)
+        yield from (f"# {note}" for note in self.notes)
+
+    def to_json(self) -> str:
+        """The table as JSON text; times in seconds."""
+        names = [
+            {"record": side.name, "side": side.side, "mpi": side.record.facts.mpi, "date": side.record.facts.date}
+            for side in self.series
+        ]
+        rows = [
+            {"size": size, "a": _numbers(one), "b": _numbers(other), **_words(row)}
+            for size, one, other, row in zip(self.sizes, *self.summaries, self.rows, strict=True)
+        ]
+        head = {"format": FORMAT, "version": VERSION, "benchmark": self.series[0].record.options.benchmark}
+        tail = {"sizes": rows, "geometric_mean": _words(self.overall), "notes": self.notes}
+        return json.dumps({**head, "a": names[0], "b": names[1], **tail}, indent=1)
+
+
+def compare_records(first: Series, second: Series, across: bool = False, seed: int = 0) -> Table:
+    """Compare two series at every size that both have.
+
+    :param across: whether the MPI libraries may be different vendors'.
+    :param seed: of the resampling.
+    :raises BenchmarkError: if their facts differ in what matters, one line a fact, or they share no size.
+    Cost: 2,000 medians a size.
+    """
+    named = (first.name, first.record), (second.name, second.record)
+    unlike = differences(*named, across=across)
+    if unlike:
+        raise BenchmarkError("\n".join(unlike))
+    sizes = tuple(sorted(first.results.keys() & second.results.keys()))
+    if not sizes:
+        raise BenchmarkError(f"{first.name} and {second.name}: expected a message size in both")
+    generator = np.random.default_rng(seed)
+    one, other = (_summaries(series, sizes, generator) for series in (first, second))
+    rows = tuple(compare_runs([a], [b]) for a, b in zip(one, other, strict=True))
+    notes = [
+        *_left_out(first, second, sizes),
+        *cautions(*named),
+        *_doubts(first, sizes, one),
+        *_doubts(second, sizes, other),
+        *_drift(first, second, generator),
+    ]
+    return Table((first, second), sizes, (one, other), rows, compare_runs(one, other), tuple(notes))
+
+
+def _summaries(series: Series, sizes: Sequence[int], generator: np.random.Generator) -> tuple[Summary, ...]:
+    try:
+        return tuple(summary(np.array(series.results[size].samples, float), generator) for size in sizes)
+    except (TypeError, ValueError) as error:  # BenchmarkError is among the latter
+        raise BenchmarkError(f"{series.name}: expected samples in seconds: {error}") from error
+
+
+def _left_out(first: Series, second: Series, sizes: Sequence[int]) -> Iterator[str]:
+    for series in (first, second):
+        alone = sorted(series.results.keys() - set(sizes))
+        if alone:
+            yield f"Left out: only {series.name} has {_bytes(alone)}"
+
+
+def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) -> Iterator[str]:
+    """Where a record's own times are not to be relied on."""
+    pairs = list(zip(sizes, summaries, strict=True))
+    unstable = [size for size, side in pairs if side.unstable]
+    few = [size for size, side in pairs if side.times < LEAST_TIMES]
+    wrong = [size for size in sizes if series.results[size].valid is False]
+    if unstable:
+        yield f"Unstable: {series.name}: median uncertain by 20 % at {_bytes(unstable)}; raise -i, quiet or pin CPUs"
+    if few:
+        yield f"Few: {series.name}: below {LEAST_TIMES} iterations nothing is significant: {_bytes(few)}; raise -i"
+    if wrong:
+        yield f"Fail: {series.name}: wrong data at {_bytes(wrong)}"
+
+
+def _drift(first: Series, second: Series, generator: np.random.Generator) -> Iterator[str]:
+    """Whether the MPI library's own side, which ran interleaved and should be the same, has moved as well."""
+    controls = [Series.choose(series.name, series.record, Side.native) for series in (first, second)]
+    sizes = sorted(controls[0].results.keys() & controls[1].results.keys())
+    same = {(one.side, one.record.facts.mpi) for one in controls} == {(Side.native, first.record.facts.mpi)}
+    if same and sizes and Side.native not in (first.side, second.side):
+        verdict = compare_runs(*(_summaries(series, sizes, generator) for series in controls)).verdict
+        if verdict != "not significant":
+            yield f"Drift: native, the control, is itself {verdict} in {first.name}: the machine was in another state"
+
+
+def _bytes(sizes: Sequence[int]) -> str:
+    return f"{', '.join(map(str, sizes))} bytes"
+
+
+def _range(side: Summary) -> float:
+    return side.quartiles[1] - side.quartiles[0]
+
+
+def _line(name: str, cells: Sequence[str], row: Comparison) -> str:
+    cells = [*cells, f"{row.ratio:.2f}", f"[{row.low:.2f}, {row.high:.2f}]"]
+    numbers = "".join(f"{cell:>{width}}" for cell, (_, width) in zip(cells, COLUMNS, strict=True))
+    return f"{name:<{SIZE}}{numbers}{row.verdict:>{VERDICT}}"
+
+
+def _numbers(side: Summary) -> dict[str, object]:
+    return {"median": side.median, "quartiles": side.quartiles, "interval": side.interval, "times": side.times}
+
+
+def _words(row: Comparison) -> dict[str, object]:
+    return {"ratio": row.ratio, "interval": (row.low, row.high), "verdict": row.verdict}
+
+
+def plot(table: Table, path: Path) -> None:
+    """Draw both medians over the message size, log-log, in bands from quartile to quartile.
+
+    :param path: ends in .svg or .png.
+    :raises BenchmarkError: if matplotlib is not installed, the suffix is another, or there are no sizes.
+    """
+    if path.suffix not in SUFFIXES:
+        raise BenchmarkError(f"--plot: expected a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+    if table.sizes[0] == 0:
+        raise BenchmarkError("--plot: expected message sizes, got a benchmark that has none")
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise BenchmarkError("--plot: expected matplotlib; pip install 'topompi[plot]' brings it") from error
+    with rc_context({"svg.hashsalt": FORMAT}):  # or every drawing of the same data has other identifiers
+        figure = Figure(figsize=(7, 4.5), layout="constrained")
+        axes = figure.add_subplot(xlabel="message size (bytes)", ylabel="median latency (us)")
+        for series, summaries, marker in zip(table.series, table.summaries, "os", strict=True):
+            times = 1e6 * np.array([[side.median, *side.quartiles] for side in summaries]).T
+            axes.plot(table.sizes, times[0], marker=marker, markersize=4, label=str(series))
+            axes.fill_between(table.sizes, times[1], times[2], alpha=0.25)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_title(f"{table.series[0].record.options.benchmark}, bands: quartiles")
+        axes.grid(alpha=0.3)
+        axes.legend()
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+@app.command()
+def command(
+    first: Annotated[Path, typer.Argument(metavar="A.json", help="Record of the run in question.")],
+    second: Annotated[Path, typer.Argument(metavar="B.json", help="Record of the run it is measured by.")],
+    side: Annotated[Side | None, typer.Option(help="Of records with both; topompi by default.")] = None,
+    across: Annotated[Across | None, typer.Option(help="Allow different MPI libraries.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    drawing: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw to .svg or .png.")] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """Say how much faster or slower the run of A.json was than that of B.json, size by size."""
+    series = [Series.choose(str(path), _read(path), side or Side.topompi) for path in (first, second)]
+    if side is not None and side not in {one.side for one in series}:
+        raise BenchmarkError(f"--side {side}: neither record has it")
+    table = compare_records(series[0], series[1], across is not None)
+    if drawing is not None:
+        plot(table, drawing)
+    print(table.to_json() if as_json else "\n".join(table.lines()))
+
+
+def _read(path: Path) -> Record:
+    """A record with the facts that a comparison looks into being of their kinds."""
+    try:
+        record = Record.from_json(path.read_text(encoding="utf-8", errors="replace"))
+    except BenchmarkError as error:
+        raise BenchmarkError(f"{path}: {error}") from error
+    facts = record.facts
+    wanted: list[tuple[object, type]] = [(facts.mpi, str), (facts.versions, dict)]
+    wanted += [(facts.nodes, tuple), (facts.hosts, tuple)]
+    wanted += [pair for result in record.results for pair in ((result.size, int), (result.side, str))]
+    for value, kind in wanted:
+        if not isinstance(value, kind):
+            raise BenchmarkError(f"{path}: record: expected a {kind.__name__}, got {value!r}")
+    return record
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; what is wrong is said on standard error, one line each.
+
+    :param arguments: those after ``compare``.
+    :returns: exit code: 0; 1 for what cannot be compared; 2 for wrong usage.
+    """
+    try:
+        app(list(arguments), prog_name="osu_like_bench compare", standalone_mode=False)
+    except UsageError as error:
+        messages, code = [error.format_message()], 2
+    except (TopompiError, OSError) as error:
+        messages, code = str(error).splitlines(), 1
+        if "--debug" in arguments:
+            traceback.print_exc()
+    else:
+        return 0
+    for message in messages:
+        print(f"osu_like_bench: compare: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,75 @@
+"""Whether two runs were alike enough to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .record import Record
+
+__all__ = ["cautions", "differences"]
+
+TOPOLOGY = ("hosts", "virtual", "topology", "fabric")
+Named = tuple[str, Record]
+
+
+def differences(first: Named, second: Named, across: bool = False) -> list[str]:
+    """The facts that forbid a comparison, one line each with both values.
+
+    :param first: a name for messages, and a record; likewise ``second``.
+    :param across: whether the MPI libraries may be different vendors'.
+    """
+    (a, one), (b, other) = first, second
+    # The MPI library's own collectives ask no topology: a record of them alone has none to differ in.
+    alone = not (one.facts.topology and other.facts.topology)
+    ignored = {*TOPOLOGY * alone, *["MPI vendor"] * across}
+    facts, others = _matters(one), _matters(other)
+    lines = []
+    for name in facts:
+        if name not in ignored and facts[name] != others[name]:
+            place, here, there = _unlike(facts[name], others[name])
+            lines.append(f"{name}{place}: expected the same, got {here} in {a} and {there} in {b}")
+    return lines
+
+
+def cautions(first: Named, second: Named) -> Iterator[str]:
+    """What differs or disturbs without forbidding the comparison."""
+    (a, one), (b, other) = (first[0], first[1].facts), (second[0], second[1].facts)
+    versions = [("MPI", one.mpi, other.mpi)]
+    names = sorted((one.versions.keys() | other.versions.keys()) - {"mpi"})  # that is facts.mpi at length
+    versions += [(name, one.versions.get(name, "none"), other.versions.get(name, "none")) for name in names]
+    for name, here, there in versions:
+        if here != there:
+            yield f"Versions differ: {name}: {here} in {a}, {there} in {b}"
+    if one.affinity != other.affinity:
+        yield "Pinning differs: the ranks were allowed other CPUs"
+    for name, facts in ((a, one), (b, other)):
+        if facts.oversubscribed:
+            yield f"Oversubscribed: {name}: times measure scheduling too"
+
+
+def _matters(record: Record) -> dict[str, Any]:
+    facts, options = record.facts, record.options
+    return {
+        "benchmark": options.benchmark,
+        "root": options.root or "0",
+        "ranks": facts.ranks,
+        "nodes": facts.nodes,
+        "hosts": facts.hosts,
+        "virtual": facts.virtual,
+        "topology": facts.topology,
+        "fabric": facts.description,
+        "CPU model": facts.cpu,
+        "CPU count": facts.cpus,
+        "MPI vendor": facts.mpi.rpartition(" ")[0],
+    }
+
+
+def _unlike(one: Any, other: Any) -> tuple[str, str, str]:
+    """Where two values differ, and both; of a thousand ranks' hosts only the first that differs."""
+    if not isinstance(one, tuple) or not isinstance(other, tuple):
+        return "", repr(one), repr(other)
+    if len(one) != len(other):
+        return "", f"those of {len(one)} ranks", f"those of {len(other)}"
+    ranks = [rank for rank, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
+    return f" of {len(ranks)} rank(s), first rank {ranks[0]}", repr(one[ranks[0]]), repr(other[ranks[0]])
