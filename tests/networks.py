@@ -77,3 +77,10 @@ def one_message_each(schedule: HostSchedule) -> bool:
     sent = np.stack((whole.step, whole.source))[:, whole.messages]
     received = np.stack((whole.step, whole.destination))[:, whole.messages]
     return all(np.unique(ends, axis=1).shape == ends.shape for ends in (sent, received))
+
+
+def scattered_job() -> Network:
+    """Ten ranks dealt over hosts of all four leaves of a 2:1 fat tree, up to three on one, with real routes."""
+    discovery = load("xgft:4,4;1,2")
+    hosts = [discovery.fabric.hosts[i] for i in (0, 5, 5, 1, 9, 12, 0, 14, 13, 5)]
+    return network_of(TopologyInterface.place(hosts, discovery.routes))

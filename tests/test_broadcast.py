@@ -16,10 +16,9 @@ from schedules.rooted import broadcast
 from schedules.rooted.circulant import arrivals, receive_blocks, skips
 from schedules.rooted.embedding import best_of, critical_path, host_trees
 from schedules.schedule import OUTPUT
+from tests.networks import scattered_job
 from tests.support import shared_data
 from tests.test_trees import SIZES, network_from, networks
-from topompi.network import network_of
-from topompi.topology import TopologyInterface, load
 
 BY_SIZE = {
     "binomial": functools.partial(broadcast.knomial, radix=2),
@@ -74,10 +73,8 @@ def test_every_topology_aware_broadcast_is_proved_on_random_topologies(network, 
 
 @pytest.mark.parametrize("name", list(BY_NETWORK))
 def test_every_topology_aware_broadcast_is_proved_on_a_fat_tree_with_routes(name):
-    fabric = load("xgft:4,4;1,2")
-    hosts = [fabric.fabric.hosts[i] for i in (0, 5, 5, 1, 9, 12, 0, 14, 13, 5)]
-    network = network_of(TopologyInterface.place(hosts, fabric.routes))
-    for root in range(len(hosts)):
+    network = scattered_job()
+    for root in range(network.num_ranks):
         check(BY_NETWORK[name](network, root=root))
 
 

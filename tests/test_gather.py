@@ -12,10 +12,9 @@ from schedules.hierarchy import Hierarchy
 from schedules.rooted import gather
 from schedules.rooted.trees import Tree, rank_clusters
 from schedules.schedule import INPUT, OUTPUT, SCRATCH
+from tests.networks import scattered_job
 from tests.test_broadcast import roots_of, uneven_network
 from tests.test_trees import SIZES, network_from, networks, random_trees
-from topompi.network import network_of
-from topompi.topology import TopologyInterface, load
 
 BY_SIZE = {
     "gather linear": gather.gather_linear,
@@ -75,10 +74,8 @@ def test_a_gather_and_a_scatter_run_along_any_tree(tree, data):
 
 @pytest.mark.parametrize("name", list(BY_NETWORK))
 def test_leaders_are_proved_on_a_fat_tree_with_routes(name):
-    fabric = load("xgft:4,4;1,2")
-    hosts = [fabric.fabric.hosts[i] for i in (0, 5, 5, 1, 9, 12, 0, 14, 13, 5)]
-    network = network_of(TopologyInterface.place(hosts, fabric.routes))
-    for root in range(len(hosts)):
+    network = scattered_job()
+    for root in range(network.num_ranks):
         check(BY_NETWORK[name](network, root=root))
 
 

@@ -43,7 +43,7 @@ def find_topology(
     if facts is not None:
         try:
             answer = (_place(facts, topology, hosts), None)
-        except (TopompiError, ValueError, OSError) as error:
+        except Exception as error:  # whatever it is, the others wait for word of it
             answer = (None, error)
     interface: TopologyInterface | None
     interface, failure = plain.bcast(answer)

@@ -12,6 +12,7 @@ import pytest
 from mpi4py import MPI
 
 import topompi
+import topompi.job
 from topompi.errors import HostError, SourceError, TopompiError
 from topompi.topology import TopologyInterface, load
 
@@ -65,6 +66,16 @@ def test_errors_are_raised_on_all_ranks():
     raised_alike(lambda: topompi.Intracomm(WORLD, topology="torus:0"), SourceError)
     interface = TopologyInterface.place(["a"] * (SIZE + 1))
     raised_alike(lambda: topompi.Intracomm(WORLD, topology=interface), ValueError)
+
+
+def test_an_error_that_nobody_expected_is_raised_on_all_ranks_too(monkeypatch):
+    """The others wait for rank 0's word, whatever happens to it."""
+
+    def breaks(*_):
+        raise KeyError("rank 0 alone")
+
+    monkeypatch.setattr(topompi.job, "load", breaks)
+    raised_alike(lambda: topompi.Intracomm(WORLD, topology=SPEC), KeyError)
 
 
 def test_freed_communicators_refuse():
