@@ -6,7 +6,7 @@ import json
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,22 +17,18 @@ import typer
 from topompi.errors import BenchmarkError, TopompiError
 
 from .likeness import cautions, differences
+from .options import SIDES
 from .record import Record, Result
 from .statistics import LEAST_TIMES, Comparison, Summary, compare_runs, summary
 
 __all__ = ["Series", "Table", "compare_records", "main", "plot"]
 
 FORMAT, VERSION = "osu_like_bench comparison", 1
+OURS, NATIVE = SIDES
+SIMULATED, BOUND = "simulate", "bound"  # the arena without noise; the side that no schedule can beat
 SUFFIXES = (".svg", ".png")
 COLUMNS = (("A(us)", 12), ("IQR(us)", 12), ("B(us)", 12), ("IQR(us)", 12), ("Ratio", 8), ("95% interval", 16))
 SIZE, VERDICT = 16, 18
-
-
-class Side(StrEnum):
-    """A side of a record, as options.SIDES has them."""
-
-    topompi = "topompi"
-    native = "native"
 
 
 class Across(StrEnum):
@@ -64,7 +60,7 @@ class Series:
         if not by_side:
             raise BenchmarkError(f"{name}: expected results, got none")
         chosen = next(iter(by_side)) if len(by_side) == 1 else side
-        if chosen not in by_side:
+        if chosen not in by_side:  # a simulation's sides are algorithms and other libraries: the user has to say which
             raise BenchmarkError(f"{name}: expected a side in {sorted(by_side)}, got {chosen!r}")
         return cls(name, record, chosen, by_side[chosen])
 
@@ -96,9 +92,13 @@ class Table:
         yield f"# OSU-like comparison of {first.record.options.benchmark}, A against B"
         yield f"# A: {first}"
         yield f"# B: {second}"
-        yield f"# {facts.ranks} rank(s) on {len(set(facts.nodes))} machine(s), {facts.cpu}"
-        yield "# Medians over iterations of the slowest rank's time and interquartile range; ratio: B / A"
-        yield "# Intervals say how times vary within these runs, not from run to run: repeat both to learn that"
+        if facts.arena == SIMULATED:
+            yield f"# {facts.ranks} rank(s) on {len(set(facts.nodes))} simulated host(s): {facts.description}"
+            yield "# Times until the last rank is through, exact and alike in each run; ratio: B / A"
+        else:
+            yield f"# {facts.ranks} rank(s) on {len(set(facts.nodes))} machine(s), {facts.cpu}"
+            yield "# Medians over iterations of the slowest rank's time and interquartile range; ratio: B / A"
+            yield "# Intervals say how times vary within these runs, not from run to run: repeat both to learn that"
         if first.record.options.benchmark == "bw":
             yield "# Times are of a window of messages: half the time is twice the bandwidth"
         yield f"{'# Size':<{SIZE}}" + "".join(f"{name:>{width}}" for name, width in COLUMNS) + f"{'Verdict':>{VERDICT}}"
@@ -140,7 +140,9 @@ def compare_records(first: Series, second: Series, across: bool = False, seed: i
         raise BenchmarkError(f"{first.name} and {second.name}: expected a message size in both")
     generator = np.random.default_rng(seed)
     one, other = (_summaries(series, sizes, generator) for series in (first, second))
-    rows = tuple(compare_runs([a], [b]) for a, b in zip(one, other, strict=True))
+    exact = first.record.facts.arena == SIMULATED
+    rows = tuple(replace(compare_runs([a], [b]), exact=exact) for a, b in zip(one, other, strict=True))
+    overall = replace(compare_runs(one, other), exact=exact)
     notes = [
         *_left_out(first, second, sizes),
         *cautions(*named),
@@ -148,7 +150,7 @@ def compare_records(first: Series, second: Series, across: bool = False, seed: i
         *_doubts(second, sizes, other),
         *_drift(first, second, generator),
     ]
-    return Table((first, second), sizes, (one, other), rows, compare_runs(one, other), tuple(notes))
+    return Table((first, second), sizes, (one, other), rows, overall, tuple(notes))
 
 
 def _summaries(series: Series, sizes: Sequence[int], generator: np.random.Generator) -> tuple[Summary, ...]:
@@ -173,7 +175,7 @@ def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) 
     wrong = [size for size in sizes if series.results[size].valid is False]
     if unstable:
         yield f"Unstable: {series.name}: median uncertain by 20 % at {_bytes(unstable)}; raise -i, quiet or pin CPUs"
-    if few:
+    if few and series.record.facts.arena != SIMULATED:
         yield f"Few: {series.name}: below {LEAST_TIMES} iterations nothing is significant: {_bytes(few)}; raise -i"
     if wrong:
         yield f"Fail: {series.name}: wrong data at {_bytes(wrong)}"
@@ -181,10 +183,13 @@ def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) 
 
 def _drift(first: Series, second: Series, generator: np.random.Generator) -> Iterator[str]:
     """Whether the MPI library's own side, which ran interleaved and should be the same, has moved as well."""
-    controls = [Series.choose(series.name, series.record, Side.native) for series in (first, second)]
+    names = [{result.side for result in series.record.results} for series in (first, second)]
+    if not all(NATIVE in sides or len(sides) == 1 for sides in names):
+        return
+    controls = [Series.choose(series.name, series.record, NATIVE) for series in (first, second)]
     sizes = sorted(controls[0].results.keys() & controls[1].results.keys())
-    same = {(one.side, one.record.facts.mpi) for one in controls} == {(Side.native, first.record.facts.mpi)}
-    if same and sizes and Side.native not in (first.side, second.side):
+    same = {(one.side, one.record.facts.mpi) for one in controls} == {(NATIVE, first.record.facts.mpi)}
+    if same and sizes and NATIVE not in (first.side, second.side):
         verdict = compare_runs(*(_summaries(series, sizes, generator) for series in controls)).verdict
         if verdict != "not significant":
             yield f"Drift: native, the control, is itself {verdict} in {first.name}: the machine was in another state"
@@ -234,6 +239,9 @@ def plot(table: Table, path: Path) -> None:
             times = 1e6 * np.array([[side.median, *side.quartiles] for side in summaries]).T
             axes.plot(table.sizes, times[0], marker=marker, markersize=4, label=str(series))
             axes.fill_between(table.sizes, times[1], times[2], alpha=0.25)
+        bound = _bound(table)
+        if bound:
+            axes.plot(list(bound), [1e6 * seconds for seconds in bound.values()], "k:", label="lower bound")
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_title(f"{table.series[0].record.options.benchmark}, bands: quartiles")
@@ -242,24 +250,45 @@ def plot(table: Table, path: Path) -> None:
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
+def _bound(table: Table) -> dict[int, float]:
+    """Seconds that no schedule can beat, by size, where either record knows them and they are above 0."""
+    found: dict[int, float] = {}
+    for series in reversed(table.series):
+        bounds = (result for result in series.record.results if result.side == BOUND and result.average > 0)
+        found.update({result.size: result.average for result in bounds if result.size in table.sizes})
+    return dict(sorted(found.items()))
+
+
 @app.command()
 def command(
     first: Annotated[Path, typer.Argument(metavar="A.json", help="Record of the run in question.")],
     second: Annotated[Path, typer.Argument(metavar="B.json", help="Record of the run it is measured by.")],
-    side: Annotated[Side | None, typer.Option(help="Of records with both; topompi by default.")] = None,
+    side: Annotated[
+        str | None,
+        typer.Option(help="Of records with several: one for both, or A's,B's; topompi by default.", metavar="SIDE"),
+    ] = None,
     across: Annotated[Across | None, typer.Option(help="Allow different MPI libraries.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     drawing: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw to .svg or .png.")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
     """Say how much faster or slower the run of A.json was than that of B.json, size by size."""
-    series = [Series.choose(str(path), _read(path), side or Side.topompi) for path in (first, second)]
-    if side is not None and side not in {one.side for one in series}:
+    sides = _sides(side)
+    series = [Series.choose(str(path), _read(path), one) for path, one in zip((first, second), sides, strict=True)]
+    if side is not None and not set(sides) & {one.side for one in series}:
         raise BenchmarkError(f"--side {side}: neither record has it")
     table = compare_records(series[0], series[1], across is not None)
     if drawing is not None:
         plot(table, drawing)
     print(table.to_json() if as_json else "\n".join(table.lines()))
+
+
+def _sides(text: str | None) -> tuple[str, str]:
+    """The sides asked for, of A and of B."""
+    names = (text or OURS).split(",")
+    if len(names) > 2 or not all(names):
+        raise BenchmarkError(f"--side: expected SIDE or SIDE,SIDE, got {text!r}")
+    return names[0], names[-1]
 
 
 def _read(path: Path) -> Record:
@@ -270,7 +299,7 @@ def _read(path: Path) -> Record:
         raise BenchmarkError(f"{path}: {error}") from error
     facts = record.facts
     wanted: list[tuple[object, type]] = [(facts.mpi, str), (facts.versions, dict)]
-    wanted += [(facts.nodes, tuple), (facts.hosts, tuple)]
+    wanted += [(facts.nodes, tuple), (facts.hosts, tuple), (facts.arena, str), (facts.about, dict)]
     wanted += [pair for result in record.results for pair in ((result.size, int), (result.side, str))]
     for value, kind in wanted:
         if not isinstance(value, kind):

@@ -10,6 +10,7 @@ from .record import Record
 __all__ = ["cautions", "differences"]
 
 TOPOLOGY = ("hosts", "virtual", "topology", "fabric")
+CONDITIONS = ("background", "network")  # of what an arena says about itself, what times depend on
 Named = tuple[str, Record]
 
 
@@ -51,6 +52,7 @@ def cautions(first: Named, second: Named) -> Iterator[str]:
 def _matters(record: Record) -> dict[str, Any]:
     facts, options = record.facts, record.options
     return {
+        "arena": facts.arena,
         "benchmark": options.benchmark,
         "root": options.root or "0",
         "ranks": facts.ranks,
@@ -62,6 +64,7 @@ def _matters(record: Record) -> dict[str, Any]:
         "CPU model": facts.cpu,
         "CPU count": facts.cpus,
         "MPI vendor": facts.mpi.rpartition(" ")[0],
+        **{name: facts.about.get(name, "none") for name in CONDITIONS},
     }
 
 

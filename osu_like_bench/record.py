@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 from topompi.errors import BenchmarkError
@@ -27,7 +27,9 @@ class Facts:
     :param cpu: model of rank 0's processor, ``cpus`` how many its machine has.
     :param load: load average of rank 0's machine over 1, 5 and 15 minutes at the start; empty where unknown.
     :param oversubscribed: whether some machine had more ranks than CPUs for them.
-    :param date: start of the run, ISO 8601 in UTC.
+    :param date: start of the run, ISO 8601 in UTC; empty for a simulation, which is the same at any time.
+    :param arena: where the times come from: ``mpirun``, ``emulate`` or ``simulate``.
+    :param about: what only this arena knows, by name, as JSON values.
     """
 
     mpi: str
@@ -44,6 +46,8 @@ class Facts:
     load: tuple[float, ...]
     oversubscribed: bool
     date: str
+    arena: str = "mpirun"
+    about: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -96,9 +100,10 @@ class Record:
 
 
 def _build(kind: type[Any], data: object, place: str) -> Any:
-    """An instance of a flat dataclass from a JSON object, whose lists become tuples."""
-    wanted = {field.name for field in fields(kind)}
-    if not isinstance(data, dict) or set(data) != wanted:
+    """An instance of a flat dataclass from a JSON object, whose lists become tuples; fields with defaults may lack."""
+    known = {one.name for one in fields(kind)}
+    wanted = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}
+    if not isinstance(data, dict) or not wanted <= set(data) <= known:
         given = sorted(data) if isinstance(data, dict) else data
-        raise BenchmarkError(f"record: {place}: expected the fields {sorted(wanted)}, got {given!r}")
+        raise BenchmarkError(f"record: {place}: expected the fields {sorted(known)}, got {given!r}")
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})

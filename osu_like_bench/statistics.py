@@ -16,6 +16,7 @@ RESAMPLES = 1000
 WORK = 1 << 20  # numbers held at once while resampling
 # Two native communicators of one process differ by 1 % at times: clock ticks, where their memory lies.
 LEAST_EFFECT = 0.02
+LEAST_EXACT = 0.005  # below, what is computed differs by less than it is accurate
 LEAST_TIMES = 20  # below, intervals made by resampling are too narrow
 
 
@@ -26,21 +27,27 @@ class Comparison:
     :param ratio: median time of the second over median time of the first, with its 95 % interval from ``low``
         to ``high``.
     :param pairs: how many pairs of times were compared; of unlike many times, how many the side with fewest had.
+    :param exact: whether the times were computed, not measured, so that one is as good as many.
     """
 
     ratio: float
     low: float
     high: float
     pairs: int
+    exact: bool = False
 
     @property
     def verdict(self) -> str:
         """``1.23x faster``, ``1.08x slower``, or ``not significant``.
 
-        The last where the interval holds 1, the difference is below 2 %, or fewer than 20 pairs were timed.
+        The last where the interval holds 1, the difference is below 2 %, or fewer than 20 pairs were timed. Of exact
+        times any difference counts; below half a per cent they are ``alike``.
         """
         times = max(self.ratio, 1 / self.ratio)
-        if self.low <= 1 <= self.high or times < 1 + LEAST_EFFECT or self.pairs < LEAST_TIMES:
+        if self.exact and times < 1 + LEAST_EXACT:
+            return "alike"
+        doubtful = self.low <= 1 <= self.high or times < 1 + LEAST_EFFECT or self.pairs < LEAST_TIMES
+        if doubtful and not self.exact:
             return "not significant"
         return f"{times:.2f}x {'faster' if self.ratio > 1 else 'slower'}"
 

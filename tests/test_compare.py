@@ -342,6 +342,7 @@ def test_what_cannot_be_done_is_said_in_a_line(write, tmp_path: Path, capsys) ->
         ([good, str(tmp_path / "missing")], "No such file"),
         ([good, str(native)], "expected a message size in both"),
         ([good, odd, "--side", "native"], "neither record has it"),
+        ([good, odd, "--side", "a,b,c"], "expected SIDE or SIDE,SIDE, got 'a,b,c'"),
         ([good, odd, "--plot", "x.pdf"], "expected a file name in .svg or .png"),
         ([good, odd, "--plot", str(tmp_path / "missing" / "x.svg")], "No such file"),
         ([str(barrier), str(barrier), "--plot", "x.svg"], "expected message sizes"),
@@ -349,7 +350,7 @@ def test_what_cannot_be_done_is_said_in_a_line(write, tmp_path: Path, capsys) ->
         assert main(arguments) == 1, arguments
         (line,) = said(capsys)
         assert words in line
-    for arguments in ([], [good], [good, odd, odd], [good, odd, "--side", "x"], [good, odd, "--odd"]):
+    for arguments in ([], [good], [good, odd, odd], [good, odd, "--odd"]):
         assert main(arguments) == 2, arguments
         assert len(said(capsys)) == 1
 

@@ -1,0 +1,58 @@
+"""What a second job on the same links leaves to the first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schedules import Network
+from schedules.analysis.bounds import link_loads
+from topompi.errors import BenchmarkError
+
+from ..options import parse_bytes
+
+__all__ = ["Background"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Background:
+    """A second job that repeats an alltoall for ever, one rank on each host.
+
+    It is a fluid: of each link it takes the mean rate that it would have alone, and at most a half, which is what two
+    jobs with one message each get. It does not answer to what the first job does.
+
+    :param nbytes: bytes that one rank has for one other.
+    """
+
+    nbytes: int
+
+    @classmethod
+    def parse(cls, text: str) -> Background:
+        """From ``alltoall:SIZE``; raises BenchmarkError for other text."""
+        collective, colon, size = text.partition(":")
+        if collective != "alltoall" or not colon:
+            raise BenchmarkError(f"--background: expected alltoall:SIZE, got {text!r}")
+        return cls(parse_bytes(size, "--background"))
+
+    def loads(self, network: Network) -> Floats:
+        """Bytes/s on each link of a complete network, shape (links,), if the job is alone.
+
+        A rank sends its n - 1 messages one after the other, each latency plus bytes over the route's slowest link;
+        where a link needs longer for all that crosses it, that is how long an alltoall takes.
+        """
+        used = network.links >= 0
+        slowest = np.where(used, 1 / network.capacity[network.links], 0.0).max(axis=2, initial=0.0)
+        latency = np.where(used, network.latency[network.links], 0.0).sum(axis=2)
+        crossing = self.nbytes * link_loads(network, np.asarray(used.any(axis=2), dtype=np.int64))
+        alone = (latency + self.nbytes * slowest).sum(axis=1).max(initial=0.0)
+        seconds = max(alone, (crossing / network.capacity).max(initial=0.0))
+        return crossing / seconds if seconds else crossing
+
+    def beside(self, network: Network) -> Network:
+        """The network that is left to a job on the same hosts."""
+        left = np.maximum(network.capacity - self.loads(network), network.capacity / 2)
+        return replace(network, capacity=left)

@@ -1,0 +1,56 @@
+"""Results of simulations, kept by the content of what was simulated."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from .smpi import Failure
+
+__all__ = ["Cache", "folder", "key"]
+
+
+def folder() -> Path:
+    """Where results are kept: ``topompi/simulate`` in ``XDG_CACHE_HOME`` or ``~/.cache``."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "topompi" / "simulate"
+
+
+def key(*parts: object) -> str:
+    """A hash of what determines a result."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+class Cache:
+    """Seconds, or a lasting failure, in one small file each.
+
+    :param path: the folder, made when first written to; None keeps nothing.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+
+    def get(self, name: str) -> float | Failure | None:
+        """The result, or None where there is none that can be read."""
+        if self.path is None:
+            return None
+        try:
+            found = json.loads((self.path / f"{name}.json").read_text(encoding="utf-8"))
+            return Failure(str(found["failure"])) if "failure" in found else float(found["seconds"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, name: str, result: float | Failure) -> None:
+        """Keep a result; one that a longer time limit might change is not kept, and a full disk is no error."""
+        if self.path is None or (isinstance(result, Failure) and not result.lasting):
+            return
+        found = {"failure": result.reason} if isinstance(result, Failure) else {"seconds": result}
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            partial = self.path / f"{name}.{os.getpid()}"
+            partial.write_text(json.dumps(found), encoding="utf-8")
+            partial.replace(self.path / f"{name}.json")  # whole or not at all, whoever else writes it
+        except OSError:
+            pass

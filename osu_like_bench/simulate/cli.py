@@ -1,0 +1,201 @@
+"""``python -m osu_like_bench simulate``: algorithms and other libraries' choices on a fabric that need not be there."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from mapping.placement import place as placed
+from schedules.registry import ALGORITHMS
+from topompi.errors import BenchmarkError, TopompiError
+from topompi.network import network_of
+from topompi.topology import Report, TopologyInterface, load
+from topompi.topology.hostlist import read_hosts
+
+from ..options import Options, message_sizes, parse_bytes
+from .background import Background
+from .cache import folder
+from .drawing import draw, drawable
+from .peers import ACTIONS, PEERS
+from .replay import MOST_MESSAGES, Arena
+from .smpi import MODELS, version
+from .study import study
+from .table import facts_of, lines, record
+
+__all__ = ["main"]
+
+# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
+UsageError: Any = typer.BadParameter.__bases__[0]
+SYSTEMS = ("stampede", "ranger")
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def command(
+    collective: Annotated[str, typer.Argument(help=f"One of {', '.join(ALGORITHMS)}.")],
+    topology: Annotated[str, typer.Option(help="A topology source, as for topompi topology show.", metavar="SOURCE")],
+    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="Names, or all.", metavar="A,B")] = "all",
+    lfts: Annotated[str | None, typer.Option(help="Forwarding tables of the source.", metavar="FILE")] = None,
+    hosts: Annotated[
+        str | None, typer.Option(help="A list, a file, or the first N; else all.", metavar="LIST|N")
+    ] = None,
+    ppn: Annotated[int, typer.Option(help="Ranks on each host.", min=1)] = 1,
+    sizes: Annotated[
+        str, typer.Option("-m", "--message-size", metavar="SIZES", help="A,B,C or MIN:MAX.")
+    ] = "1K,64K,1M",
+    peers: Annotated[str, typer.Option(help="Other libraries, or none.", metavar="A,B")] = ",".join(PEERS),
+    place: Annotated[str, typer.Option(help="block, cyclic or random:SEED.", metavar="POLICY")] = "block",
+    root: Annotated[int, typer.Option(help="The root of a rooted collective.", min=0)] = 0,
+    background: Annotated[str | None, typer.Option(help="A second job.", metavar="alltoall:SIZE")] = None,
+    system: Annotated[str, typer.Option(help=f"Fills in latencies and rates: {', '.join(SYSTEMS)}.")] = SYSTEMS[0],
+    model: Annotated[str, typer.Option(help="flow, or smpi: SimGrid's own corrections.")] = MODELS[0],
+    eager: Annotated[str | None, typer.Option(help="Below, sends do not wait.", metavar="SIZE")] = None,
+    window: Annotated[int | None, typer.Option(help="Steps in flight, 0 for all.", min=0)] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the record here.", metavar="FILE")] = None,
+    drawing: Annotated[Path | None, typer.Option("--plot", help="Draw to .svg or .png.", metavar="FILE")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds of real time a simulation.", min=0.1)] = 300.0,
+    jobs: Annotated[int, typer.Option(help="Simulations at once.", min=1)] = 2,
+    most: Annotated[int, typer.Option("--most-messages", help="Leave out what has more.", min=1)] = MOST_MESSAGES,
+    cache: Annotated[bool, typer.Option(help="Keep results, and use those kept.")] = True,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """Time algorithms on a fabric by simulation, beside what other MPI libraries would choose there.
+
+    The fabric's own routes, rates and latencies; latencies that it does not know are table 1.1's of the reference. A
+    message size is, of bcast, reduce and allreduce, the whole; of gather, scatter, allgather and reduce_scatter one
+    rank's share; of alltoall what one rank has for one other. SimGrid's smpirun does the simulation.
+
+    Compare: python -m osu_like_bench compare A.json A.json --side shift,mvapich2
+    """
+    version()  # first of all, for nothing can be done without SimGrid
+    names, others = _algorithms(collective, algorithm), _peers(collective, peers)
+    options = Options(
+        benchmark=collective,
+        sizes=sizes,
+        root=str(root),
+        sides=(*names, *others),
+        topology=topology,
+        lfts=lfts,
+        hosts=hosts,
+        place=place,
+        json=None if json is None else str(json),
+    )
+    asked = _sizes(sizes)
+    settings: dict[str, Any] = {
+        "system": _one_of("--system", system, SYSTEMS),
+        "background": None if background is None else Background.parse(background),
+        "model": _one_of("--model", model, MODELS),
+        "eager": 0 if eager is None else parse_bytes(eager, "--eager"),
+        "timeout": timeout,
+        "cache": folder() if cache else None,
+        "most_messages": most,
+    }
+    drawable(drawing)
+    with _progress() as report:
+        interface = _interface(topology, lfts, hosts, ppn, place, report)
+        with Arena(network_of(interface), **settings) as arena:
+            told = report.step
+            found = study(arena, collective, names, others, asked, root=root, window=window, jobs=jobs, progress=told)
+            about = {"network": arena.describe(), "background": background or "none", "window": window}
+    facts = facts_of(interface, about)
+    print("\n".join(lines(options, facts, found)))
+    if json is not None:
+        json.write_text(record(options, facts, found).to_json(), encoding="utf-8")
+    if drawing is not None:
+        draw(options, facts, found, drawing)
+
+
+def _algorithms(collective: str, text: str) -> tuple[str, ...]:
+    """The algorithms asked for; raises before any long work."""
+    known = ALGORITHMS[_one_of("COLLECTIVE", collective, ALGORITHMS)]
+    return tuple(known) if text == "all" else tuple(_one_of("--algorithm", name, known) for name in _words(text))
+
+
+def _peers(collective: str, text: str) -> tuple[str, ...]:
+    """The other libraries asked for; none where SimGrid has no such collective of theirs."""
+    if text == "none" or collective not in ACTIONS:
+        return ()
+    return tuple(_one_of("--peers", name, PEERS) for name in _words(text))
+
+
+def _words(text: str) -> list[str]:
+    return list(dict.fromkeys(text.split(",")))
+
+
+def _one_of(option: str, value: str, known: Collection[str]) -> str:
+    if value not in known:
+        raise BenchmarkError(f"{option}: expected one of {', '.join(known)}, got {value!r}")
+    return value
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Bytes, ascending; a list, or a range whose sizes double."""
+    if ":" in text:
+        return message_sizes(text, 1)
+    return tuple(sorted({parse_bytes(part, "-m") for part in text.split(",")}))
+
+
+def _interface(
+    topology: str, lfts: str | None, hosts: str | None, ppn: int, place: str, report: Report
+) -> TopologyInterface:
+    routes = load(topology, None if lfts is None else Path(lfts), report).routes
+    assert routes is not None  # load() fills them in
+    names = list(routes.fabric.hosts)
+    if hosts is not None and hosts.isascii() and hosts.isdigit():
+        if not 1 <= int(hosts) <= len(names):
+            raise BenchmarkError(f"--hosts: expected 1 to {len(names)} hosts of {topology}, got {hosts}")
+        names = names[: int(hosts)]
+    elif hosts is not None:
+        names = read_hosts(hosts)
+    try:
+        ranks = placed(ppn * len(names), names, place)
+    except ValueError as error:
+        raise BenchmarkError(f"--place: {error}") from error
+    return TopologyInterface.place(ranks, routes, source=topology, virtual=True)
+
+
+@contextmanager
+def _progress() -> Iterator[Report]:
+    """A report whose steps a terminal shows."""
+    with Console(stderr=True).status("reading") as status:
+
+        def told(what: str, done: int, total: int) -> None:
+            status.update(f"{what} {done}/{total}" if total else what)
+
+        yield Report(progress=told)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; what is wrong is said on standard error, in a line.
+
+    :param arguments: those after ``simulate``.
+    :returns: exit code: 0; 1 for what cannot be simulated; 2 for wrong usage; 130 and 143 where interrupted and ended.
+    """
+    before = signal.signal(signal.SIGTERM, _ended)  # so that the simulators are ended too
+    try:
+        # Typer turns an interrupt into the exit code, which it returns.
+        message = "interrupted"
+        code = int(app(list(arguments), prog_name="osu_like_bench simulate", standalone_mode=False) or 0)
+    except UsageError as error:
+        message, code = error.format_message(), 2
+    except (TopompiError, OSError) as error:
+        message, code = str(error), 1
+        if "--debug" in arguments:
+            traceback.print_exc()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if code:
+        print(f"osu_like_bench: simulate: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _ended(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)

@@ -1,0 +1,70 @@
+"""The collectives of other libraries, as SimGrid has re-implemented their choices: one action of each rank's trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from schedules.exports.simgrid import BYTE, MOST_BYTES
+from topompi.errors import BenchmarkError
+
+__all__ = ["ACTIONS", "PEERS", "Peer"]
+
+PEERS = ("mvapich2", "mpich", "ompi", "impi")
+# What stands behind the collective's name in a trace: bytes, flops of the reductions (which take no time in our
+# schedules either), root, types. {p} is repeated for each rank.
+ACTIONS = {
+    "bcast": "bcast {n} {root} {byte}",
+    "gather": "gather {n} {n} {root} {byte} {byte}",
+    "scatter": "scatter {n} {n} {root} {byte} {byte}",
+    "allgather": "allgather {n} {n} {byte} {byte}",
+    "reduce": "reduce {n} 0 {root} {byte}",
+    "reduce_scatter": "reducescatter {each} 0 {byte}",
+    "allreduce": "allreduce {n} 0 {byte}",
+    "alltoall": "alltoall {n} {n} {byte} {byte}",
+}
+# SimGrid's two-level algorithms split the communicator by hosts when one is first called, and then again the parts,
+# with messages round a ring of all ranks: a cost of once, which would be most of the time of a small broadcast. So
+# another collective's two-level algorithm is called before, then the collective itself; alltoall has no such one.
+SETTING_UP = (("smpi/bcast:SMP_binary", f"bcast 1 0 {BYTE}"), ("smpi/allreduce:smp_binomial", f"allreduce 1 0 {BYTE}"))
+ONE_LEVEL = ("alltoall",)
+
+
+class Peer:
+    """A collective of other libraries, by its traces.
+
+    :param nbytes: bytes of one message: of bcast, reduce and allreduce the whole, of alltoall what one rank has for one
+        other, of the others one rank's share.
+    :raises BenchmarkError: for a collective without such an action, or 2 GiB or more.
+    """
+
+    def __init__(self, collective: str, ranks: int, nbytes: int, root: int) -> None:
+        if collective not in ACTIONS:
+            raise BenchmarkError(f"simulate: expected a peer's collective of {', '.join(ACTIONS)}, got {collective!r}")
+        if not 1 <= nbytes <= MOST_BYTES:
+            raise BenchmarkError(f"simulate: expected messages of 1 byte to 2 GiB, got {nbytes} bytes")
+        each = " ".join([str(nbytes)] * ranks) if collective == "reduce_scatter" else ""
+        option, before = SETTING_UP[collective == "bcast"]
+        self.ranks = ranks
+        self.action = ACTIONS[collective].format(n=nbytes, root=root, byte=BYTE, each=each)
+        self.warm_up = ["init", before, *([] if collective in ONE_LEVEL else [self.action])]
+        self.option = f"--cfg={option}"
+
+    def write_warm_up(self, folder: Path) -> Path:
+        """Write the trace of all ranks up to the warm-up's end; returns the path of the file that lists it."""
+        return _write(folder, [[*self.warm_up, "finalize"]] * self.ranks)
+
+    def write(self, folder: Path, waits: Sequence[float]) -> Path:
+        """As ``write_warm_up``, and the collective after it.
+
+        :param waits: seconds that each rank waits between them, shape (p,).
+        """
+        return _write(folder, [[*self.warm_up, f"sleep {wait:.9f}", self.action, "finalize"] for wait in waits])
+
+
+def _write(folder: Path, actions: Sequence[Sequence[str]]) -> Path:
+    trace, listing = folder / "ranks.txt", folder / "peer.list"
+    with trace.open("w", encoding="ascii") as file:
+        file.writelines(f"{rank} {line}\n" for rank, lines in enumerate(actions) for line in lines)
+    listing.write_text(f"{trace.absolute()}\n", encoding="utf-8")
+    return listing

@@ -1,0 +1,217 @@
+"""The arena: schedules and peers timed on one network."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from schedules import Model, Network, Schedule, lower_bound, make
+from schedules.exports import simgrid, timeline
+from schedules.exports.simgrid import write_traces
+from schedules.schedule import ROOTED
+from topompi.errors import BenchmarkError
+
+from . import smpi
+from .background import Background
+from .cache import Cache, folder, key
+from .peers import PEERS, Peer
+from .platform import SLOWER, complete, digest, write_platform
+from .smpi import Failure
+
+__all__ = ["Arena", "Cut", "Failure"]
+
+ACCURACY = 1e-4  # of a simulated time: it is printed to the nanosecond, and sums of rates are rounded
+PAUSE = 1e-6  # seconds between a peer's warm-up and its time
+DEFAULT_CACHE = folder()
+MOST_MESSAGES = 3_000_000  # what SimGrid replays in a minute or so, and writes in 400 MB of traces
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A schedule and the bytes of its blocks."""
+
+    schedule: Schedule
+    block_bytes: int
+
+
+class Arena:
+    """A network on which schedules and peers are timed, by SimGrid.
+
+    Times are those of the platform's rates and latencies alone: a rank takes no time to start a message, the flows on
+    a link share it equally, and a switch never blocks. SimGrid adds 16 bytes to each message. ``time`` and ``peer`` may
+    be called from several threads.
+
+    :param network: of the job; what it does not know is filled in, see ``platform.complete``.
+    :param system: the system of table 1.1 whose latencies and rates fill in: ``stampede`` or ``ranger``.
+    :param background: a second job on the same hosts, which slows the links.
+    :param model: ``flow``, or ``smpi`` for SimGrid's own corrections of rates and latencies, see ``smpi.MODELS``.
+    :param eager: bytes below which a send does not wait for its receiver, in schedules and peers alike.
+    :param timeout: seconds of real time for one simulation.
+    :param cache: folder of earlier results; None keeps none.
+    :param most_messages: schedules with more are left out.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        system: str = "stampede",
+        background: Background | None = None,
+        model: str = "flow",
+        eager: int = 0,
+        timeout: float = 300.0,
+        cache: Path | None = DEFAULT_CACHE,
+        most_messages: int = MOST_MESSAGES,
+    ) -> None:
+        whole = complete(network, system)
+        self._given = bool((network.capacity == whole.capacity).all()), ~np.isnan(network.latency)
+        self.system = system
+        self.network = whole
+        self.shared = whole if background is None else background.beside(whole)
+        if model not in smpi.MODELS:
+            raise BenchmarkError(f"simulate: expected a model of {', '.join(smpi.MODELS)}, got {model!r}")
+        self.model, self.eager, self.timeout, self.most_messages = model, eager, timeout, most_messages
+        inside = Model.preset(system)
+        self._loopback = (1 / inside.t_w[0], inside.t_s[0])
+        self._simulator = smpi.Simulator()
+        self._cache = Cache(cache)
+        self._platform = digest(self.shared, self._loopback)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Arena:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def describe(self) -> str:
+        """One line: where rates and latencies come from, and how SimGrid takes them."""
+        rates = "the source's rates" if self._given[0] else f"rates as on {self.system}"
+        given = self._given[1]
+        latencies = f"latencies as on {self.system}" + (" where the source has none" if given.any() else "")
+        latencies = "the source's latencies" if given.all() else latencies
+        sends = f", sends below {self.eager} bytes do not wait" if self.eager else ""
+        return f"{rates}, {latencies}, model {self.model}{sends}"
+
+    def close(self) -> None:
+        """End what runs, and remove the platform's file."""
+        self._simulator.close()
+        with self._lock:
+            if self._folder is not None:
+                self._folder.cleanup()
+                self._folder = None
+
+    def schedule(self, collective: str, algorithm: str, nbytes: int, root: int = 0, **parameters: Any) -> Cut:
+        """The schedule of an algorithm for messages of ``nbytes``, cut into whole blocks, rounded up.
+
+        It is made for the network without its background, of which a job does not know.
+
+        :param parameters: the generator's own, see ``schedules.make``.
+        """
+        schedule = make(collective, algorithm, self.network, root, **parameters)
+        if schedule.blocks > nbytes:  # no block below a byte
+            schedule = make(collective, algorithm, self.network, root, nbytes, **parameters)
+        return Cut(schedule, -(-nbytes // schedule.blocks))
+
+    def time(self, schedule: Schedule, block_bytes: int = 1) -> float | Failure:
+        """Simulated seconds until the last rank has completed a schedule, or why there are none.
+
+        :param block_bytes: bytes of one block.
+        Cost: about 15 us of real time a message, of those that are in flight together.
+        """
+        messages = int(np.count_nonzero(schedule.messages))
+        if messages > self.most_messages:
+            return Failure(f"left out: {messages:,} transfers, more than {self.most_messages:,}")
+        name = self._key(_fingerprint(schedule), block_bytes)
+        found = self._cache.get(name)
+        if found is None:
+            options, ranks = smpi.configuration(self.model, None, self.eager), self.network.num_ranks
+            with self._replaying(lambda where: write_traces(schedule, where, block_bytes)) as files:
+                found = self._simulator.run(*files, options, ranks, self.timeout)
+            self._cache.put(name, found)
+        return found
+
+    def peer(self, selector: str, collective: str, nbytes: int, root: int = 0) -> float | Failure:
+        """Simulated seconds of a library's own choice of algorithm for a collective, or why there are none.
+
+        A collective after the first: what setting up the communicator takes is left out. All ranks begin together.
+        A time below the bound is a failure: such an algorithm does not move all data.
+
+        :param selector: one of ``PEERS``, or another that SimGrid has.
+        :param nbytes: bytes of one message, see ``peers.Peer``.
+        """
+        peer = Peer(collective, self.network.num_ranks, nbytes, root if collective in ROOTED else 0)
+        name = self._key(selector, peer.action, peer.warm_up, peer.option)
+        found = self._cache.get(name)
+        if found is None:
+            found = self._peer(peer, selector)
+            self._cache.put(name, found)
+        bound = self.bound(collective, nbytes, root)
+        if not isinstance(found, Failure) and found < (1 - ACCURACY) * bound:
+            return Failure(f"impossible: {found * 1e6:.2f} us, {bound * 1e6:.2f} at least; it does not move all data")
+        return found
+
+    def _peer(self, peer: Peer, selector: str) -> float | Failure:
+        """The time from when all ranks are through with the warm-up."""
+        options = [peer.option, *smpi.configuration(self.model, selector, self.eager)]
+        with self._replaying(peer.write_warm_up) as files:
+            ends = self._simulator.ends(*files, options, peer.ranks, self.timeout)
+        if isinstance(ends, Failure):
+            return ends
+        begin = max(ends) + PAUSE
+        with self._replaying(lambda where: peer.write(where, [(begin - end) * SLOWER for end in ends])) as files:
+            found = self._simulator.run(*files, options, peer.ranks, self.timeout)
+        return found if isinstance(found, Failure) else found - begin
+
+    def best_peer(self, collective: str, nbytes: int, root: int = 0) -> tuple[str, float] | None:
+        """The fastest of ``PEERS`` and its seconds, None where all fail."""
+        timed = [(self.peer(name, collective, nbytes, root), name) for name in PEERS]
+        found = [(seconds, name) for seconds, name in timed if not isinstance(seconds, Failure)]
+        return None if not found else min(found)[::-1]
+
+    def bound(self, collective: str, nbytes: int, root: int = 0) -> float:
+        """Seconds below which no schedule stays on these routes, start-ups left out; see ``schedules.lower_bound``."""
+        chosen = root if collective in ROOTED else None
+        return lower_bound(self.shared, collective, root=chosen, block_bytes=nbytes).seconds
+
+    def _key(self, *content: object) -> str:
+        return key(smpi.version(), smpi.configuration(self.model, None, self.eager), self._platform, *content)
+
+    @contextmanager
+    def _replaying(self, write: Callable[[Path], Path]) -> Iterator[tuple[Path, Path, Path]]:
+        """The list of the traces, which are gone afterwards, the platform, and the host file."""
+        platform, hostfile = self._files()
+        with tempfile.TemporaryDirectory(prefix="topompi-") as scratch:
+            yield write(Path(scratch)), platform, hostfile
+
+    def _files(self) -> tuple[Path, Path]:
+        """Platform and host file, written when first needed."""
+        with self._lock:
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="topompi-")
+                where = Path(self._folder.name)
+                write_platform(self.shared, where / "platform.xml", self._loopback, fair=self.model == "flow")
+                hosts = "".join(f"h{host}\n" for host in self.network.rank_host.tolist())
+                (where / "hosts").write_text(hosts, encoding="ascii")
+            where = Path(self._folder.name)
+            return where / "platform.xml", where / "hosts"
+
+
+def _fingerprint(schedule: Schedule) -> str:
+    """A hash of all that the traces of a schedule depend on, and of the code that writes them."""
+    found = hashlib.sha256(repr((schedule.size, schedule.independent, schedule.window)).encode())
+    for column in schedule.columns().values():
+        found.update(column.tobytes())
+    for module in (simgrid, timeline):
+        found.update(Path(str(module.__file__)).read_bytes())
+    return found.hexdigest()

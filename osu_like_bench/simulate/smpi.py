@@ -1,0 +1,181 @@
+"""Running SimGrid's replay of MPI traces, and reading what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from topompi.errors import BenchmarkError
+
+from .platform import SLOWER, UNIT_WEIGHT
+
+__all__ = ["MODELS", "Failure", "Simulator", "configuration", "version"]
+
+# SimGrid's own model: measured factors of one cluster for rate and latency by message size, acknowledgements that
+# share links, shares of a link by the length of the route. What it finds cannot be told from the fabric's numbers.
+MODELS = ("flow", "smpi")
+FLOW = {
+    # The platform's own rates and latencies: no factors by message size (a bare 1 is no list to SimGrid 3.32),
+    # no acknowledgements that share links, no window that bounds a flow's rate.
+    "smpi/bw-factor": "0:1",
+    "smpi/lat-factor": "0:1",
+    "network/crosstraffic": "0",
+    "network/TCP-gamma": "0",
+    "network/weight-S": f"{UNIT_WEIGHT:.0f}",
+}
+ALWAYS = {
+    # A rank spends no time on starting, completing or testing a message: the latency of the links is all of it.
+    "smpi/os": "0:0:0:0:0",
+    "smpi/or": "0:0:0:0:0",
+    "smpi/ois": "0:0:0:0:0",
+    "smpi/host-speed": "1Gf",
+}
+SECONDS = re.compile(r"Simulation time ([0-9.]+)")
+ENDS = re.compile(r"^\[\S+:(\d+):\(\d+\) ([0-9.]+)\].*/VERBOSE\] ", re.MULTILINE)
+REASON = re.compile(r"(assertion|exception|error|abort|segmentation|fault|deadlock|killed)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a simulation has no time.
+
+    :param reason: ``crashed: ...``, ``time limit of 60 s`` or ``left out: ...``.
+    """
+
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the same simulation would fail again, however long it may take."""
+        return self.reason.startswith("crashed")
+
+
+def configuration(model: str, selector: str | None = None, eager: int = 0) -> list[str]:
+    """Options of the simulator.
+
+    :param model: ``flow`` for the platform's rates and latencies as they are, ``smpi`` for SimGrid's own corrections.
+    :param selector: the library whose choice of algorithms a collective action follows.
+    :param eager: messages below so many bytes leave their sender at once and wait at the receiver; the others wait
+        until both ranks are ready.
+    """
+    chosen = {**ALWAYS, **(FLOW if model == "flow" else {})}
+    chosen.update({"smpi/send-is-detached-thresh": str(eager), "smpi/async-small-thresh": str(eager)})
+    if selector is not None:
+        chosen["smpi/coll-selector"] = selector
+    return [f"--cfg={name}:{value}" for name, value in chosen.items()]
+
+
+@cache
+def version() -> str:
+    """What smpirun calls itself, ``SimGrid 3.32``; raises BenchmarkError where there is none."""
+    if shutil.which("smpirun") is None:
+        raise BenchmarkError("simulate: expected SimGrid's smpirun on the path; Debian has it in libsimgrid-dev")
+    said = subprocess.run(["smpirun", "-version"], capture_output=True, text=True, timeout=60, check=False).stdout
+    found = re.search(r"\d+\.\d+(\.\d+)?", said)
+    return f"SimGrid {found[0] if found else 'of unknown version'}"
+
+
+class Simulator:
+    """Replays that run at once, from several threads, and end together."""
+
+    def __init__(self) -> None:
+        self._jobs: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def run(
+        self, listing: Path, platform: Path, hostfile: Path, options: Sequence[str], ranks: int, timeout: float
+    ) -> float | Failure:
+        """Simulated seconds of a replay until the last rank is through, or why there are none.
+
+        :param platform: written by ``platform.write_platform``.
+        :param timeout: seconds of real time; the simulator and what it started end with it.
+        """
+        said = self.say(listing, platform, hostfile, options, ranks, timeout)
+        if isinstance(said, Failure):
+            return said
+        found = SECONDS.search(said)
+        return Failure(f"crashed: {_reason(said)}") if found is None else float(found[1]) / SLOWER
+
+    def ends(
+        self, listing: Path, platform: Path, hostfile: Path, options: Sequence[str], ranks: int, timeout: float
+    ) -> list[float] | Failure:
+        """As ``run``, but the time of each rank."""
+        verbose = [*options, "--log=smpi_replay.thres:verbose"]
+        said = self.say(listing, platform, hostfile, verbose, ranks, timeout)
+        if isinstance(said, Failure):
+            return said
+        last = {int(rank): float(clock) / SLOWER for rank, clock in ENDS.findall(said)}
+        return [last[rank] for rank in range(ranks)]
+
+    def say(
+        self, listing: Path, platform: Path, hostfile: Path, options: Sequence[str], ranks: int, timeout: float
+    ) -> str | Failure:
+        """What the simulator says of a replay."""
+        command = ["smpirun", "-quiet", "-np", str(ranks), "-platform", str(platform), "-hostfile", str(hostfile)]
+        command += ["-replay", str(listing), *options, "--log=xbt_cfg.thres:warning"]
+        with tempfile.TemporaryFile("w+", errors="replace") as said:
+            job = self._start(command, said, listing.parent)
+            try:
+                code = job.wait(timeout)
+            except subprocess.TimeoutExpired:
+                return Failure(f"time limit of {timeout:g} s")
+            finally:
+                with self._lock:
+                    self._jobs.discard(job)
+                _end(job)
+            said.seek(0)
+            if self._closed:
+                return Failure("interrupted")
+            text = said.read()
+        return Failure(f"crashed: {_reason(text)} (exit code {code})") if code else text
+
+    def close(self) -> None:
+        """End what runs; replays that are started later fail."""
+        with self._lock:
+            self._closed = True
+            for job in self._jobs:
+                _end(job)
+
+    def _start(self, command: Sequence[str], said: IO[str], where: Path) -> subprocess.Popen[str]:
+        with self._lock:
+            if self._closed:
+                raise BenchmarkError("simulate: the arena is closed")
+            # A session of its own, for smpirun is a script: what it started must end with it.
+            job = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                cwd=where,
+                start_new_session=True,
+                text=True,
+            )
+            self._jobs.add(job)
+        return job
+
+
+def _end(job: subprocess.Popen[str]) -> None:
+    if job.poll() is None:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+
+
+def _reason(said: str) -> str:
+    lines = [" ".join(line.split()) for line in said.splitlines()]
+    telling = [line for line in lines if REASON.search(line) and not line.startswith("Execution failed")]
+    reason = telling[0] if telling else next((line for line in reversed(lines) if line), "it said nothing")
+    return reason.rpartition("CRITICAL] ")[2][:160]

@@ -1,0 +1,90 @@
+"""All simulations of one command, several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+
+from schedules.registry import ALGORITHMS
+from schedules.schedule import ROOTED
+from topompi.errors import BenchmarkError
+
+from .replay import Arena
+from .smpi import Failure
+from .table import Findings, Outcome
+
+__all__ = ["study"]
+
+Progress = Callable[[str, int, int], None]
+Place = tuple[str, int]
+
+
+def study(
+    arena: Arena,
+    collective: str,
+    algorithms: Sequence[str],
+    peers: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    root: int = 0,
+    window: int | None = None,
+    jobs: int = 2,
+    progress: Progress = lambda what, done, total: None,
+) -> Findings:
+    """Time algorithms and peers at some sizes.
+
+    :param window: steps in flight, of the algorithms that take it; None for their own.
+    :param jobs: simulations at once; each takes a processor and the memory of one schedule.
+    :param progress: called with what was done, how many are, and of how many.
+    """
+    if collective in ROOTED and not 0 <= root < arena.network.num_ranks:
+        raise BenchmarkError(f"--root: expected a rank in range({arena.network.num_ranks}), got {root}")
+    pool = ThreadPoolExecutor(jobs)
+    outcomes: dict[Place, Outcome] = {}
+    try:
+        tasks: dict[Future[list[tuple[Place, Outcome]]], str] = {}
+        for name in algorithms:
+            tasks[pool.submit(_algorithm, arena, collective, name, tuple(sizes), root, window)] = name
+        for name in peers:
+            for size in sizes:
+                tasks[pool.submit(_peer, arena, collective, name, size, root)] = f"{name} {size}"
+        for done, task in enumerate(as_completed(tasks), 1):
+            outcomes.update(task.result())
+            progress(tasks[task], done, len(tasks))
+    except BaseException:  # an interrupt too: what runs is ended, not waited for
+        pool.shutdown(wait=False, cancel_futures=True)
+        arena.close()
+        raise
+    pool.shutdown()
+    bounds = {size: _bound(arena, collective, size, root) for size in sizes}
+    # In the order of the table, not of completion: what is printed is the same each time.
+    outcomes = {(side, size): outcomes[side, size] for side in (*algorithms, *peers) for size in sizes}
+    return Findings(tuple(sizes), tuple(algorithms), tuple(peers), outcomes, bounds)
+
+
+def _algorithm(
+    arena: Arena, collective: str, name: str, sizes: Sequence[int], root: int, window: int | None
+) -> list[tuple[Place, Outcome]]:
+    """The times of an algorithm, one size after the other: at once they would take the memory of several schedules."""
+    takes = window is not None and "window" in ALGORITHMS[collective][name].parameters
+    parameters = {"window": window} if takes else {}
+    return [((name, size), _time(arena, collective, name, size, root, parameters)) for size in sizes]
+
+
+def _time(arena: Arena, collective: str, name: str, size: int, root: int, parameters: dict[str, int | None]) -> Outcome:
+    ranks, most = arena.network.num_ranks, 4 * arena.most_messages
+    if collective in ("alltoall", "fft") and ranks**2 > most:  # not even to be generated
+        return Failure(f"left out: {ranks:,} ranks exchange {ranks**2:,} blocks, more than {most:,}")
+    try:
+        cut = arena.schedule(collective, name, size, root, **parameters)
+    except ValueError as error:  # what a generator refuses, such as numbers of ranks that are no power of two
+        return Failure(f"left out: {error}")
+    return arena.time(cut.schedule, cut.block_bytes)
+
+
+def _peer(arena: Arena, collective: str, name: str, size: int, root: int) -> list[tuple[Place, Outcome]]:
+    return [((name, size), arena.peer(name, collective, size, root))]
+
+
+def _bound(arena: Arena, collective: str, size: int, root: int) -> float:
+    return 0.0 if collective == "fft" else arena.bound(collective, size, root)

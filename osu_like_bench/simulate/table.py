@@ -1,0 +1,143 @@
+"""What a simulation found: the table for people, the record for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from topompi import __version__
+from topompi.topology import TopologyInterface
+
+from ..options import Options
+from ..record import Facts, Record, Result
+from .smpi import Failure, version
+
+__all__ = ["BOUND", "Findings", "facts_of", "lines", "record"]
+
+BOUND = "bound"
+Outcome = float | Failure
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Times by size and side.
+
+    :param sizes: bytes of one message, ascending.
+    :param algorithms: ours, and ``peers``, other libraries.
+    :param outcomes: seconds or why there are none, by (side, size).
+    :param bounds: seconds that no schedule can beat, by size; 0 where nothing is known.
+    """
+
+    sizes: tuple[int, ...]
+    algorithms: tuple[str, ...]
+    peers: tuple[str, ...]
+    outcomes: dict[tuple[str, int], Outcome]
+    bounds: dict[int, float]
+
+    def best(self, sides: Sequence[str], size: int) -> tuple[str, float] | None:
+        """The fastest of some sides at a size, the first among equals, and its seconds; None where all have failed."""
+        timed = [(side, self.outcomes[side, size]) for side in sides]
+        found = [(side, seconds) for side, seconds in timed if not isinstance(seconds, Failure)]
+        return min(found, key=lambda pair: pair[1]) if found else None
+
+    @property
+    def failures(self) -> dict[tuple[str, int], str]:
+        """Why there is no time, by (side, size)."""
+        return {place: one.reason for place, one in self.outcomes.items() if isinstance(one, Failure)}
+
+
+def facts_of(interface: TopologyInterface, about: dict[str, Any]) -> Facts:
+    """The circumstances of a simulation: the same on every machine and at any time."""
+    hosts = tuple(interface.hosts[host] for host in interface.rank_host)
+    return Facts(
+        mpi=version(),
+        versions={"topompi": __version__, "numpy": np.__version__, "python": sys.version.split()[0]},
+        ranks=interface.num_ranks,
+        nodes=hosts,
+        hosts=hosts,
+        virtual=interface.virtual,
+        topology=interface.source,
+        description=interface.describe(),
+        affinity=(),
+        cpu="",
+        cpus=0,
+        load=(),
+        oversubscribed=False,
+        date="",
+        arena="simulate",
+        about=about,
+    )
+
+
+def record(options: Options, facts: Facts, found: Findings) -> Record:
+    """The record: one sample a size and side, the bound as a side of its own, failures by reason among the facts."""
+    timed = [(size, side, found.outcomes[side, size]) for size in found.sizes for side in options.sides]
+    timed += [(size, BOUND, seconds) for size, seconds in found.bounds.items() if seconds]
+    results = [Result(size, side, s, s, s, None, (s,)) for size, side, s in timed if not isinstance(s, Failure)]
+    failures = {f"{side} {size}": reason for (side, size), reason in found.failures.items()}
+    about = {**facts.about, **({"failures": failures} if failures else {})}
+    return Record(options, Facts(**{**vars(facts), "about": about}), tuple(results))
+
+
+def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
+    """The table as text, what falls short first."""
+    yield f"# OSU-like simulation of {options.benchmark}, times in us"
+    yield f"# {facts.description}; {facts.mpi}"
+    yield f"# {facts.about['network']}; background: {facts.about['background']}"
+    yield from (f"# {line}" for line in _short(found))
+    rows = [_head(found), *(_row(found, size) for size in found.sizes)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        yield "  ".join([row[0].ljust(widths[0]), *cells])
+    for (side, size), reason in found.failures.items():
+        yield f"# {side} at {size} bytes: {reason}"
+
+
+def _short(found: Findings) -> Iterator[str]:
+    """Where the best of ours loses, and who has no time."""
+    slower = []
+    for size in found.sizes:
+        ours, peer = found.best(found.algorithms, size), found.best(found.peers, size)
+        if ours is not None and peer is not None and ours[1] > peer[1]:
+            slower.append(f"{size} ({peer[0]}, {ours[1] / peer[1]:.2f}x)")
+    if slower:
+        yield f"Slower than the best peer at {', '.join(slower)} bytes"
+    failed = sorted({side for side, _ in found.failures})
+    if failed:
+        yield f"Without a time at some size, see below: {', '.join(failed)}"
+
+
+def _head(found: Findings) -> list[str]:
+    tail = ["Bound", "Best", "Best/bound", "Best peer", "Best/peer", "Verdict"]
+    return ["# Size", *found.algorithms, *found.peers, *(tail if found.peers else tail[:3])]
+
+
+def _row(found: Findings, size: int) -> list[str]:
+    cells = [str(size), *(_cell(found.outcomes[side, size]) for side in (*found.algorithms, *found.peers))]
+    ours, peer, bound = found.best(found.algorithms, size), found.best(found.peers, size), found.bounds[size]
+    cells += [_cell(bound) if bound else "-", ours[0] if ours else "-"]
+    cells.append(f"{ours[1] / bound:.3f}" if ours and bound else "-")
+    if found.peers:
+        cells.append(peer[0] if peer else "-")
+        cells += _against(ours[1], peer[1]) if ours and peer else ["-", "-"]
+    return cells
+
+
+def _against(ours: float, peer: float) -> list[str]:
+    ratio = ours / peer
+    times = max(ratio, 1 / ratio)
+    return [f"{ratio:.3f}", f"{times:.2f}x {'slower' if ratio > 1 else 'faster'}" if times >= 1.005 else "alike"]
+
+
+def _cell(outcome: Outcome) -> str:
+    """Microseconds, or the failure in a word."""
+    return (
+        outcome.reason.partition(":")[0].partition(" of ")[0]
+        if isinstance(outcome, Failure)
+        else f"{outcome * 1e6:.2f}"
+    )
