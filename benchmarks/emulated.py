@@ -1,0 +1,310 @@
+"""Collectives with real MPI on an emulated network: topompi beside MPI libraries and the bound that none can beat.
+
+    python benchmarks/emulated.py --mpich-python .venv-mpich/bin/python --json emulated.json
+
+Needs root. Each round starts every side once in every rank order, in turn, and each start times every cell (a
+collective at a size), so that the machine's moods meet all sides alike; rounds are made until the time is over. topompi
+decides by measured trials (TOPOMPI_TUNE=measure) before the first round. Medians over all calls, 95 % intervals by
+bootstrap.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# This directory has files named as packages: it must not come first.
+sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+import numpy as np  # noqa: E402 - the path comes first
+
+from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
+from osu_like_bench.emulate.launch import rank_hosts  # noqa: E402 - the path comes first
+from osu_like_bench.emulate.monitor import ENOUGH  # noqa: E402 - the path comes first
+from osu_like_bench.emulate.peers import PEERS  # noqa: E402 - the path comes first
+from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
+from osu_like_bench.statistics import Comparison, Summary, compare_runs, summary  # noqa: E402 - the path comes first
+from schedules import lower_bound  # noqa: E402 - the path comes first
+from topompi.errors import TopompiError  # noqa: E402 - the path comes first
+from topompi.network import network_of  # noqa: E402 - the path comes first
+from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
+
+RANKS = Path(__file__).with_name("emulated_ranks.py")
+COLLECTIVES = ("gather", "scatter", "bcast", "allreduce", "alltoall", "allgather", "reduce", "reduce_scatter")
+ROOTED = ("gather", "scatter", "bcast", "reduce")
+SIZES = "1K,4K,16K,64K,256K,1M"
+ORDERS = "leaf-cyclic,random:1"
+OURS = "topompi"
+AGAINST = ("openmpi", "han", "mpich")  # the best of these is what a user could run instead
+SLICE, MOST = 0.15, 10  # seconds of a cell in a round, and calls at most
+FEWEST = 3  # times of which an interval says anything
+TRIAL_CALLS = 60  # enough for every measured trial to end
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A collective at a size in bytes, and the seconds that no schedule can beat on the rank order at hand."""
+
+    collective: str
+    size: int
+    bound: float
+
+    def plan(self, tuning: bool = False) -> dict[str, object]:
+        """What the ranks are told: many calls where they take little time, one where they take much."""
+        calls = int(np.clip(SLICE / self.bound, 1, MOST))
+        warmup = TRIAL_CALLS if tuning else int(calls > 1)
+        return {
+            "collective": self.collective,
+            "size": self.size,
+            "warmup": warmup,
+            "iterations": 1 if tuning else calls,
+        }
+
+
+@dataclass
+class Side:
+    """One side in one rank order: its samples in seconds, a list a cell, and ticks idle and in all."""
+
+    samples: dict[tuple[str, int], list[float]] = field(default_factory=dict)
+    ticks: list[int] = field(default_factory=lambda: [0, 0])
+    mpi: str = ""
+
+
+def cells_of(fabric_path: Path, hosts: Sequence[str], arguments: argparse.Namespace) -> list[Cell]:
+    """The cells of a rank order whose bound is within the limit."""
+    network = network_of(TopologyInterface.place(list(hosts), load(fabric_path).routes))
+    cells = []
+    for collective in arguments.collectives.split(","):
+        root = 0 if collective in ROOTED else None
+        unit = lower_bound(network, collective, root=root).seconds
+        cells += [Cell(collective, size, size * unit) for size in arguments.sizes]
+    return cells
+
+
+class Bench:
+    """The network, the sides and what was measured."""
+
+    def __init__(self, network: Emulated, arguments: argparse.Namespace, directory: Path) -> None:
+        self.network, self.arguments, self.directory = network, arguments, directory
+        self.pythons = {"Open MPI": sys.executable, "MPICH": arguments.mpich_python}
+        wanted = arguments.sides.split(",")
+        self.sides = [name for name in wanted if name == OURS or self.pythons[PEERS[name].vendor]]
+        self.left_out = [name for name in wanted if name not in self.sides]
+        self.cells: dict[str, list[Cell]] = {}
+        self.too_long: dict[str, list[Cell]] = {}
+        for order in arguments.orders.split(","):
+            cells = cells_of(network.path, rank_hosts(network.fabric, order=order), arguments)
+            self.cells[order] = [cell for cell in cells if cell.bound <= arguments.limit]
+            self.too_long[order] = [cell for cell in cells if cell.bound > arguments.limit]
+        self.measured = {(order, side): Side() for order in self.cells for side in self.sides}
+        self.rounds = 0
+
+    def start(self, order: str, side: str, tuning: bool = False) -> None:
+        """Run all cells of one side in one order, and keep the samples unless it is only to tune."""
+        plan = self.directory / "plan.json"
+        cells = self.cells[order]
+        plan.write_text(json.dumps({"side": side, "cells": [cell.plan(tuning) for cell in cells]}))
+        peer = "openmpi" if side == OURS else side
+        options = JobOptions(
+            mpi=peer,
+            order=order,
+            python=self.pythons[PEERS[peer].vendor],
+            timeout=self.arguments.timeout,
+            environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(self.directory / "cache")},
+        )
+        begin = time.monotonic()
+        done = self.network.run([str(RANKS), str(plan)], options)
+        if done.returncode:
+            raise TopompiError(f"{side}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
+        progress(f"{'tuning ' if tuning else ''}{side}, {order}: {time.monotonic() - begin:.1f} s")
+        if not tuning:
+            self._keep(order, side, json.loads(done.stdout.splitlines()[-1]))
+
+    def _keep(self, order: str, side: str, said: dict[str, object]) -> None:
+        kept = self.measured[order, side]
+        kept.mpi = str(said["mpi"])
+        for cell, found in zip(self.cells[order], said["cells"], strict=True):
+            kept.samples.setdefault((cell.collective, cell.size), []).extend(found["times"])
+            kept.ticks[0] += found["idle"]
+            kept.ticks[1] += found["ticks"]
+
+    def run(self) -> None:
+        """Tune, then rounds until another one would outlast the time."""
+        begin = time.monotonic()
+        if OURS in self.sides:
+            for order in self.cells:
+                self.start(order, OURS, tuning=True)
+        longest = 0.0
+        while not self.rounds or time.monotonic() - begin + longest < 60 * self.arguments.minutes:
+            start = time.monotonic()
+            for order in self.cells:
+                turn = self.rounds % len(self.sides)
+                for side in (*self.sides[turn:], *self.sides[:turn]):
+                    self.start(order, side)
+            self.rounds += 1
+            longest = max(longest, time.monotonic() - start)
+
+    def rows(self, order: str) -> Iterator[tuple[Cell, dict[str, Summary], str, Comparison | None]]:
+        """Of each cell: what each side took, the best side to compare with, and topompi against it."""
+        generator = np.random.default_rng(0)
+        for cell in self.cells[order]:
+            key = cell.collective, cell.size
+            found = {side: summary(np.array(self.measured[order, side].samples[key]), generator) for side in self.sides}
+            rivals = [side for side in self.sides if side in AGAINST] or self.sides
+            best = min(rivals, key=lambda side: found[side].median)
+            yield cell, found, best, compare_runs([found[OURS]], [found[best]]) if OURS in found else None
+
+
+def markdown(bench: Bench) -> Iterator[str]:
+    """The tables, what falls short first."""
+    rows = {order: list(bench.rows(order)) for order in bench.cells}
+    ratios = [
+        (comparison.ratio, comparison, order, cell, best)
+        for order, table in rows.items()
+        for cell, _, best, comparison in table
+        if comparison is not None
+    ]
+    yield from _heading(bench)
+    if ratios:
+        slower = sorted((one for one in ratios if one[0] < 1), key=lambda one: one[0])
+        mean = float(np.exp(np.mean([np.log(one[0]) for one in ratios])))
+        rivals = ", ".join(side for side in bench.sides if side in AGAINST)
+        yield f"topompi against the best of {rivals}, cell by cell: slower in "
+        yield f"{len(slower)} of {len(ratios)} cells; geometric mean {mean:.2f}x. The slowest:\n"
+        for ratio, comparison, order, cell, best in slower[:10]:
+            interval = _interval(f"{comparison.low:.2f}", f"{comparison.high:.2f}", comparison.pairs)
+            yield f"- {cell.collective} {cell.size}, {order}: {ratio:.2f}x {interval} of {best}"
+    for order, table in rows.items():
+        yield from _table(bench, order, table)
+
+
+def _heading(bench: Bench) -> Iterator[str]:
+    network = bench.network
+    rates = ", ".join(f"{8 * rate / 1e6:g}" for rate in sorted(set(network.fabric.link_rate.tolist())))
+    yield f"## Emulated: {network.spec}, {network.fabric.num_hosts} ranks, links of {rates} Mbit/s\n"
+    versions = sorted({side.mpi for side in bench.measured.values()})
+    cpus, load_average = os.cpu_count(), ", ".join(f"{one:.2f}" for one in os.getloadavg())
+    yield f"{platform.system()} {platform.release()}, {cpus} processors, load {load_average} at the end; "
+    yield f"{'; '.join(versions)}. {bench.rounds} round(s).\n"
+    shares = {key: kept.ticks[0] / max(1, kept.ticks[1]) for key, kept in bench.measured.items()}
+    named = ", ".join(f"{side} ({order}) {share:.0%}" for (order, side), share in shares.items())
+    yield f"- processors idle while measuring: {named}"
+    if min(shares.values()) < ENOUGH:
+        yield f"- below {ENOUGH:.0%} idle, times are the processors' as much as the network's: quiet the machine"
+    for side in bench.left_out:
+        yield f"- left out: {side}, for there is no --mpich-python"
+    for order, cells in bench.too_long.items():
+        named = ", ".join(f"{cell.collective} {cell.size}" for cell in cells)
+        if named:
+            yield f"- left out, {order}: cells whose bound is above {bench.arguments.limit:g} s (--limit): {named}"
+    yield ""
+
+
+def _table(
+    bench: Bench, order: str, table: list[tuple[Cell, dict[str, Summary], str, Comparison | None]]
+) -> Iterator[str]:
+    yield f"\n### Rank order {order}: milliseconds, median [95 % interval]; ratio: best rival over topompi\n"
+    heads = ["collective", "bytes", "bound", *bench.sides, "best rival", "ratio", "topompi / bound"]
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    for cell, found, best, comparison in table:
+        times = [_cell(found[side]) for side in bench.sides]
+        last = ["", ""]
+        if comparison is not None:
+            ends = f"{comparison.low:.2f}", f"{comparison.high:.2f}"
+            last[0] = f"{comparison.ratio:.2f} {_interval(*ends, comparison.pairs)}"
+            last[1] = f"{found[OURS].median / cell.bound:.2f}"
+        yield f"| {' | '.join([cell.collective, str(cell.size), _ms(cell.bound), *times, best, *last])} |"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.{2 if seconds < 0.1 else 0}f}"
+
+
+def _cell(found: Summary) -> str:
+    return f"{_ms(found.median)} {_interval(*map(_ms, found.interval), found.times)}"
+
+
+def _interval(low: str, high: str, times: int) -> str:
+    """An interval, or where resampling has too little to go by, how many times there were."""
+    return f"[{low}, {high}]" if times >= FEWEST else f"(n={times})"
+
+
+def document(bench: Bench) -> dict[str, object]:
+    """Everything measured, for other programs."""
+    return {
+        "format": "topompi emulated benchmark",
+        "version": 1,
+        "network": bench.network.spec,
+        "rates": sorted(set(bench.network.fabric.link_rate.tolist())),
+        "rounds": bench.rounds,
+        "results": [
+            {
+                "order": order,
+                "side": side,
+                "mpi": kept.mpi,
+                "collective": cell.collective,
+                "size": cell.size,
+                "bound": cell.bound,
+                "idle": kept.ticks[0] / max(1, kept.ticks[1]),
+                "samples": kept.samples[cell.collective, cell.size],
+            }
+            for (order, side), kept in bench.measured.items()
+            for cell in bench.cells[order]
+        ],
+    }
+
+
+def progress(text: str) -> None:
+    """Say what was done, on a terminal only."""
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
+    parser.add_argument("--host-rate", default="100M", help="of host links, bits/s")
+    parser.add_argument("--uplink-rate", default="100M", help="of uplinks; 400M is 1:1 for 4 hosts of 100M, 100M 4:1")
+    parser.add_argument("--orders", default=ORDERS, help=f"rank orders (default {ORDERS})")
+    parser.add_argument("--collectives", default=",".join(COLLECTIVES))
+    parser.add_argument("--sizes", default=SIZES, help=f"bytes (default {SIZES})")
+    parser.add_argument("--sides", default=",".join([*PEERS, OURS]), help="of what runs, in the order of the table")
+    parser.add_argument("--mpich-python", help="a Python with MPICH and mpi4py, for the sides that need it")
+    parser.add_argument("--limit", type=float, default=0.7, help="leave out cells whose bound is above so many seconds")
+    parser.add_argument("--minutes", type=float, default=12.0, help="begin no round that would end later")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one start may take")
+    parser.add_argument("--json", help="write all samples here")
+    arguments = parser.parse_args()
+    arguments.sizes = [parse_bytes(text, "--sizes") for text in arguments.sizes.split(",")]
+    return arguments
+
+
+def main() -> int:
+    """Measure, print the tables, write the samples."""
+    arguments = parse()
+    try:
+        rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
+        with tempfile.TemporaryDirectory() as scratch, Emulated(arguments.network, rates) as network:
+            bench = Bench(network, arguments, Path(scratch))
+            bench.run()
+            print("\n".join(markdown(bench)))
+            if arguments.json:
+                Path(arguments.json).write_text(json.dumps(document(bench)) + "\n")
+    except (TopompiError, OSError) as error:
+        print(f"emulated: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

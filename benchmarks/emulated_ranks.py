@@ -1,0 +1,79 @@
+"""What each rank of ``emulated.py`` runs: time the cells of a plan, and print on rank 0 what each call took as JSON.
+
+``mpirun ... python emulated_ranks.py PLAN.json``: the plan has ``side`` (topompi or native) and ``cells``, each with
+``collective``, ``size`` in bytes, ``warmup`` and ``iterations``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+# This directory has files named as packages: it must not come first.
+sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+import numpy as np  # noqa: E402 - the path comes first
+from mpi4py import MPI  # noqa: E402 - the path comes first
+
+from osu_like_bench.emulate.monitor import idle_ticks  # noqa: E402 - the path comes first
+
+
+def bind(comm: MPI.Intracomm, collective: str, size: int) -> Callable[[], object]:
+    """The call of a collective; ``size`` is of a rank's block, or of the whole message where there are no blocks."""
+    one, everyone = np.zeros(size // 4, np.float32), np.zeros((comm.size, size // 4), np.float32)
+    other = np.zeros_like(one)
+    at_root = everyone if comm.rank == 0 else None
+    calls: dict[str, Callable[[], object]] = {
+        "bcast": lambda: comm.Bcast(one),
+        "gather": lambda: comm.Gather(one, at_root),
+        "scatter": lambda: comm.Scatter(at_root, one),
+        "allgather": lambda: comm.Allgather(one, everyone),
+        "reduce": lambda: comm.Reduce(one, other),
+        "allreduce": lambda: comm.Allreduce(one, other),
+        "reduce_scatter": lambda: comm.Reduce_scatter_block(everyone, one),
+        "alltoall": lambda: comm.Alltoall(everyone, received),
+    }
+    received = np.zeros_like(everyone) if collective == "alltoall" else everyone
+    return calls[collective]
+
+
+def measure(native: MPI.Intracomm, call: Callable[[], object], iterations: int) -> list[float]:
+    """Of each call the time of its slowest rank, in seconds."""
+    times = np.empty(iterations)
+    for number in range(iterations):
+        native.Barrier()
+        start = time.perf_counter()
+        call()
+        times[number] = time.perf_counter() - start
+    slowest = np.empty_like(times)
+    native.Allreduce(times, slowest, MPI.MAX)
+    return slowest.tolist()
+
+
+def main() -> None:
+    """Time all cells of the plan, after every pair of ranks has met once."""
+    plan = json.loads(Path(sys.argv[1]).read_text())
+    native = comm = MPI.COMM_WORLD
+    if plan["side"] == "topompi":
+        import topompi
+
+        comm = topompi.Intracomm(MPI.COMM_WORLD)
+    native.Alltoall(np.zeros(native.size, "b"), np.zeros(native.size, "b"))
+    found = []
+    for cell in plan["cells"]:
+        call = bind(comm, cell["collective"], cell["size"])
+        for _ in range(cell["warmup"]):
+            call()
+        before = idle_ticks()
+        times = measure(native, call, cell["iterations"])
+        after = idle_ticks()
+        found.append({"times": times, "idle": after[0] - before[0], "ticks": after[1] - before[1]})
+    if native.rank == 0:
+        print(json.dumps({"mpi": MPI.Get_library_version().splitlines()[0], "cells": found}))
+
+
+if __name__ == "__main__":
+    main()

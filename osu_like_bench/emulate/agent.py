@@ -1,0 +1,76 @@
+"""The launch agent: what MPI launchers call in place of ssh to start a process on an emulated host."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from .state import State
+
+__all__ = ["HEAD", "agent_path", "enter", "write_agent"]
+
+HEAD = "topompi-head"  # the name of the machine from which jobs start; no host has it
+
+# A host of its own: network, name, System V memory, and mounts: the hosts' names, and a /dev/shm that dies with the
+# job's processes and holds what launchers leave behind when they are killed. ``ip netns exec`` would do less, and more:
+# it mounts another /sys, where hwloc finds no processors.
+_ENTER = """#!/bin/sh
+# Run COMMAND... on the emulated host NAME: enter NAME COMMAND...
+set -e
+name=$1
+shift
+if [ "$name" = {head} ]; then net={switchless}; else net={prefix}$name; fi
+if [ ! -e "/run/netns/$net" ]; then echo "emulate: no host $name" >&2; exit 255; fi
+exec nsenter --net="/run/netns/$net" unshare --uts --mount --ipc sh -c '
+    hostname "$1" && mount -t tmpfs -o size=75% tmpfs /dev/shm && mount --bind {names} /etc/hosts || exit 255
+    export TMPDIR=/dev/shm/tmp && mkdir "$TMPDIR" || exit 255
+    shift
+    exec "$@"
+' sh "$name" "$@"
+"""
+
+_AGENT = """#!/bin/sh
+# As ssh: agent [OPTION...] NAME COMMAND...; the words of the command are joined and read by a shell.
+while [ "${{1#-}}" != "$1" ]; do shift; done
+name=$1
+shift
+exec {enter} "$name" sh -c "$*"
+"""
+
+
+def write_agent(state: State, addresses: Sequence[str]) -> None:
+    """Write the agent, the script that it enters hosts with, and the hosts' names, into the network's directory.
+
+    :param addresses: of each host, on the network that starts jobs.
+    """
+    names = state.path / "hosts"
+    lines = ["127.0.0.1 localhost", *(f"{at} {host}" for at, host in zip(addresses, state.hosts, strict=True))]
+    names.write_text("\n".join(lines) + "\n")
+    quoted = {
+        "head": HEAD,
+        "switchless": shlex.quote(state.head),
+        "prefix": shlex.quote(state.namespace("")),
+        "names": shlex.quote(str(names)),
+    }
+    _script(_enter_path(state), _ENTER.format(**quoted))
+    _script(agent_path(state), _AGENT.format(enter=shlex.quote(str(_enter_path(state)))))
+
+
+def agent_path(state: State) -> Path:
+    """The agent's path."""
+    return state.path / "agent"
+
+
+def enter(state: State, host: str, command: Sequence[str]) -> list[str]:
+    """The command line that runs a command on a host, or at the head."""
+    return [str(_enter_path(state)), host, *command]
+
+
+def _enter_path(state: State) -> Path:
+    return state.path / "enter"
+
+
+def _script(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)

@@ -1,0 +1,44 @@
+"""A second job on the same links: alltoall after alltoall, until it is told to end or its time is over.
+
+``mpirun ... python -m osu_like_bench.emulate.background BYTES SECONDS DIRECTORY``: rank 0 makes DIRECTORY/running after
+the first one, and ends all ranks once DIRECTORY/end is there.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["END", "RUNNING", "load_links"]
+
+RUNNING, END = "running", "end"
+
+
+def load_links(nbytes: int, seconds: float, directory: Path) -> int:
+    """Exchange blocks until it is enough; collective over COMM_WORLD.
+
+    :param nbytes: of a block.
+    :param seconds: most to run.
+    :returns: how many times all blocks were exchanged.
+    """
+    from mpi4py import MPI  # here, for whoever starts this job needs the file names only, and no MPI
+
+    world = MPI.COMM_WORLD
+    send = np.zeros((world.size, nbytes), dtype=np.uint8)
+    receive = np.empty_like(send)
+    rounds, until = 0, time.monotonic() + seconds
+    while world.bcast(time.monotonic() < until and not (directory / END).exists()):
+        world.Alltoall(send, receive)
+        rounds += 1
+        if rounds == 1 and world.rank == 0:
+            (directory / RUNNING).touch()
+    if world.rank == 0:
+        print(f"background: {rounds} alltoalls of {nbytes} bytes", file=sys.stderr, flush=True)
+    return rounds
+
+
+if __name__ == "__main__":
+    load_links(int(sys.argv[1]), float(sys.argv[2]), Path(sys.argv[3]))

@@ -1,0 +1,237 @@
+"""``python -m osu_like_bench emulate up | run | check | status | down``: real MPI on an emulated network."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import os
+import shlex
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from topompi.errors import TopompiError
+from topompi.topology.sources import fabricjson
+
+from ..options import parse_bytes
+from .network import check_rights
+from .peers import PEERS
+from .session import Emulated, JobOptions, take_down
+from .spec import Rates, emulated_fabric
+from .state import State, states
+from .verify import measure_rates, measure_round_trip
+
+__all__ = ["main"]
+
+# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
+UsageError: Any = typer.BadParameter.__bases__[0]
+NAME = "emulated"
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Real MPI jobs on an emulated network; needs root.")
+
+Spec = Annotated[
+    str,
+    typer.Argument(
+        metavar="SPEC",
+        help="4x4, 2x4x4, the hosts of each leaf as 3,4,1,8, a topology source that is a tree, or a name.",
+    ),
+]
+HostRate = Annotated[str | None, typer.Option("--host-rate", metavar="RATE", help="Of host links, bits/s: 100M.")]
+UplinkRate = Annotated[
+    str | None, typer.Option("--uplink-rate", metavar="RATE,...", help="Of links above, by level from the leaves.")
+]
+HostRates = Annotated[
+    str | None, typer.Option("--host-rates", metavar="HOSTS=RATE,...", help="Of some hosts' links: h0-h7=50M.")
+]
+
+
+@app.command()
+def up(
+    spec: Spec,
+    host: HostRate = None,
+    uplink: UplinkRate = None,
+    hosts: HostRates = None,
+    name: Annotated[str, typer.Option(help="What to call the network.")] = NAME,
+) -> None:
+    """Make a network that stays until it is taken down."""
+    network = Emulated(spec, Rates.parse(host, uplink, hosts), name=name)
+    network.up()
+    print(_described(network))
+    print(f"fabric: {network.path}")
+
+
+@app.command()
+def run(
+    spec: Spec,
+    words: Annotated[list[str], typer.Argument(metavar="-- ARGS...", help="Module, script or program to run.")],
+    host: HostRate = None,
+    uplink: UplinkRate = None,
+    hosts: HostRates = None,
+    mpi: Annotated[str | None, typer.Option(metavar="|".join(PEERS), help="MPI library and its settings.")] = None,
+    ranks: Annotated[int | None, typer.Option("-n", min=1, help="Ranks; one a host by default.")] = None,
+    ppn: Annotated[int | None, typer.Option(min=1, help="Ranks a host.")] = None,
+    order: Annotated[str, typer.Option(help="block, cyclic, leaf-cyclic or random:SEED.")] = "block",
+    python: Annotated[str, typer.Option(metavar="PATH", help="Interpreter whose MPI runs the job.")] = sys.executable,
+    background: Annotated[str | None, typer.Option(metavar="BYTES", help="A second job's alltoall meanwhile.")] = None,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="End the job after this.")] = 600.0,
+    export: Annotated[
+        list[str] | None, typer.Option("-x", metavar="NAME[=VALUE]", help="Variable for the ranks.")
+    ] = None,
+    placement: Annotated[str, typer.Option(metavar="OPTIONS", help="Of mpirun, to place ranks instead.")] = "",
+    json: Annotated[bool, typer.Option("--json", help="The closing line as JSON.")] = False,
+) -> int:
+    """Run a program on a network: one that is up, of that name or alike, else one for this run only."""
+    options = JobOptions(
+        mpi=mpi,
+        ranks=ranks,
+        ppn=ppn,
+        order=order,
+        python=python,
+        background=parse_bytes(background, "--background") if background else 0,
+        timeout=timeout,
+        environment=_exports(export or []),
+        placement=shlex.split(placement),
+    )
+    network = _existing(spec, Rates.parse(host, uplink, hosts))
+    if network is not None:
+        return _run(network, words, options, json)
+    with Emulated(spec, Rates.parse(host, uplink, hosts)) as fresh:
+        return _run(fresh, words, options, json)
+
+
+@app.command()
+def check(
+    spec: Spec,
+    host: HostRate = None,
+    uplink: UplinkRate = None,
+    hosts: HostRates = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Measure one link of each level and rate with TCP, both directions at once."""
+    network = _existing(spec, Rates.parse(host, uplink, hosts))
+    if network is not None:
+        return _check(network, json)
+    with Emulated(spec, Rates.parse(host, uplink, hosts)) as fresh:
+        return _check(fresh, json)
+
+
+@app.command()
+def status(json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+    """What networks there are."""
+    found = list(states())
+    if json:
+        print(
+            jsonlib.dumps([{"name": s.name, "spec": s.spec, "hosts": len(s.hosts), "in_use": s.in_use} for s in found])
+        )
+        return
+    if not found:
+        print("no emulated network")
+    for state in found:
+        print(f"{state.name}: {state.spec}, {len(state.hosts)} hosts{_fate(state)}")
+
+
+@app.command()
+def down(
+    name: Annotated[str | None, typer.Argument(help="The network; all but those of running jobs by default.")] = None,
+) -> None:
+    """End what runs on a network and remove it, whatever became of who made it."""
+    gone = take_down(name)
+    print("\n".join(f"removed {one}" for one in gone) or "nothing to remove")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; exit code 0, the job's, 1 for what cannot be done, 2 for wrong usage."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    debug = "--debug" in arguments[: [*arguments, "--"].index("--")]
+    if debug:
+        arguments.remove("--debug")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)  # as an exception, which takes down what is up
+    try:
+        return int(app(arguments, prog_name="osu_like_bench emulate", standalone_mode=False) or 0)
+    except UsageError as error:
+        message, code = error.format_message() or "expected a command: up, run, check, status or down", 2
+    except (TopompiError, OSError) as error:
+        message, code = str(error), 1
+        if debug:
+            traceback.print_exc()
+    except (KeyboardInterrupt, typer.Abort):
+        message, code = "interrupted; what was up for this run is down", 130
+    print(f"osu_like_bench emulate: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _existing(spec: str, rates: Rates) -> Emulated | None:
+    """The network that is up under that name, or that is the same fabric; None where there is none."""
+    check_rights()
+    lasting = [state for state in states() if state.owner == 0]
+    named = [state for state in lasting if state.name == spec]
+    if named:
+        return Emulated.existing(named[0])
+    wanted = fabricjson.write(emulated_fabric(spec, rates))
+    alike = [state for state in lasting if _text(state) == wanted]
+    return Emulated.existing(alike[0]) if alike else None
+
+
+def _text(state: State) -> str:
+    path = state.path / fabricjson.NAME
+    return path.read_text() if path.exists() else ""
+
+
+def _run(network: Emulated, words: Sequence[str], options: JobOptions, json: bool) -> int:
+    done = network.run(words, options, capture=False)
+    usage = done.usage
+    if done.background:
+        print(f"# {done.background.strip()}", file=sys.stderr)
+    if json:
+        fields = {"returncode": done.returncode, "idle": usage.idle, "busiest": usage.busiest, "bytes": usage.nbytes}
+        print(jsonlib.dumps(fields), file=sys.stderr)
+    else:
+        print(f"# {usage}", file=sys.stderr)
+    return done.returncode
+
+
+def _check(network: Emulated, json: bool) -> None:
+    measured = []
+    if not json:
+        print(_described(network))
+        print(f"{'link':24}{'nominal':>10}{'up':>10}{'down':>10}  Mbit/s; payload of TCP over nominal")
+    for link in measure_rates(network.fabric, network.state):
+        measured.append(link)
+        if not json:
+            rates = "".join(f"{rate / 1e6:10.1f}" for rate in (link.nominal, link.up, link.down))
+            print(f"{' - '.join(link.link):24}{rates}  {link.shares[0]:.1%} {link.shares[1]:.1%}", flush=True)
+    trip = measure_round_trip(network.fabric, network.state)
+    if json:
+        rows = [{"link": one.link, "nominal": one.nominal, "up": one.up, "down": one.down} for one in measured]
+        print(jsonlib.dumps({"links": rows, "round_trip": trip}))
+    else:
+        print(f"round trip of a byte, {network.fabric.hosts[0]} - {network.fabric.hosts[-1]}: {trip * 1e6:.0f} us")
+
+
+def _described(network: Emulated) -> str:
+    fabric = network.fabric
+    leaves = len(set(fabric.adapter_leaf.tolist()))
+    rates = sorted({f"{8 * rate / 1e6:g}" for rate in fabric.link_rate.tolist()}, key=float)
+    counts = f"{fabric.num_hosts} hosts on {leaves} leaf switches, {fabric.num_switches} switches"
+    return f"{network.name}: {network.spec}: {counts}, links of {', '.join(rates)} Mbit/s"
+
+
+def _fate(state: State) -> str:
+    if state.owner == 0:
+        return ""
+    return (
+        f", in use by process {state.owner}" if state.in_use else ", left behind by a process that ended: take it down"
+    )
+
+
+def _exports(entries: Sequence[str]) -> dict[str, str]:
+    """``NAME=VALUE`` or ``NAME``, which takes the value here."""
+    pairs = (entry.partition("=") for entry in entries)
+    return {name: value if equals else os.environ.get(name, "") for name, equals, value in pairs}

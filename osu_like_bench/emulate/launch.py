@@ -1,0 +1,160 @@
+"""The mpirun command lines of both MPI libraries that start a job on emulated hosts."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+from mapping import place
+from topompi.errors import BenchmarkError
+from topompi.exports import write_coordinates
+from topompi.topology import Fabric, TopologyInterface, compute_routes
+
+from .agent import HEAD, agent_path, enter
+from .peers import PEERS
+from .state import State
+
+__all__ = ["Job", "command_line", "coordinates", "find_peer", "leaf_cyclic", "mpirun_of", "program", "rank_hosts"]
+
+ORDERS = "block, cyclic, leaf-cyclic or random:SEED"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job to start.
+
+    :param words: program and arguments.
+    :param peer: a name of PEERS.
+    :param mpirun: path of the launcher.
+    :param hosts: host of each rank.
+    :param placement: options of mpirun that place the ranks instead, on the same hosts with as many slots.
+    """
+
+    words: Sequence[str]
+    peer: str
+    mpirun: str
+    hosts: Sequence[str]
+    placement: Sequence[str] = ()
+
+
+def rank_hosts(fabric: Fabric, ranks: int | None = None, ppn: int | None = None, order: str = "block") -> list[str]:
+    """The host of each rank.
+
+    :param ranks: how many; as many as fit on all hosts by default.
+    :param ppn: ranks a host at most, 1 by default or as many as the ranks need; the first hosts are filled.
+    :param order: ``block``, ``cyclic`` over the hosts, ``leaf-cyclic`` (successive ranks on successive leaf switches),
+        or ``random:SEED``.
+    :raises BenchmarkError: if there is no room, or no such order.
+    """
+    ppn = ppn or -(-(ranks or fabric.num_hosts) // fabric.num_hosts)
+    ranks = ranks or ppn * fabric.num_hosts
+    used = -(-ranks // ppn)
+    if used > fabric.num_hosts:
+        raise BenchmarkError(f"-n: expected at most {ppn * fabric.num_hosts} ranks at {ppn} a host, got {ranks}")
+    hosts = list(fabric.hosts[:used])
+    try:
+        if order == "leaf-cyclic":
+            return place(ranks, leaf_cyclic(fabric, hosts), "cyclic")
+        return place(ranks, hosts, order)
+    except ValueError:
+        raise BenchmarkError(f"--order: expected {ORDERS}, got {order!r}") from None
+
+
+def leaf_cyclic(fabric: Fabric, hosts: Sequence[str]) -> list[str]:
+    """Hosts such that successive ones sit on successive leaf switches as long as these have any."""
+    leaf = np.array([int(fabric.adapter_leaf[fabric.host_adapters[fabric.host_index[host]][0]]) for host in hosts])
+    turn = np.array([int((leaf[:index] == of).sum()) for index, of in enumerate(leaf)])
+    return [hosts[index] for index in np.lexsort((leaf, turn))]
+
+
+def coordinates(fabric: Fabric, hosts: Sequence[str]) -> str:
+    """MPICH's coordinates file for ranks on these hosts."""
+    return write_coordinates(TopologyInterface.place(list(hosts), compute_routes(fabric)))
+
+
+def command_line(job: Job, state: State) -> list[str]:
+    """The command that runs the job from the network's head; writes the list of hosts that it names.
+
+    Ranks sit where the list says, one a line; neither library is left to bind them, as all hosts share the processors.
+    """
+    peer = PEERS[job.peer]
+    text = "\n".join(_listed(job)) + "\n"
+    listed = state.path / f"hosts-{crc32(text.encode()):08x}"
+    listed.write_text(text)
+    where = _open_mpi(job, listed, state) if peer.vendor == "Open MPI" else _mpich(job, listed, state)
+    return enter(state, HEAD, [job.mpirun, *where, *peer.options, "-n", str(len(job.hosts)), *job.words])
+
+
+def _listed(job: Job) -> list[str]:
+    """A line a rank; or where something else places them, a line a host with its slots."""
+    if not job.placement:
+        return list(job.hosts)
+    slots = " slots=" if PEERS[job.peer].vendor == "Open MPI" else ":"
+    return [f"{host}{slots}{count}" for host, count in Counter(job.hosts).items()]
+
+
+def _open_mpi(job: Job, listed: Path, state: State) -> list[str]:
+    agent = ["--prtemca", "plm_ssh_agent", str(agent_path(state))]
+    return [*agent, "--hostfile", str(listed), *(job.placement or ("--map-by", "seq", "--bind-to", "none"))]
+
+
+def _mpich(job: Job, listed: Path, state: State) -> list[str]:
+    agent = ["-launcher", "ssh", "-launcher-exec", str(agent_path(state))]
+    return [*agent, "-f", str(listed), *job.placement]
+
+
+def find_peer(name: str | None, python: str) -> str:
+    """The peer of that name, or the defaults of the MPI that a Python runs with.
+
+    :raises BenchmarkError: if the Python's mpirun is another library's.
+    """
+    if name is not None and name not in PEERS:
+        raise BenchmarkError(f"--mpi: expected one of {', '.join(PEERS)}, got {name!r}")
+    vendor = _vendor(mpirun_of(python))
+    if name is None:
+        return "openmpi" if vendor == "Open MPI" else "mpich"
+    if PEERS[name].vendor != vendor:
+        wanted = PEERS[name].vendor
+        raise BenchmarkError(
+            f"--mpi {name}: expected --python of an environment with {wanted}, got {python} ({vendor})"
+        )
+    return name
+
+
+def mpirun_of(python: str) -> str:
+    """The mpirun beside a Python, else the one on the path; raises BenchmarkError if there is none."""
+    beside = Path(python).parent / "mpirun"
+    found = str(beside) if beside.exists() else shutil.which("mpirun")
+    if found is None:
+        raise BenchmarkError(f"emulate: expected mpirun beside {python} or on the path, found none")
+    return found
+
+
+@cache
+def _vendor(mpirun: str) -> str:
+    said = subprocess.run([mpirun, "--version"], capture_output=True, text=True, timeout=60).stdout
+    return "Open MPI" if "Open MPI" in said else "MPICH"
+
+
+def program(words: Sequence[str], python: str) -> list[str]:
+    """What a rank runs: a Python script or options (``-m``, ``-c``), a program, or a Python module by its name.
+
+    :raises BenchmarkError: if there are no words.
+    """
+    if not words:
+        raise BenchmarkError("emulate run: expected a program after --, got none")
+    first = words[0]
+    if first.startswith("-") or first.endswith(".py"):
+        return [python, *words]
+    if shutil.which(first) is None and importlib.util.find_spec(first.partition(".")[0]) is not None:
+        return [python, "-m", *words]
+    return list(words)

@@ -1,0 +1,103 @@
+"""Whether the network or the processor was the bottleneck: idle time and bytes on links while a job ran."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from types import TracebackType
+
+from topompi.topology import Fabric
+
+from .network import ports
+from .state import State
+
+__all__ = ["ENOUGH", "Monitor", "Usage", "idle_ticks"]
+
+PERIOD = 0.5  # seconds between looks, each of some milliseconds
+ENOUGH = 0.10  # idle share from which on the processor is not what all wait for
+QUIET = 1e-3  # share of the fastest link's rate below which nothing was measured
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How busy the machine was, weighted by the bytes that the links carried meanwhile.
+
+    :param idle: idle share of the processors, 0 to 1; None where no data flowed.
+    :param busiest: share of its rate that the busiest link carried, in the busiest period.
+    :param nbytes: carried by all links together.
+    """
+
+    idle: float | None
+    busiest: float
+    nbytes: int
+
+    def __str__(self) -> str:
+        if self.idle is None:
+            return "CPU idle share unknown: no data flowed over the links"
+        verdict = "is" if self.idle >= ENOUGH else "may not be"
+        share = f"CPU idle {self.idle:.0%} while data flowed, busiest link used {self.busiest:.0%}"
+        return f"{share}: the network {verdict} the bottleneck"
+
+
+def idle_ticks() -> tuple[int, int]:
+    """Clock ticks that the processors were idle (waiting for disks included), and all ticks, since boot."""
+    with open("/proc/stat") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]  # guests are counted as users already
+    return ticks[3] + ticks[4], sum(ticks)
+
+
+class Monitor:
+    """A context that looks at processors and links until it is left; then ``usage`` sums up."""
+
+    def __init__(self, fabric: Fabric, state: State) -> None:
+        self._rates = {(port, way): rate for port, way, rate in ports(fabric)}
+        self._namespace = state.switches
+        self._looks: list[tuple[float, tuple[int, int], dict[tuple[str, str], int]]] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Monitor:
+        self._look()
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._look()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(PERIOD):
+            self._look()
+
+    def _look(self) -> None:
+        command = ["ip", "-n", self._namespace, "-s", "-j", "link"]
+        try:
+            said = subprocess.run(command, capture_output=True, text=True, timeout=30)
+            links = json.loads(said.stdout or "[]")
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return  # the network is going down
+        found = {link["ifname"]: link["stats64"] for link in links}
+        carried = {(port, way): found[port][way]["bytes"] for port, way in self._rates if port in found}
+        self._looks.append((time.monotonic(), idle_ticks(), carried))
+
+    @property
+    def usage(self) -> Usage:
+        """The sum over all periods so far in which data flowed."""
+        idle, total, busiest = 0.0, 0, 0.0
+        for (start, before, old), (end, after, new) in pairwise(self._looks):
+            moved = {link: new.get(link, 0) - old.get(link, 0) for link in self._rates}
+            used = max(moved[link] / (rate * max(end - start, 1e-3)) for link, rate in self._rates.items())
+            ticks = after[1] - before[1]
+            if used < QUIET or not ticks:
+                continue
+            nbytes = sum(moved.values())
+            idle += nbytes * (after[0] - before[0]) / ticks
+            total += nbytes
+            if end - start > PERIOD / 2:  # what passes within less may be the buckets' contents
+                busiest = max(busiest, used)
+        return Usage(idle / total if total else None, busiest, total)

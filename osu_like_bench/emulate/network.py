@@ -1,0 +1,232 @@
+"""The emulated network itself: a namespace a host, a bridge a switch, a veth pair a link, shaped in both directions.
+
+All bridges and their ends of the links lie in a namespace of their own, so that nothing of ours ever appears among the
+machine's interfaces, and removing our namespaces removes everything. A second, unshaped interface of every host
+(``ctl0``), as clusters have for their administration, carries what starts and controls jobs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from topompi.errors import BenchmarkError
+from topompi.topology import Fabric
+from topompi.topology.sources import fabricjson
+
+from .agent import write_agent
+from .state import State
+
+__all__ = [
+    "CONTROL",
+    "DATA",
+    "MTU",
+    "address",
+    "check_rights",
+    "end_processes",
+    "lower",
+    "ports",
+    "processes",
+    "raise_network",
+]
+
+DATA, CONTROL = "eth0", "ctl0"
+MTU = 1500
+QUEUE = 16 << 20  # bytes: more than all windows of a network together, for a lossless fabric drops nothing
+# Far above the bandwidth-delay product of a few KiB, so that links stay busy while processes wait for a processor; but
+# not so far that a host to which all others send makes them wait for their time-outs.
+WINDOW = 262144
+UNSHAPED = "20gbit"  # of the classes inside the bucket, which only order
+LATENESS = 200e-6  # seconds that a timer may be late without the link losing throughput
+
+_SYSCTLS = {
+    "ipv6/conf/all/disable_ipv6": "1",  # its housekeeping would be noise on the links
+    "ipv6/conf/default/disable_ipv6": "1",
+    "ipv4/tcp_slow_start_after_idle": "0",  # the networks that we stand for have no slow start
+    "ipv4/tcp_no_metrics_save": "1",
+    "ipv4/tcp_congestion_control": "reno",  # the plainest: up to the window and no further, without pacing or probing
+    "ipv4/tcp_rmem": f"4096 {WINDOW} {WINDOW}",
+    "ipv4/tcp_wmem": f"4096 {WINDOW} {WINDOW}",
+    "ipv4/neigh/default/gc_stale_time": "86400",
+}
+
+
+def check_rights() -> None:
+    """Raise BenchmarkError unless this process may make namespaces here, and has the programs for it."""
+    missing = [name for name in ("ip", "tc", "nsenter", "unshare") if shutil.which(name) is None]
+    if missing:
+        raise BenchmarkError(f"emulate: expected the programs {', '.join(missing)} (iproute2, util-linux), found none")
+    if os.geteuid() != 0:
+        raise BenchmarkError(f"emulate: expected root, to make network namespaces, got user id {os.geteuid()}")
+
+
+def raise_network(fabric: Fabric, state: State) -> None:
+    """Make everything that the state lists.
+
+    :param fabric: a tree with rates, from ``emulated_fabric``.
+    :raises BenchmarkError: if a command fails, as where the kernel has no tbf; what was made is taken down.
+    Cost: some 10 ms a host.
+    """
+    (state.path / fabricjson.NAME).write_text(fabricjson.write(fabric))
+    write_agent(state, [address(host, CONTROL) for host in range(len(state.hosts))])
+    try:
+        for namespace in state.namespaces:
+            _command(["ip", "netns", "add", namespace])
+            _set_up(namespace)
+        for tool, namespace, lines in _wiring(fabric, state):
+            _command([tool, "-n", namespace, "-batch", "-"], "\n".join(lines) + "\n")
+    except BaseException:
+        lower(state)
+        raise
+
+
+def address(host: int, interface: str, prefix: bool = False) -> str:
+    """The IPv4 address of a host (by number) on the data or the control network."""
+    net = {DATA: "10.77", CONTROL: "10.78"}[interface]
+    return f"{net}.{(host + 1) // 256}.{(host + 1) % 256}" + ("/16" if prefix else "")
+
+
+def lower(state: State, patience: float = 10.0) -> None:
+    """End the processes of a network, remove it, and forget it; what is gone already is no error.
+
+    :param patience: seconds to wait for processes to end.
+    :raises BenchmarkError: if a process does not end or a namespace cannot be removed; ``down`` may be repeated.
+    """
+    end_processes(state.namespaces, patience=patience)
+    for namespace in state.namespaces:
+        if _path(namespace).exists():
+            _command(["ip", "netns", "delete", namespace])
+    state.forget()
+
+
+def processes(namespaces: Iterable[str], marker: str = "") -> list[int]:
+    """The processes that live in namespaces; with a marker those whose environment holds it."""
+    inside = {key for name in namespaces if (key := _identity(_path(name)))}
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if _identity(path / "ns" / "net") in inside and marker.encode() in (path / "environ").read_bytes():
+                found.append(int(path.name))
+        except OSError:  # it has just ended
+            continue
+    return found
+
+
+def end_processes(namespaces: Iterable[str], marker: str = "", patience: float = 10.0) -> None:
+    """Kill the processes that live in namespaces, and those that they start meanwhile.
+
+    :raises BenchmarkError: if some are left after ``patience`` seconds.
+    """
+    namespaces = list(namespaces)
+    until = time.monotonic() + patience
+    while left := processes(namespaces, marker):
+        if time.monotonic() > until:
+            raise BenchmarkError(f"emulate: expected processes {left} to end within {patience:g} s")
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(0.02)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _path(namespace: str) -> Path:
+    return Path("/run/netns") / namespace
+
+
+def _set_up(namespace: str) -> None:
+    writes = "; ".join(f"echo {value} > /proc/sys/net/{key}" for key, value in _SYSCTLS.items())
+    # A kernel without IPv6 has no such key, and needs none.
+    script = f"ip link set lo up || exit 1; exec 2>/dev/null; {writes}; exit 0"
+    _command(["nsenter", f"--net={_path(namespace)}", "sh", "-c", script])
+
+
+def _wiring(fabric: Fabric, state: State) -> Iterator[tuple[str, str, list[str]]]:
+    """The commands in order: which tool, in which namespace, its lines."""
+    first = fabric.num_adapters
+    links, ports, shapes = ["link add ctl type bridge", "link set ctl up"], [], []
+    for switch in range(fabric.num_switches):
+        links += [f"link add s{switch} mtu {MTU} type bridge mcast_snooping 0", f"link set s{switch} up"]
+    for source, target, rate in zip(fabric.link_source, fabric.link_target, fabric.link_rate.tolist(), strict=True):
+        if source < first:  # the way up; its pair is made below
+            continue
+        port = _port(fabric, source, target)
+        if target < first:
+            host = state.namespace(fabric.hosts[fabric.adapter_host[target]])
+            links.append(f"link add {port} mtu {MTU} type veth peer name {DATA} mtu {MTU} netns {host}")
+        elif source < target:
+            links.append(f"link add {port} mtu {MTU} type veth peer name {_port(fabric, target, source)} mtu {MTU}")
+        ports.append(f"link set {port} master s{source - first} up")
+        shapes += _shape(port, rate)
+    for number, namespace in enumerate([*map(state.namespace, state.hosts), state.head]):
+        links.append(f"link add c{number} type veth peer name {CONTROL} netns {namespace}")
+        links.append(f"link set c{number} master ctl up")
+    yield "ip", state.switches, links + ports
+    yield "tc", state.switches, shapes
+    for number, name in enumerate(state.hosts):
+        namespace = state.namespace(name)
+        yield "ip", namespace, [*_addressed(number, DATA), *_addressed(number, CONTROL)]
+        adapter = int(fabric.host_adapters[number][0])
+        yield "tc", namespace, _shape(DATA, float(fabric.link_rate[fabric.adapter_uplink[adapter]]))
+    yield "ip", state.head, _addressed(len(state.hosts), CONTROL)
+
+
+def _port(fabric: Fabric, switch: int, other: int) -> str:
+    """The interface of a switch towards another vertex."""
+    first = fabric.num_adapters
+    return f"s{switch - first}-h{other}" if other < first else f"s{switch - first}-s{other - first}"
+
+
+def ports(fabric: Fabric) -> Iterator[tuple[str, str, float]]:
+    """Where each link's bytes are counted: a switch's interface, ``tx`` or ``rx`` there, and the link's rate."""
+    first = fabric.num_adapters
+    for source, target, rate in zip(fabric.link_source, fabric.link_target, fabric.link_rate.tolist(), strict=True):
+        if source >= first:
+            yield _port(fabric, source, target), "tx", rate
+        else:
+            yield _port(fabric, target, source), "rx", rate
+
+
+def _addressed(host: int, interface: str) -> list[str]:
+    return [f"address add {address(host, interface, prefix=True)} dev {interface}", f"link set {interface} up"]
+
+
+def _shape(device: str, rate: float) -> list[str]:
+    """A token bucket as small as timers allow: what it holds passes an idle link at once.
+
+    Within it TCP's bare acknowledgements (52 bytes with their time stamp) go first. Behind the data of the other
+    direction they would cost rate where both directions are busy (Zhang, Shenker and Clark, "Observations on the
+    dynamics of a congestion control algorithm: the effects of two-way traffic", 1991), and the networks that we stand
+    for have none.
+    """
+    burst = 2 * (MTU + 14) + int(rate * LATENESS)
+    return [
+        f"qdisc add dev {device} root handle 1: tbf rate {round(rate * 8)}bit burst {burst} limit {QUEUE}",
+        f"qdisc add dev {device} parent 1:1 handle 2: htb default 2",
+        *(
+            f"class add dev {device} parent 2: classid 2:{band} htb rate {UNSHAPED} quantum 60000 prio {band}"
+            for band in (1, 2)
+        ),
+        *(f"qdisc add dev {device} parent 2:{band} bfifo limit {QUEUE}" for band in (1, 2)),
+        f"filter add dev {device} parent 2: protocol ip u32 match u16 52 0xffff at 2 flowid 2:1",
+    ]
+
+
+def _command(arguments: list[str], text: str = "") -> None:
+    done = subprocess.run(arguments, input=text, capture_output=True, text=True, timeout=60)
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).split())
+        raise BenchmarkError(f"emulate: {' '.join(arguments)}: {said or f'exit code {done.returncode}'}")

@@ -1,0 +1,73 @@
+"""What a job may be run with: MPI libraries, and the settings under which they are at their best here.
+
+Ranks that wait sleep, in both libraries: where sixteen poll on two processors, those that have data wait for those that
+have none, and no share of idle time says whether the network or the processor was the bottleneck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .network import CONTROL, DATA
+
+__all__ = ["PEERS", "Peer"]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """An MPI library with its settings.
+
+    :param vendor: ``Open MPI`` or ``MPICH``: whose mpirun it takes.
+    :param what: in words, for tables and help.
+    :param options: of mpirun.
+    :param environment: of the ranks.
+    :param coordinates: whether it reads where ranks sit from a file that we write.
+    """
+
+    vendor: str
+    what: str
+    options: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    coordinates: bool = False
+
+
+def _mca(**parameters: str) -> list[str]:
+    return [word for name, value in parameters.items() for word in ("--mca", name, value)]
+
+
+_OPEN_MPI = (
+    "--allow-run-as-root",
+    "--prtemca",
+    "prte_if_include",
+    CONTROL,
+    *_mca(pml="ob1", btl="self,sm,tcp", btl_tcp_if_include=DATA, mpi_yield_when_idle="1"),
+    *_mca(threads_pthreads_yield_strategy="nanosleep", threads_pthreads_nanosleep_time="1000"),
+)  # fmt: skip - an option and its value on one line
+
+# UCX finds shared memory by the boot id, which all hosts of one machine share: it is told to use TCP only.
+_MPICH = {
+    "UCX_TLS": "tcp,self",
+    "UCX_NET_DEVICES": DATA,
+    "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
+    "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
+}
+# What MPICH's user's guide calls topology-aware algorithms: trees for broadcast, reduce and allreduce, all pipelined.
+_TREES = {
+    "MPIR_CVAR_BCAST_INTRA_ALGORITHM": "pipelined_tree",
+    "MPIR_CVAR_BCAST_TREE_TYPE": "topology_aware",
+    "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "tree",
+    "MPIR_CVAR_ALLREDUCE_TREE_TYPE": "topology_aware",
+    "MPIR_CVAR_REDUCE_INTRA_ALGORITHM": "nb",
+    "MPIR_CVAR_IREDUCE_INTRA_ALGORITHM": "tsp_tree",
+    "MPIR_CVAR_IREDUCE_TREE_TYPE": "topology_aware",
+}
+
+PEERS: Mapping[str, Peer] = {
+    "openmpi": Peer("Open MPI", "Open MPI's defaults", _OPEN_MPI),
+    "han": Peer("Open MPI", "Open MPI with HAN first", (*_OPEN_MPI, *_mca(coll_han_priority="100"))),
+    "mpich": Peer("MPICH", "MPICH's defaults", ("-iface", CONTROL), _MPICH),
+    "mpich-topology": Peer(
+        "MPICH", "MPICH's topology-aware trees", ("-iface", CONTROL), {**_MPICH, **_TREES}, coordinates=True
+    ),
+}

@@ -1,0 +1,275 @@
+"""An emulated network as a context: it is up inside, and gone after."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from topompi.errors import BenchmarkError
+from topompi.topology import Fabric
+from topompi.topology.sources import fabricjson
+
+from .background import END, RUNNING
+from .launch import Job, command_line, coordinates, find_peer, mpirun_of, program, rank_hosts
+from .monitor import Monitor, Usage
+from .network import MTU, check_rights, end_processes, lower, raise_network
+from .peers import PEERS
+from .spec import Rates, emulated_fabric
+from .state import State, states
+
+__all__ = ["Emulated", "Finished", "JobOptions", "take_down"]
+
+ROOT = Path(__file__).resolve().parents[2]
+MARKER = "OSU_EMULATED_RUN"
+# The launcher and its child both put the child into a group; whoever comes second says so.
+_NOISE = re.compile(r"[^\n]*plm:ssh: Warning: setpgid\([^\n]*\n?")
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """How to run a job.
+
+    :param mpi: a name of PEERS; None for the defaults of the Python's MPI.
+    :param ranks: how many, ``ppn`` on a host, in which ``order`` (see ``rank_hosts``).
+    :param python: interpreter whose MPI starts the job.
+    :param background: bytes of a block of the alltoall that a second job makes meanwhile on all hosts; 0 for none.
+    :param timeout: seconds after which the job is ended.
+    :param environment: more variables for the ranks.
+    :param hosts: host of each rank, in place of ``ranks``, ``ppn`` and ``order``.
+    :param placement: options of mpirun that place the ranks, such as ``--map-by rankfile:file=F``, on these hosts.
+    :param topology: whether the ranks find the fabric in ``TOPOMPI_TOPOLOGY``.
+    """
+
+    mpi: str | None = None
+    ranks: int | None = None
+    ppn: int | None = None
+    order: str = "block"
+    python: str = sys.executable
+    background: int = 0
+    timeout: float = 600.0
+    environment: Mapping[str, str] | None = None
+    hosts: Sequence[str] | None = None
+    placement: Sequence[str] = ()
+    topology: bool = True
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A job that ended.
+
+    :param stdout: what it printed, empty where that was not captured; likewise ``stderr``.
+    :param usage: of processors and links meanwhile.
+    :param background: what the second job said, how often it exchanged its blocks.
+    """
+
+    returncode: int
+    stdout: str
+    stderr: str
+    usage: Usage
+    background: str = ""
+
+
+class Emulated:
+    """A network that is up within ``with``: ``with Emulated("4x4") as net: net.run(["program.py"], order="random:1")``.
+
+    :param spec: see ``emulated_fabric``; likewise ``rates``, which may also be given as text by the names of
+        ``Rates.parse``: ``Emulated("4x4", uplinks="400M")``.
+    :param name: of the network on this machine; one that no other has by default.
+    :raises TopompiError: for a spec that cannot be emulated, or without the rights or programs to.
+    """
+
+    def __init__(self, spec: str, rates: Rates | None = None, *, name: str | None = None, **texts: str | None) -> None:
+        self.spec = spec
+        self.fabric: Fabric = emulated_fabric(spec, rates or Rates.parse(**texts))
+        self.name = name or f"run-{os.getpid()}-{secrets.token_hex(2)}"
+        self._state: State | None = None
+
+    @classmethod
+    def existing(cls, state: State) -> Emulated:
+        """A network that is up already; leaving its context takes it down."""
+        found = cls(str(state.path / fabricjson.NAME), name=state.name)
+        found.spec = state.spec
+        found._state = state
+        return found
+
+    def up(self, owned: bool = False) -> State:
+        """Make it; ``owned`` says that it goes with this process, so that ``down`` leaves it alone until then."""
+        check_rights()
+        self._state = State.make(self.name, self.spec, self.fabric.hosts, owned)
+        raise_network(self.fabric, self._state)
+        return self._state
+
+    def down(self) -> None:
+        """End what runs in it and remove it; nothing if it is not up."""
+        if self._state is not None:
+            lower(self._state)
+            self._state = None
+
+    def __enter__(self) -> Emulated:
+        if self._state is None:
+            self.up(owned=True)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.down()
+
+    @property
+    def state(self) -> State:
+        """What is written down of the network; raises BenchmarkError if it is not up."""
+        if self._state is None:
+            raise BenchmarkError("emulate: expected a network that is up")
+        return self._state
+
+    @property
+    def path(self) -> Path:
+        """The fabric with its rates as ``fabric.json``, which every topology option takes."""
+        return self.state.path / fabricjson.NAME
+
+    def run(self, words: Sequence[str], options: JobOptions | None = None, *, capture: bool = True) -> Finished:
+        """Run a program on the hosts by the real mpirun.
+
+        :param words: a Python script, options of Python (``-m``), a program, or a module's name; and arguments.
+        :param capture: keep what it prints; else it goes where this process prints.
+        :raises BenchmarkError: for what cannot be run, and where the job outlives its time; it is ended then.
+        """
+        options = options or JobOptions()
+        job = self.job(words, options)
+        environment, token = self._environment(job, options)
+        try:
+            with self._background(options, token) as said, Monitor(self.fabric, self.state) as monitor:
+                code, out, err = self._start(job, environment, options.timeout, capture)
+        finally:
+            end_processes(self.state.namespaces, f"{MARKER}={token}")
+        return Finished(code, out, err, monitor.usage, _NOISE.sub("", said.read_text()) if said else "")
+
+    def job(self, words: Sequence[str], options: JobOptions) -> Job:
+        """The job that ``run`` would start."""
+        peer = find_peer(options.mpi, options.python)
+        hosts = options.hosts or rank_hosts(self.fabric, options.ranks, options.ppn, options.order)
+        strange = [host for host in hosts if host not in self.fabric.host_index]
+        if strange:
+            raise BenchmarkError(f"emulate run: expected hosts of {self.spec}, got {strange[0]!r}")
+        return Job(program(words, options.python), peer, mpirun_of(options.python), hosts, options.placement)
+
+    def _environment(self, job: Job, options: JobOptions) -> tuple[dict[str, str], str]:
+        peer, token = PEERS[job.peer], secrets.token_hex(6)
+        environment = {key: value for key, value in os.environ.items() if key not in ("TOPOMPI_HOSTS",)}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        environment |= {MARKER: token, "OSU_EMULATED": json.dumps(self._facts(job, options)), **peer.environment}
+        if options.topology:
+            environment["TOPOMPI_TOPOLOGY"] = str(self.path)
+        if peer.coordinates:
+            path = self.state.path / f"coordinates-{token}"
+            path.write_text(coordinates(self.fabric, job.hosts))
+            environment["MPIR_CVAR_COORDINATES_FILE"] = str(path)
+        return environment | dict(options.environment or {}), token
+
+    def _facts(self, job: Job, options: JobOptions) -> dict[str, object]:
+        return {
+            "network": self.state.spec,
+            "mpi": PEERS[job.peer].what,
+            "order": options.order,
+            "background": options.background,
+            "mtu": MTU,
+            "links": "tbf, both directions",
+        }
+
+    def _start(self, job: Job, environment: dict[str, str], timeout: float, capture: bool) -> tuple[int, str, str]:
+        process = subprocess.Popen(
+            command_line(job, self.state),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if capture else None,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            if capture:
+                out, err = process.communicate(timeout=timeout)
+                return process.returncode, out, _NOISE.sub("", err)
+            return _pass_on(process, timeout), "", ""
+        except subprocess.TimeoutExpired:
+            raise BenchmarkError(f"emulate: expected the job to end within {timeout:g} s; it was ended") from None
+        finally:
+            process.kill()
+            process.wait()
+
+    @contextmanager
+    def _background(self, options: JobOptions, token: str) -> Iterator[Path | None]:
+        """A second job on all hosts that runs before, during and after the first; the file of what it says."""
+        if not options.background:
+            yield None
+            return
+        directory = self.state.path / f"background-{token}"
+        directory.mkdir()
+        words = ["-m", f"{__package__}.background", str(options.background), f"{options.timeout:g}", str(directory)]
+        job = self.job(words, JobOptions(mpi=options.mpi, python=options.python))
+        environment, _ = self._environment(job, options)
+        environment[MARKER] = token
+        command = command_line(job, self.state)
+        said, nothing = directory / "said", subprocess.DEVNULL
+        with (
+            said.open("w") as file,
+            subprocess.Popen(command, env=environment, stdin=nothing, stdout=nothing, stderr=file) as process,
+        ):
+            try:
+                _await(directory / RUNNING, process, min(60.0, options.timeout))
+                yield said
+                if process.poll() is not None:
+                    raise BenchmarkError(
+                        "emulate: expected the background job to outlast the other, but it ended first"
+                    )
+            finally:
+                (directory / END).touch()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(30)
+                process.kill()
+
+
+def take_down(name: str | None = None) -> list[str]:
+    """Remove the network of that name, or all but those that a living process will remove; the names removed.
+
+    :raises BenchmarkError: if there is none of that name.
+    """
+    check_rights()
+    found = [state for state in states() if (state.name == name if name else not state.in_use)]
+    if name and not found:
+        raise BenchmarkError(f"emulate down: expected the name of a network that is up, got {name!r}")
+    for state in found:
+        lower(state)
+    return [state.name for state in found]
+
+
+def _await(file: Path, process: subprocess.Popen[bytes], patience: float) -> None:
+    until = time.monotonic() + patience
+    while not file.exists():
+        if process.poll() is not None or time.monotonic() > until:
+            raise BenchmarkError(f"emulate: expected the background job to run within {patience:g} s")
+        time.sleep(0.05)
+
+
+def _pass_on(process: subprocess.Popen[str], timeout: float) -> int:
+    """Print what the process says on stderr, without the noise, until it ends; its exit code."""
+
+    def read() -> None:
+        assert process.stderr is not None  # for the type checker: it is a pipe
+        for line in process.stderr:
+            if not _NOISE.fullmatch(line):
+                print(line, end="", file=sys.stderr, flush=True)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    code = process.wait(timeout)
+    reader.join(1.0)  # a process that outlived its launcher may still hold the pipe
+    return code

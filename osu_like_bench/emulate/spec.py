@@ -1,0 +1,220 @@
+"""What to emulate: a tree of switches from a shape or a topology source, with the rate of every link."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from topompi.errors import SourceError
+from topompi.topology import Fabric, FabricBuilder, load
+from topompi.topology.hostlist import expand
+
+__all__ = ["DEFAULT_RATE", "Rates", "emulated_fabric", "parse_rate"]
+
+DEFAULT_RATE = 100e6 / 8  # bytes/s: what two cores carry for sixteen hosts at once
+FASTEST = 1e9 / 8  # bytes/s: above it the processor is the bottleneck, not the link
+SLOWEST = 64e3 / 8
+MOST_HOSTS = 254
+UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+
+_RATE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMG]?)(?:bit)?(?:/s)?\s*")
+_SHAPE = re.compile(r"\s*[0-9]{1,4}(?:\s*[x,;]\s*[0-9]{1,4})*\s*")
+_ENTRY = re.compile(r"\s*((?:[^=\[\],]|\[[^\]]*\])+)=([^,=]+)(?:,|$)")
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_NUMBERED = re.compile(r"(.*?)0*([0-9]+)")
+
+
+def parse_rate(text: str, option: str) -> float:
+    """The bytes/s that a rate in bits/s means: ``100M``, ``25Mbit``, ``1.5G``; the option's name is for the message.
+
+    :raises SourceError: if it is no rate, or not between 64 kbit/s and 1 Gbit/s.
+    """
+    match = _RATE.fullmatch(text)
+    rate = float(match[1]) * UNITS[match[2].replace("K", "k")] / 8 if match else math.nan
+    if not SLOWEST <= rate <= FASTEST:
+        raise SourceError(f"{option}: expected bits/s from 64k to 1G, such as 100M, got {text!r}")
+    return rate
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The rates that a user asks for, in bytes/s; None leaves a link what its source says.
+
+    :param host: of every host link.
+    :param uplinks: of the links above the switches of each level from the leaves up; the last one holds for the rest.
+    :param hosts: host name, or a range ``h0-h7`` of the fabric's hosts -> rate of its link; wins over ``host``.
+    """
+
+    host: float | None = None
+    uplinks: Sequence[float] = ()
+    hosts: Mapping[str, float] | None = None
+
+    @classmethod
+    def parse(cls, host: str | None = None, uplinks: str | None = None, hosts: str | None = None) -> Rates:
+        """The rates that ``--host-rate 100M --uplink-rate 100M,400M --host-rates h0-h7=100M,h8-h15=50M`` mean.
+
+        :raises SourceError: naming the option.
+        """
+        return cls(
+            None if host is None else parse_rate(host, "--host-rate"),
+            () if uplinks is None else tuple(parse_rate(part, "--uplink-rate") for part in uplinks.split(",")),
+            None if hosts is None else _host_rates(hosts),
+        )
+
+
+def emulated_fabric(spec: str, rates: Rates | None = None) -> Fabric:
+    """The tree to emulate, with a rate for every link; parallel cables are one link of the summed rate.
+
+    :param spec: ``4x4`` (leaves x hosts), ``2x4x4`` (groups x leaves x hosts), ``3,4,1,8`` (hosts of each leaf),
+        ``3,4;1,8`` (the same in two groups), or any topology source.
+    :param rates: what differs from the source's rates; shapes start from 100 Mbit/s everywhere. A source whose fastest
+        host link is beyond 1 Gbit/s is slowed to 100 Mbit/s there, and all its links in proportion.
+    :raises SourceError: for a spec that cannot be read, whose switches are no tree, or that is too large.
+    """
+    fabric = _of_shape(spec) if _SHAPE.fullmatch(spec) else _slowed(_merged(load(spec).fabric))
+    if fabric.num_hosts > MOST_HOSTS:
+        raise SourceError(f"{spec}: expected at most {MOST_HOSTS} hosts to emulate, got {fabric.num_hosts}")
+    for host in fabric.hosts:
+        if not _HOST.fullmatch(host):
+            raise SourceError(f"{spec}: expected host names that a machine can have, got {host!r}")
+    _check_tree(fabric)
+    return _with_rates(fabric, rates or Rates())
+
+
+def _of_shape(spec: str) -> Fabric:
+    """The tree of a shape, its switches named as those of synthetic fat trees."""
+    groups = _leaf_sizes(spec)
+    builder = FabricBuilder(spec.strip())
+    levels = 3 if len(groups) > 1 else 2
+    top = f"L{levels}/0"
+    builder.add_switch(top)
+    host = leaf = 0
+    for group, sizes in enumerate(groups):
+        above = top if levels == 2 else f"L2/{group}"
+        if above != top:
+            builder.add_switch(above)
+            builder.add_cable(above, top, rate=DEFAULT_RATE)
+        for size in sizes:
+            switch = f"L1/{leaf}"
+            builder.add_switch(switch)
+            builder.add_cable(switch, above, rate=DEFAULT_RATE)
+            for _ in range(size):
+                builder.add_adapter(f"h{host:04d}", f"h{host:04d}")
+                builder.add_cable(f"h{host:04d}", switch, rate=DEFAULT_RATE)
+                host += 1
+            leaf += 1
+    return builder.build()
+
+
+def _leaf_sizes(spec: str) -> list[list[int]]:
+    """Hosts of each leaf of each group."""
+    try:
+        if "x" in spec:
+            counts = [int(part) for part in spec.split("x")]
+            if len(counts) > 3:
+                raise ValueError
+            *groups, leaves, hosts = counts
+            sizes = [[hosts] * leaves for _ in range(groups[0] if groups else 1)]
+        else:
+            sizes = [[int(part) for part in group.split(",")] for group in spec.split(";")]
+    except ValueError:
+        wanted = "LEAVESxHOSTS, GROUPSxLEAVESxHOSTS, or the hosts of each leaf as 3,4,1 or 3,4;1,8"
+        raise SourceError(f"{spec}: expected {wanted}") from None
+    if not sizes or not all(sizes) or min(map(min, sizes)) < 1:
+        raise SourceError(f"{spec}: expected at least one leaf, and one host on each")
+    return sizes
+
+
+def _merged(fabric: Fabric) -> Fabric:
+    """The fabric with the parallel links between two vertices as one link of their summed rate, without ports."""
+    rails = fabric.num_adapters - fabric.num_hosts
+    if rails:
+        raise SourceError(
+            f"{fabric.name}: expected one adapter a host to emulate, got {rails} more adapters than hosts"
+        )
+    if np.isnan(fabric.link_rate).any():
+        fabric = replace(fabric, link_rate=np.full(fabric.num_links, DEFAULT_RATE))
+    ends = np.stack((fabric.link_source, fabric.link_target))
+    pairs, inverse = np.unique(ends, axis=1, return_inverse=True)
+    nowhere = np.zeros(pairs.shape[1], dtype=np.int32)
+    return replace(
+        fabric,
+        link_source=pairs[0].astype(np.int32),
+        link_target=pairs[1].astype(np.int32),
+        link_source_port=nowhere,
+        link_target_port=nowhere,
+        link_rate=np.bincount(inverse.ravel(), weights=fabric.link_rate).astype(np.float64),
+        link_latency=np.full(pairs.shape[1], np.nan),
+    )
+
+
+def _slowed(fabric: Fabric) -> Fabric:
+    """The fabric with all rates in proportion such that the fastest host link is no faster than can be emulated."""
+    fastest = float(fabric.link_rate[fabric.link_source < fabric.num_adapters].max(initial=0.0))
+    if fastest <= FASTEST:
+        return fabric
+    return replace(fabric, link_rate=fabric.link_rate * (DEFAULT_RATE / fastest))
+
+
+def _check_tree(fabric: Fabric) -> None:
+    """Raise SourceError unless the switches and hosts are one tree: bridges know no other way than one."""
+    vertices, cables = fabric.num_adapters + fabric.num_switches, fabric.num_links // 2
+    if (fabric.switch_component != 0).any() or (fabric.adapter_leaf < 0).any():
+        raise SourceError(f"{fabric.name}: expected all hosts and switches to be connected to emulate them")
+    if cables != vertices - 1:
+        raise SourceError(
+            f"{fabric.name}: expected a tree of switches to emulate, got {cables - vertices + 1} cable(s) too many; "
+            "give each switch one parent, with parallel cables or a higher --uplink-rate"
+        )
+
+
+def _with_rates(fabric: Fabric, rates: Rates) -> Fabric:
+    rate = fabric.link_rate.copy()
+    host = np.minimum(fabric.link_source, fabric.link_target)  # of a host link: its host
+    is_host = host < fabric.num_adapters
+    if rates.host is not None:
+        rate[is_host] = rates.host
+    if rates.uplinks:
+        level = np.r_[np.full(fabric.num_adapters, -1), fabric.switch_level]
+        lower = np.minimum(level[fabric.link_source], level[fabric.link_target])[~is_host]
+        rate[~is_host] = np.array(rates.uplinks)[np.minimum(lower, len(rates.uplinks) - 1)]
+    for name, wanted in (rates.hosts or {}).items():
+        chosen = [int(fabric.host_adapters[index][0]) for index in _hosts_named(fabric, name)]
+        rate[is_host & np.isin(host, chosen)] = wanted
+    return replace(fabric, link_rate=rate)
+
+
+def _host_rates(text: str) -> dict[str, float]:
+    entries: dict[str, float] = {}
+    position = 0
+    while position < len(text):
+        match = _ENTRY.match(text, position)
+        if match is None:
+            raise SourceError(f"--host-rates: expected HOSTS=RATE,... such as h0-h7=100M, got {text[position:]!r}")
+        entries[match[1].strip()] = parse_rate(match[2], "--host-rates")
+        position = match.end()
+    return entries
+
+
+def _hosts_named(fabric: Fabric, name: str) -> list[int]:
+    """Indices of the hosts of a host list, or of a range FIRST-LAST; leading zeros of numbers may be left out."""
+    known = {_plain(host): index for index, host in enumerate(fabric.hosts)}
+    first, dash, last = name.partition("-")
+    if dash and "[" not in name:
+        ends = [known.get(_plain(end.strip())) for end in (first, last)]
+        if ends[0] is not None and ends[1] is not None and ends[0] <= ends[1]:
+            return list(range(ends[0], ends[1] + 1))
+    found = [known.get(_plain(host)) for host in expand(name)]
+    missing = [host for host, index in zip(expand(name), found, strict=True) if index is None]
+    if missing:
+        raise SourceError(f"--host-rates: expected hosts of {fabric.name} ({fabric.hosts[0]} ...), got {missing[0]!r}")
+    return [index for index in found if index is not None]
+
+
+def _plain(host: str) -> str:
+    match = _NUMBERED.fullmatch(host)
+    return f"{match[1]}{match[2]}" if match else host

@@ -1,0 +1,120 @@
+"""What was made on this machine, written down before it is made, so that a crash leaves nothing unknown."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from topompi.errors import BenchmarkError
+
+__all__ = ["PREFIX", "State", "directory", "states"]
+
+PREFIX = "topompi"
+FILE = "state.json"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
+
+
+def directory() -> Path:
+    """Where networks are written down: a directory that ends with the machine's session, as the networks do."""
+    return Path(os.environ.get("TOPOMPI_EMULATE_STATE") or f"/run/{PREFIX}-emulate")
+
+
+@dataclass(frozen=True)
+class State:
+    """One network as written down.
+
+    :param name: what the user calls it.
+    :param token: part of every namespace's name, random, so that no other network shares it.
+    :param spec: what it was made from.
+    :param hosts: the hosts' names; each has a namespace.
+    :param owner: process that will take the network down, and when it started; 0 where only ``down`` does.
+    """
+
+    name: str
+    token: str
+    spec: str
+    hosts: tuple[str, ...]
+    owner: int = 0
+    owner_start: str = ""
+
+    @classmethod
+    def make(cls, name: str, spec: str, hosts: tuple[str, ...], owned: bool) -> State:
+        """A new one, written down; raises BenchmarkError if there is a network of that name.
+
+        :param owned: whether this process takes the network down.
+        """
+        owner = os.getpid() if owned else 0
+        if not _NAME.fullmatch(name):
+            raise BenchmarkError(f"--name: expected letters, digits and ._- after a letter or digit, got {name!r}")
+        state = cls(name, secrets.token_hex(3), spec, hosts, owner, _start_of(owner) if owned else "")
+        made = directory() / f".{state.token}"
+        made.mkdir(parents=True)
+        (made / FILE).write_text(json.dumps(asdict(state)))
+        try:
+            made.rename(state.path)  # so that no one ever sees a directory without its state
+        except OSError:
+            shutil.rmtree(made)
+            raise BenchmarkError(
+                f"emulate: there is a network {name!r} already; take it down or choose --name"
+            ) from None
+        return state
+
+    @property
+    def path(self) -> Path:
+        """The network's directory."""
+        return directory() / self.name
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """All network namespaces of the network: the switches', the head's, one a host."""
+        return (self.switches, self.head, *map(self.namespace, self.hosts))
+
+    @property
+    def switches(self) -> str:
+        """The namespace that holds all bridges."""
+        return f"{PREFIX}-{self.token}.switches"
+
+    @property
+    def head(self) -> str:
+        """The namespace from which jobs start."""
+        return f"{PREFIX}-{self.token}.head"
+
+    def namespace(self, host: str) -> str:
+        """The namespace of a host."""
+        return f"{PREFIX}-{self.token}-{host}"
+
+    @property
+    def in_use(self) -> bool:
+        """Whether the process that takes the network down is alive."""
+        return self.owner != 0 and _start_of(self.owner) == self.owner_start
+
+    def forget(self) -> None:
+        """Remove what was written down; all else must be gone."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def states() -> Iterator[State]:
+    """All networks that are written down."""
+    for path in sorted(directory().glob("[!.]*")):
+        try:
+            data = json.loads((path / FILE).read_text())
+            yield State(**{**data, "hosts": tuple(data["hosts"])})
+        except FileNotFoundError:  # it was removed meanwhile
+            continue
+        except (ValueError, TypeError, KeyError) as error:
+            raise BenchmarkError(f"{path / FILE}: expected a state as up writes it: {error}") from error
+
+
+def _start_of(pid: int) -> str:
+    """When a process started, in clock ticks since boot; empty where there is none. A pid alone may be another's."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

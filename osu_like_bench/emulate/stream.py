@@ -1,0 +1,74 @@
+"""One end of a TCP connection, on sockets alone: ``stream.py receive|send|echo|ping ADDRESS PORT``.
+
+Says ``ready`` once connected, then reads two readings of the monotonic clock, which all hosts share: ``receive`` prints
+the bits/s that arrive between them, ``ping`` the median round trip in seconds of one byte. Run by its path, so that
+nothing else is imported.
+"""
+
+import socket
+import sys
+import time
+
+CHUNK = 1 << 16
+
+
+def receive(connection: socket.socket, begin: float, end: float) -> None:
+    """Count what arrives while it counts, and take the rest too."""
+    got = 0
+    while data := connection.recv(CHUNK):
+        if begin <= time.monotonic() < end:
+            got += len(data)
+    print(8 * got / (end - begin))
+
+
+def send(connection: socket.socket, begin: float, end: float) -> None:
+    """Send until the end."""
+    data = bytes(CHUNK)
+    while time.monotonic() < end:
+        connection.sendall(data)
+
+
+def echo(connection: socket.socket, begin: float, end: float) -> None:
+    """Return every byte."""
+    while data := connection.recv(CHUNK):
+        connection.sendall(data)
+
+
+def ping(connection: socket.socket, begin: float, end: float) -> None:
+    """Send a byte and await it, again and again until the end."""
+    times: list[float] = []
+    while not times or time.monotonic() < end:
+        start = time.perf_counter()
+        connection.sendall(b"x")
+        connection.recv(1)
+        times.append(time.perf_counter() - start)
+        time.sleep(0.002)
+    print(sorted(times)[len(times) // 2])
+
+
+def _accept(address: str, port: int) -> socket.socket:
+    with socket.create_server((address, port)) as server:
+        server.settimeout(30)
+        return server.accept()[0]
+
+
+def _connect(address: str, port: int) -> socket.socket:
+    """Connect to who may be about to listen."""
+    until = time.monotonic() + 20
+    while True:
+        try:
+            return socket.create_connection((address, port), timeout=20)
+        except ConnectionRefusedError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    what, at, number = sys.argv[1:]
+    with (_accept if what in ("receive", "echo") else _connect)(at, int(number)) as opened:
+        opened.settimeout(30)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        print("ready", flush=True)
+        window = [float(word) for word in sys.stdin.readline().split()]
+        {"receive": receive, "send": send, "echo": echo, "ping": ping}[what](opened, *window)
