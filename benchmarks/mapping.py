@@ -1,0 +1,222 @@
+"""The numbers that the mappers are to reach, as one table: ``python benchmarks/mapping.py [--json FILE]``.
+
+Recorded graphs are read from ``$TOPOMPI_SHARED_DATA``, by default ``../shared/data`` beside the repository; rows that
+need a file that is not there are left out, and said. Peers are measured where their packages are installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import math
+import os
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# This file bears the name of the package that it measures: its own directory must not come first.
+sys.path[0] = str(ROOT)
+
+import numpy as np  # noqa: E402 - the path comes first
+
+from mapping.backends import available, partitioner, sharedmap  # noqa: E402 - the path comes first
+from mapping.cartesian import cartesian  # noqa: E402 - the path comes first
+from mapping.evaluate import doubled_hop_bytes, evaluate  # noqa: E402 - the path comes first
+from mapping.graph import CommunicationGraph  # noqa: E402 - the path comes first
+from mapping.machine import Machine  # noqa: E402 - the path comes first
+from mapping.mapping import Mapping  # noqa: E402 - the path comes first
+from mapping.multilevel import scheme1  # noqa: E402 - the path comes first
+from mapping.plain import identity  # noqa: E402 - the path comes first
+from mapping.portfolio import best  # noqa: E402 - the path comes first
+from mapping.readers import read_graph  # noqa: E402 - the path comes first
+
+SHARED = Path(os.environ.get("TOPOMPI_SHARED_DATA", ROOT.parent / "shared" / "data")) / "commgraphs"
+DISTANCE = "1:10:100"
+RECORDED = (
+    ("LULESH 1,000", "lulesh-1000", "20:10:5"),
+    ("miniAMR 1,000", "miniamr-1000", "20:10:5"),
+    ("CloverLeaf 1,152", "cloverleaf-1152", "16:9:8"),
+    ("miniFE 1,024", "minife-1024", "16:8:8"),
+    ("BT 1,024", "npb-bt-1024", "16:8:8"),
+)
+# Hop-bytes of the best mappings known, each undirected pair once.
+KNOWN = {"2D 64 x 32": 26752, "3D 16 x 16 x 8": 70144, "3D shuffled": 70144, "3D 12 x 14 x 12": 66093}
+
+Mapper = Callable[[CommunicationGraph, Machine, int], Mapping]
+Case = tuple[str, CommunicationGraph, Machine]
+
+
+@dataclass
+class Row:
+    """One mapper on one case. ``hop_bytes`` is exact, as text; ``ratio`` is against the best of known and measured."""
+
+    case: str
+    mapper: str
+    hop_bytes: list[str]
+    seconds: list[float]
+    ratio: float = math.nan
+    costs: list[float] = field(default_factory=list, repr=False)
+
+
+def grids() -> Iterator[tuple[str, CommunicationGraph, Machine]]:
+    """The stencils."""
+    flat, cube = CommunicationGraph.cartesian((64, 32)), CommunicationGraph.cartesian((16, 16, 8))
+    yield "2D 64 x 32", flat, Machine.hierarchy("16:16:8", DISTANCE)
+    yield "3D 16 x 16 x 8", cube, Machine.hierarchy("16:16:8", DISTANCE)
+    order = np.random.default_rng(1).permutation(cube.size)
+    mixed = CommunicationGraph.from_arrays(cube.size, order[cube.sources], order[cube.targets], cube.volume)
+    yield "3D shuffled", mixed, Machine.hierarchy("16:16:8", DISTANCE)
+    yield "3D 12 x 14 x 12", CommunicationGraph.cartesian((12, 14, 12)), Machine.hierarchy("21:12:8", DISTANCE)
+
+
+def recorded() -> Iterator[tuple[str, CommunicationGraph, Machine]]:
+    """The communication of real applications."""
+    for name, file, levels in RECORDED:
+        path = SHARED / f"{file}.graphStats.txt.xz"
+        if path.exists():
+            yield name, read_graph(path), Machine.hierarchy(levels, DISTANCE)
+        else:
+            print(f"# {name} is left out: no file {path.name}")
+
+
+def large() -> Iterator[tuple[str, CommunicationGraph, Machine]]:
+    """8,192 and 65,536 ranks."""
+    for dims, levels in (((16, 16, 32), "16:16:32"), ((64, 32, 32), "32:32:64")):
+        graph = CommunicationGraph.cartesian(dims)
+        yield f"{graph.size:,} ranks, grid", graph, Machine.hierarchy(levels, DISTANCE)
+        rng = np.random.default_rng(1)
+        order, kept = rng.permutation(graph.size), rng.random(graph.num_edges) < 0.98
+        source, target = order[graph.sources[kept]], order[graph.targets[kept]]
+        torn = CommunicationGraph.from_arrays(graph.size, source, target, graph.volume[kept])
+        yield f"{graph.size:,} ranks, torn and shuffled", torn, Machine.hierarchy(levels, DISTANCE)
+
+
+def torus() -> Iterator[tuple[str, CommunicationGraph, Machine]]:
+    """miniAMR on a Blue Gene/Q (T. Fujiwara et al.)."""
+    path = SHARED / "miniamr-bgq-1024.hopbyte.txt.xz"
+    if not path.exists():
+        print(f"# miniAMR on the torus is left out: no file {path.name}")
+        return
+    with lzma.open(path, "rt") as lines:
+        rows = [line.split() for line in lines]
+    source, target, volume = zip(*((int(u), int(v), round(float(b))) for u, v, b, _ in rows), strict=True)
+    graph = CommunicationGraph.from_arrays(1024, source, target, volume)
+    yield "miniAMR, 4 x 2 x 4 x 4 x 2 torus", graph, Machine.torus((4, 2, 4, 4, 2), 4)
+
+
+def peers() -> dict[str, Mapper]:
+    """Top-down mappings by other partitioners, one cut a cluster, and SharedMap, as installed."""
+    found: dict[str, Mapper] = {}
+    for name in available():
+        if name != "metis":
+            found[f"{name}, top down"] = partial(_once, name)
+    return {**found, "SharedMap-strong": sharedmap} if find_spec("chszlablib") else found
+
+
+def _once(name: str, graph: CommunicationGraph, machine: Machine, seed: int) -> Mapping:
+    return scheme1(graph, machine, seed, partitioner=partitioner(name), tries=1)
+
+
+def measured(case: str, graph: CommunicationGraph, machine: Machine, name: str, mapper: Mapper, seeds: int) -> Row:
+    """Hop-bytes and processor seconds (all threads) for some seeds."""
+    row = Row(case, name, [], [])
+    for seed in range(seeds):
+        start = time.process_time()
+        found = mapper(graph, machine, seed)
+        row.seconds.append(time.process_time() - start)
+        doubled = doubled_hop_bytes(found, graph, machine)
+        row.costs.append(doubled / 2)
+        row.hop_bytes.append(str(doubled // 2 if doubled % 2 == 0 else f"{doubled}/2"))
+    return row
+
+
+def table(
+    cases: Iterator[tuple[str, CommunicationGraph, Machine]], mappers: dict[str, Mapper], seeds: int
+) -> list[Row]:
+    """All mappers on all cases, printed as they come."""
+    rows = []
+    print(f"{'case':32} {'mapper':20} {'ratio to best':>22} {'seconds of processor':>24}")
+    for case, graph, machine in cases:
+        mine = [measured(case, graph, machine, name, mapper, seeds) for name, mapper in mappers.items()]
+        least = min([KNOWN.get(case, math.inf), *(cost for row in mine for cost in row.costs)])
+        for row in mine:
+            ratios = [cost / least for cost in row.costs]
+            row.ratio = statistics.median(ratios)
+            spread = f"{row.ratio:6.4f} ({min(ratios):.4f} .. {max(ratios):.4f})"
+            times = f"{statistics.median(row.seconds):7.3f} ({min(row.seconds):.3f} .. {max(row.seconds):.3f})"
+            print(f"{case:32} {row.mapper:20} {spread:>22} {times:>24}", flush=True)
+        rows += mine
+    return rows
+
+
+def geometric_means(rows: list[Row]) -> Iterator[str]:
+    """Of each mapper, over the cases."""
+    for name in dict.fromkeys(row.mapper for row in rows):
+        ratios = [row.ratio for row in rows if row.mapper == name]
+        yield f"{'geometric mean':32} {name:20} {statistics.geometric_mean(ratios):6.4f}"
+
+
+def reference() -> Iterator[str]:
+    """The worked example, the cube and the times of Subramoni 2013, chapter 5."""
+    graph, machine = CommunicationGraph.cartesian((2, 4, 4)), Machine.tree(None, [8] * 4, [[0, 1, 2, 0]], [3, 1, 0])
+    mappers: dict[str, Mapper] = {"block order": identity, "best": best}
+    for name, mapper in mappers.items():
+        sent = evaluate(mapper(graph, machine, 0), graph, machine).bytes_by_distance
+        by_hops = " / ".join(str(sent.get(key, 0)) for key in ("host", "1", "3"))
+        yield f"2 x 4 x 4 on 4 x 8, {name}: host / 1 hop / 3 hops {by_hops}"
+    cube, hosts = CommunicationGraph.cartesian((8, 8, 8)), Machine.hierarchy("8:64", "0:1")
+    shares = [evaluate(mapper(cube, hosts, 0), cube, hosts).intra_share for mapper in (identity, best)]
+    yield f"8 x 8 x 8 on 64 x 8: {shares[0]:.1%} -> {shares[1]:.1%} within hosts"
+    for dims, levels, limit in REFERENCE_TIMES:
+        graph, machine = CommunicationGraph.cartesian(dims), Machine.hierarchy(levels, DISTANCE)
+        times = []
+        for mapper in (cartesian, best):
+            start = time.process_time()
+            mapper(graph, machine, 0)
+            times.append(time.process_time() - start)
+        yield f"{machine.num_hosts:4} hosts x 16: blocks {times[0]:.4f} s, best {times[1]:.3f}, reference {limit:.3f} s"
+
+
+REFERENCE_TIMES = (
+    ((8, 8, 4), "16:4:4", 0.180),
+    ((8, 8, 8), "16:8:4", 0.228),
+    ((16, 8, 8), "16:8:8", 0.635),
+    ((16, 16, 8), "16:16:8", 1.474),
+)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write all samples")
+    parser.add_argument("--seeds", type=int, default=3, help="seeds of each mapper (3)")
+    parser.add_argument("--quick", action="store_true", help="without the torus and the large cases")
+    chosen = parser.parse_args()
+    ours: dict[str, Mapper] = {"given order": identity, "scheme 1": scheme1, "best": best}
+    others = peers()
+    print(f"# peers: {', '.join(others) or 'none installed'}; median (least .. most) over {chosen.seeds} seeds")
+    rows = table(grids(), {**ours, **others}, chosen.seeds)
+    real = table(recorded(), {**ours, **others}, chosen.seeds)
+    print(*geometric_means(real), sep="\n")
+    if not chosen.quick:
+        real += table(torus(), {"given order": identity, "best": best}, chosen.seeds)
+        real += table(large(), {"given order": identity, "best": best}, 1)
+        print(f"# most memory held: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
+    print(*reference(), sep="\n")
+    if chosen.json:
+        made = [{key: value for key, value in asdict(row).items() if key != "costs"} for row in rows + real]
+        chosen.json.write_text(
+            json.dumps({"format": "topompi mapping benchmark", "version": 1, "rows": made}, indent=1)
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Relieving the busiest link of the routes by swaps of two ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graph import CommunicationGraph
+from .links import tree_routes
+from .machine import Machine
+from .mapping import Mapping
+
+__all__ = ["relieve"]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class _Traffic:
+    """Seconds that each link is busy, and who sends what to whom.
+
+    :param links: of the route between two hosts, shape (n, n, longest). :param cost: seconds a byte of each link.
+    :param host: of each rank, empty slots behind. :param load: seconds of each link.
+    :param edges: numbers of the edges from or to each rank.
+    """
+
+    links: NDArray[np.integer]
+    cost: Floats
+    host: Integers
+    source: Integers
+    target: Integers
+    volume: Floats
+    edges: list[Integers]
+    load: Floats
+
+    def add(self, edges: Integers, sign: float) -> None:
+        """Adds or takes away the traffic of some edges."""
+        used = self.links[self.host[self.source[edges]], self.host[self.target[edges]]]
+        there = used >= 0
+        volume = np.broadcast_to(self.volume[edges, None], used.shape)[there]
+        np.add.at(self.load, used[there], sign * volume * self.cost[used[there]])
+
+    def swap(self, r: int, s: int) -> Integers:
+        """Exchanges two ranks' hosts."""
+        edges = np.union1d(self.edges[r], self.edges[s])
+        self.add(edges, -1.0)
+        self.host[r], self.host[s] = self.host[s], self.host[r]
+        self.add(edges, 1.0)
+        return edges
+
+    def rank(self) -> tuple[float, float]:
+        """What is to become small: the busiest link, then the sum of squares."""
+        return float(self.load.max(initial=0.0)), float((self.load**2).sum())
+
+
+def relieve(
+    graph: CommunicationGraph, machine: Machine, seed: int = 0, *, start: Mapping | None = None, steps: int = 4000
+) -> Mapping:
+    """A mapping whose busiest link has less to carry: ranks that use it are swapped with others where that helps.
+
+    :param start: the given order by default.
+    :param steps: swaps tried. Cost: O(degree x longest route + links) each.
+    :raises MappingError: where the machine has neither routes nor clusters.
+    """
+    given, rng = start or Mapping.identity(machine, graph.size), np.random.default_rng(seed)
+    traffic = _traffic(graph, machine if machine.links is not None else tree_routes(machine), given)
+    now = traffic.rank()
+    for _ in range(steps if now[0] > 0 else 0):
+        r, s = _pair(traffic, rng)
+        if traffic.host[r] == traffic.host[s]:
+            continue
+        before = traffic.load.copy()
+        traffic.swap(r, s)
+        then = traffic.rank()
+        if then < now:
+            now = then
+        else:
+            traffic.host[r], traffic.host[s] = traffic.host[s], traffic.host[r]
+            traffic.load = before
+    return Mapping.on_hosts(traffic.host[: graph.size], machine)
+
+
+def _pair(traffic: _Traffic, rng: np.random.Generator) -> tuple[int, int]:
+    """A rank that uses the busiest link, and a neighbour of a neighbour of it, or any other."""
+    used = traffic.links[traffic.host[traffic.source], traffic.host[traffic.target]]
+    edges = np.flatnonzero((used == int(np.argmax(traffic.load))).any(axis=1))
+    edge = int(rng.choice(edges))
+    r, other = (traffic.source, traffic.target) if rng.random() < 0.5 else (traffic.target, traffic.source)
+    mates = np.flatnonzero(traffic.host == traffic.host[other[edge]])
+    if rng.random() < 0.5:
+        return int(r[edge]), int(rng.choice(mates))
+    return int(r[edge]), int(rng.integers(len(traffic.host)))
+
+
+def _traffic(graph: CommunicationGraph, machine: Machine, given: Mapping) -> _Traffic:
+    assert machine.links is not None and machine.capacity is not None  # noqa: PT018 - for the type checker
+    proper = graph.sources != graph.targets
+    source, target = graph.sources[proper], graph.targets[proper]
+    host = np.r_[given.host_of_rank, machine.slot_host[given.rank_of_slot < 0]]
+    ends, edge = np.r_[source, target], np.tile(np.arange(len(source)), 2)
+    order = np.argsort(ends, kind="stable")
+    bounds = np.searchsorted(ends[order], np.arange(1, len(host)))
+    edges = np.split(edge[order], bounds)
+    volume = graph.volume[proper].astype(np.float64)
+    empty = np.zeros(len(machine.capacity))
+    made = _Traffic(machine.links, 1.0 / machine.capacity, host, source, target, volume, edges, empty)
+    made.add(np.arange(len(source)), 1.0)
+    return made

@@ -1,0 +1,170 @@
+"""Mappings of grids by blocks: the best shape at every level of the machine, or halves where no shape fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .distances import Tree
+from .graph import CommunicationGraph, Undirected
+from .grids import coordinates_of
+from .levels import cluster_levels
+from .machine import Machine
+from .mapping import Mapping, MappingError
+from .multilevel import with_empty
+from .partition import subgraph
+
+__all__ = ["cartesian"]
+
+Integers = NDArray[np.int64]
+Shape = tuple[int, ...]
+
+
+def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Mapping:
+    """Blocks of a grid on hosts, blocks of blocks on clusters: the best of all shapes that divide the grid.
+
+    Where the machine is no regular tree, or no shape divides the grid, it is halved again and again across the
+    dimension that cuts least (k-d), with exact sizes.
+
+    :param seed: not used; blocks leave nothing to chance.
+    :raises MappingError: where the graph is no grid, see `mapping.grids.coordinates_of`.
+    """
+    found = coordinates_of(graph)
+    if found is None:
+        raise MappingError("cartesian: expected a graph that is a grid")
+    extents, place = found
+    sizes = _regular_sizes(machine) if graph.size == machine.num_slots else None
+    shapes = _best_shapes(graph, machine, extents, place, sizes) if sizes else None
+    if shapes is None:
+        return _halved(graph, machine, place)
+    order = _block_order(place, [*shapes, extents])
+    slots = np.argsort(_tree_order(machine)[machine.slot_host], kind="stable")
+    slot_of_rank = np.empty(graph.size, dtype=np.int64)
+    slot_of_rank[order] = slots
+    return Mapping.of(slot_of_rank, machine.hosts, machine.slots)
+
+
+def _regular_sizes(machine: Machine) -> list[int] | None:
+    """Slots of a host, of a cluster of the finest level, ... to the coarsest; None where they are not all equal."""
+    if not isinstance(machine.distances, Tree) or not len(machine.slots):
+        return None
+    sizes = []
+    for cluster in (np.arange(machine.num_hosts), *machine.distances.clusters[::-1]):
+        slots = np.bincount(np.unique(cluster, return_inverse=True)[1], machine.slots)
+        if slots.min() != slots.max():
+            return None
+        sizes.append(int(slots[0]))
+    return sizes
+
+
+def _tree_order(machine: Machine) -> Integers:
+    """The position of each host when the hosts of each cluster stand together."""
+    keys = (np.arange(machine.num_hosts), *cluster_levels(machine)[::-1])
+    return np.argsort(np.lexsort(keys), kind="stable")
+
+
+def _best_shapes(
+    graph: CommunicationGraph, machine: Machine, extents: Shape, place: Integers, sizes: list[int]
+) -> list[Shape] | None:
+    """The shapes of a host's block, a cluster's, ... that keep the most bytes near; None where none divides.
+
+    Bytes within a block save the difference between this level's distance and the next's, so levels add up.
+    """
+    assert isinstance(machine.distances, Tree)
+    proper = graph.sources != graph.targets
+    source, target = place[graph.sources[proper]], place[graph.targets[proper]]
+    volume = graph.volume[proper].astype(np.float64)
+    saving = -np.diff(machine.distances.distance)[::-1].astype(np.float64)
+
+    @cache
+    def together(dimension: int, length: int) -> NDArray[np.bool_]:
+        same: NDArray[np.bool_] = source[:, dimension] // length == target[:, dimension] // length
+        return same
+
+    @cache
+    def kept(shape: Shape) -> float:
+        same = together(0, shape[0])
+        for dimension, length in enumerate(shape[1:], 1):
+            same = same & together(dimension, length)
+        return float(volume[same].sum())
+
+    chains: dict[Shape, tuple[float, list[Shape]]] = {(1,) * len(extents): (0.0, [])}
+    for size, worth in zip(sizes, saving, strict=True):
+        longer: dict[Shape, tuple[float, list[Shape]]] = {}
+        for inner, (value, chain) in chains.items():
+            for shape in _multiples(inner, extents, size):
+                total = value + worth * kept(shape)
+                if shape not in longer or total > longer[shape][0]:
+                    longer[shape] = (total, [*chain, shape])
+        chains = longer
+    return max(chains.values(), key=lambda one: one[0])[1] if chains else None
+
+
+def _multiples(inner: Shape, extents: Shape, size: int) -> Iterator[Shape]:
+    """Shapes of so many ranks that are multiples of an inner shape and divide the extents."""
+    if not extents:
+        if size == 1:
+            yield ()
+        return
+    for length in range(inner[0], min(extents[0], size) + 1, inner[0]):
+        if extents[0] % length == 0 and size % length == 0:
+            for rest in _multiples(inner[1:], extents[1:], size // length):
+                yield (length, *rest)
+
+
+def _block_order(place: Integers, shapes: list[Shape]) -> Integers:
+    """Ranks block by block: the coarsest blocks in row-major order, within each the next finer ones."""
+    keys = [
+        place[:, dimension] // shape[dimension] for shape in shapes for dimension in reversed(range(place.shape[1]))
+    ]
+    ranks = [place[:, dimension] for dimension in reversed(range(place.shape[1]))]
+    return np.lexsort(tuple(ranks + keys))
+
+
+def _halved(graph: CommunicationGraph, machine: Machine, place: Integers) -> Mapping:
+    """The grid halved over the hosts in tree order, each time across the dimension that cuts least."""
+    full = with_empty(graph, machine)
+    # Empty slots are taken as ranks behind the last corner of the grid.
+    behind = np.repeat(place.max(axis=0, initial=0)[None, :] + 1, machine.num_slots - graph.size, axis=0)
+    hosts = np.argsort(_tree_order(machine), kind="stable")
+    host = np.zeros(machine.num_slots, dtype=np.int64)
+    work = [(full, np.arange(machine.num_slots), hosts[machine.slots[hosts] > 0])]
+    everywhere, levels = np.vstack([place, behind]), cluster_levels(machine)
+    while work:
+        part, ranks, on = work.pop()
+        if len(on) <= 1:
+            host[ranks] = on[0] if len(on) else 0
+            continue
+        middle = _middle(levels[:, on])
+        low = _least_cut(part, everywhere[ranks], int(machine.slots[on[:middle]].sum()))
+        for inside, those in ((low, on[:middle]), (~low, on[middle:])):
+            chosen = np.flatnonzero(inside)
+            work.append((subgraph(part, chosen), ranks[chosen], those))
+    return Mapping.on_hosts(host[: graph.size], machine)
+
+
+def _middle(levels: Integers) -> int:
+    """Where to halve hosts in tree order: the boundary of the coarsest clusters that is nearest the middle."""
+    hosts = int(levels.shape[1])
+    for cluster in levels:
+        bounds = np.flatnonzero(np.diff(cluster)) + 1
+        if len(bounds):
+            return int(bounds[np.argmin(np.abs(2 * bounds - hosts))])
+    return hosts // 2
+
+
+def _least_cut(graph: Undirected, place: Integers, size: int) -> NDArray[np.bool_]:
+    """Which vertices are among the first so many along the dimension whose cut weighs least."""
+    source = np.repeat(np.arange(len(place)), np.diff(graph.offsets))
+    best, kept = np.inf, np.zeros(len(place), dtype=bool)
+    for dimension in range(place.shape[1]):
+        others = [place[:, other] for other in range(place.shape[1]) if other != dimension]
+        low = np.zeros(len(place), dtype=bool)
+        low[np.lexsort((*others, place[:, dimension]))[:size]] = True
+        weight = float(graph.weight[low[source] != low[graph.targets]].sum())
+        if weight < best:
+            best, kept = weight, low
+    return kept

@@ -1,0 +1,128 @@
+"""How far apart hosts are: a tree of clusters, a torus, or a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Distances", "MachineError", "Table", "Torus", "Tree"]
+
+Integers = NDArray[np.int64]
+
+
+class MachineError(ValueError):
+    """A machine contradicts itself: slots for hosts that are not there, clusters that are not nested."""
+
+
+class Distances(Protocol):
+    """Distances between hosts."""
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts, n."""
+
+    def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
+        """The distance from each host of a to that of b (broadcast), that within a host where they are the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Nested clusters of hosts.
+
+    :param clusters: cluster of each host at each level, coarsest first, shape (levels, n); levels may be 0.
+    :param distance: between hosts that the first, second, ... level separates, then between hosts that none
+        separates, then within a host; never growing, shape (levels + 2,).
+    """
+
+    clusters: Integers
+    distance: Integers
+
+    def __post_init__(self) -> None:
+        levels = len(self.clusters)
+        if len(self.distance) != levels + 2:
+            raise MachineError(
+                f"machine: expected {levels + 2} distances for {levels} levels, got {len(self.distance)}"
+            )
+        if (np.diff(self.distance) > 0).any() or self.distance[-1] < 0:
+            raise MachineError(f"machine: expected distances that never grow inwards, got {self.distance.tolist()}")
+        for level in range(1, levels):
+            inner, parent = np.unique(self.clusters[level - 1 : level + 1], axis=1)[::-1]
+            if len(np.unique(inner)) < len(parent):
+                raise MachineError(f"machine: expected nested clusters, level {level} has one in two of those above")
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts, n."""
+        return int(self.clusters.shape[1])
+
+    def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
+        """The distance from each host of a to that of b, broadcast. Cost: O(levels) each."""
+        far = np.full(np.broadcast(a, b).shape, self.distance[-1], dtype=np.int64)
+        far += (self.distance[-2] - self.distance[-1]) * (np.asarray(a) != b)
+        for level in reversed(range(len(self.clusters))):
+            of_host = self.clusters[level]
+            far += (self.distance[level] - self.distance[level + 1]) * (of_host[a] != of_host[b])
+        return far
+
+
+@dataclass(frozen=True, eq=False)
+class Torus:
+    """Hosts on a grid of any dimension; the distance is the number of links between two, shortest way.
+
+    :param dims: extents. :param wrap: which dimensions are rings.
+    :param coordinates: of each host, shape (n, d).
+    :param inside: distance within a host.
+    """
+
+    dims: tuple[int, ...]
+    wrap: tuple[bool, ...]
+    coordinates: Integers
+    inside: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.wrap) != len(self.dims) or self.coordinates.shape[1:] != (len(self.dims),):
+            raise MachineError(f"machine: expected wraps and coordinates of {len(self.dims)} dimensions")
+        if ((self.coordinates < 0) | (self.coordinates >= np.array(self.dims))).any():
+            raise MachineError(f"machine: expected coordinates within {list(self.dims)}")
+        if len(np.unique(self.coordinates, axis=0)) < len(self.coordinates):
+            raise MachineError("machine: expected hosts on different places of the torus")
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts, n."""
+        return len(self.coordinates)
+
+    def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
+        """The distance from each host of a to that of b, broadcast. Cost: O(dimensions) each."""
+        apart = np.abs(self.coordinates[a] - self.coordinates[b])
+        apart = np.where(self.wrap, np.minimum(apart, np.array(self.dims) - apart), apart)
+        return np.asarray(np.where(np.asarray(a) == b, self.inside, apart.sum(axis=-1)), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Distances written out.
+
+    :param distance: shape (n, n), symmetric, at least 0; the diagonal is the distance within each host.
+    """
+
+    distance: Integers
+
+    def __post_init__(self) -> None:
+        shape = self.distance.shape
+        if len(shape) != 2 or shape[0] != shape[1] or (self.distance < 0).any():
+            raise MachineError(f"machine: expected a square table of distances of at least 0, got shape {shape}")
+        if (self.distance != self.distance.T).any():
+            raise MachineError("machine: expected the same distance both ways")
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts, n."""
+        return len(self.distance)
+
+    def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
+        """The distance from each host of a to that of b, broadcast."""
+        return np.asarray(self.distance[a, b])

@@ -1,0 +1,26 @@
+"""Sums that neither overflow nor round."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["exact_sums"]
+
+HALF = 31
+MASK = (1 << HALF) - 1
+
+
+def exact_sums(group: NDArray[np.integer], values: NDArray[np.int64], groups: int) -> list[int]:
+    """The sum of the values of each group, as whole numbers of any size.
+
+    Values are split into halves below 2^32, whose sums fit 64 bits for up to 2^31 values.
+
+    :param group: group of each value in range(groups), shape (m,).
+    :param values: whole numbers from 0 to 2^63 - 1, shape (m,).
+    :param groups: number of groups.
+    """
+    low, high = np.zeros(groups, dtype=np.int64), np.zeros(groups, dtype=np.int64)
+    np.add.at(low, group, values & MASK)
+    np.add.at(high, group, values >> HALF)
+    return [(above << HALF) + below for above, below in zip(high.tolist(), low.tolist(), strict=True)]

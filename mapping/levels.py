@@ -1,0 +1,41 @@
+"""The nested clusters of hosts that a top-down mapping goes through."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .distances import Tree
+from .machine import Machine
+
+__all__ = ["cluster_levels"]
+
+Integers = NDArray[np.int64]
+
+
+def cluster_levels(machine: Machine) -> Integers:
+    """Cluster of each host at each level, coarsest first, shape (levels, n).
+
+    A tree's own clusters; else halves of halves: hosts are divided by which of two far ones is nearer, as in dual
+    recursive bipartitioning (Pellegrini, Roman 1996). Cost there: O(n log n) distances.
+    """
+    if isinstance(machine.distances, Tree):
+        return machine.distances.clusters
+    levels = [np.zeros(machine.num_hosts, dtype=np.int64)]
+    while (np.bincount(levels[-1]) > 2).any():
+        finer = np.empty_like(levels[-1])
+        for cluster in range(int(levels[-1].max()) + 1):
+            members = np.flatnonzero(levels[-1] == cluster)
+            near, far = _halves(machine, members)
+            finer[near], finer[far] = 2 * cluster, 2 * cluster + 1
+        levels.append(np.unique(finer, return_inverse=True)[1])
+    return np.array(levels[1:], dtype=np.int64).reshape(-1, machine.num_hosts)
+
+
+def _halves(machine: Machine, members: Integers) -> tuple[Integers, Integers]:
+    """Hosts split into two near sets of equal number."""
+    one = members[np.argmax(machine.distance(members[0], members))]
+    other = members[np.argmax(machine.distance(one, members))]
+    order = np.argsort(machine.distance(one, members) - machine.distance(other, members), kind="stable")
+    half = (len(members) + 1) // 2
+    return members[order[:half]], members[order[half:]]

@@ -1,0 +1,178 @@
+"""Where ranks can go: hosts, their slots, and how far apart they are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .distances import Distances, MachineError, Table, Torus, Tree
+
+__all__ = ["Machine", "MachineError", "allocation_digest"]
+
+Integers = NDArray[np.int64]
+
+
+def allocation_digest(hosts: Sequence[str], slots: ArrayLike) -> str:
+    """A name for the hosts and their slots in this order: 16 hexadecimal digits of a SHA-256."""
+    lines = "".join(f"{host} {int(count)}\n" for host, count in zip(hosts, np.asarray(slots).tolist(), strict=True))
+    return hashlib.sha256(lines.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """The hosts of a job. Slots are numbered host by host.
+
+    :param hosts: names, n of them, all different.
+    :param slots: ranks that each host takes, exactly as many, shape (n,); 0 is allowed.
+    :param distances: between the hosts.
+    :param links: links of the route from host i to host j, shape (n, n, longest), padded with -1; None if unknown.
+    :param capacity: bytes/s of each link, shape (links,).
+    """
+
+    hosts: tuple[str, ...]
+    slots: Integers
+    distances: Distances
+    links: NDArray[np.integer[Any]] | None = None
+    capacity: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if len(set(self.hosts)) < len(self.hosts):
+            raise MachineError("machine: expected hosts of different names")
+        if not len(self.hosts) == len(self.slots) == self.distances.num_hosts:
+            counts = f"{len(self.hosts)} names, {len(self.slots)} slot counts, {self.distances.num_hosts} places"
+            raise MachineError(f"machine: expected a name, slots and a place for each host, got {counts}")
+        if len(self.slots) and self.slots.min() < 0:
+            raise MachineError(f"machine: expected slots of at least 0, got {self.slots.min()}")
+        if self.links is not None and (self.links.ndim != 3 or self.links.shape[:2] != (self.num_hosts,) * 2):
+            raise MachineError(f"machine: expected links of shape (n, n, longest), got {self.links.shape}")
+        if (self.links is None) != (self.capacity is None):
+            raise MachineError("machine: expected links and their capacity, or neither")
+
+    @classmethod
+    def hierarchy(cls, levels: str | Sequence[int], distance: str | Sequence[int]) -> Machine:
+        """A regular tree, written lowest level first: ``Machine.hierarchy("16:16:8", "1:10:100")``.
+
+        :param levels: slots a host, hosts a cluster, clusters a cluster above, ...
+        :param distance: within a host, within the lowest cluster, ...; as many.
+        :raises MachineError: where they are not whole numbers, or not equally many.
+        """
+        counts, far = _numbers(levels), _numbers(distance)
+        if len(counts) != len(far) or min(counts, default=0) < 1:
+            raise MachineError(f"machine: expected as many distances as levels, got {levels} and {distance}")
+        hosts = int(np.prod(counts[1:], dtype=np.int64))
+        widths = np.cumprod([1, *counts[1:]], dtype=np.int64)[1:-1][::-1]
+        clusters = np.arange(hosts)[None, :] // widths[:, None] if len(widths) else np.zeros((0, hosts), dtype=np.int64)
+        inwards = [*far[:0:-1], far[0]] if len(far) > 1 else [far[0], far[0]]
+        return cls.tree(None, np.full(hosts, counts[0]), clusters, inwards)
+
+    @classmethod
+    def tree(cls, hosts: Sequence[str] | None, slots: ArrayLike, clusters: ArrayLike, distance: ArrayLike) -> Machine:
+        """A machine of nested clusters of hosts.
+
+        :param hosts: names; h0, h1, ... by default.
+        :param slots: of each host, shape (n,).
+        :param clusters: cluster of each host at each level, coarsest first, shape (levels, n).
+        :param distance: between hosts that the first, second, ... level separates, then between hosts that none
+            separates, then within a host; whole numbers that never grow, shape (levels + 2,).
+        """
+        count = _integers(slots)
+        levels = _integers(clusters).reshape(-1, len(count))
+        return cls(_names(hosts, len(count)), count, Tree(levels, _integers(distance)))
+
+    @classmethod
+    def torus(
+        cls,
+        dims: Sequence[int],
+        slots: ArrayLike = 1,
+        *,
+        wrap: bool | Sequence[bool] = True,
+        hosts: Sequence[str] | None = None,
+        coordinates: ArrayLike | None = None,
+        inside: int = 0,
+    ) -> Machine:
+        """A machine on a torus or mesh.
+
+        :param dims: extents.
+        :param slots: of each host, or one number for all.
+        :param wrap: which dimensions are rings.
+        :param coordinates: of each host, shape (n, d); by default every place has a host, in row-major order.
+        :param inside: distance within a host.
+        """
+        extents = tuple(int(one) for one in dims)
+        every = np.stack(np.unravel_index(np.arange(int(np.prod(extents))), extents), axis=1)
+        places = every if coordinates is None else np.asarray(coordinates, dtype=np.int64)
+        rings = (wrap,) * len(extents) if isinstance(wrap, bool) else tuple(bool(one) for one in wrap)
+        count = np.broadcast_to(_integers(slots), len(places)).copy()
+        return cls(_names(hosts, len(count)), count, Torus(extents, rings, places.astype(np.int64), inside))
+
+    @classmethod
+    def from_matrix(cls, hosts: Sequence[str] | None, slots: ArrayLike, distance: ArrayLike) -> Machine:
+        """A machine with a table of distances between hosts, shape (n, n), symmetric, whole numbers.
+
+        The diagonal is the distance within each host.
+        """
+        count = _integers(slots)
+        return cls(_names(hosts, len(count)), count, Table(_integers(distance)))
+
+    def with_routes(self, links: NDArray[np.integer[Any]], capacity: ArrayLike) -> Machine:
+        """The same machine with the true routes between its hosts.
+
+        :param links: links of the route from host i to host j, shape (n, n, longest), padded with -1.
+        :param capacity: bytes/s of each link.
+        """
+        return replace(self, links=np.asarray(links), capacity=np.asarray(capacity, dtype=np.float64))
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts, n."""
+        return len(self.hosts)
+
+    @cached_property
+    def num_slots(self) -> int:
+        """Number of slots of all hosts."""
+        return int(self.slots.sum())
+
+    @cached_property
+    def first_slot(self) -> Integers:
+        """First slot of each host, and the number of slots, shape (n + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.slots)]).astype(np.int64)
+
+    @cached_property
+    def slot_host(self) -> Integers:
+        """Host of each slot, shape (slots,)."""
+        return np.asarray(np.repeat(np.arange(self.num_hosts), self.slots), dtype=np.int64)
+
+    @cached_property
+    def digest(self) -> str:
+        """The allocation's name: of hosts and slots in their order, not of distances."""
+        return allocation_digest(self.hosts, self.slots)
+
+    def distance(self, host_a: ArrayLike, host_b: ArrayLike) -> Integers:
+        """The distance from each host of a to that of b, broadcast; within a host where they are the same."""
+        return np.asarray(self.distances.between(np.asarray(host_a), np.asarray(host_b)), dtype=np.int64)
+
+
+def _numbers(written: str | Sequence[int]) -> list[int]:
+    parts = written.split(":") if isinstance(written, str) else list(written)
+    try:
+        return [int(part) for part in parts]
+    except ValueError:
+        raise MachineError(f"machine: expected whole numbers like 16:16:8, got {written!r}") from None
+
+
+def _integers(values: ArrayLike) -> Integers:
+    """Whole numbers; what is not is refused."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iub" and not (array == np.floor(array)).all():
+        raise MachineError("machine: expected whole distances and slots (scale them)")
+    return array.astype(np.int64)
+
+
+def _names(hosts: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    return tuple(f"h{number}" for number in range(count)) if hosts is None else tuple(hosts)

@@ -1,0 +1,110 @@
+"""Which rank sits on which slot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .machine import Machine, allocation_digest
+
+__all__ = ["Mapping", "MappingError"]
+
+Integers = NDArray[np.int64]
+
+
+class MappingError(ValueError):
+    """A mapping puts two ranks on one slot, or does not fit its allocation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping:
+    """A one-to-one placement of ranks on slots, and the allocation that it is for.
+
+    :param slot_of_rank: slot of each rank, shape (ranks,).
+    :param rank_of_slot: rank on each slot, -1 where it is empty, shape (slots,).
+    :param hosts: names of the hosts, n of them; slots are numbered host by host.
+    :param slots: slots of each host, shape (n,).
+    :raises MappingError: where that is not one-to-one, or the two arrays are not each other's inverse.
+    """
+
+    slot_of_rank: Integers
+    rank_of_slot: Integers
+    hosts: tuple[str, ...]
+    slots: Integers
+
+    def __post_init__(self) -> None:
+        total, ranks = int(self.slots.sum()), np.arange(len(self.slot_of_rank))
+        if len(self.hosts) != len(self.slots) or len(self.rank_of_slot) != total:
+            raise MappingError(
+                f"mapping: expected {total} slots on {len(self.hosts)} hosts, got {len(self.rank_of_slot)}"
+            )
+        _one_to_one(self.slot_of_rank, total)
+        if (self.rank_of_slot[self.slot_of_rank] != ranks).any() or (self.rank_of_slot >= 0).sum() != len(ranks):
+            raise MappingError("mapping: expected rank_of_slot to be the inverse of slot_of_rank, -1 where empty")
+
+    @classmethod
+    def of(cls, slot_of_rank: ArrayLike, hosts: Sequence[str], slots: ArrayLike) -> Mapping:
+        """The mapping of ranks to these slots of an allocation.
+
+        :raises MappingError: where a slot is out of range or taken twice, or there are fewer slots than ranks.
+        """
+        slot, count = np.asarray(slot_of_rank, dtype=np.int64), np.asarray(slots, dtype=np.int64)
+        _one_to_one(slot, int(count.sum()))
+        rank_of_slot = np.full(int(count.sum()), -1, dtype=np.int64)
+        rank_of_slot[slot] = np.arange(len(slot))
+        return cls(slot, rank_of_slot, tuple(hosts), count)
+
+    @classmethod
+    def on_hosts(cls, host_of_rank: ArrayLike, machine: Machine) -> Mapping:
+        """The mapping of ranks to these hosts of a machine; on a host ranks ascend from its first slot.
+
+        :raises MappingError: where a host is out of range or has more ranks than slots.
+        """
+        host = np.asarray(host_of_rank, dtype=np.int64)
+        if len(host) and not 0 <= host.min() <= host.max() < machine.num_hosts:
+            raise MappingError(f"mapping: expected hosts in range({machine.num_hosts})")
+        ranks = np.bincount(host, minlength=machine.num_hosts)
+        if (ranks > machine.slots).any():
+            full = int(np.argmax(ranks > machine.slots))
+            raise MappingError(
+                f"mapping: {machine.hosts[full]} has {machine.slots[full]} slots, got {ranks[full]} ranks"
+            )
+        order = np.argsort(host, kind="stable")
+        slot = np.empty(len(host), dtype=np.int64)
+        before = np.r_[0, np.cumsum(ranks)[:-1]]
+        slot[order] = machine.first_slot[host[order]] + np.arange(len(host)) - before[host[order]]
+        return cls.of(slot, machine.hosts, machine.slots)
+
+    @classmethod
+    def identity(cls, machine: Machine, size: int) -> Mapping:
+        """Rank r on slot r: the given order."""
+        return cls.of(np.arange(size), machine.hosts, machine.slots)
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return len(self.slot_of_rank)
+
+    @cached_property
+    def host_of_rank(self) -> Integers:
+        """Host of each rank, shape (ranks,)."""
+        return np.repeat(np.arange(len(self.hosts)), self.slots)[self.slot_of_rank]
+
+    @cached_property
+    def digest(self) -> str:
+        """The name of the allocation: of its hosts and slots."""
+        return allocation_digest(self.hosts, self.slots)
+
+
+def _one_to_one(slot: Integers, total: int) -> None:
+    if slot.ndim != 1 or len(slot) > total:
+        raise MappingError(f"mapping: expected at most {total} ranks, one a slot, got {slot.size}")
+    if len(slot) and not 0 <= slot.min() <= slot.max() < total:
+        raise MappingError(f"mapping: expected slots in range({total}), got {slot.min()} .. {slot.max()}")
+    taken = np.bincount(slot, minlength=total)
+    if (taken > 1).any():
+        raise MappingError(f"mapping: slot {int(np.argmax(taken > 1))} is given to more than one rank")

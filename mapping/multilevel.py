@@ -1,0 +1,152 @@
+"""Mappers that partition: single step, top down (scheme 1), hosts first (scheme 2) (Subramoni 2013, section 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graph import CommunicationGraph, Undirected
+from .levels import cluster_levels
+from .machine import Machine
+from .mapping import Mapping, MappingError
+from .partition import Metis, Partitioner, partition, repair, subgraph
+
+__all__ = ["fill", "hosts_first", "scheme1", "scheme2", "single_step", "top_down", "with_empty"]
+
+Integers = NDArray[np.int64]
+
+
+def single_step(
+    graph: CommunicationGraph,
+    machine: Machine,
+    seed: int = 0,
+    *,
+    partitioner: Partitioner | None = None,
+    tries: int = 4,
+    weight: str = "volume",
+) -> Mapping:
+    """One cut into hosts; which host gets which part is left as the partitioner numbers them.
+
+    :param partitioner: METIS by default.
+    :param tries: cuts, the least kept.
+    :param weight: of the edges, see `CommunicationGraph.undirected`.
+    """
+    full = with_empty(graph, machine, weight)
+    return fill(partition(full, machine.slots, seed, partitioner or Metis(cuts=1), tries), graph, machine)
+
+
+def scheme1(
+    graph: CommunicationGraph,
+    machine: Machine,
+    seed: int = 0,
+    *,
+    partitioner: Partitioner | None = None,
+    tries: int = 8,
+    weight: str = "volume",
+) -> Mapping:
+    """Top down: over the clusters of the coarsest level, then within each, down to hosts.
+
+    :param partitioner: METIS by default.
+    :param tries: cuts of each cluster, the least kept.
+    :param weight: of the edges, see `CommunicationGraph.undirected`.
+    """
+    full = with_empty(graph, machine, weight)
+    return fill(
+        top_down(full, machine.slots, cluster_levels(machine), seed, partitioner or Metis(), tries), graph, machine
+    )
+
+
+def scheme2(
+    graph: CommunicationGraph,
+    machine: Machine,
+    seed: int = 0,
+    *,
+    partitioner: Partitioner | None = None,
+    tries: int = 4,
+    weight: str = "volume",
+) -> Mapping:
+    """Hosts first: ranks are grouped by hosts, and each group goes top down as one.
+
+    :param partitioner: METIS by default.
+    :param tries: cuts, the least kept.
+    :param weight: of the edges, see `CommunicationGraph.undirected`.
+    """
+    full = with_empty(graph, machine, weight)
+    return fill(hosts_first(full, machine, seed, partitioner or Metis(), tries), graph, machine)
+
+
+def with_empty(graph: CommunicationGraph, machine: Machine, weight: str = "volume") -> Undirected:
+    """The symmetric graph with a rank without edges for each slot that stays empty.
+
+    :raises MappingError: where there are fewer slots than ranks.
+    """
+    if graph.size > machine.num_slots:
+        raise MappingError(f"mapping: expected slots for {graph.size} ranks, got {machine.num_slots}")
+    plain = graph.undirected(weight)
+    empty = np.full(machine.num_slots - graph.size, plain.offsets[-1])
+    return Undirected(np.r_[plain.offsets, empty], plain.targets, plain.weight)
+
+
+def fill(host: Integers, graph: CommunicationGraph, machine: Machine) -> Mapping:
+    """The mapping of a host for each rank and, behind them, each empty slot."""
+    return Mapping.on_hosts(host[: graph.size], machine)
+
+
+def top_down(graph: Undirected, slots: Integers, levels: Integers, seed: int, by: Partitioner, tries: int) -> Integers:
+    """Host of each vertex by partition over the clusters of each level in turn.
+
+    :param slots: of each host, adding up to the number of vertices, shape (n,).
+    :param levels: cluster of each host at each level, coarsest first, shape (levels, n).
+    """
+    host = np.zeros(len(graph.offsets) - 1, dtype=np.int64)
+    order = np.vstack([levels, np.arange(len(slots))])
+    _descend(graph, np.arange(len(host)), np.flatnonzero(slots), (slots, order, seed, by, tries), 0, host)
+    return host
+
+
+def _descend(
+    graph: Undirected,
+    vertices: Integers,
+    hosts: Integers,
+    task: tuple[Integers, Integers, int, Partitioner, int],
+    level: int,
+    host: Integers,
+) -> None:
+    """Maps the vertices of a graph on some hosts, of which each is given a number in the end."""
+    slots, order, seed, by, tries = task
+    while level < len(order) and len(hosts) and (order[level][hosts] == order[level][hosts[0]]).all():
+        level += 1
+    if level == len(order):
+        host[vertices] = hosts[0] if len(hosts) else 0
+        return
+    _, cluster = np.unique(order[level][hosts], return_inverse=True)
+    sizes = np.bincount(cluster, slots[hosts]).astype(np.int64)
+    part = partition(graph, sizes, seed, by, tries)
+    for number in range(len(sizes)):
+        inside = np.flatnonzero(part == number)
+        _descend(subgraph(graph, inside), vertices[inside], hosts[cluster == number], task, level + 1, host)
+
+
+def hosts_first(graph: Undirected, machine: Machine, seed: int, by: Partitioner, tries: int) -> Integers:
+    """Host of each vertex: parts as large as hosts, placed top down as one; unequal hosts are repaired in the end."""
+    group = partition(graph, machine.slots, seed, by, tries)
+    used = np.flatnonzero(machine.slots)
+    number = np.cumsum(machine.slots > 0) - 1
+    contracted = _contract(graph, number[group], len(used))
+    levels = cluster_levels(machine)[:, used]
+    place: Integers = used[top_down(contracted, np.ones(len(used), dtype=np.int64), levels, seed, by, tries)]
+    host: Integers = place[number[group]]
+    if (np.bincount(host, minlength=machine.num_hosts) == machine.slots).all():
+        return host
+    distance = machine.distance(used[:, None], used[None, :]).astype(np.float64)
+    mended: Integers = used[repair(graph, number[host], machine.slots[used], distance)]
+    return mended
+
+
+def _contract(graph: Undirected, group: Integers, groups: int) -> Undirected:
+    """The graph of groups of vertices, weights between two groups summed."""
+    source, target = np.repeat(group, np.diff(graph.offsets)), group[graph.targets]
+    key, inverse = np.unique((source * groups + target)[source != target], return_inverse=True)
+    weight = np.bincount(inverse, graph.weight[source != target], len(key)).astype(np.float64)
+    offsets = np.searchsorted(key, np.arange(groups + 1) * groups).astype(np.int64)
+    return Undirected(offsets, key % groups, weight)

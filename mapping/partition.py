@@ -1,0 +1,153 @@
+"""Partitioners behind one interface, and the repair that makes their parts exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pymetis
+from numpy.typing import NDArray
+
+from .graph import Undirected
+
+__all__ = ["Metis", "PartitionError", "Partitioner", "cut", "partition", "repair", "subgraph"]
+
+Integers = NDArray[np.int64]
+# METIS adds up edge weights in 32 bits.
+LARGEST_SUM = 2**30
+
+
+class PartitionError(ValueError):
+    """A partition was asked for that cannot be."""
+
+
+class Partitioner(Protocol):
+    """What splits a graph; the sizes that it gives are repaired by `partition`, so they need only be about right."""
+
+    def __call__(self, graph: Undirected, sizes: Integers, seed: int) -> Integers:
+        """The part of each vertex, in range(len(sizes)), shape (n,).
+
+        :param sizes: vertices wanted in each part, at least two parts, all sizes at least 1, shape (k,).
+        """
+
+
+class Metis:
+    """METIS by recursive bisection (Karypis, Kumar 1998), which on small graphs cuts less than its k-way method.
+
+    :param cuts: bisections tried at each step, the best kept.
+    :param imbalance: how uneven parts may be on the way, in thousandths; little is left to repair where it is 1.
+    :param recursive: False for the k-way method.
+    """
+
+    def __init__(self, cuts: int = 4, imbalance: int = 1, recursive: bool = True) -> None:
+        self.cuts, self.imbalance, self.recursive = cuts, imbalance, recursive
+
+    def __call__(self, graph: Undirected, sizes: Integers, seed: int) -> Integers:
+        """The part of each vertex; an edgeless graph is cut in blocks."""
+        light = _whole_weights(graph)
+        if not len(light.targets):
+            return np.repeat(np.arange(len(sizes)), sizes)
+        shares = None if sizes.min() == sizes.max() else (sizes / sizes.sum()).tolist()
+        # METIS takes seeds 0 and 1 for the same.
+        options = pymetis.Options(seed=seed % 2**30 + 2, ufactor=self.imbalance, ncuts=self.cuts)
+        try:
+            found = pymetis.part_graph(
+                len(sizes),
+                pymetis.CSRAdjacency(light.offsets.astype(np.int32), light.targets.astype(np.int32)),
+                eweights=light.weight.astype(np.int32),
+                tpwgts=shares,
+                recursive=self.recursive,
+                options=options,
+            )
+        except RuntimeError:
+            # METIS itself gives up on a few seeds; another candidate then wins.
+            return np.repeat(np.arange(len(sizes)), sizes)
+        return np.asarray(found[1], dtype=np.int64)
+
+
+def partition(
+    graph: Undirected, sizes: Sequence[int] | Integers, seed: int, by: Partitioner, tries: int = 1
+) -> Integers:
+    """The part of each vertex, parts exactly as large as asked; the least cut of some tries.
+
+    :param sizes: of the parts, adding up to the number of vertices; 0 is allowed, shape (k,).
+    :raises PartitionError: where they do not add up.
+    """
+    wanted = np.asarray(sizes, dtype=np.int64)
+    if wanted.sum() != len(graph.offsets) - 1:
+        raise PartitionError(f"partition: expected sizes that add up to {len(graph.offsets) - 1}, got {wanted.sum()}")
+    parts = np.flatnonzero(wanted)
+    if len(parts) <= 1:
+        return np.repeat(np.arange(len(wanted)), wanted)
+    least, kept = np.inf, np.zeros(0, dtype=np.int64)
+    for number in range(tries):
+        found = repair(graph, by(graph, wanted[parts], seed + number), wanted[parts])
+        crossing = cut(graph, found)
+        if crossing < least:
+            least, kept = crossing, found
+    return parts[kept]
+
+
+def cut(graph: Undirected, part: Integers) -> float:
+    """The weight of the edges between parts, both directions."""
+    apart = np.repeat(part, np.diff(graph.offsets)) != part[graph.targets]
+    return float(graph.weight[apart].sum())
+
+
+def subgraph(graph: Undirected, vertices: Integers) -> Undirected:
+    """The graph between some vertices, numbered in their order."""
+    number = np.full(len(graph.offsets) - 1, -1, dtype=np.int64)
+    number[vertices] = np.arange(len(vertices))
+    degree = np.diff(graph.offsets)[vertices]
+    before = np.cumsum(degree) - degree
+    edge = np.repeat(graph.offsets[vertices] - before, degree) + np.arange(degree.sum())
+    kept = number[graph.targets[edge]] >= 0
+    source = np.repeat(np.arange(len(vertices)), degree)[kept]
+    offsets = np.searchsorted(source, np.arange(len(vertices) + 1)).astype(np.int64)
+    return Undirected(offsets, number[graph.targets[edge]][kept], graph.weight[edge][kept])
+
+
+def repair(graph: Undirected, part: Integers, sizes: Integers, distance: NDArray[np.float64] | None = None) -> Integers:
+    """The partition with exact sizes: vertices leave too large parts by the cheapest move first.
+
+    :param distance: between parts, shape (k, k); the cut counts where there is none.
+    Cost: O(n k) once, and O(vertices in too large parts x too small parts) a move.
+    """
+    part, count = part.copy(), np.bincount(part, minlength=len(sizes))
+    if (count == sizes).all():
+        return part
+    if distance is None:
+        distance = 1.0 - np.eye(len(sizes))
+    price = _part_weights(graph, part, len(sizes)) @ distance
+    while (count > sizes).any():
+        under = np.flatnonzero(count < sizes)
+        leaving = np.flatnonzero((count > sizes)[part])
+        loss = price[np.ix_(leaving, under)] - price[leaving, part[leaving]][:, None]
+        which, where = np.unravel_index(np.argmin(loss), loss.shape)
+        vertex, old, new = leaving[which], part[leaving[which]], under[where]
+        near = slice(graph.offsets[vertex], graph.offsets[vertex + 1])
+        price[graph.targets[near]] += graph.weight[near, None] * (distance[new] - distance[old])
+        part[vertex] = new
+        count[old] -= 1
+        count[new] += 1
+    return part
+
+
+def _part_weights(graph: Undirected, part: Integers, parts: int) -> NDArray[np.float64]:
+    """Weight from each vertex to each part, shape (n, k)."""
+    size = len(part)
+    key = np.repeat(np.arange(size), np.diff(graph.offsets)) * parts + part[graph.targets]
+    return np.bincount(key, graph.weight, size * parts).astype(np.float64).reshape(size, parts)
+
+
+def _whole_weights(graph: Undirected) -> Undirected:
+    """The graph with weights scaled to whole numbers that 32 bits can add up; edges that vanish so are left out."""
+    total = float(graph.weight.sum())
+    scale = LARGEST_SUM / total if total > LARGEST_SUM or (graph.weight != np.rint(graph.weight)).any() else 1.0
+    weight = np.rint(graph.weight * scale)
+    kept = weight > 0
+    if kept.all():
+        return Undirected(graph.offsets, graph.targets, weight)
+    offsets = np.r_[0, np.cumsum(kept)][graph.offsets]
+    return Undirected(offsets, graph.targets[kept], weight[kept])

@@ -1,0 +1,172 @@
+"""What every file of a mapping says of its allocation, and what is checked when it is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from ..machine import Machine, allocation_digest
+from ..mapping import Mapping, MappingError
+
+__all__ = ["RankFile", "RankFileError", "header", "host_names"]
+
+_TITLE = re.compile(r"# topompi mapping: ([0-9]+) ranks on ([0-9]+) hosts, allocation ([0-9a-f]+)")
+_HOST = re.compile(r"# host (\S+) slots ([0-9]{1,18})")
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+class RankFileError(ValueError):
+    """A file holds no mapping, or not one for this allocation, or a format cannot express a mapping."""
+
+
+def header(mapping: Mapping, launch: str) -> list[str]:
+    """Comment lines: ranks, hosts, digest; how the file is used; a line a host with its slots."""
+    title = f"# topompi mapping: {mapping.size} ranks on {len(mapping.hosts)} hosts, allocation {mapping.digest}"
+    slots = zip(mapping.hosts, mapping.slots.tolist(), strict=True)
+    return [title, f"# launch: {launch}", *(f"# host {host} slots {count}" for host, count in slots)]
+
+
+def host_names(mapping: Mapping) -> list[str]:
+    """The name of each rank's host.
+
+    :raises RankFileError: for names that would read as something else in a launcher's file.
+    """
+    odd = next((host for host in mapping.hosts if not _NAME.fullmatch(host)), None)
+    if odd is not None:
+        raise RankFileError(f"expected host names of letters, digits, '.', '_' and '-' for a launcher, got {odd!r}")
+    return [mapping.hosts[host] for host in mapping.host_of_rank.tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class RankFile:
+    """The text of a mapping's file and the allocation that it must fit.
+
+    :param name: what messages call it.
+    :param text: its content.
+    :param machine: the allocation that is asked for, if any.
+    """
+
+    name: str
+    text: str
+    machine: Machine | None = None
+
+    @classmethod
+    def open(cls, path: Path, machine: Machine | None = None) -> RankFile:
+        """Read a file.
+
+        :raises RankFileError: where it is absent, empty, or no text.
+        """
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text"
+            raise RankFileError(f"{path}: cannot be read: {reason}") from error
+        if not text.strip():
+            raise RankFileError(f"{path}: expected a mapping, but the file is empty")
+        return cls(str(path), text, machine)
+
+    @cached_property
+    def rows(self) -> list[tuple[int, str]]:
+        """Line number (from 1) and line, without comments, blanks around and empty lines."""
+        stripped = ((number, line.partition("#")[0].strip()) for number, line in self.numbered)
+        return [(number, line) for number, line in stripped if line]
+
+    @property
+    def first(self) -> str:
+        """The first line that is no comment, empty where there is none."""
+        return self.rows[0][1] if self.rows else ""
+
+    @property
+    def numbered(self) -> list[tuple[int, str]]:
+        """Line number (from 1) and line, comments too."""
+        return list(enumerate(self.text.splitlines(), 1))
+
+    def fail(self, line: int, wanted: str, given: str) -> NoReturn:
+        """Refuse a line: what was expected there, and what is there."""
+        shown = repr(given if len(given) <= 60 else given[:57] + "...")
+        raise RankFileError(f"{self.name}:{line}: expected {wanted}, got {shown}")
+
+    @cached_property
+    def allocation(self) -> tuple[tuple[str, ...], list[int]]:
+        """Hosts and slots: the header's, which must be those of the machine where one is given, else the machine's.
+
+        :raises RankFileError: for a header that its own digest contradicts, another machine, or neither of them.
+        """
+        titles = [(number, match) for number, line in self.numbered if (match := _TITLE.fullmatch(line.strip()))]
+        if titles:
+            return self._written(*titles[0])
+        if self.machine is None:
+            raise RankFileError(f"{self.name}: does not say for which hosts and slots it is; give them")
+        return self.machine.hosts, self.machine.slots.tolist()
+
+    def _written(self, line: int, title: re.Match[str]) -> tuple[tuple[str, ...], list[int]]:
+        listed = [match for _, text in self.numbered if (match := _HOST.fullmatch(text.strip()))]
+        hosts, slots = tuple(match[1] for match in listed), [int(match[2]) for match in listed]
+        if len(hosts) != int(title[2]):
+            self.fail(line, f"{title[2]} lines '# host NAME slots N', as it says", str(len(hosts)))
+        self.check_digest(hosts, slots, title[3], f"{self.name}:{line}")
+        return hosts, slots
+
+    def check_digest(self, hosts: Sequence[str], slots: Sequence[int], digest: str, where: str) -> None:
+        """Refuse hosts and slots that are not what their digest names, or not the machine's.
+
+        :raises RankFileError: so.
+        """
+        true = allocation_digest(hosts, np.array(slots, dtype=np.int64))
+        if digest != true:
+            raise RankFileError(f"{where}: expected hosts and slots of digest {digest}, but theirs is {true}")
+        if self.machine is not None and self.machine.digest != true:
+            raise RankFileError(f"{where}: is for allocation {true}, but the job's is {self.machine.digest}")
+
+    def check_count(self, ranks: int) -> None:
+        """Refuse another number of ranks than the title says.
+
+        :raises RankFileError: so.
+        """
+        title = next((match for _, line in self.numbered if (match := _TITLE.fullmatch(line.strip()))), None)
+        if title and int(title[1]) != ranks:
+            raise RankFileError(f"{self.name}: expected {title[1]} ranks, as its title says, got {ranks}")
+
+    def mapping(self, hosts: Sequence[tuple[int, str]], slots: Sequence[int | None] | None = None) -> Mapping:
+        """The mapping that puts rank i on ``hosts[i]``, a line number and a name.
+
+        :param slots: slot within its host of each rank, counted from 0; None: the next one of the host.
+        :raises RankFileError: for a host that the allocation has not, or a slot that its host has not or that is taken.
+        """
+        names, counts = self.allocation
+        self.check_count(len(hosts))
+        number = {name: at for at, name in enumerate(names)}
+        first = np.r_[0, np.cumsum(counts)].tolist()
+        taken: dict[int, int] = {}
+        following = [0] * len(names)
+        for rank, (line, name) in enumerate(hosts):
+            host = number.get(name, -1)
+            if host < 0:
+                self.fail(line, f"a host of the allocation ({', '.join(names[:3])}, ...)", name)
+            local = slots[rank] if slots is not None else None
+            if local is None:
+                local = following[host]
+                following[host] += 1
+            if local >= counts[host]:
+                self.fail(line, f"at most the {counts[host]} slots of {name}", f"slot {local}")
+            if first[host] + local in taken:
+                self.fail(line, f"a free slot, rank {taken[first[host] + local]} has {name}'s", f"slot {local}")
+            taken[first[host] + local] = rank
+        return self.of_slots(list(taken))
+
+    def of_slots(self, slot_of_rank: Sequence[int]) -> Mapping:
+        """The mapping of ranks to slots of the allocation.
+
+        :raises RankFileError: where it is not one-to-one.
+        """
+        names, counts = self.allocation
+        try:
+            return Mapping.of(np.array(slot_of_rank, dtype=np.int64), names, np.array(counts, dtype=np.int64))
+        except MappingError as error:
+            raise RankFileError(f"{self.name}: {error}") from error

@@ -1,0 +1,122 @@
+"""Cray MPICH's rank order, and the host file of MPICH's launcher, hydra."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import numpy as np
+
+from ..mapping import Mapping
+from .header import RankFile, RankFileError, header, host_names
+
+__all__ = ["HYDRA", "RANK_ORDER", "write_hydra", "write_rank_order"]
+
+_RANKS = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?")
+_MAP = re.compile(r"# rankmap (\S+)")
+_RUN = re.compile(r"([A-Za-z0-9_.-]+):([0-9]{1,9})")
+
+
+def write_rank_order(mapping: Mapping) -> str:
+    """``MPICH_RANK_ORDER``: the ranks in the order in which slots are filled, host by host: the inverse vector.
+
+    :raises RankFileError: where a slot is empty before the last one taken, for the file cannot say so.
+    """
+    used = mapping.rank_of_slot[: int(mapping.slot_of_rank.max(initial=-1)) + 1]
+    if (used < 0).any():
+        host = int(np.repeat(np.arange(len(mapping.hosts)), mapping.slots)[int(np.argmax(used < 0))])
+        ranks = np.bincount(mapping.host_of_rank, minlength=len(mapping.hosts))
+        spelled = ",".join(map(str, ranks.tolist())) if len(ranks) <= 16 else "as many as there are ranks"
+        raise RankFileError(
+            f"MPICH_RANK_ORDER fills host after host, but {mapping.hosts[host]} has empty slots before ranks that come "
+            f"later: give it fewer slots (--slots {spelled})"
+        )
+    bounds = np.cumsum(mapping.slots)[:-1]
+    lines = [",".join(map(str, part.tolist())) for part in np.split(used, bounds) if len(part)]
+    launch = "MPICH_RANK_REORDER_METHOD=3, this file as MPICH_RANK_ORDER in the working directory"
+    return "\n".join([*header(mapping, launch), *lines]) + "\n"
+
+
+def write_hydra(mapping: Mapping) -> str:
+    """The host file of MPICH's ``mpiexec``, a line ``HOST:COUNT`` a host, and in a comment what ``-rankmap`` wants.
+
+    Host files can name a host again, and hydra then places ranks as that says; but it takes each line for a host of its
+    own, so that ranks that share a host do not share memory (MPICH 5.0). A rank map keeps hosts whole.
+    """
+    names = host_names(mapping)
+    used, node = np.unique(mapping.host_of_rank, return_inverse=True)
+    rows = [f"{mapping.hosts[host]}:{count}" for host, count in zip(used.tolist(), np.bincount(node), strict=True)]
+    given = "\"$(sed -n 's/^# rankmap //p' THIS_FILE)\""
+    launch = header(mapping, f"mpiexec -f THIS_FILE -rankmap {given} -n {len(names)}")
+    return "\n".join([*launch, "# rankmap " + ",".join(map(str, node.tolist())), *rows]) + "\n"
+
+
+def _recognise_rank_order(file: RankFile) -> bool:
+    """Whether its first line is numbers and ranges between commas."""
+    return bool(re.fullmatch(r"[0-9]+([-,\s]+[0-9]+)*,?", file.first))
+
+
+def _read_rank_order(file: RankFile) -> Mapping:
+    """Commas, blanks and ends of lines all separate; ``4-7`` is a range.
+
+    :raises RankFileError: with file and line: for what is no rank, a rank that comes twice, or one that is missing.
+    """
+    _, counts = file.allocation
+    line_of: dict[int, int] = {}
+    for number, line in file.rows:
+        for word in filter(None, re.split(r"[,\s]+", line)):
+            match = _RANKS.fullmatch(word)
+            last = int(match[2] or match[1]) if match else -1
+            if not match or last < int(match[1]) or last >= sum(counts):
+                file.fail(number, f"ranks below {sum(counts)}, the number of slots, and ranges of them", word)
+            for rank in range(int(match[1]), last + 1):
+                if rank in line_of:
+                    file.fail(number, f"rank {rank} once, it is on line {line_of[rank]}", word)
+                line_of[rank] = number
+    if line_of and max(line_of) >= len(line_of):
+        absent = next(rank for rank in range(len(line_of)) if rank not in line_of)
+        file.fail(file.rows[-1][0], f"ranks 0 to {max(line_of)}", f"no rank {absent}")
+    file.check_count(len(line_of))
+    slot_of_rank = np.empty(len(line_of), dtype=np.int64)
+    slot_of_rank[list(line_of)] = np.arange(len(line_of))
+    return file.of_slots(slot_of_rank.tolist())
+
+
+def _recognise_hydra(file: RankFile) -> bool:
+    """Whether its first line is ``HOST:COUNT``."""
+    return bool(_RUN.fullmatch(file.first))
+
+
+def _read_hydra(file: RankFile) -> Mapping:
+    """Lines ``HOST`` or ``HOST:COUNT``, ranks on them in order, or where the rank map in a comment puts them.
+
+    :raises RankFileError: with file and line.
+    """
+    hosts: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
+    total = sum(file.allocation[1])
+    for number, line in file.rows:
+        match = _RUN.fullmatch(line if ":" in line else f"{line}:1")
+        if not match or not 1 <= int(match[2]) <= total - len(hosts):
+            file.fail(number, f"'HOST:COUNT', the counts at most {total} together", line)
+        lines.append((number, match[1]))
+        hosts += [(number, match[1])] * int(match[2])
+    return file.mapping(_mapped(file, lines) or hosts)
+
+
+def _mapped(file: RankFile, lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]] | None:
+    """The host of each rank by the rank map, None where the file has none."""
+    found = next(((number, match[1]) for number, line in file.numbered if (match := _MAP.fullmatch(line))), None)
+    if found is None:
+        return None
+    number, written = found
+    nodes = written.split(",")
+    odd = next((node for node in nodes if not node.isdecimal() or int(node) >= len(lines)), None)
+    if odd is not None:
+        file.fail(number, f"host lines by their number below {len(lines)}", odd)
+    return [(number, lines[int(node)][1]) for node in nodes]
+
+
+RANK_ORDER = SimpleNamespace(recognise=_recognise_rank_order, read=_read_rank_order)
+HYDRA = SimpleNamespace(recognise=_recognise_hydra, read=_read_hydra)

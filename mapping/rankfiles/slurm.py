@@ -1,0 +1,93 @@
+"""Slurm: the arbitrary host file, and the plane distribution where it says the same."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+
+from ..mapping import Mapping
+from .header import RankFile, RankFileError, header, host_names
+
+__all__ = ["PLANE", "plane_size", "read", "recognise", "write", "write_plane"]
+
+_PLANE = re.compile(r"(?:--nodes=[0-9]{1,9}\s+)?--distribution=plane=([0-9]{1,9})(?:\s+--ntasks=([0-9]{1,9}))?")
+_HOST = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def write(mapping: Mapping) -> str:
+    """The host file of ``srun --distribution=arbitrary``: the host of rank i on line i."""
+    launch = f"SLURM_HOSTFILE=THIS_FILE srun --ntasks={mapping.size} --distribution=arbitrary"
+    return "\n".join([*header(mapping, launch), *host_names(mapping)]) + "\n"
+
+
+def plane_size(mapping: Mapping) -> int | None:
+    """The block size whose plane distribution is the mapping: blocks of so many ranks dealt to the hosts in turn.
+
+    1 is cyclic; None where the mapping is none of them.
+    """
+    host = mapping.host_of_rank
+    leaves = np.flatnonzero(host != 0)
+    block = int(leaves[0]) if len(leaves) else max(mapping.size, 1)
+    if block == 0 or not len(mapping.hosts):
+        return None
+    dealt = np.arange(mapping.size) // block % len(mapping.hosts)
+    return block if (host == dealt).all() else None
+
+
+def write_plane(mapping: Mapping) -> str:
+    """srun's options for a mapping that is a plane distribution over the hosts in their order.
+
+    The number of hosts is given, for Slurm puts a rank on each host that it is told of, whatever the plane.
+
+    :raises RankFileError: for another mapping.
+    """
+    block = plane_size(mapping)
+    if block is None:
+        raise RankFileError(
+            "expected a mapping that deals blocks of equal size to the hosts in turn for --distribution=plane, "
+            "this one does not: write it as a host file (slurm)"
+        )
+    used = int(mapping.host_of_rank.max(initial=0)) + 1
+    options = f"--nodes={used} --distribution=plane={block} --ntasks={mapping.size}"
+    return "\n".join([*header(mapping, "srun with these options, hosts in this order"), options]) + "\n"
+
+
+def _recognise_plane(file: RankFile) -> bool:
+    """Whether its first line is options, ``--distribution=plane`` among them."""
+    return file.first.startswith("--") and "--distribution=plane" in file.first
+
+
+def _read_plane(file: RankFile) -> Mapping:
+    number, line = file.rows[0]
+    match = _PLANE.fullmatch(line)
+    if not match or int(match[1]) == 0 or len(file.rows) > 1:
+        file.fail(
+            file.rows[-1][0], "one line '--nodes=HOSTS --distribution=plane=SIZE --ntasks=RANKS'", file.rows[-1][1]
+        )
+    names, counts = file.allocation
+    ranks = sum(counts) if match[2] is None else int(match[2])
+    if ranks > sum(counts):
+        file.fail(number, f"at most {sum(counts)} ranks, one a slot", line)
+    hosts = (np.arange(ranks) // int(match[1]) % len(names)).tolist()
+    return file.mapping([(number, names[host]) for host in hosts])
+
+
+def recognise(file: RankFile) -> bool:
+    """Whether its first line is a host name and nothing else."""
+    return bool(_HOST.fullmatch(file.first))
+
+
+def read(file: RankFile) -> Mapping:
+    """The host of rank i on line i.
+
+    :raises RankFileError: with file and line.
+    """
+    for number, line in file.rows:
+        if not _HOST.fullmatch(line):
+            file.fail(number, "a host", line)
+    return file.mapping(file.rows)
+
+
+PLANE = SimpleNamespace(recognise=_recognise_plane, read=_read_plane)

@@ -1,0 +1,49 @@
+"""Lists of directed edges: ``src dst bytes [hops]``, as profilers and par-comm-data write them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .edges import Edges
+from .text import GraphFile
+
+__all__ = ["NAME", "read", "recognise"]
+
+NAME = "lists 'src dst bytes [hops]'"
+_WANTED = "'src dst bytes' or 'src dst bytes hops'"
+
+
+def recognise(file: GraphFile) -> bool:
+    """Whether the first line that is no comment has three or four numbers, blanks or commas between."""
+    words = next((_words(line) for _, line in file.lines() if line), [])
+    return len(words) in (3, 4) and all(word[0].isdigit() and word.isascii() for word in words)
+
+
+def read(file: GraphFile) -> Edges:
+    """The edges of a list; lines that start with ``#`` or ``%`` are comments.
+
+    A volume may be written as ``5.954e+05``. The hops are kept beside: what was measured where the file was recorded.
+
+    :raises GraphFileError: with file and line.
+    """
+    rows: list[tuple[int, int, int]] = []
+    hops: list[int] = []
+    for number, line in file.lines():
+        words = _words(line)
+        if not words:
+            continue
+        if len(words) not in (3, 4):
+            file.fail(number, _WANTED, line)
+        rows.append((file.rank(number, words[0]), file.rank(number, words[1]), file.volume(number, words[2])))
+        if len(words) == 4:
+            hops.append(file.rank(number, words[3]))
+        if len(hops) not in (0, len(rows)):
+            file.fail(number, "hops on every line or on none", line)
+    edges = Edges.of_rows(file.name, rows)
+    return replace(edges, hops=np.array(hops, dtype=np.int64)) if hops else edges
+
+
+def _words(line: str) -> list[str]:
+    return line.replace(",", " ").split()

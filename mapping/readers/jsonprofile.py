@@ -1,0 +1,76 @@
+"""Our own recorded graph: columns of edges as JSON, versioned."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .edges import Edges
+from .text import MAX_RANKS, GraphFile, GraphFileError
+
+if TYPE_CHECKING:
+    from ..graph import CommunicationGraph
+
+__all__ = ["FORMAT", "NAME", "VERSION", "read", "recognise", "write_graph"]
+
+NAME = "topompi's graph.json"
+FORMAT = "topompi graph"
+VERSION = 1
+_HEADING = re.compile(rf'\s*\{{.*"format"\s*:\s*"{FORMAT}"', re.DOTALL)
+_COLUMNS = ("source", "target", "volume", "messages")
+
+
+def recognise(file: GraphFile) -> bool:
+    """Whether it is an object with the field ``"format": "topompi graph"``."""
+    return bool(_HEADING.match(file.head))
+
+
+def write_graph(graph: CommunicationGraph, path: str | os.PathLike[str]) -> None:
+    """Write a graph as JSON: format, version, size and the columns source, target, volume, messages."""
+    columns = (graph.sources, graph.targets, graph.volume, graph.messages)
+    held = {name: column.tolist() for name, column in zip(_COLUMNS, columns, strict=True)}
+    root = {"format": FORMAT, "version": VERSION, "size": int(graph.size), **held}
+    Path(path).write_text(json.dumps(root) + "\n", encoding="utf-8")
+
+
+def read(file: GraphFile) -> Edges:
+    """What `write_graph` wrote; ``messages`` may be absent.
+
+    :raises GraphFileError: with file and line for what is no JSON, with file and field for what is no graph.
+    """
+    try:
+        root = json.loads(file.data)
+    except json.JSONDecodeError as error:
+        raise GraphFileError(f"{file.name}:{error.lineno}: expected JSON: {error.msg}") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise GraphFileError(f"{file.name}: expected JSON: {error}") from error
+    if not isinstance(root, dict) or root.get("format") != FORMAT:
+        raise GraphFileError(f"{file.name}: expected the field format to be {FORMAT!r}")
+    if root.get("version") != VERSION:
+        raise GraphFileError(
+            f"{file.name}: expected version {VERSION}, as this topompi reads, got {root.get('version')}"
+        )
+    size = root.get("size")
+    if type(size) is not int or not 1 <= size <= MAX_RANKS:
+        raise GraphFileError(f"{file.name}: expected size, the number of ranks, from 1, got {size!r}")
+    names = [name for name in _COLUMNS if name != "messages" or root.get(name) is not None]
+    columns = [_column(file, root, name, size) for name in names]
+    return Edges(file.name, size, True, *columns)
+
+
+def _column(file: GraphFile, root: dict[str, Any], name: str, size: int) -> NDArray[np.int64]:
+    column = root.get(name)
+    many = len(root["source"]) if isinstance(root.get("source"), list) else 0
+    if not isinstance(column, list) or len(column) != many:
+        raise GraphFileError(f"{file.name}: expected {name} to be a list of {many} numbers")
+    last = size - 1 if name in ("source", "target") else 2**63 - 1
+    wrong = next((at for at, value in enumerate(column) if type(value) is not int or not 0 <= value <= last), None)
+    if wrong is not None:
+        raise GraphFileError(f"{file.name}: expected {name}[{wrong}] from 0 to {last}, got {column[wrong]!r}")
+    return np.array(column, dtype=np.int64)

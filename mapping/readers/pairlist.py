@@ -1,0 +1,41 @@
+"""Lists of undirected pairs: ``u , v = bytes``, as the pattern analyser of CNCA-CeNAT writes them."""
+
+from __future__ import annotations
+
+import re
+
+from .edges import Edges, halved
+from .text import GraphFile
+
+__all__ = ["NAME", "read", "recognise"]
+
+NAME = "lists 'u , v = bytes'"
+_PAIR = re.compile(r"(\S+)\s*,\s*(\S+)\s*=\s*(\S+)")
+_HEADING = re.compile(r"-{3,}\s*(.*?)\s*-{3,}")
+
+
+def recognise(file: GraphFile) -> bool:
+    """Whether the first line that is no heading ``--- text ---`` is ``u , v = bytes``."""
+    lines = (line for _, line in file.lines() if line and not _HEADING.fullmatch(line))
+    return bool(_PAIR.fullmatch(next(lines, "")))
+
+
+def read(file: GraphFile) -> Edges:
+    """The pairs, half of the bytes each way: the file does not say who sent them.
+
+    They end at the second heading, after which come statistics of the graph.
+
+    :raises GraphFileError: with file and line.
+    """
+    pairs: list[tuple[int, int, int]] = []
+    for number, line in file.lines():
+        if _HEADING.fullmatch(line):
+            if pairs:
+                break
+            continue
+        match = _PAIR.fullmatch(line)
+        if match:
+            pairs.append((file.rank(number, match[1]), file.rank(number, match[2]), file.volume(number, match[3])))
+        elif line:
+            file.fail(number, "'u , v = bytes'", line)
+    return Edges.of_rows(file.name, halved(pairs))

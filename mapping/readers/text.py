@@ -1,0 +1,97 @@
+"""A file of a communication graph in memory, whatever it is packed in, and how it says what is wrong with it."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import math
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn
+
+__all__ = ["MAX_RANKS", "GraphFile", "GraphFileError"]
+
+HEAD_BYTES = 4096
+MAX_VOLUME = 2**63 - 1
+MAX_RANKS = 2**31 - 1  # MPI's ranks are C ints
+_UNPACK = {b"\xfd7zXZ\x00": lzma.decompress, b"\x1f\x8b": gzip.decompress}
+
+
+class GraphFileError(ValueError):
+    """A file holds no communication graph; the message names file, line and what was expected."""
+
+
+@dataclass(frozen=True)
+class GraphFile:
+    """One file.
+
+    :param name: what messages call it: its path.
+    :param data: its bytes, unpacked.
+    """
+
+    name: str
+    data: bytes
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> GraphFile:
+        """Read a file and unpack it.
+
+        :raises GraphFileError: where it is absent, empty or damaged.
+        """
+        try:
+            data = Path(path).read_bytes()
+            for magic, unpack in _UNPACK.items():
+                if data.startswith(magic):
+                    data = unpack(data)
+        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise GraphFileError(f"{path}: cannot be read: {reason}") from error
+        if not data.strip():
+            raise GraphFileError(f"{path}: expected a communication graph, but the file is empty")
+        return cls(str(path), data)
+
+    @cached_property
+    def head(self) -> str:
+        """The first kilobytes, for telling formats apart."""
+        return self.data[:HEAD_BYTES].decode("utf-8", errors="replace")
+
+    def lines(self, comment: str = "#%") -> Iterator[tuple[int, str]]:
+        """Line numbers (from 1) and lines without blanks around them; those that start with a comment sign left out."""
+        marks = tuple(comment)
+        for number, line in enumerate(self.data.decode("utf-8", errors="replace").splitlines(), 1):
+            line = line.strip()
+            if not line.startswith(marks):
+                yield number, line
+
+    def fail(self, line: int, wanted: str, given: object) -> NoReturn:
+        """Refuse a line: what was expected there, and what is there."""
+        text = str(given)
+        shown = repr(text if len(text) <= 60 else text[:57] + "...") if isinstance(given, str) else text
+        raise GraphFileError(f"{self.name}:{line}: expected {wanted}, got {shown}")
+
+    def rank(self, line: int, word: str) -> int:
+        """A rank."""
+        if not (word.isascii() and word.isdigit()) or len(word) > 10 or int(word) >= MAX_RANKS:
+            self.fail(line, "a rank (a whole number from 0)", word)
+        return int(word)
+
+    def volume(self, line: int, word: str) -> int:
+        """A volume in bytes; whole numbers exactly, others rounded to the nearest."""
+        whole = word.isascii() and word.isdigit() and len(word) <= 19
+        volume = int(word) if whole else self._rounded(line, word)
+        if not 0 <= volume <= MAX_VOLUME:
+            self.fail(line, "bytes from 0 to 2^63 - 1", word)
+        return volume
+
+    def _rounded(self, line: int, word: str) -> int:
+        try:
+            number = float(word)
+        except ValueError:
+            self.fail(line, "a number of bytes", word)
+        if not math.isfinite(number):
+            self.fail(line, "a finite number of bytes", word)
+        return round(number)

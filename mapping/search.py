@@ -1,0 +1,101 @@
+"""Searches over swaps: downhill, and by kicks that are taken back where they do not pay, in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .swaps import SwapState
+
+__all__ = ["descend", "kick"]
+
+Integers = NDArray[np.int64]
+Swaps = list[tuple[int, int]]
+# Of the cost: what is less is rounding.
+TOLERANCE = 1e-12
+
+
+def descend(
+    state: SwapState, least: float, touched: set[int] | None = None, limit: int | None = None
+) -> tuple[float, Swaps]:
+    """Swaps as long as one saves more than ``least``.
+
+    :param touched: places about which something changed since the last descent; all by default.
+    :param limit: swaps at most.
+    :return: what they saved (half of what `SwapState.total` shows), and the swaps in order.
+    """
+    saved, swaps = 0.0, Swaps()
+    while touched is None or touched:
+        pairs = state.candidates(least, None if touched is None else np.array(sorted(touched), dtype=np.int64))
+        touched = set()
+        for a, b in pairs:
+            gain = state.gains(a, b)
+            i, j = divmod(int(np.argmax(gain)), gain.shape[1])
+            if gain[i, j] <= least:
+                continue
+            saved += float(gain[i, j])
+            swaps.append(exchange(state, int(state.on(a)[i]), int(state.on(b)[j]), touched))
+            if limit is not None and len(swaps) >= limit:
+                return saved, swaps
+    return saved, swaps
+
+
+def exchange(state: SwapState, r: int, s: int, touched: set[int]) -> tuple[int, int]:
+    """Swaps two ranks and notes the places about which something changes: theirs and their neighbours'."""
+    state.swap(r, s)
+    offsets, targets, _ = state.graph
+    for rank in (r, s):
+        touched.add(int(state.place[rank]))
+        touched.update(state.place[targets[offsets[rank] : offsets[rank + 1]]].tolist())
+    return r, s
+
+
+def kick(state: SwapState, kicks: int, rng: np.random.Generator) -> float:
+    """Iterated local search: disturb, descend, and take back what did not pay; the state never gets worse.
+
+    A disturbance sends a random rank to the place of a neighbour, or of a neighbour's neighbour, in exchange for the
+    rank there that costs least, one to three times in a row.
+
+    :param kicks: disturbances.
+    :return: what all of them saved (half of what `SwapState.total` shows).
+    Cost: O(kicks x ranks x places near a disturbance).
+    """
+    movable = np.flatnonzero(np.diff(state.graph.offsets))
+    if len(state.distance) < 2 or not len(movable):
+        return 0.0
+    least, saved = state.total * TOLERANCE, 0.0
+    for _ in range(kicks):
+        touched: set[int] = set()
+        gain, swaps = 0.0, Swaps()
+        rank = int(rng.choice(movable))
+        for _ in range(int(rng.integers(1, 4))):
+            rank, cost = _disturb(state, rank, rng, swaps, touched)
+            gain -= cost
+        found, more = descend(state, least, touched, limit=len(state.place))
+        gain, swaps = gain + found, swaps + more
+        if gain < -least:
+            for r, s in reversed(swaps):
+                state.swap(r, s)
+        else:
+            saved += gain
+    return saved
+
+
+def _disturb(
+    state: SwapState, rank: int, rng: np.random.Generator, swaps: Swaps, touched: set[int]
+) -> tuple[int, float]:
+    """One disturbance: the neighbour towards which the rank was sent, and what it cost."""
+    offsets, targets, _ = state.graph
+    toward = rank
+    for _ in range(2):
+        toward = int(targets[rng.integers(offsets[toward], offsets[toward + 1])])
+        if state.place[toward] != state.place[rank]:
+            break
+    a, b = int(state.place[rank]), int(state.place[toward])
+    if a == b:
+        return toward, 0.0
+    row = int(state.slot_of[rank] - state.first[a])
+    gains = state.gains(a, b)[row]
+    other = int(np.argmax(np.where(state.on(b) == toward, -np.inf, gains) if len(gains) > 1 else gains))
+    swaps.append(exchange(state, rank, int(state.on(b)[other]), touched))
+    return toward, -float(gains[other])

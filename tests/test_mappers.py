@@ -1,0 +1,233 @@
+"""Every mapper: a permutation with exact slots for any graph on any machine, the same for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mapping.cartesian import cartesian
+from mapping.evaluate import doubled_hop_bytes, evaluate
+from mapping.graph import CommunicationGraph, Undirected
+from mapping.grids import coordinates_of
+from mapping.machine import Machine
+from mapping.mapping import Mapping, MappingError
+from mapping.multilevel import scheme1, scheme2, single_step
+from mapping.partition import Metis, PartitionError, cut, partition, repair
+from mapping.plain import cyclic, identity, plane
+from mapping.portfolio import best
+
+Mapper = Callable[..., Mapping]
+PARTITIONING: list[Mapper] = [single_step, scheme1, scheme2]
+ALL: list[Mapper] = [identity, cyclic, plane, *PARTITIONING, best]
+GRID = "1:10:100"
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> Machine:
+    """Trees with unequal slots, tori and tables of up to 6 hosts."""
+    slots = draw(st.lists(st.integers(0, 4), min_size=1, max_size=6))
+    kind = draw(st.sampled_from(["tree", "torus", "table"]))
+    if kind == "tree":
+        return Machine.tree(None, slots, [[number // 2 for number in range(len(slots))]], [9, 3, 1])
+    if kind == "torus":
+        return Machine.torus((len(slots),), slots)
+    far = np.array(draw(st.lists(st.integers(0, 5), min_size=36, max_size=36))).reshape(6, 6)[
+        : len(slots), : len(slots)
+    ]
+    return Machine.from_matrix(None, slots, far + far.T)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[CommunicationGraph, Machine]:
+    """Graphs of any kind: empty, disconnected, with self-loops, one way, huge volumes; holes in the machine."""
+    machine = draw(machines())
+    size = draw(st.integers(0, machine.num_slots))
+    rank = st.integers(0, max(size - 1, 0))
+    volumes = st.one_of(st.integers(0, 9), st.just(2**62))
+    rows = draw(st.dictionaries(st.tuples(rank, rank), volumes, max_size=20 if size else 0))
+    source, target = [u for u, _ in rows], [v for _, v in rows]
+    return CommunicationGraph.from_arrays(size, source, target, list(rows.values())), machine
+
+
+@pytest.mark.parametrize("mapper", ALL)
+@settings(deadline=None, max_examples=25)
+@given(cases(), st.integers(0, 3))
+def test_always_one_to_one_and_the_same_for_one_seed(
+    mapper: Mapper, case: tuple[CommunicationGraph, Machine], seed: int
+) -> None:
+    graph, machine = case
+    found = mapper(graph, machine, seed)
+    assert sorted(found.slot_of_rank.tolist()) == sorted(set(found.slot_of_rank.tolist()))
+    assert (np.bincount(found.host_of_rank, minlength=machine.num_hosts) <= machine.slots).all()
+    assert (found.size, found.digest) == (graph.size, machine.digest)
+    assert (mapper(graph, machine, seed).slot_of_rank == found.slot_of_rank).all()
+
+
+@pytest.mark.parametrize("objective", ["hop-bytes", "busiest link"])
+@settings(deadline=None, max_examples=25)
+@given(case=cases(), seed=st.integers(0, 3))
+def test_best_is_never_worse_than_the_given_order(
+    objective: str, case: tuple[CommunicationGraph, Machine], seed: int
+) -> None:
+    graph, machine = case
+    if objective == "busiest link" and not hasattr(machine.distances, "clusters"):
+        machine = Machine.tree(None, machine.slots, [], [2, 0])
+    from mapping.portfolio import _objective
+
+    price = _objective(objective, graph, machine)
+    given_order = Mapping.identity(machine, graph.size)
+    assert price(best(graph, machine, seed, objective=objective)) <= price(given_order)
+
+
+def brute_force(graph: CommunicationGraph, machine: Machine) -> int:
+    """The least doubled hop-bytes of all placements, priced on a dense table."""
+    table = np.zeros((graph.size, graph.size), dtype=np.int64)
+    np.add.at(table, (graph.sources, graph.targets), graph.volume)
+    np.fill_diagonal(table, 0)
+    placed = np.array(
+        list({tuple(machine.slot_host[list(p)]) for p in permutations(range(machine.num_slots), graph.size)})
+    )
+    total = np.zeros(len(placed), dtype=np.int64)
+    for u, v in zip(*np.nonzero(table), strict=True):
+        total += table[u, v] * machine.distance(placed[:, u], placed[:, v])
+    return int(total.min())
+
+
+def small_case(seed: int, most: int) -> tuple[CommunicationGraph, Machine]:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, most + 1))
+    slots = rng.multinomial(size + int(rng.integers(0, 2)) * (size < most), [0.25] * 4)
+    matrix = rng.integers(0, 100, (size, size)) * (rng.random((size, size)) < rng.uniform(0.2, 1))
+    return CommunicationGraph.from_matrix(matrix), Machine.tree(
+        None, slots, [[0, 0, 1, 1]], [10, 3, int(rng.integers(0, 2))]
+    )
+
+
+def mean_excess(seeds: range, most: int) -> float:
+    excess = []
+    for seed in seeds:
+        graph, machine = small_case(seed, most)
+        least, found = brute_force(graph, machine), doubled_hop_bytes(best(graph, machine, seed), graph, machine)
+        assert found >= least
+        excess.append((found - least) / max(least, 1))
+    return float(np.mean(excess))
+
+
+def test_best_finds_the_optimum_of_small_cases() -> None:
+    assert mean_excess(range(40), 6) <= 0.01
+
+
+@pytest.mark.long
+def test_best_finds_the_optimum_of_500_cases() -> None:
+    assert mean_excess(range(1000, 1500), 8) <= 0.01
+
+
+def test_the_reference_grid_is_kept_near() -> None:
+    """Subramoni 2013, 5.1: node- and network-aware 96 / 8 / 24 where block order has 80 / 0 / 48."""
+    graph = CommunicationGraph.cartesian((2, 4, 4))
+    machine = Machine.tree(None, [8] * 4, [[0, 1, 2, 0]], [3, 1, 0])
+    for found in (cartesian(graph, machine), best(graph, machine)):
+        assert evaluate(found, graph, machine).doubled <= 8 + 3 * 24
+        assert evaluate(found, graph, machine).intra_host >= 96
+
+
+def test_blocks_of_a_cube() -> None:
+    graph, machine = CommunicationGraph.cartesian((8, 8, 8)), Machine.hierarchy("8:64", "0:1")
+    assert evaluate(cartesian(graph, machine), graph, machine).intra_share == pytest.approx(4 / 7)
+
+
+@pytest.mark.parametrize(
+    ("dims", "levels", "hop_bytes"), [((64, 32), "16:16:8", 26752), ((16, 16, 8), "16:16:8", 70144)]
+)
+def test_grids_reach_the_best_known_in_any_order(dims: tuple[int, ...], levels: str, hop_bytes: int) -> None:
+    graph, machine = CommunicationGraph.cartesian(dims), Machine.hierarchy(levels, GRID)
+    order = np.random.default_rng(1).permutation(graph.size)
+    shuffled = CommunicationGraph.from_arrays(graph.size, order[graph.sources], order[graph.targets], graph.volume)
+    for one in (graph, shuffled):
+        assert evaluate(cartesian(one, machine), one, machine).hop_bytes == hop_bytes
+
+
+def test_a_grid_that_no_block_divides() -> None:
+    graph, machine = CommunicationGraph.cartesian((12, 14, 12)), Machine.hierarchy("21:12:8", GRID)
+    given_order = evaluate(identity(graph, machine), graph, machine).doubled
+    assert evaluate(cartesian(graph, machine), graph, machine).doubled < 0.6 * given_order
+    assert evaluate(best(graph, machine), graph, machine).hop_bytes <= 1.005 * 66093
+
+
+@given(st.lists(st.integers(2, 5), min_size=1, max_size=3), st.integers(0, 9))
+def test_a_shuffled_grid_is_recognised(dims: list[int], seed: int) -> None:
+    graph = CommunicationGraph.cartesian(dims)
+    order = np.random.default_rng(seed).permutation(graph.size)
+    shuffled = CommunicationGraph.from_arrays(graph.size, order[graph.sources], order[graph.targets], graph.volume)
+    found = coordinates_of(shuffled)
+    assert found is not None
+    extents, place = found
+    assert sorted(extents) == sorted(dims)
+    assert (np.abs(place[shuffled.sources] - place[shuffled.targets]).sum(axis=1) == 1).all()
+
+
+def test_what_is_no_grid_is_refused() -> None:
+    ring = CommunicationGraph.cartesian((6,), [True])
+    plain = CommunicationGraph.from_arrays(6, ring.sources, ring.targets, ring.volume)
+    for graph in (plain, CommunicationGraph.from_arrays(4, [], [], [])):
+        assert coordinates_of(graph) is None
+        with pytest.raises(MappingError, match="grid"):
+            cartesian(graph, Machine.hierarchy("2:3", "0:1"))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 99), st.lists(st.integers(0, 9), min_size=1, max_size=5))
+def test_parts_are_exact_however_bad_the_partitioner(seed: int, sizes: list[int]) -> None:
+    rng, size = np.random.default_rng(seed), sum(sizes)
+    matrix = np.triu(rng.integers(0, 9, (size, size)) * (rng.random((size, size)) < 0.4), 1)
+    graph = (
+        CommunicationGraph.from_matrix(matrix).undirected()
+        if size
+        else Undirected(np.zeros(1, np.int64), *[np.zeros(0)] * 2)
+    )
+    for by in (Metis(), lambda g, s, seed: np.zeros(len(g.offsets) - 1, dtype=np.int64)):
+        part = partition(graph, sizes, seed, by, 2)
+        assert np.bincount(part, minlength=len(sizes)).tolist() == sizes
+
+
+def test_repair_takes_the_cheapest_move() -> None:
+    path = CommunicationGraph.from_arrays(4, [0, 1, 2], [1, 2, 3], [9, 9, 1]).undirected()
+    found = repair(path, np.zeros(4, dtype=np.int64), np.array([3, 1]))
+    assert found.tolist() == [0, 0, 0, 1]
+    assert cut(path, found) == 2
+    with pytest.raises(PartitionError, match="add up to 4"):
+        partition(path, [1, 2], 0, Metis())
+
+
+def test_quality_rounds_seconds_and_progress() -> None:
+    graph, machine = CommunicationGraph.cartesian((8, 8, 8)), Machine.hierarchy("8:8:8", GRID)
+    told: list[str] = []
+    stopped = best(graph, machine, quality=0.99, progress=told.append)
+    assert doubled_hop_bytes(stopped, graph, machine) <= 0.99 * doubled_hop_bytes(
+        identity(graph, machine), graph, machine
+    )
+    assert len(told) <= 2
+    kept = best(graph, machine, seconds=0.0, rounds=0)
+    assert doubled_hop_bytes(kept, graph, machine) <= doubled_hop_bytes(identity(graph, machine), graph, machine)
+    with pytest.raises(MappingError, match="hop-bytes or busiest link"):
+        best(graph, machine, objective="hops")
+
+
+def test_too_few_slots_are_refused() -> None:
+    graph, machine = CommunicationGraph.cartesian((5,)), Machine.hierarchy("2:2", "0:1")
+    for mapper in ALL:
+        with pytest.raises(MappingError):
+            mapper(graph, machine)
+
+
+def test_ranks_are_dealt_in_planes() -> None:
+    machine, graph = Machine.tree(None, [4, 2, 3], [], [1, 0]), CommunicationGraph.cartesian((9,))
+    assert cyclic(graph, machine).host_of_rank.tolist() == [0, 1, 2, 0, 1, 2, 0, 2, 0]
+    assert plane(graph, machine, width=2).host_of_rank.tolist() == [0, 0, 1, 1, 2, 2, 0, 0, 2]
+    with pytest.raises(MappingError, match="width"):
+        plane(graph, machine, width=0)

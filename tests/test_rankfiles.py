@@ -1,0 +1,364 @@
+"""Files for launchers: round trips, what is wrong in them, and that real launchers put every rank where they say."""
+
+import ast
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mapping.machine import Machine
+from mapping.mapping import Mapping
+from mapping.rankfiles import WRITERS, RankFileError, read_mapping, write_mapping
+from mapping.rankfiles.slurm import plane_size
+from tests.support import ROOT, mpirun
+
+HOLDS_SLOTS = ("rankfile", "rankfile5", "json")
+
+
+@st.composite
+def mappings(draw, holes=True):
+    """A mapping on hosts with unequal slots, some of them left empty."""
+    slots = draw(st.lists(st.integers(0, 4), min_size=1, max_size=5).filter(sum))
+    machine = Machine.tree([f"n{at:02d}.site" for at in range(len(slots))], slots, [], [1, 0])
+    order = draw(st.permutations(range(sum(slots))))
+    ranks = draw(st.integers(1, sum(slots))) if holes else sum(slots)
+    return Mapping.of(order[:ranks], machine.hosts, machine.slots), machine
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("maps")
+
+
+def written(folder, text):
+    path = folder / "map"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def lines_of(text):
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+@settings(max_examples=150, deadline=None)
+@given(mappings(), st.sampled_from([form for form in WRITERS if form not in ("mpich", "plane")]), st.booleans())
+def test_a_mapping_comes_back_from_every_format(folder, case, form, machine_given):
+    mapping, machine = case
+    path = written(folder, write_mapping(mapping, form))
+    back = read_mapping(path, machine if machine_given else None)
+    assert back.host_of_rank.tolist() == mapping.host_of_rank.tolist()
+    assert back.hosts == mapping.hosts
+    assert back.slots.tolist() == mapping.slots.tolist()
+    if form in HOLDS_SLOTS:
+        assert back.slot_of_rank.tolist() == mapping.slot_of_rank.tolist()
+
+
+@settings(max_examples=80, deadline=None)
+@given(mappings(holes=False))
+def test_the_rank_order_is_the_inverse_vector(folder, case):
+    mapping, _ = case
+    text = write_mapping(mapping, "mpich")
+    ranks = [int(word) for line in lines_of(text) for word in line.split(",")]
+    assert ranks == mapping.rank_of_slot.tolist()
+    assert [ranks[slot] for slot in mapping.slot_of_rank] == list(range(mapping.size))
+    assert read_mapping(written(folder, text)).slot_of_rank.tolist() == mapping.slot_of_rank.tolist()
+
+
+def test_a_rank_order_is_refused_where_a_host_is_not_filled_before_the_next():
+    machine = Machine.hierarchy("2:3", "0:1")
+    with pytest.raises(RankFileError, match=r"h1 has empty slots before ranks that come later.*--slots 2,1,1\)"):
+        write_mapping(Mapping.of([0, 1, 3, 4], machine.hosts, machine.slots), "mpich")
+    write_mapping(Mapping.of([0, 1, 2], machine.hosts, machine.slots), "mpich")  # what is empty comes last
+
+
+def test_the_cyclic_order_on_unequal_hosts_is_spelled_as_each_launcher_wants_it():
+    mapping = Mapping.of([0, 3, 5, 1, 4, 2], ["a", "b", "c"], np.array([3, 2, 1]))
+    assert lines_of(write_mapping(mapping, "rankfile")) == [
+        "rank 0=a slot=0",
+        "rank 1=b slot=0",
+        "rank 2=c slot=0",
+        "rank 3=a slot=1",
+        "rank 4=b slot=1",
+        "rank 5=a slot=2",
+    ]
+    assert lines_of(write_mapping(mapping, "mpich")) == ["0,3,5", "1,4", "2"]
+    assert lines_of(write_mapping(mapping, "hydra")) == ["a:3", "b:2", "c:1"]
+    assert "# rankmap 0,1,2,0,1,0" in write_mapping(mapping, "hydra").splitlines()
+    assert lines_of(write_mapping(mapping, "slurm")) == ["a", "b", "c", "a", "b", "a"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 3), st.data())
+def test_every_plane_is_spelled_and_comes_back(folder, block, hosts, rounds, data):
+    ranks = data.draw(st.integers(1, block * hosts * rounds))
+    machine = Machine.hierarchy([block * rounds, hosts], [0, 1])
+    dealt = np.arange(ranks) // block % hosts
+    mapping = Mapping.on_hosts(dealt, machine)
+    size = plane_size(mapping)
+    assert (np.arange(ranks) // size % hosts == dealt).all()
+    path = written(folder, write_mapping(mapping, "plane"))
+    assert read_mapping(path).host_of_rank.tolist() == dealt.tolist()
+
+
+def test_what_is_no_plane_is_refused():
+    machine = Machine.hierarchy("2:2", "0:1")
+    for hosts in ([0, 1, 1, 0], [1, 1, 0, 0], [1, 0, 1, 0]):
+        mapping = Mapping.on_hosts(hosts, machine)
+        assert plane_size(mapping) is None
+        with pytest.raises(RankFileError, match="blocks of equal size"):
+            write_mapping(mapping, "plane")
+
+
+def test_every_file_says_hosts_slots_digest_and_how_it_is_used():
+    machine = Machine.hierarchy("2:2", "0:1")
+    mapping = Mapping.identity(machine, 4)
+    for form in WRITERS:
+        text = write_mapping(mapping, form)
+        assert machine.digest in text
+        if form == "json":
+            assert json.loads(text)["slots"] == [2, 2]
+            continue
+        assert text.splitlines()[0].startswith("# topompi mapping: 4 ranks on 2 hosts")
+        assert text.splitlines()[1].startswith("# launch: ")
+        assert text.splitlines()[2:4] == ["# host h0 slots 2", "# host h1 slots 2"]
+
+
+# Files of other programs.
+
+
+def test_a_foreign_rank_file_needs_the_allocation(tmp_path):
+    path = written(tmp_path, "rank 1=h1 slot=1\nrank  0 = h0 slots=0 # mine\n")
+    with pytest.raises(RankFileError, match="does not say for which hosts and slots it is; give them"):
+        read_mapping(path)
+    assert read_mapping(path, Machine.hierarchy("2:2", "0:1")).slot_of_rank.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("0-1,3\n2\n", [0, 1, 3, 2]),
+        ("3 2 1 0", [3, 2, 1, 0]),
+        ("h1:2\nh0:2", [2, 3, 0, 1]),
+        ("h1:1\nh0\nh0\nh1", [2, 0, 1, 3]),
+        ("h1\nh0\nh1\nh0", [2, 0, 3, 1]),
+        ("--distribution=plane=1", [0, 2, 1, 3]),
+    ],
+)
+def test_files_written_by_hand_are_read(tmp_path, text, slots):
+    mapping = read_mapping(written(tmp_path, text), Machine.hierarchy("2:2", "0:1"))
+    assert mapping.slot_of_rank.tolist() == slots
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rank 0=h0 slot=0\nrank 0=h1 slot=0\n", ":2: expected rank 0 once, it is on line 1, got 'rank 0=h1 slot=0'"),
+        ("rank 0=h0 slot=0\nrank 2=h1 slot=0\n", ":2: expected ranks 0 to 1, one a line, got 'none for rank 1'"),
+        ("rank 0=h0 slot=0\nrank 1=h7 slot=0\n", ":2: expected a host of the allocation (h0, h1, ...), got 'h7'"),
+        ("rank 0=h0 slot=2\n", ":1: expected at most the 2 slots of h0, got 'slot 2'"),
+        ("rank 0=h0 slot=1\nrank 1=h0 slot=1\n", ":2: expected a free slot, rank 0 has h0's, got 'slot 1'"),
+        ("rank 0=h0 slot=0-1\n", ":1: expected a slot by its number, got '0-1'"),
+        ("rank 0=h0 slot=0\nrank one\n", ":2: expected 'rank R=HOST slot=S', got 'rank one'"),
+        ("0,1,1,2", ":1: expected rank 1 once, it is on line 1, got '1'"),
+        ("0,1\n3", ":2: expected ranks 0 to 3, got 'no rank 2'"),
+        ("0,1\n2,4", ":2: expected ranks below 4, the number of slots, and ranges of them, got '4'"),
+        ("0,1\n2,x", ":2: expected ranks below 4, the number of slots, and ranges of them, got 'x'"),
+        ("h0:1\nh1:9", ":2: expected 'HOST:COUNT', the counts at most 4 together, got 'h1:9'"),
+        ("# rankmap 0,2\nh0:1\nh1:1", ":1: expected host lines by their number below 2, got '2'"),
+        ("h0:3", ":1: expected at most the 2 slots of h0, got 'slot 2'"),
+        ("h0\nh1 h0", ":2: expected a host, got 'h1 h0'"),
+        ("h0\nh0\nh0", ":3: expected at most the 2 slots of h0, got 'slot 2'"),
+        ("--distribution=plane=0", ":1: expected one line '--nodes=HOSTS --distribution=plane=SIZE"),
+        ("--distribution=plane=1 --ntasks=9", ":1: expected at most 4 ranks, one a slot"),
+        ('{"format": "other"}', ": expected format 'topompi mapping', version 1, got 'other', version None"),
+        ('{"format":\n1,}', ":2: expected JSON: "),
+        ("", ": expected a mapping, but the file is empty"),
+        ("= what is this =", ": expected a mapping: one of rankfile, "),
+    ],
+)
+def test_what_is_wrong_is_said_with_file_and_line(tmp_path, text, message):
+    path = written(tmp_path, text)
+    with pytest.raises(RankFileError) as caught:
+        read_mapping(path, Machine.hierarchy("2:2", "0:1"))
+    assert str(caught.value).startswith(str(path) + message), caught.value
+
+
+@pytest.mark.parametrize("form", [form for form in WRITERS if form != "mpich"])
+def test_a_file_for_another_allocation_and_one_that_was_changed_are_refused(tmp_path, form):
+    machine = Machine.hierarchy("2:2", "0:1")
+    text = write_mapping(Mapping.identity(machine, 3), form)
+    path = written(tmp_path, text)
+    with pytest.raises(RankFileError, match=f"is for allocation {machine.digest}, but the job's is "):
+        read_mapping(path, Machine.hierarchy("2:3", "0:1"))
+    changed = text.replace("host h1 slots 2", "host h1 slots 3").replace('"slots": [2, 2]', '"slots": [2, 3]')
+    with pytest.raises(RankFileError, match=f"expected hosts and slots of digest {machine.digest}, but theirs is"):
+        read_mapping(written(tmp_path, changed))
+    if form in ("rankfile", "slurm"):
+        with pytest.raises(RankFileError, match="expected 3 ranks, as its title says, got 2"):
+            read_mapping(written(tmp_path, "\n".join(text.splitlines()[:-1])))
+
+
+def test_host_names_that_a_launcher_would_misread_are_refused():
+    mapping = Mapping.of([0], ["a b"], np.array([1]))
+    with pytest.raises(RankFileError, match="expected host names of letters"):
+        write_mapping(mapping, "rankfile")
+    with pytest.raises(RankFileError, match="expected a format of rankfile, "):
+        write_mapping(mapping, "lsf")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=60) | st.text("0123456789-:,=h rank slot{}\n", max_size=60))
+def test_no_file_makes_the_reader_fail_in_another_way(folder, text):
+    path = written(folder, text)
+    said = ""
+    try:
+        read_mapping(path, Machine.hierarchy("2:2", "0:1"))
+    except RankFileError as error:
+        said = str(error)
+    assert not said or said.startswith(str(path))
+
+
+# The launchers themselves. A host is a UTS namespace of this one, which a stand-in for ssh makes: the launcher starts
+# its daemon in it, as it would over ssh, and a rank asks its own kernel for the name of its host.
+
+AGENT = """#!/bin/bash
+while [[ $1 == -* ]]; do shift; done  # ssh's options, which go before the host
+host=$1; shift
+exec unshare --uts bash -c 'hostname '"$host"'; exec bash -c "$*"' _ "$@"
+"""
+WHERE = """
+import os, socket
+rank = os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK"))
+line = " ".join(map(str, [rank, socket.gethostname(), *os.sched_getaffinity(0)]))
+os.write(1, f"{line}\\n".encode())  # at once, or the lines of two ranks mix
+"""
+
+
+@pytest.fixture(scope="module")
+def agent(folder):
+    """A program that runs a command on a pretended host."""
+    allowed = shutil.which("unshare") and subprocess.run(["unshare", "--uts", "true"], timeout=10).returncode == 0
+    if not allowed:
+        pytest.skip("pretended hosts need root's right to make UTS namespaces")
+    path = folder / "agent"
+    path.write_text(AGENT)
+    path.chmod(0o755)
+    return path
+
+
+def landed(command):
+    """Host and CPUs of each rank of a run."""
+    done = subprocess.run(
+        [*command, sys.executable, "-c", WHERE], capture_output=True, text=True, timeout=60, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {int(rank): (host, cpus) for rank, host, *cpus in map(str.split, done.stdout.splitlines())}
+    return [found[rank] for rank in range(len(found))]
+
+
+def scattered(slots, seed):
+    """A random mapping that leaves a slot empty, on unequal hosts."""
+    hosts = [f"pretended{at}" for at in range(len(slots))]
+    order = np.random.default_rng(seed).permutation(sum(slots))[:-1]
+    return Mapping.of(order, hosts, np.array(slots))
+
+
+@pytest.mark.parametrize(
+    ("form", "option"), [("rankfile5", "--map-by rankfile:file={}"), ("rankfile", "--rankfile {}")]
+)
+def test_open_mpi_puts_every_rank_on_its_host_and_core(folder, agent, form, option):
+    command = mpirun()
+    if "--oversubscribe" not in command:
+        pytest.skip("this is MPICH's mpirun")
+    cores = min(2, os.cpu_count() or 1)
+    mapping = scattered([cores, 1, cores, 1, cores], seed=3)
+    path = written(folder, write_mapping(mapping, form))
+    hosts = ",".join(f"{host}:{count}" for host, count in zip(mapping.hosts, mapping.slots.tolist(), strict=True))
+    ssh = ["--prtemca", "plm_ssh_agent", str(agent)]
+    said = landed([*command[:2], *ssh, "--host", hosts, *option.format(path).split(), "-n", str(mapping.size)])
+    assert [host for host, _ in said] == [mapping.hosts[at] for at in mapping.host_of_rank]
+    first = np.r_[0, np.cumsum(mapping.slots)]
+    local = mapping.slot_of_rank - first[mapping.host_of_rank]
+    assert all(len(cpus) == 1 for _, cpus in said)
+    of_slot = {int(slot): cpus for slot, (_, cpus) in zip(local, said, strict=True)}
+    assert [cpus for _, cpus in said] == [of_slot[int(slot)] for slot in local]  # a slot is the same core everywhere
+
+
+TOGETHER = """
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+host = comm.Split_type(MPI.COMM_TYPE_SHARED)
+said = comm.gather((MPI.Get_processor_name(), host.allgather(comm.rank)))
+if comm.rank == 0:
+    print(said)
+"""
+
+
+def test_hydra_puts_every_rank_on_its_host_which_stays_one(folder, agent):
+    """Ranks of one host share memory, even where they are not neighbours in rank."""
+    command = mpirun()
+    if "--oversubscribe" in command:
+        pytest.skip("this is Open MPI's mpirun")
+    mapping = scattered([3, 1, 2, 4], seed=5)
+    path = written(folder, write_mapping(mapping, "hydra"))
+    (launch,) = (line for line in path.read_text().splitlines() if line.startswith("# launch: "))
+    line = launch.removeprefix("# launch: mpiexec ").replace("THIS_FILE", str(path))
+    ssh = f"-launcher ssh -launcher-exec {agent}"
+    # As the file says, by a shell.
+    shell = f"{shlex.join(command)} {ssh} {line} {sys.executable} -c {shlex.quote(TOGETHER)}"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    said = ast.literal_eval(done.stdout)
+    assert [host for host, _ in said] == [mapping.hosts[at] for at in mapping.host_of_rank]
+    host = mapping.host_of_rank
+    assert [ranks for _, ranks in said] == [np.flatnonzero(host == at).tolist() for at in host]
+
+
+def slurm_hosts():
+    """Idle hosts of a Slurm cluster and their cores; skips the test where there are not two of them."""
+    if shutil.which("sinfo") is None:
+        pytest.skip("no Slurm here")
+    done = subprocess.run(["sinfo", "-hN", "-t", "idle", "-o", "%N %c"], capture_output=True, text=True, timeout=20)
+    found = dict(line.split() for line in done.stdout.splitlines())
+    if len(found) < 2:
+        pytest.skip("no Slurm cluster with two idle hosts answers here")
+    return list(found)[:4], [min(4, int(cores)) for cores in list(found.values())[:4]]
+
+
+def srun(hosts, options, **env):
+    """Host of each rank of a run by Slurm."""
+    # Within an allocation, where a map's hosts are known.
+    allocate = ["salloc", "--immediate=10", f"--nodelist={','.join(hosts)}", f"--nodes={len(hosts)}", "--exclusive"]
+    own = ["env", *(f"{name}={value}" for name, value in env.items())]
+    command = [*allocate, *own, "srun", *options, "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    found = dict(line.split() for line in done.stdout.splitlines())
+    return [found[str(rank)] for rank in range(len(found))]
+
+
+@pytest.mark.parametrize(("block", "ranks"), [(1, 4), (2, 4), (2, 3), (1, 1)])
+def test_slurms_plane_is_the_one_that_was_meant(folder, block, ranks):
+    hosts, slots = slurm_hosts()
+    dealt = np.arange(ranks) // block % len(hosts)
+    if (np.bincount(dealt, minlength=len(hosts)) > slots).any():
+        pytest.skip("the hosts have too few cores")
+    machine = Machine.tree(hosts, slots, [], [1, 0])
+    options = lines_of(write_mapping(Mapping.on_hosts(dealt, machine), "plane"))
+    assert srun(hosts, options[0].split()) == [hosts[host] for host in dealt]
+
+
+def test_slurm_puts_every_rank_on_its_host(folder):
+    hosts, slots = slurm_hosts()
+    order = np.random.default_rng(3).permutation(sum(slots))[:-1]
+    mapping = Mapping.of(order, hosts, np.array(slots))
+    path = written(folder, write_mapping(mapping, "slurm"))
+    said = srun(hosts, [f"--ntasks={mapping.size}", "--distribution=arbitrary"], SLURM_HOSTFILE=str(path))
+    assert said == [hosts[host] for host in mapping.host_of_rank]

@@ -1,0 +1,87 @@
+"""The mappers by name, and what the command line asks of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from mapping.cartesian import cartesian
+from mapping.graph import CommunicationGraph
+from mapping.links import tree_routes
+from mapping.machine import Machine
+from mapping.mapping import Mapping
+from mapping.multilevel import scheme1, scheme2, single_step
+from mapping.plain import cyclic, identity, plane
+from mapping.portfolio import best
+from mapping.refine import refine
+
+from .mapsources import MapCommandError
+
+__all__ = ["ALGORITHMS", "OBJECTIVES", "check_algorithm", "routed", "solve"]
+
+ALGORITHMS: dict[str, Callable[..., Mapping]] = {
+    "best": best,
+    "given": identity,
+    "cyclic": cyclic,
+    "plane": plane,
+    "cartesian": cartesian,
+    "single": single_step,
+    "scheme1": scheme1,
+    "scheme2": scheme2,
+    "refine": refine,
+}
+OBJECTIVES = {"hop-bytes": "hop-bytes", "link": "busiest link"}
+
+
+def check_algorithm(algorithm: str, objective: str, budget: float | None) -> None:
+    """Refuse a mapper or an objective that there is not, before any long work.
+
+    :raises MapCommandError: so.
+    """
+    for name, value, allowed in (("--algorithm", algorithm, ALGORITHMS), ("--objective", objective, OBJECTIVES)):
+        if value not in allowed:
+            raise MapCommandError(f"expecting {name} {', '.join(allowed)}, got {value!r}")
+    if algorithm != "best" and (objective != "hop-bytes" or budget is not None):
+        raise MapCommandError(f"expecting --algorithm best beside --objective and --budget, got {algorithm}")
+    _quality()
+
+
+def solve(
+    algorithm: str,
+    graph: CommunicationGraph,
+    machine: Machine,
+    seed: int,
+    objective: str,
+    budget: float | None,
+    progress: Callable[[str], None],
+) -> Mapping:
+    """The map of one mapper; ``best`` stops at the budget in seconds, or at ``TOPOMPI_MAP_QUALITY``.
+
+    :raises ValueError: what the mapper raises.
+    """
+    if algorithm != "best":
+        return ALGORITHMS[algorithm](graph, machine, seed)
+    aim = OBJECTIVES[objective]
+    return best(graph, machine, seed, objective=aim, seconds=budget, quality=_quality(), progress=progress)
+
+
+def routed(machine: Machine, objective: str) -> Machine:
+    """The machine with routes where the objective needs them: along its tree, where the true ones are unknown.
+
+    :raises MappingError: where there is no tree either.
+    """
+    return tree_routes(machine) if objective == "link" and machine.links is None else machine
+
+
+def _quality() -> float:
+    """The part of the given order's objective that is good enough: ``TOPOMPI_MAP_QUALITY``, 0 where it is not set."""
+    written = os.environ.get("TOPOMPI_MAP_QUALITY") or "0"
+    try:
+        quality = float(written)
+    except ValueError:
+        quality = -1.0
+    if not 0 <= quality <= 1:
+        raise MapCommandError(
+            f"TOPOMPI_MAP_QUALITY: expected a part of the given order's cost, 0 to 1, got {written!r}"
+        )
+    return quality

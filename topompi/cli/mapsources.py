@@ -1,0 +1,143 @@
+"""What ``topompi map`` works on: the job's hosts, their slots, and the machine that they are."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from mapping.machine import Machine
+
+from ..errors import TopompiError
+from ..machine import machine_of
+from ..topology import Report, TopologyInterface, load
+from ..topology.hostlist import read_hosts
+
+__all__ = ["MapCommandError", "Place", "parse_slots", "reading"]
+
+_SLOTS = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?")
+MOST_ROUTED = 1024  # hosts; the routes of more take gigabytes
+
+
+class MapCommandError(TopompiError, ValueError):
+    """The command was asked for a map that cannot be made, or of what cannot be read."""
+
+
+@contextmanager
+def reading() -> Iterator[Report]:
+    """The report whose progress a terminal shows; what mappers and readers refuse becomes the command line's error."""
+    with Console(stderr=True).status("reading") as status:
+
+        def progress(what: str, done: int, total: int) -> None:
+            status.update(f"{what} {done}/{total}" if total else what)
+
+        try:
+            yield Report(progress=progress)
+        except TopompiError:
+            raise
+        except ValueError as error:
+            raise MapCommandError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Place:
+    """The options that say where ranks can go."""
+
+    topology: str | None
+    lfts: Path | None
+    hosts: str | None
+    slots: str | None
+    machine: str | None
+    distances: str | None
+
+    def check(self) -> None:
+        """Refuse options that contradict each other, before any long work.
+
+        :raises MapCommandError: so.
+        """
+        if (self.topology is None) == (self.machine is None):
+            raise MapCommandError("expecting either --topology SOURCE or --machine with --distances")
+        if (self.machine is None) != (self.distances is None):
+            raise MapCommandError("expecting --machine and --distances together, such as 16:16:8 and 1:10:100")
+        if self.machine is not None and self.slots is not None:
+            raise MapCommandError("expecting no --slots beside --machine, whose first number they are")
+
+    @property
+    def source(self) -> str:
+        """Where distances come from, in words."""
+        return self.topology if self.topology is not None else f"{self.machine}, distances {self.distances}"
+
+    def build(
+        self, ranks: int, report: Report, allocation: tuple[Sequence[str], Sequence[int]] | None = None
+    ) -> Machine:
+        """The machine for so many ranks.
+
+        :param allocation: hosts and slots where the options name neither: those of a map's file.
+        :raises MapCommandError: where there are fewer slots than ranks.
+        """
+        self.check()
+        machine = self._hierarchy() if self.machine is not None else self._of_topology(ranks, report, allocation)
+        if machine.num_slots < ranks:
+            raise MapCommandError(
+                f"expecting a slot for each of {ranks} ranks, but {machine.num_hosts} hosts have {machine.num_slots}"
+            )
+        return machine
+
+    def _hierarchy(self) -> Machine:
+        machine = Machine.hierarchy(self.machine or "", self.distances or "")
+        if self.hosts is None:
+            return machine
+        names = read_hosts(self.hosts)
+        if len(names) != machine.num_hosts:
+            raise MapCommandError(f"expecting {machine.num_hosts} --hosts for --machine, got {len(names)}")
+        return replace(machine, hosts=tuple(names))
+
+    def _of_topology(
+        self, ranks: int, report: Report, allocation: tuple[Sequence[str], Sequence[int]] | None
+    ) -> Machine:
+        report.step(f"reading {self.topology}")
+        routes = load(self.topology or "", self.lfts, report).routes
+        assert routes is not None  # load() fills them in
+        names, slots = self._allocation(ranks, routes.fabric.hosts) if allocation is None else allocation
+        report.step("distances")
+        interface = TopologyInterface.place(names, routes, source=self.topology or "", virtual=True)
+        return machine_of(interface, slots, names, routes=len(names) <= MOST_ROUTED)
+
+    def _allocation(self, ranks: int, all_hosts: Sequence[str]) -> tuple[list[str], list[int]]:
+        """Hosts and slots: as told, else the Slurm job's, else all hosts and the ranks evenly in blocks."""
+        in_slurm = os.environ.get("SLURM_JOB_NODELIST") if self.hosts is None else None
+        written = self.hosts or in_slurm
+        listed = list(all_hosts) if written is None else read_hosts(written)
+        names = list(dict.fromkeys(listed))
+        slots = self.slots or (os.environ.get("SLURM_TASKS_PER_NODE") if in_slurm else None)
+        if slots is not None:
+            if len(names) < len(listed):
+                raise MapCommandError("expecting each host once beside --slots")
+            return names, parse_slots(slots, len(names))
+        if len(names) < len(listed):  # one name a slot
+            return names, [listed.count(name) for name in names]
+        return names, (ranks // len(names) + (np.arange(len(names)) < ranks % len(names))).tolist()
+
+
+def parse_slots(written: str, hosts: int) -> list[int]:
+    """Slots of each host: one number for all, or one a host, ``16,16,8`` or as Slurm writes it, ``16(x2),8``.
+
+    :raises MapCommandError: for another word, or another number of them than of hosts.
+    """
+    slots: list[int] = []
+    for word in written.split(","):
+        match = _SLOTS.fullmatch(word.strip())
+        if not match or int(match[2] or 1) > hosts:
+            raise MapCommandError(f"expecting --slots like 16, 16,16,8 or 16(x2),8 for {hosts} hosts, got {written!r}")
+        slots += [int(match[1])] * int(match[2] or 1)
+    if len(slots) == 1 and "(" not in written:
+        slots *= hosts
+    if len(slots) != hosts:
+        raise MapCommandError(f"expecting --slots for {hosts} hosts, got {len(slots)}: {written}")
+    return slots
