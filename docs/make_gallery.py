@@ -51,6 +51,7 @@ PICTURES = (
     ("alltoall", "tacs1"),
     ("alltoall", "tacs2"),
     ("alltoall", "bound"),
+    ("alltoall", "even"),
     ("fft", "columns"),
 )
 

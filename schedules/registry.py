@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .alltoall import aggregation, bound, tacs
+from .alltoall import aggregation, bound, even, tacs
 from .alltoall import direct as alltoall
 from .alltoall.fft import pencils
 from .alltoall.hostschedule import HostSchedule
@@ -228,6 +228,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "scatter_destination": Algorithm(
             alltoall.alltoall_scatter_destination, _size, "for medium messages: start-ups hide behind one another"
         ),
+        "at_once": Algorithm(
+            alltoall.alltoall_at_once, _size, "for long messages where links share fairly, whatever the routes"
+        ),
         "bruck": Algorithm(alltoall.alltoall_bruck, _size, "for the smallest blocks: log p messages a rank"),
         "node_aware": Algorithm(
             aggregation.alltoall_node_aware, _hosts, "for small and medium blocks, many ranks a host"
@@ -237,6 +240,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "tacs2": Algorithm(tacs.tacs2, _network, "where the network is loaded little: tacs1 without its extra steps"),
         "bound": Algorithm(
             bound.bound, _network, "for long messages where hosts share links: no conflicts, fewest steps"
+        ),
+        "even": Algorithm(
+            even.even, _network, "for long messages, uneven routes: each step loads the links as the whole does"
         ),
     },
     "fft": {

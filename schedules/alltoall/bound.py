@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from ..analysis.bounds import require_routes
 from ..network import Network
-from .colouring import colour
-from .hostschedule import HostSchedule
-from .leafroutes import between_switches, room
+from .hostschedule import HostSchedule, inside_first
+from .leafroutes import room
+from .resources import coloured, dealt, loads, occupied
 
 __all__ = ["bound", "fewest_steps", "schedule_transfers"]
 
@@ -32,15 +32,9 @@ def bound(network: Network, *, blocks: int = 1, counts: Integers | None = None, 
     Cost: each rank sends p - 1 messages; some 3 microseconds a pair of hosts to make, more where the bound is hard to
     reach. It wins over TACS1 by the idle steps of the latter, and where routes there and back differ.
     """
-    hosts = np.arange(network.num_hosts)
-    source, destination = np.nonzero(hosts[:, None] != hosts)
+    source, destination = np.nonzero(~np.eye(network.num_hosts, dtype=bool))
     step = schedule_transfers(network, source, destination, seed=seed)
-    rows = np.concatenate(
-        (
-            np.column_stack((np.zeros_like(hosts), hosts, hosts)),
-            np.column_stack((step + 1, source, destination)),
-        )
-    )
+    rows = inside_first(np.column_stack((step, source, destination)), network.num_hosts)
     return HostSchedule.of_rows("bound", network.rank_host, rows, blocks=blocks, counts=counts)
 
 
@@ -50,7 +44,7 @@ def fewest_steps(network: Network, source: Integers, destination: Integers) -> i
     :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
     Cost: O(transfers x longest route).
     """
-    return int(_loads(_resources(network, source, destination)).max(initial=0))
+    return int(loads(_resources(network, source, destination)).max(initial=0))
 
 
 def schedule_transfers(network: Network, source: Integers, destination: Integers, *, seed: int = 1) -> Integers:
@@ -63,39 +57,18 @@ def schedule_transfers(network: Network, source: Integers, destination: Integers
     """
     require_routes(network, source, destination)
     uses = _resources(network, source, destination)
-    load = _loads(uses)
-    if not len(uses):
-        return np.zeros(0, dtype=np.int64)
-    fewest = int(load.max())
+    load = loads(uses)
+    fewest = int(load.max(initial=0))
     shift = (destination - source) % network.num_hosts
     # Taken by shifts, first fit makes the shifts of a full permutation, which is best where hosts are the bound;
     # where links are, the transfers over the busiest ones must not come late.
-    urgent = np.where(uses >= 0, load[uses], 0).max(axis=1)
-    hosts_bind = fewest == load[: 2 * network.num_hosts].max()
+    urgent = np.where(uses >= 0, load[uses], 0).max(axis=1, initial=0)
+    hosts_bind = fewest == load[: 2 * network.num_hosts].max(initial=0)
     order = np.lexsort((source, shift) if hosts_bind else (source, shift, -urgent))
-    listed = [tuple(one for one in of if one >= 0) for of in uses[order].tolist()]
-    step = np.empty(len(order), dtype=np.int64)
-    step[order] = colour(listed, len(load), fewest, seed=seed)
-    return step
-
-
-def _loads(uses: Integers) -> Integers:
-    return np.bincount(uses[uses >= 0])
+    return coloured(uses, order, fewest, seed=seed)
 
 
 def _resources(network: Network, source: Integers, destination: Integers) -> Integers:
-    """What each transfer needs for itself in a step, shape (transfers, resources), padded with -1.
-
-    Resource h is host h's sending, n + h its receiving; then come the links between switches, a link with room for
-    several transfers as so many resources, to which its transfers are dealt in turn.
-    """
-    hosts = network.num_hosts
-    links = between_switches(network.links[source, destination]).astype(np.int64)
-    at = np.nonzero(links >= 0)
-    link, spread = links[at], room(network)
-    first = 2 * hosts + np.cumsum(spread) - spread
-    order = np.argsort(link, kind="stable")
-    turn = np.empty(len(link), dtype=np.int64)
-    turn[order] = np.arange(len(link)) - np.searchsorted(link[order], link[order])
-    links[at] = first[link] + turn % spread[link]
-    return np.column_stack((source, hosts + destination, links))
+    """What each transfer needs for itself in a step: a link with room for several transfers is as many resources."""
+    places = np.concatenate((np.ones(2 * network.num_hosts, dtype=np.int64), room(network)))
+    return dealt(occupied(network, source, destination), places)

@@ -12,10 +12,12 @@ __all__ = ["colour"]
 
 Integers = NDArray[np.int64]
 NONE = -1
-LEAST_PATIENCE = 5_000  # moves without progress before a colour is added
+LEAST_PATIENCE = 5_000
 
 
-def colour(uses: Sequence[Sequence[int]], num_resources: int, colours: int, *, seed: int = 1) -> Integers:
+def colour(
+    uses: Sequence[Sequence[int]], num_resources: int, colours: int, *, seed: int = 1, patience: int | None = None
+) -> Integers:
     """Colour of each transfer, such that transfers that use a common resource differ; as few colours as can be found.
 
     The transfers take, in their order, the lowest colour free on all their resources. Those for which none is left take
@@ -28,9 +30,11 @@ def colour(uses: Sequence[Sequence[int]], num_resources: int, colours: int, *, s
     :param num_resources: resources are numbered below this.
     :param colours: how many colours to begin with; no fewer than any resource has uses.
     :param seed: of the choice among equals.
+    :param patience: moves without progress before a colour is added, by default what is worth it where each colour
+        counts.
     Cost: a microsecond or two for each transfer and each further move.
     """
-    return _Colouring(uses, num_resources, colours, seed).run()
+    return _Colouring(uses, num_resources, colours, seed).run(patience)
 
 
 class _Colouring:
@@ -44,10 +48,10 @@ class _Colouring:
         self.chosen = [NONE] * len(uses)
         self.random = Random(seed).random
 
-    def run(self) -> Integers:
+    def run(self, patience: int | None) -> Integers:
         homeless = [transfer for transfer in range(len(self.uses)) if not self._settle(transfer)]
-        fewest, patience = len(homeless), max(LEAST_PATIENCE, len(homeless))
-        waited = 0
+        fewest, waited = len(homeless), 0
+        patience = max(LEAST_PATIENCE, fewest) if patience is None else patience
         while homeless:
             place = int(self.random() * len(homeless))
             homeless[place], homeless[-1] = homeless[-1], homeless[place]
@@ -55,7 +59,7 @@ class _Colouring:
             waited += 1
             if len(homeless) < fewest:
                 fewest, waited = len(homeless), 0
-            elif waited == patience:
+            elif waited >= patience:
                 self.colours, waited = self.colours + 1, 0
         return np.array(self.chosen, dtype=np.int64)
 

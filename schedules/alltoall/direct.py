@@ -10,6 +10,7 @@ from ..symmetric.exchanges import sequence, starts
 from ..transfers import local_moves, transfers
 
 __all__ = [
+    "alltoall_at_once",
     "alltoall_bruck",
     "alltoall_interleaved",
     "alltoall_pairwise",
@@ -66,6 +67,25 @@ def alltoall_scatter_destination(
     """
     step, source = (axis.ravel() for axis in np.indices((size, size)))
     return _direct(size, "scatter-destination", (step, source, (source + step) % size), blocks, counts, window)
+
+
+def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
+    """All messages in flight at once: no order can be wrong, and none waits for another.
+
+    Where links share max-min fairly and blocks are alike, this takes what the busiest link needs, which nothing
+    undercuts. For each message has a full link on its route on which no other is faster (Bertsekas and Gallager, "Data
+    Networks", 1992, section 6.5.2), so with n messages on that link of capacity C its rate is C / n or more; n only
+    falls, so it always has the least C / n of all links at the start, and is through when that link is.
+    It is the shift with no bound on its window. Real networks are not fair to thousands of messages, and real MPI
+    libraries look through long queues: where that shows, ``even`` comes close with few in flight.
+
+    Messages: p (p - 1), up to 2 (p - 1) of a rank in flight; bytes: each block once. It wins for long messages where
+    routes are uneven, on networks that share fairly, as flow simulators do.
+
+    :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
+    """
+    step, source = (axis.ravel() for axis in np.indices((size, size)))
+    return _direct(size, "at once", (step, source, (source + step) % size), blocks, counts, 0)
 
 
 def alltoall_interleaved(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..schedule import COPY, INPUT, OUTPUT, Schedule
 
-__all__ = ["HostSchedule"]
+__all__ = ["HostSchedule", "inside_first"]
 
 Integers = NDArray[np.int64]
 Column = NDArray[np.int32]
@@ -189,6 +189,12 @@ class HostSchedule:
         destination = self._order[self._first[destination] + receiver]
         order = np.argsort((step * self.size + source) * self.size + destination, kind="stable")
         return step[order].astype(np.int32), source[order].astype(np.int32), destination[order].astype(np.int32)
+
+
+def inside_first(rows: Integers, num_hosts: int) -> Integers:
+    """Rows (step, source host, destination host) with the exchange inside the hosts as step 0, all else one later."""
+    hosts = np.arange(num_hosts)
+    return np.concatenate((np.column_stack((0 * hosts, hosts, hosts)), rows + np.array([1, 0, 0])))
 
 
 def _repeat(values: Integers, times: Integers) -> tuple[Integers, Integers]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Network
-from .hostschedule import HostSchedule
+from .hostschedule import HostSchedule, inside_first
 from .leafroutes import LeafRoutes
 
 __all__ = ["matchings", "tacs1", "tacs2"]
@@ -30,8 +30,8 @@ def tacs1(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers
     :raises ValueError: for a limit below 1, or hosts without a route.
     Cost: each rank sends p - 1 messages. It wins over XOR pairwise for large messages where hosts share links.
     """
-    rows = _both_ways(matchings(network, limit=limit))
-    return HostSchedule.of_rows("tacs1", network.rank_host, _with_inside(network, rows), blocks=blocks, counts=counts)
+    rows = inside_first(_both_ways(matchings(network, limit=limit)), network.num_hosts)
+    return HostSchedule.of_rows("tacs1", network.rank_host, rows, blocks=blocks, counts=counts)
 
 
 def tacs2(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers | None = None) -> HostSchedule:
@@ -46,7 +46,7 @@ def tacs2(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers
     rows = _both_ways(matchings(network, limit=limit))
     regular = max(network.num_hosts - 1, 0)
     rows = _into_idle_steps(rows, network.num_hosts, regular)
-    rows = _with_inside(network, rows)
+    rows = inside_first(rows, network.num_hosts)
     return HostSchedule.of_rows("tacs2", network.rank_host, rows, blocks=blocks, counts=counts, window=2)
 
 
@@ -144,13 +144,6 @@ def _first_free(candidates: int, host: int, here: int, routes: LeafRoutes, full:
 
 def _both_ways(pairs: Integers) -> Integers:
     return np.concatenate((pairs, pairs[:, [0, 2, 1]]))
-
-
-def _with_inside(network: Network, rows: Integers) -> Integers:
-    """The exchange inside the hosts as step 0, everything else one step later."""
-    hosts = np.arange(network.num_hosts)
-    inside = np.column_stack((np.zeros_like(hosts), hosts, hosts))
-    return np.concatenate((inside, rows + np.array([1, 0, 0])))
 
 
 def _into_idle_steps(rows: Integers, num_hosts: int, regular: int) -> Integers:
