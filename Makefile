@@ -13,7 +13,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bench bench-schedules test test-long lint venv clean
+.PHONY: bench bench-emulated bench-execution bench-mapping bench-schedules figures test test-long lint venv clean
 
 venv: $(VENV)/done
 
@@ -21,6 +21,8 @@ venv: $(VENV)/done
 $(VENV)/done: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA),plot,test,lint]'
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[thirdparty]' || \
+		echo 'third-party programs are not installed (mpi4py-fft needs a compiler and libfftw3-dev): their tests will be skipped'
 	touch $@
 
 bench: venv
@@ -30,6 +32,22 @@ bench: venv
 
 bench-schedules: venv
 	$(PY) benchmarks/schedules.py
+
+# The communicator's and the executor's overheads, beside native calls.
+bench-execution: venv
+	$(PY) benchmarks/overhead.py
+	$(PY) benchmarks/execution.py
+
+bench-mapping: venv
+	$(PY) benchmarks/mapping.py
+
+# Needs root. MPICH's sides need its virtual environment too: make venv MPI=mpich.
+bench-emulated: venv
+	$(PY) benchmarks/emulated.py --mpich-python .venv-mpich/bin/python $(EMULATED_OPTIONS)
+
+# The figures of the reference, simulated; writes docs/results.md and docs/figures.
+figures: venv
+	$(PY) -m osu_like_bench figures -o docs $(FIGURES)
 
 test: venv
 	$(PY) -m pytest -q -m "not long" $(PYTEST_OPTIONS)

@@ -155,6 +155,7 @@ _TREE = "for small messages, on one switch or where ranks are placed along the n
 _CHEAP = "for small messages where starting one is cheap beside its latency"
 _SCARCE = "for small and medium blocks where links between clusters are scarce"
 _BURST = "for large blocks; the window keeps the burst off the root's links"
+_FAIR = "where links share fairly among any number of messages, and starting one is cheap"
 _UNLIKE = "for large messages between adapters of unlike speed"
 _MANY = "for the smallest blocks with many ranks on a host"
 
@@ -182,12 +183,14 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     },
     "gather": {
         "linear": Algorithm(gather.gather_linear, _size, _BURST),
+        "at_once": Algorithm(gather.gather_linear, _size, _FAIR, {"window": 0}),
         "binomial": Algorithm(gather.gather_knomial, _size, _TREE),
         "knomial": Algorithm(gather.gather_knomial, _size, _CHEAP, {"radix": 4}),
         "leaders": Algorithm(gather.gather_leaders, _network, _SCARCE),
     },
     "scatter": {
         "linear": Algorithm(gather.scatter_linear, _size, _BURST),
+        "at_once": Algorithm(gather.scatter_linear, _size, _FAIR, {"window": 0}),
         "binomial": Algorithm(gather.scatter_knomial, _size, _TREE),
         "knomial": Algorithm(gather.scatter_knomial, _size, _CHEAP, {"radix": 4}),
         "leaders": Algorithm(gather.scatter_leaders, _network, _SCARCE),

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.cartesian import cartesian
 from mapping.evaluate import doubled_hop_bytes, evaluate
 from mapping.graph import CommunicationGraph, Undirected
-from mapping.grids import coordinates_of
 from mapping.machine import Machine
+from mapping.mappers.cartesian import cartesian
+from mapping.mappers.grids import coordinates_of
+from mapping.mappers.multilevel import scheme1, scheme2, single_step
+from mapping.mappers.plain import cyclic, identity, plane
+from mapping.mappers.portfolio import best
 from mapping.mapping import Mapping, MappingError
-from mapping.multilevel import scheme1, scheme2, single_step
 from mapping.partition import Metis, PartitionError, cut, partition, repair
-from mapping.plain import cyclic, identity, plane
-from mapping.portfolio import best
 
 Mapper = Callable[..., Mapping]
 PARTITIONING: list[Mapper] = [single_step, scheme1, scheme2]
@@ -77,7 +77,7 @@ def test_best_is_never_worse_than_the_given_order(
     graph, machine = case
     if objective == "busiest link" and not hasattr(machine.distances, "clusters"):
         machine = Machine.tree(None, machine.slots, [], [2, 0])
-    from mapping.portfolio import _objective
+    from mapping.mappers.portfolio import _objective
 
     price = _objective(objective, graph, machine)
     given_order = Mapping.identity(machine, graph.size)

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.annealing import Schedule, anneal
-from mapping.busiest import relieve
 from mapping.evaluate import doubled_hop_bytes, evaluate
 from mapping.graph import CommunicationGraph
-from mapping.links import tree_routes
 from mapping.machine import Machine
+from mapping.mappers.annealing import Schedule, anneal
+from mapping.mappers.busiest import relieve
+from mapping.mappers.links import tree_routes
+from mapping.mappers.multilevel import with_empty
+from mapping.mappers.refine import Effort, refine
+from mapping.mappers.search import descend, kick
+from mapping.mappers.swaps import SwapState, make_state
 from mapping.mapping import Mapping
-from mapping.multilevel import with_empty
-from mapping.refine import Effort, refine
-from mapping.search import descend, kick
-from mapping.swaps import SwapState, make_state
 from tests.support import shared_data
 
 MACHINES = (
@@ -86,7 +86,7 @@ def test_kicks_and_annealing_never_end_worse(seed: int) -> None:
 
 
 def test_a_tree_too_large_for_one_table_is_refined_cluster_by_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mapping.refine.LARGEST_TABLE", 100)
+    monkeypatch.setattr("mapping.mappers.refine.LARGEST_TABLE", 100)
     graph, machine = CommunicationGraph.cartesian((8, 8)), Machine.hierarchy("4:4:4", "1:10:100")
     start = Mapping.of(np.random.default_rng(0).permutation(64), machine.hosts, machine.slots)
     found = refine(graph, machine, start=start)

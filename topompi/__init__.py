@@ -1,6 +1,6 @@
 """topompi: MPI that knows the network.
 
-``topompi.Intracomm`` wraps a communicator so that its rooted collectives follow the switches; ``topompi.topology``
+``topompi.Intracomm`` wraps a communicator so that its collectives follow the switches; ``topompi.topology``
 reads and queries fabrics without MPI. mpi4py is imported when a communicator is first asked for, not before.
 """
 
@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .communicator import Intracomm
+    from .communicator import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm
 
-__all__ = ["Intracomm", "__version__"]
+__all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "__version__"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Intracomm":
-        from .communicator import Intracomm
+    if name in __all__:
+        from . import communicator
 
-        return Intracomm
+        return getattr(communicator, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

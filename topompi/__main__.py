@@ -1,8 +1,34 @@
-"""``python -m topompi``: the command line."""
+"""``python -m topompi``: the command line, and the launcher of programs."""
 
-from .cli import main
+import os
+import sys
+
+from .launcher import USAGE, launch, program_of
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Run a program if the command line names one, else a command."""
+    arguments = sys.argv[1:]
+    program = program_of(arguments)
+    if program and (program[0] == "-" or (os.path.exists(program) and not _is_command(program))):
+        launch(arguments)
+        return
+    if arguments in (["--help"], ["-h"]):
+        print(USAGE)
+    from .cli import main as command_line
+
+    command_line()
+
+
+def _is_command(word: str) -> bool:
+    if "." in word or "/" in word:
+        return False  # so much is known without loading the commands
+    from .cli.app import app
+
+    return any(one.name == word for one in (*app.registered_groups, *app.registered_commands))
+
 
 if __name__ == "__main__":
     main()

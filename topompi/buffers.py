@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-__all__ = ["Block", "Blocks", "block", "blocks", "is_in_place", "vector"]
+__all__ = ["Block", "Blocks", "address_of", "block", "blocks", "is_in_place", "message_at", "vector", "whole"]
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
@@ -39,6 +39,31 @@ class Block:
         """Whether the data of the block are its bytes in memory."""
         return _is_dense(self.buffer, self.datatype)
 
+    @property
+    def message(self) -> list[Any]:
+        """The block as mpi4py takes it."""
+        if self.displ:
+            return message_at(self.address, self.count, self.datatype)
+        return [self.buffer, self.count, self.datatype]
+
+    @property
+    def address(self) -> int:
+        """Address of the first entry."""
+        return address_of(self.buffer) + self.displ * self.datatype.extent
+
+    def memory(self) -> MPI.buffer:
+        """The memory from the first entry to the last one's extent, by address: it does not keep the buffer alive.
+
+        :raises ValueError: for a buffer that is shorter; where the datatype has gaps, by more than one extent.
+        """
+        extent = self.datatype.extent
+        length = self.count * extent
+        if not isinstance(self.buffer, type(MPI.BOTTOM)):
+            have = self.buffer.nbytes - self.displ * extent
+            if length > have + (0 if self.dense else extent):
+                raise ValueError(f"message: expecting a buffer of {length} bytes, got {have}")
+        return MPI.buffer.fromaddress(self.address, length)
+
     def view(self) -> Bytes:
         """The block's bytes; only where ``dense``."""
         return _bytes(self.buffer, self.datatype, self.displ, self.displ + self.count)
@@ -52,7 +77,7 @@ class Block:
             source = self.view()[: len(target)]
             target[: len(source)] = source
         else:
-            alone.Sendrecv(self._message(self.count), 0, 0, [target, len(target), MPI.PACKED], 0, 0)
+            alone.Sendrecv(self.message, 0, 0, [target, len(target), MPI.PACKED], 0, 0)
 
     def copy_from(self, source: Bytes, alone: MPI.Intracomm) -> None:
         """Copy bytes from elsewhere to the block; they may be fewer than it holds."""
@@ -60,10 +85,7 @@ class Block:
             self.view()[: len(source)] = source
         else:
             count = len(source) // max(1, self.datatype.Get_size())
-            alone.Sendrecv([source, len(source), MPI.PACKED], 0, 0, self._message(count), 0, 0)
-
-    def _message(self, count: int) -> list[Any]:
-        return [self.buffer, (count, self.displ), self.datatype]
+            alone.Sendrecv([source, len(source), MPI.PACKED], 0, 0, [*self.message[:1], count, self.datatype], 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +171,20 @@ def _bytes(buffer: Any, datatype: MPI.Datatype, first: int, last: int) -> Bytes:
     return data[first * extent : last * extent]
 
 
+def address_of(buffer: Any) -> int:
+    """Address of a buffer's first byte."""
+    return 0 if isinstance(buffer, type(MPI.BOTTOM)) else int(buffer.address)
+
+
+def message_at(address: int, count: int, datatype: MPI.Datatype) -> list[Any]:
+    """Entries of a datatype at an address, as mpi4py takes them: of a buffer with a count it uses the address only.
+
+    Other than a displacement, an address may lie anywhere: mpi4py refuses displacements from MPI.BOTTOM, negative ones
+    and those behind a buffer's end, all of which the v-forms allow.
+    """
+    return [MPI.buffer.fromaddress(address, 1), count, datatype]
+
+
 def is_in_place(message: Any) -> bool:
     """Whether a message asks for the in-place variant, in either spelling of mpi4py."""
     return message is None or message is MPI.IN_PLACE
@@ -170,6 +206,12 @@ def blocks(message: Any, number: int, *, readonly: bool) -> Blocks:
     data, entry, count, displ = _simple(message, number, readonly)
     counts = np.full(number, count, dtype=np.int64)
     return Blocks(data, entry, counts, displ + count * np.arange(number, dtype=np.int64))
+
+
+def whole(message: Any, number: int, *, readonly: bool) -> Block:
+    """All of a message of ``number`` equal blocks as one, spelt as for ``blocks``."""
+    data, entry, count, displ = _simple(message, number, readonly)
+    return Block(data, entry, count * number, displ)
 
 
 def _simple(message: Any, number: int, readonly: bool) -> tuple[Any, MPI.Datatype, int, int]:

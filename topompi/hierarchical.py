@@ -13,7 +13,7 @@ from .buffers import Block, Blocks, Bytes, Integers, block, blocks, is_in_place,
 from .exchange import Program
 from .levels import Levels
 
-__all__ = ["bcast", "gather", "gatherv", "scatter", "scatterv"]
+__all__ = ["bcast", "check_fits", "gather", "gatherv", "scatter", "scatterv"]
 
 # Bytes of one message that every MPI can count; where blocks of one size exceed it together, all ranks know, and
 # leave the call to the MPI library.
@@ -49,7 +49,7 @@ def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     direct = _direct(received, plan)
     already_there = direct is not None and is_in_place(sendbuf)
     buffer = program.gather(None if already_there else own, direct, levels.alone)
-    _check_fits(own.size, size)
+    check_fits(own.size, size)
     if direct is None:
         _restore(levels, plan, received, buffer[program.origin :])
 
@@ -72,7 +72,7 @@ def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     direct = _direct(received, plan) if (arrived == expected).all() else None
     already_there = direct is not None and is_in_place(sendbuf)
     buffer = program.gather(None if already_there else own, direct, levels.alone)
-    _check_fits(arrived, expected)
+    check_fits(arrived, expected)
     if direct is None:
         received.of_sizes(arrived[plan.inverse]).unpack(buffer, plan.order, levels.alone)
 
@@ -132,11 +132,12 @@ def _wanted_block(recvbuf: Any, sent: Blocks | None) -> Block | None:
 def _deliver(program: Program, own: Block | None, buffer: Bytes | None, levels: Levels) -> None:
     """Run a scatter, and put this rank's block where it wants it."""
     if own is not None:
-        _check_fits(program.mine.stop - program.mine.start, own.size)
+        check_fits(program.mine.stop - program.mine.start, own.size)
     program.scatter(own, buffer, levels.alone)
 
 
-def _check_fits(sent: Any, expected: Any) -> None:
+def check_fits(sent: Any, expected: Any) -> None:
+    """Raise MPI's own error where more bytes are sent than are expected; numbers or arrays of them."""
     if np.any(sent > expected):
         raise MPI.Exception(MPI.ERR_TRUNCATE)
 

@@ -42,7 +42,9 @@ def find_topology(
     answer: tuple[TopologyInterface | None, Exception | None] = (None, None)
     if facts is not None:
         try:
-            answer = (_place(facts, topology, hosts), None)
+            placed = _place(facts, topology, hosts)
+            _ = placed.levels  # worked out once and sent along: the others need not do it again, all at once
+            answer = (placed, None)
         except Exception as error:  # whatever it is, the others wait for word of it
             answer = (None, error)
     interface: TopologyInterface | None

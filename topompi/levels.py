@@ -4,17 +4,54 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from schedules import Hierarchy, RootedPlan
+from schedules import Hierarchy, Network, RootedPlan
 
+from .network import network_of
 from .topology import TopologyInterface
+
+if TYPE_CHECKING:
+    from .selection import Selector
 
 __all__ = ["Levels", "attach", "attached"]
 
 PLANS_KEPT = 128  # plans for the latest roots and sizes; each holds O(p) numbers
+
+BINDINGS_KEPT = 64  # programs for the latest buffers, with at most so many bytes of scratch in all
+BYTES_KEPT = 1 << 26
+
+
+class Kept:
+    """The latest values by key, bounded in number and in weight.
+
+    :param most: values at most.
+    :param heaviest: weight of all together at most; a value of more than a quarter of it is not kept.
+    """
+
+    def __init__(self, most: int, heaviest: int) -> None:
+        self._values: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
+        self._most, self._heaviest, self._weight = most, heaviest, 0
+
+    def get(self, key: Any) -> Any:
+        """The value of a key, None where it is not kept."""
+        found = self._values.get(key)
+        if found is None:
+            return None
+        self._values.move_to_end(key)
+        return found[0]
+
+    def put(self, key: Any, value: Any, weight: int) -> None:
+        """Keep a value under a new key."""
+        if 4 * weight > self._heaviest:
+            return
+        self._values[key] = value, weight
+        self._weight += weight
+        while len(self._values) > self._most or self._weight > self._heaviest:
+            self._weight -= self._values.popitem(last=False)[1][1]
 
 
 class Levels:
@@ -36,6 +73,7 @@ class Levels:
         self.comm = comm
         self._parts: dict[int, MPI.Intracomm] | None = None
         self._alone: MPI.Intracomm | None = None
+        self._messages: MPI.Intracomm | None = None
         self._plans: OrderedDict[Any, Any] = OrderedDict()
 
     @property
@@ -65,6 +103,32 @@ class Levels:
             self._alone = MPI.Intracomm(MPI.COMM_SELF).Dup()
         return self._alone
 
+    @property
+    def messages(self) -> MPI.Intracomm:
+        """A duplicate of the communicator for the messages of plans; collective at its first use."""
+        if self._messages is None:
+            if not self.usable:
+                raise RuntimeError("communicator already freed")
+            self._messages = self.comm.Dup()
+        return self._messages
+
+    @cached_property
+    def network(self) -> Network:
+        """The network as the arrays that schedules take."""
+        return network_of(self.interface)
+
+    @cached_property
+    def selector(self) -> Selector:
+        """What chooses the algorithms; collective at its first use."""
+        from .selection import Selector
+
+        return Selector(self.interface, self.rank, self.size, self.comm)
+
+    @cached_property
+    def bindings(self) -> Kept:
+        """The programs of the latest calls of plans."""
+        return Kept(BINDINGS_KEPT, BYTES_KEPT)
+
     def plan(self, root: int) -> RootedPlan:
         """The plan of this rank for a root."""
         plan: RootedPlan = self.kept(root, lambda: self.hierarchy.plan(root, self.rank))
@@ -88,10 +152,12 @@ class Levels:
             return  # MPI has freed them
         for part in (self._parts or {}).values():
             part.Free()
-        if self._alone is not None:
-            self._alone.Free()
-        self._parts = self._alone = None
+        for own in (self._alone, self._messages):
+            if own is not None:
+                own.Free()
+        self._parts = self._alone = self._messages = None
         self._plans.clear()
+        self.__dict__.pop("bindings", None)
 
 
 _keyval = MPI.KEYVAL_INVALID

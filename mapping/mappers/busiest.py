@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph import CommunicationGraph
+from ..graph import CommunicationGraph
+from ..machine import Machine
+from ..mapping import Mapping
 from .links import tree_routes
-from .machine import Machine
-from .mapping import Mapping
 
 __all__ = ["relieve"]
 

@@ -8,14 +8,14 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from .distances import Tree
-from .graph import CommunicationGraph, Undirected
+from ..distances import Tree
+from ..graph import CommunicationGraph, Undirected
+from ..machine import Machine
+from ..mapping import Mapping, MappingError
+from ..partition import subgraph
 from .grids import coordinates_of
 from .levels import cluster_levels
-from .machine import Machine
-from .mapping import Mapping, MappingError
 from .multilevel import with_empty
-from .partition import subgraph
 
 __all__ = ["cartesian"]
 
@@ -30,7 +30,7 @@ def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Map
     dimension that cuts least (k-d), with exact sizes.
 
     :param seed: not used; blocks leave nothing to chance.
-    :raises MappingError: where the graph is no grid, see `mapping.grids.coordinates_of`.
+    :raises MappingError: where the graph is no grid, see `mapping.mappers.grids.coordinates_of`.
     """
     found = coordinates_of(graph)
     if found is None:

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph import CommunicationGraph, Undirected
+from ..graph import CommunicationGraph, Undirected
 
 __all__ = ["coordinates_of"]
 

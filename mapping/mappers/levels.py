@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .distances import Tree
-from .machine import Machine
+from ..distances import Tree
+from ..machine import Machine
 
 __all__ = ["cluster_levels"]
 

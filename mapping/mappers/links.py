@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .distances import Tree
-from .machine import Machine
-from .mapping import MappingError
+from ..distances import Tree
+from ..machine import Machine
+from ..mapping import MappingError
 
 __all__ = ["tree_routes"]
 

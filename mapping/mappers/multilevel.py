@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph import CommunicationGraph, Undirected
+from ..graph import CommunicationGraph, Undirected
+from ..machine import Machine
+from ..mapping import Mapping, MappingError
+from ..partition import Metis, Partitioner, partition, repair, subgraph
 from .levels import cluster_levels
-from .machine import Machine
-from .mapping import Mapping, MappingError
-from .partition import Metis, Partitioner, partition, repair, subgraph
 
 __all__ = ["fill", "hosts_first", "scheme1", "scheme2", "single_step", "top_down", "with_empty"]
 

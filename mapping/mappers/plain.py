@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .graph import CommunicationGraph
-from .machine import Machine
-from .mapping import Mapping, MappingError
+from ..graph import CommunicationGraph
+from ..machine import Machine
+from ..mapping import Mapping, MappingError
 
 __all__ = ["cyclic", "identity", "plane"]
 

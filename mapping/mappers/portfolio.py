@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from ..distances import Tree
+from ..evaluate import doubled_hop_bytes, evaluate
+from ..graph import CommunicationGraph
+from ..machine import Machine
+from ..mapping import Mapping, MappingError
+from ..partition import Metis, Partitioner
 from .busiest import relieve
 from .cartesian import cartesian
-from .distances import Tree
-from .evaluate import doubled_hop_bytes, evaluate
-from .graph import CommunicationGraph
 from .links import tree_routes
-from .machine import Machine
-from .mapping import Mapping, MappingError
 from .multilevel import scheme1, scheme2
-from .partition import Metis, Partitioner
 from .plain import cyclic
 from .refine import Effort, refine
 
@@ -49,8 +49,8 @@ def best(
     :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link of the routes, on a
         tree without routes of the busiest cluster boundary.
     :param given: the order that is to be beaten; rank r on slot r by default.
-    XX 3 up to 1,300 ranks, else 2. Work is counted, not timed: one
-        seed gives one mapping.
+    :param rounds: top-down mappings, by default as many as take about half a second for 1,000 ranks. Work is counted,
+        not timed: one seed gives one mapping, however fast the machine.
     :param seconds: an upper limit, looked at between candidates; where it takes effect the clock has its say.
     :param quality: stop as soon as the objective is at most this part of the given order's.
     :param partitioner: used beside METIS for one more top-down mapping.

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances import Tree
+from ..evaluate import doubled_hop_bytes
+from ..graph import CommunicationGraph, Undirected
+from ..machine import Machine
+from ..mapping import Mapping
+from ..partition import subgraph
 from .annealing import Schedule, anneal
-from .distances import Tree
-from .evaluate import doubled_hop_bytes
-from .graph import CommunicationGraph, Undirected
-from .machine import Machine
-from .mapping import Mapping
 from .multilevel import with_empty
-from .partition import subgraph
 from .search import TOLERANCE, descend, kick
 from .swaps import make_state
 

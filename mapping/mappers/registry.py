@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ..graph import CommunicationGraph
+from ..machine import Machine
+from ..mapping import Mapping, MappingError
 from .cartesian import cartesian
-from .graph import CommunicationGraph
-from .machine import Machine
-from .mapping import Mapping, MappingError
 from .multilevel import scheme1, scheme2, single_step
 from .plain import cyclic, identity, plane
 from .portfolio import best

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph import Undirected
+from ..graph import Undirected
 
 __all__ = ["SwapState", "make_state"]
 

@@ -36,7 +36,8 @@ __all__ = [
 ]
 
 DATA, CONTROL = "eth0", "ctl0"
-MTU = 1500
+# Jumbo frames: what a packet costs the processor is what bounds the emulation, at 1,500 bytes long before the links.
+MTU = 9000
 QUEUE = 16 << 20  # bytes: more than all windows of a network together, for a lossless fabric drops nothing
 # Far above the bandwidth-delay product of a few KiB, so that links stay busy while processes wait for a processor; but
 # not so far that a host to which all others send makes them wait for their time-outs.

@@ -85,7 +85,9 @@ def test_freed_communicators_refuse():
     comm.free()
     comm.free()
     raised_alike(lambda: comm.Bcast(data), RuntimeError)
-    comm.Allreduce(MPI.IN_PLACE, data)  # the communicator itself lives on
+    raised_alike(lambda: comm.Allreduce(MPI.IN_PLACE, data), RuntimeError)
+    raised_alike(lambda: comm.Alltoall_init(np.zeros(SIZE), np.zeros(SIZE)), RuntimeError)
+    comm.barrier()  # the communicator itself lives on
     comm.Free()
     assert comm == MPI.COMM_NULL
 

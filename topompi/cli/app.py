@@ -9,8 +9,10 @@ import typer
 
 from .. import __version__
 from ..errors import TopompiError
-from . import topology
+from . import export, topology
+from .map import app as map_app
 from .schedule import schedule
+from .tune import tune
 
 __all__ = ["main"]
 
@@ -23,6 +25,9 @@ app = typer.Typer(
 )
 app.add_typer(topology.app, name="topology")
 app.command(name="schedule")(schedule)
+app.add_typer(map_app, name="map")
+app.command(name="tune")(tune)
+app.add_typer(export.app, name="export")
 
 
 def _print_version(wanted: bool) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from mapping.cartesian import cartesian
 from mapping.graph import CommunicationGraph
-from mapping.links import tree_routes
 from mapping.machine import Machine
+from mapping.mappers.cartesian import cartesian
+from mapping.mappers.links import tree_routes
+from mapping.mappers.multilevel import scheme1, scheme2, single_step
+from mapping.mappers.plain import cyclic, identity, plane
+from mapping.mappers.portfolio import best
+from mapping.mappers.refine import refine
 from mapping.mapping import Mapping
-from mapping.multilevel import scheme1, scheme2, single_step
-from mapping.plain import cyclic, identity, plane
-from mapping.portfolio import best
-from mapping.refine import refine
 
 from .mapsources import MapCommandError
 

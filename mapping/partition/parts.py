@@ -1,4 +1,4 @@
-"""Partitioners behind one interface, and the repair that makes their parts exact."""
+"""What a partitioner is, and the repair that makes its parts exact."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-import pymetis
 from numpy.typing import NDArray
 
-from .graph import Undirected
+from ..graph import Undirected
 
-__all__ = ["Metis", "PartitionError", "Partitioner", "cut", "partition", "repair", "subgraph"]
+__all__ = ["PartitionError", "Partitioner", "cut", "partition", "repair", "subgraph", "whole_weights"]
 
 Integers = NDArray[np.int64]
-# METIS adds up edge weights in 32 bits.
+# Partitioners add up edge weights in 32 bits.
 LARGEST_SUM = 2**30
 
 
@@ -30,40 +29,6 @@ class Partitioner(Protocol):
 
         :param sizes: vertices wanted in each part, at least two parts, all sizes at least 1, shape (k,).
         """
-
-
-class Metis:
-    """METIS by recursive bisection (Karypis, Kumar 1998), which on small graphs cuts less than its k-way method.
-
-    :param cuts: bisections tried at each step, the best kept.
-    :param imbalance: how uneven parts may be on the way, in thousandths; little is left to repair where it is 1.
-    :param recursive: False for the k-way method.
-    """
-
-    def __init__(self, cuts: int = 4, imbalance: int = 1, recursive: bool = True) -> None:
-        self.cuts, self.imbalance, self.recursive = cuts, imbalance, recursive
-
-    def __call__(self, graph: Undirected, sizes: Integers, seed: int) -> Integers:
-        """The part of each vertex; an edgeless graph is cut in blocks."""
-        light = _whole_weights(graph)
-        if not len(light.targets):
-            return np.repeat(np.arange(len(sizes)), sizes)
-        shares = None if sizes.min() == sizes.max() else (sizes / sizes.sum()).tolist()
-        # METIS takes seeds 0 and 1 for the same.
-        options = pymetis.Options(seed=seed % 2**30 + 2, ufactor=self.imbalance, ncuts=self.cuts)
-        try:
-            found = pymetis.part_graph(
-                len(sizes),
-                pymetis.CSRAdjacency(light.offsets.astype(np.int32), light.targets.astype(np.int32)),
-                eweights=light.weight.astype(np.int32),
-                tpwgts=shares,
-                recursive=self.recursive,
-                options=options,
-            )
-        except RuntimeError:
-            # METIS itself gives up on a few seeds; another candidate then wins.
-            return np.repeat(np.arange(len(sizes)), sizes)
-        return np.asarray(found[1], dtype=np.int64)
 
 
 def partition(
@@ -141,13 +106,9 @@ def _part_weights(graph: Undirected, part: Integers, parts: int) -> NDArray[np.f
     return np.bincount(key, graph.weight, size * parts).astype(np.float64).reshape(size, parts)
 
 
-def _whole_weights(graph: Undirected) -> Undirected:
-    """The graph with weights scaled to whole numbers that 32 bits can add up; edges that vanish so are left out."""
+def whole_weights(graph: Undirected) -> Integers:
+    """The weights as whole numbers of at least 1, scaled so that 32 bits can add them up, shape (2 m,)."""
     total = float(graph.weight.sum())
-    scale = LARGEST_SUM / total if total > LARGEST_SUM or (graph.weight != np.rint(graph.weight)).any() else 1.0
-    weight = np.rint(graph.weight * scale)
-    kept = weight > 0
-    if kept.all():
-        return Undirected(graph.offsets, graph.targets, weight)
-    offsets = np.r_[0, np.cumsum(kept)][graph.offsets]
-    return Undirected(offsets, graph.targets[kept], weight[kept])
+    whole = bool((graph.weight == np.rint(graph.weight)).all())
+    scale = 1.0 if whole and total <= LARGEST_SUM else LARGEST_SUM / total
+    return np.maximum(np.rint(graph.weight * scale), 1).astype(np.int64)

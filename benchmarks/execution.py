@@ -1,0 +1,157 @@
+"""What running a plan costs beside the same messages written by hand: ``python benchmarks/execution.py``.
+
+Starts its own MPI jobs, of 8 and of 2 ranks, with the mpirun beside this Python. Both ways of each row take turns in
+one run; a sample is a few calls, its time that of the slowest rank. Printed are the median of the ratios of paired
+samples, the 95 % confidence interval of that median, and the medians of both ways.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[0] = str(ROOT)
+
+import numpy as np  # noqa: E402 - the path comes first
+from mpi4py import MPI  # noqa: E402 - the path comes first
+
+from topompi import planned  # noqa: E402 - the path comes first
+from topompi.levels import Levels  # noqa: E402 - the path comes first
+from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
+
+Way = Callable[[], object]
+
+
+def levels_of(comm: MPI.Intracomm) -> Levels:
+    """Ranks on hosts of their own, on two leaves of an unslimmed tree."""
+    size = comm.Get_size()
+    fabric = load(f"xgft:2,{max(size // 2, 1)},2;1,1,1")
+    hosts = [fabric.fabric.hosts[rank] for rank in range(size)]
+    return Levels(comm, TopologyInterface.place(hosts, fabric.routes, virtual=True))
+
+
+def by_hand(comm: MPI.Intracomm, send: np.ndarray, receive: np.ndarray, shift: bool) -> Way:
+    """The pairwise exchange as one writes it in mpi4py, buffers and loop as plain as can be."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+
+    def run() -> None:
+        receive[rank] = send[rank]
+        for step in range(1, size):
+            to = (rank + step) % size if shift else rank ^ step
+            source = (rank - step) % size if shift else to
+            comm.Sendrecv(send[to], to, 0, receive[source], source, 0)
+
+    return run
+
+
+def alltoalls(comm: MPI.Intracomm, levels: Levels, bytes_: int) -> Iterator[tuple[str, Way, Way]]:
+    """A plan and the same exchange by hand, on the same buffers."""
+    size = comm.Get_size()
+    send, receive = np.ones((size, bytes_), dtype=np.uint8), np.empty((size, bytes_), dtype=np.uint8)
+    for algorithm in ("pairwise", "shift"):
+        arguments = (send, receive)
+        hand = by_hand(comm, send, receive, algorithm == "shift")
+        name = f"alltoall {algorithm}, {size} ranks x {bytes_} bytes"
+        yield name, lambda name=algorithm: planned.run(levels, "Alltoall", name, (send, receive)), hand
+        request = planned.prepare(levels, "Alltoall", algorithm, arguments)
+        yield f"{name}, persistent plan", lambda request=request: started(request), hand
+
+
+def started(request: MPI.Prequest) -> None:
+    """Start a persistent collective and wait for it."""
+    request.Start()
+    request.Wait()
+
+
+def broadcasts(comm: MPI.Intracomm, levels: Levels, bytes_: int) -> Iterator[tuple[str, Way, Way]]:
+    """A persistent broadcast of ours and of the MPI library's."""
+    data = np.ones(bytes_, dtype=np.uint8)
+    try:
+        native = comm.Bcast_init(data, 0)
+    except NotImplementedError:
+        print("this MPI library has no persistent broadcast")
+        return
+    ours = planned.prepare(levels, "Bcast", "binomial", (data, 0))
+    name = f"persistent bcast, {comm.Get_size()} ranks, {bytes_} bytes"
+    yield name, lambda: started(ours), lambda: started(native)
+
+
+def paired(comm: MPI.Intracomm, ours: Way, theirs: Way, samples: int, calls: int) -> np.ndarray:
+    """Seconds of a call in each sample of both ways, taking turns at going first, shape (samples, 2)."""
+    seconds = np.empty((samples, 2))
+    ways = ours, theirs
+    for _ in range(3):
+        ours(), theirs()
+    for sample in range(samples):
+        for which in (0, 1) if sample % 2 else (1, 0):
+            comm.Barrier()
+            start = perf_counter()
+            for _ in range(calls):
+                ways[which]()
+            seconds[sample, which] = (perf_counter() - start) / calls
+    comm.Allreduce(MPI.IN_PLACE, seconds, MPI.MAX)
+    return seconds
+
+
+def line(name: str, seconds: np.ndarray, limit: float) -> str:
+    """The median ratio with its interval, from order statistics."""
+    ratio = np.sort(seconds[:, 0] / seconds[:, 1])
+    half = 0.98 * np.sqrt(len(ratio))
+    low, high = (int(np.clip(len(ratio) / 2 + side, 0, len(ratio) - 1)) for side in (-half, half))
+    ours, theirs = np.median(seconds, axis=0) * 1e6
+    median = float(np.median(ratio))
+    verdict = "reached" if median <= limit else "missed" if ratio[low] > limit else "missed, within its interval"
+    return (
+        f"{name:58} {median:6.3f} [{ratio[low]:.3f}, {ratio[high]:.3f}]  at most {limit:.2f}: {verdict}"
+        f"  ({ours:.1f} us, {theirs:.1f} us)"
+    )
+
+
+def measure(options: argparse.Namespace) -> None:
+    """The rows of one MPI job."""
+    world = MPI.Intracomm(MPI.COMM_WORLD).Dup()
+    levels = levels_of(world)
+    if world.Get_size() > 2:
+        rows = [(row, 1.05, 2) for row in alltoalls(world, levels, 65536)]
+    else:
+        rows = [(row, 1.15, 50) for bytes_ in (8, 1024, 65536) for row in broadcasts(world, levels, bytes_)]
+    for (name, ours, theirs), limit, calls in rows:
+        seconds = paired(world, ours, theirs, options.samples, calls)
+        if world.Get_rank() == 0:
+            print(line(name, seconds, limit), flush=True)
+
+
+def launch(size: int, options: argparse.Namespace) -> int:
+    """Start this file on so many ranks."""
+    beside = Path(sys.executable).parent / "mpirun"
+    command = [str(beside) if beside.exists() else "mpirun"]
+    if "Open MPI" in MPI.Get_library_version():
+        command += ["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    own = [sys.executable, "-m", "mpi4py", __file__, "--samples", str(options.samples), "--inside"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run([*command, "-n", str(size), *own], env=environment, timeout=options.timeout).returncode
+
+
+def main() -> int:
+    """Start the jobs, or be one."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--samples", type=int, default=200, help="paired samples of each row")
+    parser.add_argument("--timeout", type=float, default=300, help="seconds for each MPI job")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside:
+        measure(options)
+        return 0
+    average = ", ".join(f"{one:.2f}" for one in os.getloadavg())
+    print(f"{MPI.Get_library_version().splitlines()[0]}; {os.cpu_count()} cores, load {average}", flush=True)
+    return max(launch(size, options) for size in (8, 2))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""What topompi adds where it has nothing to choose, and what a communicator costs: ``python benchmarks/overhead.py``.
+
+Three runs under ``mpirun``, one after the other: 8-byte collectives on a flat communicator of 2 ranks against the same
+calls of mpi4py, interleaved, per iteration the slowest rank's time; start-up at 16 ranks on a virtual placement over 64
+hosts; memory for each communicator, at 16 ranks too. More ranks than cores: read the last two as upper bounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[0] = str(ROOT)  # this directory has modules of the packages' names
+
+import numpy as np  # noqa: E402 - the path comes first
+from numpy.typing import NDArray  # noqa: E402 - the path comes first
+
+FABRIC, HOSTS = "xgft:16,4;1,4", "h[0000-0063]"  # 64 hosts on 4 leaf switches
+CALLS = 10  # timed together: one lasts less than what the clock resolves well
+AT_MOST = {"Bcast": 1.3, "Gather": 1.3, "Alltoall": 1.3, "Allreduce": 1.3, "Bcast_init": 1.15}
+
+
+def overhead(iterations: int) -> None:
+    """Ratios of the times of 8-byte calls, ours over native; on 2 ranks."""
+    from mpi4py import MPI
+
+    import topompi
+    from osu_like_bench.statistics import compare
+
+    world = MPI.COMM_WORLD
+    sides = [topompi.Intracomm(world.Dup()), world.Dup()]
+    if world.rank == 0:
+        print(f"{MPI.Get_library_version().split(',')[0]}, {world.size} ranks, {sides[0].network.describe()}")
+        print("# 8 bytes        topompi(us)  native(us)   ratio   95% interval   at most")
+    for method, most in AT_MOST.items():
+        calls = [_call(comm, method) for comm in sides]
+        times = _interleaved(world, calls, iterations)
+        if world.rank == 0:
+            found = compare(times[1], times[0])  # how many times slower ours is
+            ours, native = np.median(times, axis=1) * 1e6
+            interval = f"[{found.low:.2f}, {found.high:.2f}]"
+            print(f"{method:<16} {ours:12.2f} {native:11.2f} {found.ratio:7.2f}   {interval} {most:9.2f}", flush=True)
+
+
+def _call(comm: object, method: str) -> Callable[[], None]:
+    """A call without arguments that runs a collective of 8 bytes."""
+    send, receive = np.zeros(comm.size), np.zeros(comm.size)
+    one, other = send[:1], receive[:1]
+    if method == "Bcast_init":
+        request = comm.Bcast_init(one)
+
+        def repeat() -> None:
+            request.Start()
+            request.Wait()
+
+        return repeat
+    into = receive if comm.rank == 0 else None
+    return {
+        "Bcast": lambda: comm.Bcast(one),
+        "Gather": lambda: comm.Gather(one, into),
+        "Alltoall": lambda: comm.Alltoall(send, receive),
+        "Allreduce": lambda: comm.Allreduce(one, other),
+    }[method]
+
+
+def _interleaved(world: object, calls: list[Callable[[], None]], iterations: int) -> NDArray[np.float64]:
+    """Seconds of one call of each side, the slowest rank's, shape (sides, iterations)."""
+    times = np.empty((len(calls), iterations))
+    for iteration in range(-iterations // 10, iterations):
+        for side in range(len(calls)) if iteration % 2 else reversed(range(len(calls))):
+            call = calls[side]
+            world.Barrier()
+            begin = time.perf_counter()
+            for _ in range(CALLS):
+                call()
+            times[side, iteration] = (time.perf_counter() - begin) / CALLS
+    slowest = np.empty_like(times)
+    from mpi4py import MPI
+
+    world.Allreduce(times, slowest, MPI.MAX)
+    return slowest
+
+
+def start(repeats: int) -> None:
+    """Seconds until a communicator has run its first collective over its levels, and what it keeps."""
+    from mpi4py import MPI
+
+    begin = time.perf_counter()
+    import topompi.communicator
+
+    world = MPI.COMM_WORLD
+    imported, spent, splits = time.perf_counter() - begin, [], []
+    for _ in range(repeats):
+        world.Barrier()
+        begin = time.perf_counter()
+        comm = topompi.Intracomm(world.Dup(), topology=FABRIC, hosts=[f"h{4 * rank:04}" for rank in range(world.size)])
+        parts, network = comm.sub_communicators, comm.network
+        spent.append(time.perf_counter() - begin)
+        world.Barrier()
+        begin = time.perf_counter()
+        plain = [MPI.Intracomm(world).Dup(), *(MPI.Intracomm(world).Split(rank // 4, 0) for rank in (world.rank, 0))]
+        splits.append(time.perf_counter() - begin)
+        for one in (*plain, comm):
+            one.Free()
+    middle, native = (float(np.median(times[1:])) for times in (spent, splits))
+    took = np.max(world.allgather([imported, spent[0], middle, native]), axis=0)
+    if world.rank == 0:
+        print(f"start-up, {world.size} ranks, {network.describe()}")
+        print(f"  import {took[0]:.3f} s; topology and {len(parts)} sub-communicators {took[1]:.3f} s the first time,")
+        print(f"  {took[2]:.3f} s in the median of {repeats - 1} later times, the slowest rank's; at most 0.3 s;")
+        print(f"  MPI's own duplicate and two splits take {took[3]:.3f} s of it")
+
+
+def memory(count: int) -> None:
+    """Bytes of memory for each of many communicators, beyond those of MPI's duplicates."""
+    from mpi4py import MPI
+
+    import topompi
+
+    world = MPI.COMM_WORLD
+    hosts = [f"h{4 * rank:04}" for rank in range(world.size)]
+    first = topompi.Intracomm(world.Dup(), topology=FABRIC, hosts=hosts)
+    data = np.zeros(1)
+    used = {}
+    for what in ("plain", "made", "used"):
+        before, kept = _resident(), []
+        for _ in range(count):
+            comm = MPI.Intracomm(world).Dup() if what == "plain" else first.Dup()
+            if what == "used":
+                comm.Bcast(data)
+            kept.append(comm)
+        used[what] = (_resident() - before) / count
+        world.Barrier()
+        for comm in kept:
+            comm.Free()
+    rows = world.gather(used)
+    if world.rank == 0:
+        median = {what: np.median([row[what] for row in rows]) / 1024 for what in used}
+        print(f"memory of a communicator, {world.size} ranks, median of ranks over {count} communicators:")
+        print(
+            f"  plain duplicate {median['plain']:.1f} KiB; ours as made {median['made']:.1f} KiB, "
+            f"after its first collective {median['used']:.1f} KiB"
+        )
+
+
+def _resident() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _mpirun(ranks: int, *arguments: object) -> None:
+    beside = Path(sys.executable).parent / "mpirun"
+    command = [str(beside) if beside.exists() else str(shutil.which("mpirun")), "-n", str(ranks)]
+    version = subprocess.run([command[0], "--version"], capture_output=True, text=True, check=True).stdout
+    if "Open MPI" in version:
+        command[1:1] = ["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TOPOMPI_")}
+    environment["PYTHONPATH"] = str(ROOT)
+    subprocess.run([*command, sys.executable, __file__, *map(str, arguments)], env=environment, check=True, timeout=300)
+
+
+def main() -> None:
+    """Start the runs, or be one of them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--iterations", type=int, default=2000)
+    parser.add_argument("part", nargs="?", choices=("overhead", "start", "memory"), help="used within")
+    options = parser.parse_args()
+    if options.part is None:
+        _mpirun(2, "overhead", "--iterations", options.iterations)
+        _mpirun(16, "start")
+        _mpirun(16, "memory")
+    elif options.part == "overhead":
+        overhead(options.iterations)
+    elif options.part == "start":
+        start(10)
+    else:
+        memory(50)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""SharedMap, a mapper of others, where it is installed: to compare with."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..distances import Tree
+from ..graph import CommunicationGraph
+from ..machine import Machine
+from ..mapping import Mapping, MappingError
+from ..partition.parts import repair, whole_weights
+from .multilevel import with_empty
+
+__all__ = ["sharedmap"]
+
+IMBALANCE = 0.03
+
+
+def sharedmap(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, mode: str = "strong") -> Mapping:
+    """SharedMap (Schulz, Woydt 2025) from the package chszlablib, repaired; for regular trees.
+
+    It is asked for hosts, not for slots: within a host all distances are equal, and to divide hosts as well takes it a
+    hundred times as long for maps that are no better. The imbalance is its own default.
+
+    :param mode: ``fast``, ``eco`` or ``strong``.
+    :raises MappingError: where the machine is no regular tree of several hosts, or the package is not installed.
+    """
+    if find_spec("chszlablib") is None:
+        raise MappingError("sharedmap: needs the package chszlablib, which is not installed")
+    levels, distance = _regular(machine)
+    library: Any = import_module("chszlablib")
+    full = with_empty(graph, machine)
+    made = library.Graph.from_csr(full.offsets, full.targets, edge_weights=whole_weights(full))
+    options = {"mode": mode, "imbalance": IMBALANCE, "threads": 1, "seed": seed}
+    found = library.Decomposition.process_map(made, levels, distance, **options)
+    host = np.asarray(found.assignment, dtype=np.int64)
+    hosts = np.arange(machine.num_hosts)
+    apart = machine.distance(hosts[:, None], hosts[None, :]).astype(np.float64)
+    return Mapping.on_hosts(repair(full, host, machine.slots, apart)[: graph.size], machine)
+
+
+def _regular(machine: Machine) -> tuple[list[int], list[int]]:
+    """Hosts a cluster, clusters a cluster above, ..., and how much farther than within a host each level is."""
+    tree = machine.distances
+    if not isinstance(tree, Tree) or machine.num_hosts < 2:
+        raise MappingError("sharedmap: expected a tree of at least 2 hosts")
+    # Hosts are numbered as their clusters stand in order.
+    widths = [np.unique(level, return_counts=True)[1] for level in tree.clusters[::-1]]
+    ordered = all((np.diff(level) >= 0).all() for level in tree.clusters)
+    if len({*machine.slots.tolist()}) != 1 or not ordered or any(len({*width.tolist()}) != 1 for width in widths):
+        raise MappingError("sharedmap: expected clusters of consecutive hosts, equally large at each level")
+    hosts = [1, *(int(width[0]) for width in widths), machine.num_hosts]
+    levels = [after // before for before, after in pairwise(hosts)]
+    far = (tree.distance[-2::-1] - tree.distance[-1]).tolist()
+    kept = [(count, apart) for count, apart in zip(levels, far, strict=True) if count > 1]
+    return [count for count, _ in kept], [max(apart, 1) for _, apart in kept]

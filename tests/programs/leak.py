@@ -1,0 +1,104 @@
+"""Create, use and free communicators again and again: memory and handles stay flat: ``leak.py CYCLES``.
+
+Half of the cycles come first, so that what is kept on purpose (caches, pools of the MPI library) is there; the second
+half must add nothing. Communicators that are never freed are seen in the number that a new one gets.
+"""
+
+import gc
+import sys
+
+import numpy as np
+from mpi4py import MPI
+
+import topompi
+from topompi.levels import Levels
+from topompi.topology import TopologyInterface, load
+
+WORLD = MPI.COMM_WORLD
+RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
+SLACK = 1 << 20  # bytes: pools that still grow
+VIEW = TopologyInterface.place(
+    [f"h000{rank * 5 // 2 % 8}" for rank in range(SIZE)], load("xgft:2,2,2;1,1,1").routes, virtual=True
+)
+
+
+class Turns:
+    """A selector that lets the algorithms take turns."""
+
+    def __init__(self):
+        self.names = {"Bcast": "levels", "Alltoall": "pairwise", "Allreduce": "doubling"}
+
+    def choose(self, method, *_, **__):
+        from topompi.selection import Choice
+
+        return Choice(self.names.get(method, "native"), "forced")
+
+
+CHILDREN = (
+    lambda comm: comm.Split(RANK % 2, RANK),
+    lambda comm: comm.Dup(),
+    lambda comm: comm.Create_cart([SIZE]),
+)
+
+
+def cycle(number):
+    comm = topompi.Intracomm(WORLD.Dup(), topology=VIEW)
+    use(comm)
+    child = CHILDREN[number % 3](comm)
+    use(child, number)
+    child.free()
+    if number % 2:
+        comm.free()
+    comm.Free()
+
+
+def use(comm, number=1):
+    size = comm.Get_size()
+    if number % 20:  # the communicator's own selector weighs all algorithms: that takes its time
+        comm._levels.selector = Turns()
+    data = np.zeros(size)
+    comm.Bcast(data)
+    comm.Alltoall(data, data.copy())
+    comm.Allreduce(MPI.IN_PLACE, data)
+    request = comm.Alltoall_init(data, data.copy())
+    request.Start()
+    request.Wait()
+    request.Free()
+
+
+def resident():
+    """Bytes of memory in use."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def living():
+    gc.collect()
+    return sum(isinstance(one, Levels | MPI.Comm | MPI.Request | MPI.Group | MPI.Datatype) for one in gc.get_objects())
+
+
+def context():
+    """The number, the lowest that is free, that the MPI library gives a new communicator as Fortran knows it."""
+    comm = MPI.Intracomm(WORLD).Dup()
+    number = comm.py2f() & 0xFFFFFF  # without what MPICH says of the kind of handle
+    comm.Free()
+    return number
+
+
+def main():
+    cycles = int(sys.argv[1])
+    seen = []
+    for number in range(cycles):
+        cycle(number)
+        if number in (cycles // 2, cycles - 1):
+            seen.append((resident(), living(), context()))
+    more = [after - before for before, after in zip(*seen, strict=True)]
+    grown = WORLD.allgather(more)
+    most = [max(row[place] for row in grown) for place in range(3)]
+    if RANK == 0:
+        print(f"{cycles} cycles on {SIZE} ranks: {most[0] / 1024:.0f} KiB, {most[1]} objects, {most[2]} handles more")
+    sys.exit(most[0] > SLACK + 100 * cycles or most[1] > 20 or most[2] > 0)
+
+
+if __name__ == "__main__":
+    main()

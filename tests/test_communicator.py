@@ -1,0 +1,102 @@
+"""Drop-in communicators under mpirun, at many sizes: the programs in tests/programs do the checking."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support import ROOT, SIZES, run_mpi
+from topompi.communicator.restriction import restricted
+from topompi.topology import TopologyInterface, load
+
+PROGRAMS = ROOT / "tests" / "programs"
+
+
+def equals_native(size, *arguments, timeout=150):
+    # -m mpi4py: an exception on one rank ends all of them.
+    done = run_mpi(size, "-m", "mpi4py", PROGRAMS / "matrix.py", *arguments, timeout=timeout)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert re.search(r"^[1-9]\d* calls on \d+ ranks, 0 failures$", done.stdout, re.MULTILINE)
+    assert "every algorithm ran" in done.stdout
+
+
+@pytest.mark.parametrize("size", range(1, 6))
+def test_every_collective_algorithm_and_form_equals_native(size):
+    equals_native(size)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [6, 7, 8])
+def test_every_collective_equals_native_on_more_ranks(size):
+    equals_native(size, timeout=600)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_every_case_meets_every_algorithm_and_form(size):
+    equals_native(size, "all", timeout=1200)
+
+
+def passes(size, program, timeout=150):
+    done = run_mpi(size, "-m", "pytest", "--with-mpi", "-q", PROGRAMS / program, timeout=timeout)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_derived_communicators(size):
+    assert "passed" in passes(size, "derived.py")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", SIZES)
+def test_derived_communicators_at_all_sizes(size):
+    assert "passed" in passes(size, "derived.py")
+
+
+def leaks_nothing(size, cycles, timeout):
+    done = run_mpi(size, "-m", "mpi4py", PROGRAMS / "leak.py", cycles, timeout=timeout)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert ", 0 handles more" in done.stdout
+
+
+def test_create_use_free_leaks_nothing():
+    leaks_nothing(2, 500, timeout=150)
+
+
+@pytest.mark.long
+def test_ten_thousand_cycles_leak_nothing():
+    leaks_nothing(2, 10_000, timeout=1800)
+
+
+ROUTES = load("xgft:2,2,2;1,1,1").routes
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_a_part_of_a_topology_is_that_of_its_ranks_alone(data):
+    """What is restricted equals what is placed anew: hosts, distances, levels, and levels inside hosts."""
+    size = data.draw(st.integers(1, 12))
+    hosts = data.draw(st.lists(st.sampled_from(ROUTES.fabric.hosts), min_size=size, max_size=size))
+    ranks = data.draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=size, unique=True))
+    packages = data.draw(st.lists(st.integers(-1, 1), min_size=size, max_size=size))
+    whole = TopologyInterface.place(hosts, ROUTES, source="s", virtual=True).with_domains([("package", packages)])
+    part = restricted(whole, np.array(ranks))
+    alone = TopologyInterface.place([hosts[rank] for rank in ranks], ROUTES, source="s", virtual=True)
+    alone = alone.with_domains([("package", [packages[rank] for rank in ranks])])
+    assert part.hosts == alone.hosts
+    assert part.describe() == alone.describe()
+    assert part.rank_host.tolist() == alone.rank_host.tolist()
+    assert part.hop_matrix.tolist() == alone.hop_matrix.tolist()
+    assert part.get_hosts_sharing_links() == alone.get_hosts_sharing_links()
+    assert [(one.name, one.cluster.tolist()) for one in part.levels] == [
+        (one.name, one.cluster.tolist()) for one in alone.levels
+    ]
+
+
+def test_the_whole_is_no_copy():
+    whole = TopologyInterface.place(["a", "b", "a"])
+    assert restricted(whole, np.arange(3)) is whole
+    assert restricted(whole, np.array([2, 0])).hosts == ("a",)

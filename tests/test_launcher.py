@@ -1,0 +1,156 @@
+"""``python -m topompi`` as a launcher: programs run as they do without it, and the commands still work."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.support import ROOT, run_mpi
+from topompi.counters import Counters
+from topompi.launcher import launch, program_of
+
+THIRD_PARTY = ROOT / "tests" / "programs" / "thirdparty"
+PLACED = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0002,0005]")
+
+PROGRAM = """\
+import sys
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+kinds = {type(one).__module__.split(".")[0] for one in (comm, comm.Split(0, comm.rank), comm.Dup())}
+total = comm.allreduce(comm.rank)
+if comm.rank == 0:
+    print(sorted(kinds), sys.argv[1:], __name__, sys.path[0], total, __file__.endswith("program.py"))
+if "exit" in sys.argv:
+    sys.exit(7)
+if "raise" in sys.argv and comm.rank == 1:
+    raise ValueError("rank 1 alone")
+comm.Barrier()
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_a_program_finds_its_world_replaced(program):
+    done = run_mpi(2, "-m", "topompi", program, "--verbose", "a b")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"['topompi'] ['--verbose', 'a b'] __main__ {program.parent} 1 True\n"
+    assert not done.stderr
+
+
+def test_without_the_launcher_the_world_is_mpi4pys(program):
+    assert run_mpi(2, "-m", "mpi4py", program).stdout.startswith("['mpi4py'] [] __main__")
+
+
+def test_exit_codes_are_the_programs(program):
+    assert run_mpi(2, "-m", "topompi", program, "exit").returncode == 7
+
+
+def test_an_exception_on_one_rank_ends_all(program):
+    """The others wait in a barrier: without an abort the run would not end."""
+    done = run_mpi(2, "-m", "topompi", program, "raise", timeout=45)
+    assert done.returncode != 0
+    assert "ValueError: rank 1 alone" in done.stderr
+    assert 'line 11, in <module>\n    raise ValueError("rank 1 alone")' in done.stderr
+
+
+def test_modules_code_and_standard_input():
+    code = "import sys; from mpi4py import MPI; print(type(MPI.COMM_WORLD).__module__, sys.argv)"
+    done = run_mpi(1, "-m", "topompi", "-c", code, "x")
+    assert done.stdout == "topompi.communicator.kinds ['-c', 'x']\n", done.stderr
+    done = run_mpi(2, "-m", "topompi", *PLACED, "-m", "mpi4py.bench", "helloworld")
+    assert "Hello, World! I am process 1 of 2" in done.stdout, done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "topompi", "-"], input=code, capture_output=True, text=True, timeout=60, cwd=ROOT
+    )
+    assert done.stdout == "topompi.communicator.kinds ['-']\n", done.stderr
+
+
+def test_verbose_tells_what_ran_and_why():
+    code = (
+        "from mpi4py import MPI; import numpy as np; comm = MPI.COMM_WORLD\n"
+        "for _ in range(3): comm.Bcast(np.zeros(100)); comm.Ibarrier().Wait(); comm.allgather(1)\n"
+        "comm.Alltoall(np.zeros(comm.size, 'i1'), np.zeros(comm.size, 'i1'))"
+    )
+    done = run_mpi(4, "-m", "topompi", "--verbose", *PLACED, "-c", code)
+    lines = done.stderr.splitlines()
+    assert "virtual placement, 4 ranks on 3 hosts" in lines[0], done.stderr
+    rows = {line.split()[0]: line for line in lines[2:]}
+    assert set(rows) == {"Alltoall", "Bcast", "Ibarrier", "allgather"}, done.stderr
+    assert rows["Bcast"].split()[1:4] == ["512-1023", "3", "2,400"]
+    assert rows["Alltoall"].split()[1:4] == ["1", "1", "1"]
+    assert "us" in rows["Bcast"]
+    assert rows["Ibarrier"].endswith("not handled by topompi")
+
+
+def test_counters_sum_up_by_class_and_algorithm():
+    counters = Counters(True)
+    for size, algorithm in ((8, "native"), (15, "native"), (16, "native"), (9, "levels")):
+        counters.count("Bcast", size, algorithm, "why", 2e-6, size * 1e-6)
+    assert [line.split() for line in counters.lines()[1:]] == [
+        ["Bcast", "8-15", "1", "9", "levels", "2.0", "us", "9.0", "us", "why"],
+        ["Bcast", "8-15", "2", "23", "native", "2.0", "us", "11.5", "us", "why"],
+        ["Bcast", "16-31", "1", "16", "native", "2.0", "us", "16.0", "us", "why"],
+    ]
+
+
+def test_a_topology_that_cannot_be_read_is_one_line():
+    done = run_mpi(2, "-m", "topompi", "--topology", "/nowhere", "-c", "print('never')")
+    assert done.returncode == 1
+    assert "never" not in done.stdout
+    assert done.stderr.count("topompi: /nowhere: expected a file") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_commands_are_still_commands(tmp_path):
+    (tmp_path / "topology").mkdir()  # a folder that is called like a command
+    for words, told in (
+        (["topology", "show", "xgft:2,2;1,1"], "4 hosts"),
+        (["--version"], "topompi 0."),
+        (["--help"], "usage: mpirun -n N python -m topompi [options] script.py"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "topompi", *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        assert told in done.stdout, done.stdout + done.stderr
+
+
+def test_what_is_neither_program_nor_command_is_refused():
+    done = subprocess.run(
+        [sys.executable, "-m", "topompi", "nosuch.py"], capture_output=True, text=True, timeout=60, cwd=ROOT
+    )
+    assert done.returncode == 2
+    assert "nosuch.py" in done.stderr
+
+
+def test_the_first_word_that_is_no_option_counts():
+    assert program_of(["--verbose", "--hosts", "a,b", "run.py", "--verbose"]) == "run.py"
+    assert program_of(["--topology=x", "-m", "pkg"]) == "-m"
+    assert program_of(["--debug", "topology"]) == ""  # an option of the commands'
+    assert program_of([]) == ""
+    assert program_of(["--hosts"]) == ""
+    with pytest.raises(SystemExit):
+        launch(["-c"])
+
+
+@pytest.mark.parametrize(("name", "package"), [("fft", "mpi4py_fft"), ("optimise", "NuMPI"), ("lists", "mpi_list")])
+def test_third_party_programs_give_the_same(name, package):
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed: extra thirdparty")
+    path = THIRD_PARTY / f"{name}.py"
+    plain = run_mpi(4, path)
+    assert plain.returncode == 0, plain.stderr
+    done = run_mpi(4, "-m", "topompi", *PLACED, path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == plain.stdout != ""

@@ -1,0 +1,142 @@
+"""Re-ordering ranks: valid, placed where the mapping says, never worse; and the communicators, under mpirun."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mapping.graph import CommunicationGraph
+from tests.support import ROOT, run_mpi
+from topompi.reordering import Aim, RemapError, communication_graph, solve
+from topompi.topology import TopologyInterface, load
+
+PROGRAM = ROOT / "tests" / "programs" / "remap.py"
+FABRIC = load("xgft:2,2,2;1,1,1")
+
+
+def passes(size, which, timeout=150):
+    done = run_mpi(size, "-m", "pytest", "--with-mpi", "-q", "-m", which, PROGRAM, timeout=timeout)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert re.search(r"\d+ passed", done.stdout)
+
+
+def test_reordered_communicators():
+    passes(4, "not long")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [4, 5, 8, 12, 16])
+def test_reordered_communicators_in_every_placement(size):
+    passes(size, "long or not long", timeout=600)
+
+
+VERBOSE = """
+import topompi, numpy as np
+from mpi4py import MPI
+hosts = ["a", "b"] * (MPI.COMM_WORLD.size // 2)
+comm = topompi.Intracomm(MPI.COMM_WORLD, hosts=hosts)
+comm.Create_cart([comm.size], reorder=True)
+comm.remap(np.eye(comm.size, k=2, dtype=int), report=True)
+"""
+
+
+def test_the_report_is_printed_where_it_is_asked_for(tmp_path):
+    script = tmp_path / "verbose.py"
+    script.write_text(VERBOSE)
+    done = run_mpi(4, "-m", "mpi4py", script, env={"TOPOMPI_VERBOSE": "1", "TOPOMPI_TOPOLOGY": ""})
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert re.search(r"^topompi: remap: given order: .*\(virtual placement\)$", done.stderr, re.MULTILINE)
+    assert re.search(r"^Create_cart .* best of the portfolio .* hop-bytes 3 -> 1; .*", done.stderr, re.MULTILINE)
+
+
+def jobs():
+    """Hosts of the ranks, and edges among the first so many of them."""
+    return st.integers(2, 12).flatmap(
+        lambda size: st.tuples(
+            st.lists(st.sampled_from(FABRIC.fabric.hosts[:5]), min_size=size, max_size=size),
+            st.integers(1, size).flatmap(
+                lambda part: st.tuples(
+                    st.just(part),
+                    st.lists(
+                        st.tuples(st.integers(0, part - 1), st.integers(0, part - 1), st.integers(0, 1 << 40)),
+                        max_size=20,
+                    ),
+                )
+            ),
+        )
+    )
+
+
+def hop_bytes(interface, process, edges):
+    """J by a loop over the edges."""
+    hosts = interface.rank_host[process]
+    return sum(int(interface.hop_matrix[hosts[source], hosts[target]]) * volume for source, target, volume in edges)
+
+
+@settings(deadline=None, max_examples=60)
+@given(jobs(), st.sampled_from([0.0, 0.03, 0.4]))
+def test_an_order_is_a_permutation_that_saves_the_threshold_or_the_given_one(job, threshold):
+    hosts, (size, edges) = job
+    interface = TopologyInterface.place(hosts, FABRIC.routes)
+    columns = [list(column) for column in zip(*edges, strict=True)] or [[], [], []]
+    solution = solve(CommunicationGraph.from_arrays(size, *columns), interface, Aim(threshold=threshold))
+    report, ranks = solution.report, np.arange(len(hosts))
+    new_rank = ranks if solution.new_rank is None else solution.new_rank
+    assert sorted(new_rank) == list(ranks)
+    process = np.argsort(new_rank)
+    before, after = hop_bytes(interface, ranks, edges), hop_bytes(interface, process, edges)
+    assert (report.before.doubled, report.after.doubled) == (before, after)
+    assert report.moved == (new_rank != ranks).sum()
+    assert report.reordered == (solution.new_rank is not None)
+    if report.reordered:
+        assert after < before
+        assert 1 - after / before >= threshold
+        assert report.gain == 1 - after / before
+    again = solve(CommunicationGraph.from_arrays(size, *columns), interface, Aim(threshold=threshold))
+    assert np.array_equal(again.new_rank if again.new_rank is not None else ranks, new_rank)
+
+
+def test_who_can_stay_on_his_host_stays():
+    """Ranks 0 and 1 belong together, and 2, 3 and 4: only 1 and 2 change places."""
+    interface = TopologyInterface.place(["a", "b", "a", "b", "b"])
+    graph = CommunicationGraph.from_arrays(5, [0, 2, 3], [1, 3, 4], [9, 9, 9])
+    solution = solve(graph, interface, Aim())
+    assert solution.new_rank.tolist() == [0, 2, 1, 3, 4]
+    assert solution.report.moved == 2
+    assert solution.report.after.doubled == 0
+    assert solution.report.reason == "predicted to save 100.0% of hop-bytes"
+
+
+def test_below_the_threshold_the_report_says_so():
+    interface = TopologyInterface.place(["a", "b", "a", "b"])
+    graph = CommunicationGraph.from_arrays(4, [0, 0, 1, 2], [1, 2, 3, 3], [10, 9, 9, 10])
+    report = solve(graph, interface, Aim(threshold=0.2)).report
+    assert report.reason == "predicted to save 10.0% of hop-bytes, below the threshold of 20.0%"
+    assert report.gain == pytest.approx(0.1)
+    assert not report.reordered
+    assert report.after == report.before
+    assert report.describe().startswith("given order: predicted to save 10.0% of hop-bytes, below")
+
+
+def test_quality_stops_the_search(monkeypatch):
+    interface = TopologyInterface.place(["a", "b"] * 4)
+    graph = CommunicationGraph.cartesian([8])
+    assert not solve(graph, interface, Aim(quality=1)).report.reordered
+    monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "1")
+    assert not solve(graph, interface, Aim()).report.reordered
+    assert solve(graph, interface, Aim(quality=0)).report.reordered
+    monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "2")
+    with pytest.raises(RemapError, match="TOPOMPI_MAP_QUALITY: expected a part of the given order's cost"):
+        solve(graph, interface, Aim())
+
+
+def test_a_graph_can_be_read_from_a_file(tmp_path):
+    path = tmp_path / "graph.txt"
+    path.write_text("0 1 10\n1 2 20\n")
+    graph = communication_graph(path, 4)
+    assert graph.size == 4
+    assert graph.volume.tolist() == [10, 20]
+    with pytest.raises(RemapError, match="expecting a communication graph of 4 ranks, got 3"):
+        communication_graph(np.eye(3), 4)

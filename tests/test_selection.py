@@ -1,0 +1,502 @@
+"""Selection: rules, trials, memory and model without MPI; then the same answer on ranks with different files."""
+
+import json
+import re
+import threading
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mapping import place
+from schedules.registry import ALGORITHMS
+from tests.support import run_mpi
+from topompi.errors import TopompiError
+from topompi.planned import METHODS, can_run
+from topompi.selection.advisor import MOST_RIVALS, Advisor
+from topompi.selection.choice import COLLECTIVE, LEVELS, NATIVE, Choice, class_bytes, size_class
+from topompi.selection.job import Job
+from topompi.selection.memory import Memory, cache_directory
+from topompi.selection.model import BLIND, GAIN, MOST_RANKS, Predictor
+from topompi.selection.rules import Rule, Rules, RulesError
+from topompi.selection.trial import CLEAR, FEWEST, KEPT, STAGES, Trial, Verdict, interval, judge, rounds_of, survivors
+from topompi.topology import TopologyInterface, load
+
+PROGRAM = "tests/programs/selection.py"
+
+
+def job_on(source, hosts, ppn=1, policy="block", library="Open MPI 5.0.11", **rest):
+    routes = load(source).routes
+    names = list(routes.fabric.hosts)[:hosts]
+    interface = TopologyInterface.place(place(hosts * ppn, names, policy), routes, source=source, **rest)
+    return Job(interface, library, "node01")
+
+
+JOB = job_on("xgft:4,4;1,1", 16, 2)
+
+
+def anything(algorithm):
+    return True
+
+
+def rules_text(*rules):
+    return '{"format": "topompi rules", "version": 1, "rules": [' + ", ".join(rules) + "]}"
+
+
+# --- classes -------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**62))
+def test_a_class_holds_its_sizes(nbytes):
+    smallest, largest = class_bytes(size_class(nbytes))
+    assert smallest <= nbytes <= largest
+    assert nbytes == 0 or largest == 2 * smallest - 1
+
+
+def test_methods_and_collectives_are_those_of_the_plans():
+    assert METHODS.items() <= COLLECTIVE.items()
+    assert set(BLIND) == {collective for collective in ALGORITHMS if collective != "fft"}
+    assert all(name in ALGORITHMS[collective] for collective, names in BLIND.items() for name in names)
+
+
+# --- rules ---------------------------------------------------------------------------------------------------------
+
+edges = st.sampled_from([0, 1, 2, 3, 15, 16, 17, 31, 32, 33])  # around what JOB has
+bounds = st.just((0, inf)) | st.tuples(edges, edges | st.just(inf)).map(sorted).map(tuple)
+rules = st.builds(
+    lambda method, algorithm, ranges, topology: Rule(algorithm, frozenset([method]), *ranges, topology),
+    st.sampled_from(["Alltoall", "Alltoallv"]),
+    st.sampled_from([NATIVE, LEVELS, *ALGORITHMS["alltoall"]]),
+    st.tuples(bounds, bounds, bounds, bounds),
+    st.sampled_from(["", "0123456789", JOB.topology, JOB.topology[:8], "xgft:4,4;1,1", "another"]),
+)
+
+
+@given(st.lists(rules, max_size=6))
+def test_rules_survive_their_file(given_rules):
+    text = Rules("", tuple(given_rules)).to_json(job="as it was")
+    assert Rules.parse(text).rules == tuple(given_rules)
+
+
+@given(st.lists(rules, max_size=6), st.sampled_from(["Alltoall", "Alltoallv", "Bcast"]), edges)
+def test_the_first_rule_that_matches_wins(given_rules, method, nbytes):
+    def holds(rule):  # the conditions, spelt out one by one
+        numbers = [(nbytes, rule.nbytes), (32, rule.ranks), (16, rule.hosts), (2, rule.ranks_per_host)]
+        named = rule.topology in ("", JOB.topology, JOB.topology[:8], "xgft:4,4;1,1")
+        return method in rule.methods and named and all(low <= number <= high for number, (low, high) in numbers)
+
+    matching = [number for number, rule in enumerate(given_rules, 1) if holds(rule)]
+    found = Rules("", tuple(given_rules)).first(method, nbytes, JOB)
+    assert (found and found[0]) == (matching[0] if matching else None)
+
+
+def test_both_ends_of_a_range_belong_to_it():
+    rule = Rule(NATIVE, nbytes=(2, 4), ranks=(32, 32), hosts=(1, 16), ranks_per_host=(2, 3))
+    assert [rule.matches("Bcast", nbytes, JOB) for nbytes in (1, 2, 4, 5)] == [False, True, True, False]
+
+
+def test_a_rule_whose_algorithm_cannot_run_is_passed_over():
+    both = Rules("", (Rule("ring", frozenset(["Allreduce"])), Rule("doubling", frozenset(["Allreduce"]))))
+    number, rule = both.first("Allreduce", 8, JOB, lambda algorithm: algorithm != "ring")
+    assert (number, rule.algorithm) == (2, "doubling")
+
+
+def test_every_host_must_have_the_ranks_that_a_rule_wants():
+    uneven = replace(JOB, interface=TopologyInterface.place(["a", "a", "b"]))
+    rule = Rule(NATIVE, ranks_per_host=(2, 2))
+    assert not rule.matches("Bcast", 1, uneven)
+    assert rule.matches("Bcast", 1, JOB)
+
+
+def test_a_rule_may_write_sizes_as_people_do():
+    rule = '{"bytes": ["64K", null], "ranks": 8, "collective": "alltoall", "algorithm": "bound"}'
+    (parsed,) = Rules.parse(rules_text(rule)).rules
+    assert (parsed.nbytes, parsed.ranks) == ((65536, inf), (8, 8))
+    assert parsed.methods == {"Alltoall", "Alltoallv", "Alltoallw"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("7", "rule 2: expected an object"),
+        ('{"methods": "Bcast"}', "rule 2: algorithm: expected one of"),
+        ('{"methods": "Bcast", "algorithm": "bound"}', "rule 2: algorithm: .* got 'bound'"),
+        ('{"methods": ["Bcsat"], "algorithm": "native"}', "rule 2: methods: .* got .'Bcsat'"),
+        ('{"methods": [], "algorithm": "native"}', "rule 2: methods"),
+        ('{"collective": "bcsat", "algorithm": "native"}', "rule 2: collective: .* got 'bcsat'"),
+        ('{"collective": "bcast", "methods": "Bcast", "algorithm": "native"}', "got both"),
+        ('{"byte": 1, "algorithm": "native"}', "rule 2: expected fields of .* got 'byte'"),
+        ('{"bytes": [2, 1], "algorithm": "native"}', "rule 2: bytes: expected the smallest first"),
+        ('{"bytes": [1], "algorithm": "native"}', "rule 2: bytes: expected a number or"),
+        ('{"bytes": "1.5K", "algorithm": "native"}', "rule 2: bytes: expected a whole number"),
+        ('{"ranks": -1, "algorithm": "native"}', "rule 2: ranks: .* got -1"),
+        ('{"ranks": true, "algorithm": "native"}', "rule 2: ranks: .* got True"),
+        ('{"topology": 1, "algorithm": "native"}', "rule 2: topology: expected a string"),
+    ],
+)
+def test_a_wrong_rule_is_named(rule, words, tmp_path):
+    path = tmp_path / "rules.json"
+    path.write_text(rules_text('{"algorithm": "native"}', rule))
+    with pytest.raises(RulesError, match=f"^{re.escape(str(path))}: .*{words}"):
+        Rules.read(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": "topompi rules", "version": 2, "rules": []}', "[" * 99999]
+)
+def test_what_is_no_rules_file_is_refused(text):
+    with pytest.raises(RulesError, match=r"^f: expected "):
+        Rules.parse(text, "f")
+
+
+# --- trials --------------------------------------------------------------------------------------------------------
+
+
+def run_trial(times, names, seed=0, noise=0.0, unit=1e-3):
+    """The verdict on candidates with these true times, and the calls it took."""
+    trial, generator, calls = Trial(names), np.random.default_rng(seed), []
+    while True:
+        name = trial.next()
+        if name is None:
+            verdict = trial.close(trial.times)
+            if verdict is not None:
+                return verdict, calls
+            continue
+        calls.append(name)
+        trial.note(unit * times[names.index(name)] * (1 + noise * generator.random()))
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=1, max_size=12), st.sampled_from([1e-6, 1e-3, 1.0]))
+def test_a_trial_without_noise_finds_the_fastest_and_leaves_native_for_a_clear_gain_only(times, unit):
+    names = [NATIVE, *(f"a{number}" for number in range(1, len(times)))]
+    verdict, calls = run_trial(times, names, unit=unit)
+    best = min(times[1:], default=inf)
+    assert verdict.algorithm == (NATIVE if times[0] < CLEAR * best else names[1:][times[1:].index(best)])
+    rounds = STAGES if unit < 1 else FEWEST
+    assert len(calls) <= 2 * len(names) + rounds[1] * (1 + KEPT[0]) + rounds[2] * (1 + KEPT[1]) or min(times) < 1
+    assert set(calls) == set(names)
+
+
+@given(st.integers(1, 2), st.floats(0, 100))
+def test_long_rounds_are_fewer_and_never_too_few(stage, seconds):
+    rounds = rounds_of(stage, seconds)
+    assert FEWEST[stage] <= rounds <= STAGES[stage]
+    assert rounds == FEWEST[stage] or rounds * seconds <= 1
+
+
+def test_equal_candidates_seldom_beat_native():
+    wins = sum(run_trial([1, 1, 1], [NATIVE, "a", "b"], seed, 0.5)[0].algorithm != NATIVE for seed in range(300))
+    assert wins <= 15
+
+
+def test_a_clear_gain_is_found_in_noise():
+    wins = sum(run_trial([1.5, 1, 2], [NATIVE, "a", "b"], seed, 0.3)[0].algorithm == "a" for seed in range(100))
+    assert wins >= 95
+
+
+def test_rounds_are_interleaved_after_a_round_that_does_not_count():
+    trial = Trial([NATIVE, "a", "b"])
+    assert [trial.next() for _ in range(7)] == [NATIVE, "a", "b"] * 2 + [None]
+    assert trial.close(np.array([9, 9, 9, 1, 1, 1.0]) / 1000) is None
+    calls = [trial.next() for _ in range(10)]
+    assert calls == [NATIVE, "a", "b", "b", "a", NATIVE, NATIVE, "a", "b", None]
+
+
+def test_the_round_in_which_plans_are_made_does_not_count():
+    trial = Trial([NATIVE, "a"])
+    times = {NATIVE: range(11, 20), "a": range(1, 10)}
+    calls = {name: iter([1.0, *(number / 1000 for number in each)]) for name, each in times.items()}
+    verdict = None
+    while verdict is None:
+        name = trial.next()
+        if name is None:
+            verdict = trial.close(trial.times)
+        else:
+            trial.note(next(calls[name]))
+    assert verdict == Verdict("a", pytest.approx(15 / 5), 0.005, "a")
+
+
+def test_a_call_without_a_time_loses():
+    verdict, _ = run_trial([1.0, inf], [NATIVE, "a"])
+    assert verdict.algorithm == NATIVE
+    lost = judge([NATIVE, "a"], np.array([[inf] * 8, [inf] * 8]))
+    assert lost.algorithm == NATIVE
+
+
+def test_a_trial_ends_early_where_nothing_rivals_native():
+    verdict, calls = run_trial([1.0, 2.1, 3.0], [NATIVE, "a", "b"])
+    assert (verdict.algorithm, verdict.rival, len(calls)) == (NATIVE, "a", 3 * (1 + STAGES[0]))
+    verdict, calls = run_trial([1.0, 1.9, 3.0], [NATIVE, "a", "b"])
+    assert (verdict.algorithm, verdict.rival, len(calls)) == (NATIVE, "a", 3 * (1 + STAGES[0]) + 2 * STAGES[1])
+
+
+def test_survivors_are_native_and_the_fastest_that_are_not_hopeless():
+    times = np.array([5.0, 9.0, 1.0, 2.0, 3.0])[:, None].repeat(3, 1)
+    assert survivors(times, 2, 1.1) == [0, 2, 3]
+    assert survivors(times, 9, 1.1) == [0, 2, 3, 4]
+    assert survivors(times[:2], 2, 1.1) == [0]
+    assert survivors(times[:2], 2, 2.0) == [0, 1]
+
+
+def test_one_lucky_round_is_no_steady_gain():
+    native, rival = np.full(8, 1.0), np.full(8, 0.9)
+    assert judge([NATIVE, "a"], np.array([native, rival])).algorithm == "a"
+    rival[0] = 2
+    assert judge([NATIVE, "a"], np.array([native, rival])).algorithm == "a"
+    rival[1] = 2
+    assert judge([NATIVE, "a"], np.array([native, rival])).algorithm == NATIVE
+
+
+def test_the_interval_of_a_median_is_that_of_the_tables():
+    # Order statistics for 95 %, as tabulated: 6 to 15 of 20, 1 to 6 of 6.
+    assert interval(np.arange(1.0, 21)) == (6, 15)
+    assert interval(np.arange(1.0, 7)) == (1, 6)
+    assert interval(np.array([3.0, 1, 2])) == (1, 3)
+
+
+def test_a_trial_begins_with_native():
+    with pytest.raises(ValueError, match="native first"):
+        Trial(["bound"])
+
+
+# --- memory --------------------------------------------------------------------------------------------------------
+
+KEY = ("Alltoall", 17, True)
+VERDICT = Verdict("bound", 1.5, 0.001, "bound")
+
+
+def test_a_verdict_is_remembered_by_its_class(tmp_path):
+    memory = Memory(JOB, tmp_path / "new" / "folder")
+    assert memory.recall(KEY) is None
+    memory.keep(KEY, VERDICT)
+    memory.keep(("Allreduce", 4, False), replace(VERDICT, algorithm="ring"))
+    again = Memory(JOB, tmp_path / "new" / "folder")
+    assert again.recall(KEY) == VERDICT
+    assert again.recall(("Allreduce", 4, False)).algorithm == "ring"
+    assert again.recall(("Allreduce", 4, True)) is None
+    assert again.recall(("Alltoall", 16, True)) is None
+
+
+def test_another_network_layout_library_or_machine_is_another_file(tmp_path):
+    jobs = [
+        JOB,
+        job_on("xgft:4,4;1,2", 16, 2),
+        job_on("xgft:4,4;1,1", 15, 2),
+        job_on("xgft:4,4;1,1", 16, 1),
+        job_on("xgft:4,4;1,1", 16, 2, "cyclic"),
+        job_on("xgft:4,4;1,1", 16, 2, library="MPICH 5.0.0"),
+        job_on("xgft:4,4;1,1", 16, 2, virtual=True),
+        replace(JOB, machine="other01"),
+    ]
+    paths = [Memory(job, tmp_path).path for job in jobs]
+    assert len(set(paths)) == len(paths)
+    assert Memory(job_on("xgft:4,4;1,1", 16, 2), tmp_path).path == paths[0]
+    assert Memory(replace(JOB, machine="node02"), tmp_path).path == paths[0]  # another node of the same cluster
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "\x00\xff",
+        '{"format": "topompi decisions", "version": 2, "decisions": {}}',
+        '{"format": "topompi decisions", "version": 1, "decisions": []}',
+        '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": 3}}',
+        '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": {"algorithm": 1}}}',
+        '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": '
+        '{"algorithm": "bound", "rival": "", "ratio": NaN, "seconds": 1}}}',
+    ],
+)
+def test_a_damaged_file_counts_as_empty_and_is_replaced(text, tmp_path):
+    memory = Memory(JOB, tmp_path)
+    memory.path.write_text(text, encoding="latin-1")
+    assert memory.recall(KEY) is None
+    memory.keep(KEY, VERDICT)
+    assert memory.recall(KEY) == VERDICT
+
+
+def test_readers_never_see_half_a_file(tmp_path):
+    stop, broken = threading.Event(), []
+
+    def read():
+        memory = Memory(JOB, tmp_path)
+        while not stop.is_set():
+            try:
+                json.loads(memory.path.read_text())
+            except FileNotFoundError:
+                continue
+            except ValueError as error:
+                broken.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    memory = Memory(JOB, tmp_path)
+    for number in range(200):
+        memory.keep(("Alltoall", number, True), VERDICT)
+    stop.set()
+    reader.join(10)
+    assert not broken
+    assert list(tmp_path.iterdir()) == [memory.path]  # nothing temporary stays
+
+
+def test_a_cache_that_cannot_be_written_ends_nothing(tmp_path):
+    (tmp_path / "file").write_text("")
+    memory = Memory(JOB, tmp_path / "file" / "below")
+    memory.keep(KEY, VERDICT)
+    assert memory.recall(KEY) is None
+
+
+def test_the_cache_is_where_users_expect_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_directory() == tmp_path / "topompi"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # to be ignored, says the XDG base directory specification
+    monkeypatch.setenv("HOME", "/home/u")
+    assert str(cache_directory()) == "/home/u/.cache/topompi"
+
+
+# --- model ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_model_leaves_native_only_for_a_gain():
+    predictor = Predictor(job_on("xgft:4,4;1,1", 16, 4, "cyclic").interface)
+    for method in ("Bcast", "Gather", "Scatter", "Allgather", "Reduce", "Allreduce", "Reduce_scatter"):
+        for nbytes in (96, 6144, 98304):
+            choice = predictor.choose(method, nbytes, 0, anything)
+            best, ours = predictor.rank(method, nbytes, 0, anything)[0]
+            _, native = predictor.stand_in(method, nbytes, 0)
+            assert choice.algorithm == (best if native >= GAIN * ours else NATIVE)
+            assert choice.predicted == (ours if choice.algorithm == best else native)
+
+
+def test_the_model_takes_the_levels_where_ranks_alternate_between_switches():
+    predictor = Predictor(job_on("xgft:4,4;1,1", 16, 4, "cyclic").interface)
+    assert predictor.choose("Bcast", 6144, 0, anything).algorithm == LEVELS
+    in_place = Predictor(job_on("xgft:4,4;1,1", 16, 4).interface)
+    assert in_place.choose("Bcast", 6144, 0, anything).algorithm == NATIVE
+
+
+def test_native_where_nothing_is_known_or_nothing_is_scarce():
+    flat = Predictor(TopologyInterface.place(["a", "a", "b", "b"]))
+    assert flat.choose("Alltoall", 10**6, 0, anything).reason == "native: nothing is known above the hosts"
+    one = Predictor(job_on("xgft:4,4;1,1", 4).interface)
+    assert one.choose("Alltoall", 10**6, 0, anything).reason == "native: one leaf switch"
+    full = Predictor(job_on("xgft:4,4;1,4", 16).interface)
+    assert full.choose("Alltoall", 10**6, 0, anything).reason.startswith("native: DCSS: none of the 16 hosts shares")
+    assert full.choose("Gatherv", 0, 0, anything).algorithm == NATIVE
+
+
+def test_dcss_gives_long_alltoalls_a_schedule_where_links_are_shared():
+    predictor = Predictor(job_on("xgft:4,4;1,1", 16).interface)
+    choice = predictor.choose("Alltoall", 10**6, 0, anything)
+    assert choice.algorithm in ("tacs1", "tacs2", "bound")
+    assert choice.reason.startswith("DCSS: 16 of 16 hosts share links")
+    assert predictor.choose("Alltoall", 100, 0, anything).algorithm == NATIVE
+
+
+def test_many_ranks_are_not_costed_while_they_wait():
+    predictor = Predictor(job_on("xgft:4,4;1,1", 16, MOST_RANKS // 16 + 1).interface)
+    assert predictor.choose("Alltoall", 10**6, 0, anything).algorithm == "tacs1"  # DCSS's own
+    assert "too many to cost" in predictor.choose("Allreduce", 10**6, 0, anything).reason
+    assert predictor.choose("Gather", 100, 0, anything).predicted > 0
+    assert not predictor._made.keys() - {key for key in predictor._made if key[0] == "gather"}
+
+
+# --- the order of weight -------------------------------------------------------------------------------------------
+
+
+def advisor(monkeypatch, tmp_path, **environment):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return Advisor(JOB, {f"TOPOMPI_{name}": str(value) for name, value in environment.items()})
+
+
+def advise(one, measurable=True):
+    return one.advise(KEY, 0, lambda name: can_run("Alltoall", name), measurable=measurable)
+
+
+def test_rules_weigh_more_than_memory_and_memory_more_than_the_model(monkeypatch, tmp_path):
+    modelled = advise(advisor(monkeypatch, tmp_path))
+    assert modelled.reason.startswith("DCSS")
+    advisor(monkeypatch, tmp_path).keep(KEY, VERDICT)
+    remembered = advise(advisor(monkeypatch, tmp_path, TUNE="measure"))
+    assert (remembered.algorithm, remembered.predicted) == ("bound", 0.001)
+    assert remembered.reason == "measured: 1.50x faster than native, in an earlier run"
+    assert advise(advisor(monkeypatch, tmp_path)) == remembered
+    assert advise(advisor(monkeypatch, tmp_path, TUNE="off")) == modelled
+    path = tmp_path / "rules.json"
+    path.write_text(rules_text('{"algorithm": "native"}'))
+    ruled = advise(advisor(monkeypatch, tmp_path, RULES=path, TUNE="again"))
+    assert ruled == Choice(NATIVE, f"rules file {path}, rule 1")
+
+
+def test_a_trial_has_native_the_levels_and_few_schedules(monkeypatch, tmp_path):
+    candidates = advise(advisor(monkeypatch, tmp_path, TUNE="again"))
+    assert candidates[0] == NATIVE
+    assert len(candidates) == len(set(candidates)) <= 2 + MOST_RIVALS
+    assert all(name in (NATIVE, LEVELS) or name in ALGORITHMS["alltoall"] for name in candidates)
+    assert isinstance(advise(advisor(monkeypatch, tmp_path, TUNE="again"), measurable=False), Choice)
+
+
+def test_a_remembered_algorithm_that_is_gone_does_not_count(monkeypatch, tmp_path):
+    advisor(monkeypatch, tmp_path).keep(KEY, replace(VERDICT, algorithm="of another version"))
+    assert advise(advisor(monkeypatch, tmp_path)).reason.startswith("DCSS")
+
+
+def test_wrong_words_in_the_environment_are_refused(monkeypatch, tmp_path):
+    with pytest.raises(TopompiError, match="TOPOMPI_TUNE: expected one of measure, again, off, got 'yes'"):
+        advisor(monkeypatch, tmp_path, TUNE="yes")
+    with pytest.raises(TopompiError, match="cannot be read"):
+        advisor(monkeypatch, tmp_path, RULES=tmp_path / "missing")
+
+
+# --- all ranks -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    """What the ranks of one job chose, rank by rank, and the folder of their caches."""
+    folder = tmp_path_factory.mktemp("ranks")
+    rules = [
+        '{"methods": "Alltoall", "bytes": [16384, null], "algorithm": "bound"}',
+        '{"methods": "Bcast", "bytes": [16384, null], "algorithm": "levels"}',
+        '{"collective": "allgather", "algorithm": "ring"}',
+    ]
+    (folder / "rules.json").write_text(rules_text(*rules))
+    done = run_mpi(4, PROGRAM, folder / "rules.json", folder, timeout=90)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1]), folder
+
+
+@pytest.mark.parametrize("case", ["rules", "trial", "remembered", "missing"])
+def test_ranks_that_disagree_on_everything_choose_alike(case, ranks):
+    rows, _ = ranks
+    assert [row[case] for row in rows] == [rows[0][case]] * 4
+    assert case == "missing" or rows[0][case]["right"]
+
+
+def test_rank_0_s_rules_hold_for_all(ranks):
+    found = ranks[0][3]["rules"]
+    assert found["settled"] == {"Alltoall 16": "bound", "Bcast 16": LEVELS, "Alltoall 7": NATIVE, "Bcast 7": NATIVE}
+    assert found["seen"].count("ring") == 3
+
+
+def test_a_trial_is_decided_and_remembered_by_rank_0(ranks):
+    rows, folder = ranks
+    found = rows[3]["trial"]
+    assert len(found["settled"]) == 4
+    assert all(reason.startswith("measured: ") for reason in found["reasons"])
+    (kept,) = (folder / "cache0" / "topompi").iterdir()
+    decisions = json.loads(kept.read_text())["decisions"]
+    assert {name: entry["algorithm"] for name, entry in decisions.items()} == found["settled"]
+    assert not any((folder / f"cache{rank}" / "topompi").is_dir() for rank in (1, 2, 3))
+    assert rows[3]["remembered"]["settled"] == found["settled"]
+    assert all(reason.endswith("in an earlier run") for reason in rows[3]["remembered"]["reasons"])
+
+
+def test_a_rules_file_missing_at_rank_0_is_an_error_on_all_ranks(ranks):
+    rows, folder = ranks
+    assert rows[2]["missing"] == {"error": f"{folder}/missing: cannot be read: No such file or directory"}

@@ -1,0 +1,213 @@
+"""Whether all ranks mean the same call: what ``TOPOMPI_CHECK=1`` verifies before each collective."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from .buffers import block, blocks, is_in_place, vector
+from .errors import TopompiError
+
+__all__ = ["AgreementError", "check", "wanted"]
+
+
+class AgreementError(TopompiError, ValueError):
+    """The ranks of a communicator did not mean the same collective call."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one rank says of a call.
+
+    :param operation: name of the reduction; those of the user's own are told apart only by whether they commute.
+    :param size: bytes of a vector that is as long on all ranks.
+    :param sends: bytes to each rank, or to each rank alike; None where nothing is sent or known.
+    :param receives: bytes from each rank, likewise.
+    :param problem: why this rank cannot make the call at all.
+    """
+
+    method: str
+    root: int | None = None
+    operation: str | None = None
+    size: int | None = None
+    sends: Any = None
+    receives: Any = None
+    problem: str | None = None
+
+
+def wanted(comm: MPI.Intracomm) -> bool:
+    """Whether rank 0's ``TOPOMPI_CHECK`` asks for checks; collective: one broadcast of a byte."""
+    answer = np.array([os.environ.get("TOPOMPI_CHECK", "") not in ("", "0")])
+    comm.Bcast(answer)
+    return bool(answer[0])
+
+
+def check(
+    comm: MPI.Intracomm, method: str, arguments: tuple[Any, ...], root: int | None = None, op: Any = None
+) -> None:
+    """Verify that all ranks make the same call with arguments that fit; collective.
+
+    Compared are method, root, operation, the bytes of vectors, and for each pair of ranks the bytes that one sends
+    and the other expects, which is what MPI asks of datatypes' signatures, but for the kinds of their items.
+
+    :param arguments: of the mpi4py method, all of them; root and operation also by themselves.
+    :raises AgreementError: the same on all ranks.
+    Cost: one allgather of objects, and p * p numbers: for debugging.
+    """
+    plain = MPI.Intracomm(comm)
+    said = Facts(method, root, None if op is None else _name(op))
+    told = plain.allgather(_described(said, arguments, plain.Get_rank(), plain.Get_size()))
+    method = told[0].method  # in the message, alike on all ranks
+    _alike(method, "collective", [one.method for one in told])
+    _alike(method, "root", [one.root for one in told])
+    _alike(method, "operation", [one.operation for one in told])
+    for rank, one in enumerate(told):
+        if one.problem is not None:
+            raise AgreementError(f"{method}: rank {rank}: {one.problem}")
+    _alike(method, "number of bytes", [one.size for one in told])
+    _pairs(method, told)
+
+
+def _alike(method: str, what: str, values: Sequence[Hashable]) -> None:
+    ranks = defaultdict(list)
+    for rank, value in enumerate(values):
+        ranks[value].append(rank)
+    if len(ranks) > 1:
+        got = "; ".join(f"{value} on {_listed(where)}" for value, where in ranks.items())
+        raise AgreementError(f"{method}: expecting one {what} on all ranks, got {got}")
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ranks[:8])) + (f" and {len(ranks) - 8} more" if len(ranks) > 8 else "")
+    return f"rank{'s' * (len(ranks) > 1)} {shown}"
+
+
+def _pairs(method: str, told: Sequence[Facts]) -> None:
+    sent = _table([one.sends for one in told])
+    expected = _table([one.receives for one in told]).T
+    wrong = np.argwhere((sent != expected) & (sent >= 0) & (expected >= 0))
+    if len(wrong):
+        source, target = wrong[0]
+        raise AgreementError(
+            f"{method}: rank {target} expects {expected[source, target]} bytes from rank {source}, "
+            f"which sends {sent[source, target]}"
+        )
+
+
+def _table(rows: Sequence[Any]) -> NDArray[np.int64]:
+    """What each rank said of each other, -1 where nothing."""
+    table = np.full((len(rows), len(rows)), -1, dtype=np.int64)
+    for rank, row in enumerate(rows):
+        if row is not None:
+            table[rank] = row
+    return table
+
+
+def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) -> Facts:
+    """The same facts and the bytes; of an object method there are none to compare."""
+    stem = said.method.removesuffix("_init")
+    stem = stem[1:].capitalize() if stem[:1] == "I" else stem
+    describe = _DESCRIPTIONS.get(stem)
+    if describe is None:
+        return said
+    try:
+        return replace(said, **describe(arguments, rank, size))
+    except Exception as error:  # whatever it is, all ranks are to hear of it
+        return replace(said, problem=f"{error}")
+
+
+def _name(operation: Any) -> str:
+    if not isinstance(operation, MPI.Op):
+        return "a Python function"
+    if operation.is_predefined:
+        return next((name for name in _PREDEFINED if operation == getattr(MPI, name)), "predefined")
+    return f"the user's own, {'' if operation.Is_commutative() else 'not '}commutative"
+
+
+_PREDEFINED = (
+    *("MAX", "MIN", "SUM", "PROD", "LAND", "BAND", "LOR", "BOR", "LXOR", "BXOR", "MAXLOC", "MINLOC", "REPLACE"),
+    "NO_OP",
+)
+
+Said = dict[str, Any]
+
+
+def _bcast(arguments: tuple[Any, ...], rank: int, size: int) -> Said:
+    return {"size": block(arguments[0], readonly=True).size}
+
+
+def _gather(arguments: tuple[Any, ...], rank: int, size: int, counted: bool = False) -> Said:
+    sendbuf, recvbuf, root = arguments
+    receives = _of_each(recvbuf, size, counted) if rank == root else None
+    if rank == root and is_in_place(sendbuf):
+        return {"receives": receives}
+    return {"sends": block(sendbuf, readonly=True).size, "receives": receives}
+
+
+def _scatter(arguments: tuple[Any, ...], rank: int, size: int, counted: bool = False) -> Said:
+    sendbuf, recvbuf, root = arguments
+    sends = _of_each(sendbuf, size, counted) if rank == root else None
+    if rank == root and is_in_place(recvbuf):
+        return {"sends": sends}
+    receives = np.full(size, -1)
+    receives[root : root + 1] = block(recvbuf, readonly=True).size
+    return {"sends": sends, "receives": receives}
+
+
+def _allgather(arguments: tuple[Any, ...], rank: int, size: int, counted: bool = False) -> Said:
+    receives = np.broadcast_to(_of_each(arguments[1], size, counted), size)
+    sends = int(receives[rank]) if is_in_place(arguments[0]) else block(arguments[0], readonly=True).size
+    return {"sends": sends, "receives": receives}
+
+
+def _alltoall(arguments: tuple[Any, ...], rank: int, size: int, counted: bool = False) -> Said:
+    receives = _of_each(arguments[1], size, counted)
+    sends = receives if is_in_place(arguments[0]) else _of_each(arguments[0], size, counted)
+    return {"sends": sends, "receives": receives}
+
+
+def _reduction(arguments: tuple[Any, ...], rank: int, size: int) -> Said:
+    message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
+    return {"size": block(message, readonly=True).size}
+
+
+def _reduced_blocks(arguments: tuple[Any, ...], rank: int, size: int) -> Said:
+    message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
+    return {"size": size * blocks(message, size, readonly=True).block(0).size}
+
+
+def _of_each(message: Any, size: int, counted: bool) -> Any:
+    """Bytes of the block of each rank."""
+    if counted:
+        return vector(message, size, readonly=True).sizes
+    return blocks(message, size, readonly=True).block(0).size
+
+
+def _counted(describe: Callable[..., Said]) -> Callable[..., Said]:
+    return lambda *arguments: describe(*arguments, counted=True)
+
+
+_DESCRIPTIONS: dict[str, Callable[[tuple[Any, ...], int, int], Said]] = {
+    "Bcast": _bcast,
+    "Gather": _gather,
+    "Gatherv": _counted(_gather),
+    "Scatter": _scatter,
+    "Scatterv": _counted(_scatter),
+    "Allgather": _allgather,
+    "Allgatherv": _counted(_allgather),
+    "Alltoall": _alltoall,
+    "Alltoallv": _counted(_alltoall),
+    "Reduce": _reduction,
+    "Allreduce": _reduction,
+    "Scan": _reduction,
+    "Exscan": _reduction,
+    "Reduce_scatter": _reduction,
+    "Reduce_scatter_block": _reduced_blocks,
+}

@@ -1,0 +1,218 @@
+"""``topompi tune``: measure every algorithm of some collectives in this job, and write the rules that follow."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..errors import TopompiError
+from ..selection.choice import NATIVE, size_class
+from ..selection.comparison import Row, compare, rules_of, winner
+from ..selection.rules import UNITS
+from ..selection.tunerecord import Measured, TuneRecord
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+__all__ = ["TuneError", "tune"]
+
+MOST_BYTES = 1 << 29  # of one rank's buffers
+
+
+class TuneError(TopompiError, ValueError):
+    """The command was asked to tune what cannot be tuned."""
+
+
+def tune(
+    collectives: Annotated[list[str], typer.Argument(metavar="COLLECTIVE...", help="Methods, such as alltoall bcast.")],
+    sizes: Annotated[str, typer.Option("--sizes", "-m", help="MIN:MAX or one size, doubling; see below.")] = "1K:1M",
+    rounds: Annotated[int, typer.Option("--rounds", "-i", help="Timed calls of each algorithm.", min=6)] = 20,
+    algorithms: Annotated[
+        str, typer.Option("--algorithms", "-a", help="Names, with commas between; native always runs.")
+    ] = "all",
+    topology: Annotated[str | None, typer.Option("--topology", help="A topology source.")] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help="Virtual placement: a host list, in blocks.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The rules file to write.")] = None,
+    record: Annotated[Path | None, typer.Option("--record", help="File for all samples, see topompi export.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the record instead of the tables.")] = False,
+) -> None:
+    """Measure every algorithm of some collectives in this job against native, and write the rules that follow.
+
+    Run it as the job that the rules are for, for example: mpirun -n 64 python -m topompi tune alltoall -o rules.json.
+    A program then takes them with TOPOMPI_RULES=rules.json.
+
+    A size is: of bcast the message; of gather, scatter, allgather and alltoall one block; of reduce, allreduce,
+    reduce_scatter and reduce_scatter_block the whole vector of 4-byte numbers. The root is rank 0.
+
+    All algorithms of one size run in turn, round by round; of each call the slowest rank's time counts. The interval is
+    that of the median ratio, 95 %. A rule for another algorithm than native needs a gain of 5 %, and enough rounds to
+    be sure that none of so many algorithms was just lucky.
+    """
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    try:
+        _run(world, collectives, _sizes(sizes), rounds, _names(algorithms), topology, hosts, output, record, as_json)
+    except TopompiError as error:  # the same on all ranks: rank 0 says it, before any is gone and mpirun ends all
+        if "--debug" in sys.argv:
+            raise
+        if world.Get_rank() == 0:
+            print(f"topompi: {error}", file=sys.stderr, flush=True)
+        world.Barrier()
+        raise typer.Exit(1) from None
+    except Exception:  # on this rank alone, perhaps: the others must not wait for it
+        import traceback
+
+        traceback.print_exc()
+        world.Abort(1)
+
+
+def _run(
+    world: MPI.Intracomm,
+    collectives: Sequence[str],
+    sizes: Sequence[int],
+    rounds: int,
+    algorithms: Sequence[str] | None,
+    topology: str | None,
+    hosts: str | None,
+    output: Path | None,
+    record: Path | None,
+    as_json: bool,
+) -> None:
+    """Everything of the command; collective, and its errors are the same on all ranks."""
+    from ..communicator import Intracomm
+    from ..selection.offline import candidates, measure, record_of
+
+    if world.Get_size() < 2:
+        raise TuneError("expecting at least 2 ranks: run it under mpirun, as the job that the rules are for")
+    methods = [_method(name) for name in collectives]
+    known = {name for method in methods for name in candidates(method)}
+    unknown = [name for name in algorithms or () if name not in known]
+    if unknown:
+        raise TuneError(f"expecting --algorithms of {', '.join(sorted(known))}, got {unknown[0]!r}")
+    comm = Intracomm(world.Dup(), topology, hosts)
+    speaker = _Speaker(world.Get_rank() == 0, as_json)
+    speaker.say(f"{comm.network.describe()}; {rounds} rounds, ratio to native above 1 is faster")
+    results: list[Measured] = []
+    for method in methods:
+        for nbytes in dict.fromkeys(_whole(method, size, world.Get_size()) for size in sizes):
+            if 2 * nbytes * world.Get_size() > MOST_BYTES:
+                speaker.say(f"{method} {nbytes:,} bytes: left out, its buffers are above {MOST_BYTES >> 20} MiB")
+                continue
+            found = measure(comm, method, nbytes, rounds, algorithms, speaker.progress)
+            results += found
+            speaker.table(compare(found))
+    done = record_of(comm, results)
+    failure = None
+    if world.Get_rank() == 0:
+        try:
+            _finish(done, speaker, output, record, as_json)
+        except OSError as error:
+            failure = TuneError(f"{error.filename}: cannot be written: {error.strerror}")
+    failure = world.bcast(failure)
+    comm.Free()
+    if failure is not None:
+        raise failure
+
+
+def _finish(done: TuneRecord, speaker: _Speaker, output: Path | None, record: Path | None, as_json: bool) -> None:
+    """Write the files, and say how often native won."""
+    for path, text in ((record, done.to_json), (output, lambda: _rules_text(done))):
+        if path is not None:
+            path.write_text(text(), encoding="utf-8")
+    if as_json:
+        print(done.to_json(), end="")
+    speaker.summary(done, output)
+
+
+def _rules_text(done: TuneRecord) -> str:
+    return rules_of(done).to_json(job=done.description, library=done.library, date=done.date)
+
+
+class _Speaker:
+    """What rank 0 says; the others are silent."""
+
+    def __init__(self, speaks: bool, as_json: bool) -> None:
+        self._speaks, self._tables = speaks, speaks and not as_json
+        # mpirun may hand on a terminal's output to a file: no colours, and no terminal's width.
+        self._console = Console(width=120, force_terminal=False, no_color=True)
+        self._rows: list[Row] = []
+
+    def say(self, words: str) -> None:
+        if self._tables:
+            self._console.print(words, highlight=False, markup=False, soft_wrap=True)
+
+    def progress(self, words: str) -> None:
+        """On a terminal what is being measured, in one line that the next one overwrites."""
+        if self._speaks and sys.stderr.isatty():
+            print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
+
+    def table(self, rows: list[Row]) -> None:
+        self._rows.append(winner(rows))
+        self.progress("")
+        if self._tables:
+            self.say(f"{rows[0].method} {rows[0].nbytes:,} bytes")
+            self._console.print(_table(rows))
+
+    def summary(self, done: TuneRecord, output: Path | None) -> None:
+        native = sum(row.algorithm == NATIVE for row in self._rows)
+        self.say(f"native is not clearly beaten at {native} of {len(self._rows)} sizes")
+        if done.forced:
+            words = ", ".join(f"{method} {algorithm}" for method, algorithm in done.forced.items())
+            self.say(f"native was forced by the environment: {words}")
+        if output is not None:
+            self.say(f"rules written to {output}: TOPOMPI_RULES={output}")
+
+
+def _table(rows: list[Row]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=True)
+    table.add_column("algorithm", no_wrap=True)
+    for name in ("median(us)", "ratio", "95% interval", "verdict"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        ratio = ["", ""] if row.algorithm == NATIVE else [f"{row.ratio:.2f}", f"[{row.low:.2f}, {row.high:.2f}]"]
+        cells = [row.algorithm, f"{1e6 * row.seconds:.2f}", *(cell.replace("[", "\\[") for cell in ratio), row.verdict]
+        table.add_row(*cells)
+    return table
+
+
+def _method(name: str) -> str:
+    from ..selection.offline import METHODS
+
+    of_name: dict[str, str] = {method.lower(): method for method in METHODS}
+    if name.lower() not in of_name:
+        raise TuneError(f"expecting collectives of {', '.join(of_name)}, got {name!r}")
+    return of_name[name.lower()]
+
+
+def _whole(method: str, nbytes: int, ranks: int) -> int:
+    from ..selection.offline import whole
+
+    return whole(method, nbytes, ranks)
+
+
+def _names(text: str) -> list[str] | None:
+    return None if text == "all" else [NATIVE, *(name for name in text.split(",") if name != NATIVE)]
+
+
+def _sizes(text: str) -> list[int]:
+    """Sizes in bytes, each double the one before."""
+    low, colon, high = text.partition(":")
+    first, last = _bytes(low), _bytes(high if colon else low)
+    if first > last:
+        raise TuneError(f"-m: expected MIN <= MAX, got {text!r}")
+    return [first << power for power in range(size_class(last // first))]
+
+
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,12})([KMG]?)", text.strip().upper())
+    if match is None or int(match[1]) < 1:
+        raise TuneError(f"-m: expected a number of bytes such as 64, 8K or 1M, got {text!r}")
+    return int(match[1]) * UNITS[match[2]]

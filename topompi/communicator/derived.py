@@ -1,0 +1,77 @@
+"""Communicators made from ours are ours: of the same kind as mpi4py's, over their part of the topology."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from mpi4py import MPI
+
+from .. import agreement
+from ..counters import counters
+from .handle import Handle
+
+__all__ = ["CHILDREN", "adopt", "make_ours", "register"]
+
+# Methods that make a communicator, and whether all ranks of the parent call them.
+CHILDREN = {
+    "Dup": True,
+    "Dup_with_info": True,
+    "Clone": True,
+    "Idup": True,
+    "Idup_with_info": True,
+    "Create": True,
+    "Create_group": False,
+    "Split": True,
+    "Split_type": True,
+    "Create_cart": True,
+    "Create_graph": True,
+    "Create_dist_graph": True,
+    "Create_dist_graph_adjacent": True,
+    "Create_intercomm": True,
+    "Shrink": False,
+}
+
+_kinds: list[tuple[type[MPI.Comm], type[Any]]] = []
+
+
+def register(native: type[MPI.Comm], ours: type[Any]) -> None:
+    """Say which class of ours stands for one of mpi4py's; the first registered that fits is taken."""
+    _kinds.append((native, ours))
+
+
+def adopt(comm: Any, parent: Any) -> Any:
+    """A communicator of ours for one that a call on ``parent`` made; its topology is the parent's, for its ranks.
+
+    No communication: the part of the topology is worked out when it is first used.
+    """
+    kind = next((ours for native, ours in _kinds if isinstance(comm, native)), None)
+    if kind is None:
+        return comm
+    child: Any = comm if isinstance(comm, kind) else kind.__new__(kind, comm)
+    if child == MPI.COMM_NULL:
+        return child
+    child._checks, child._owns = parent._checks, True
+    held = parent._held
+    child._origin = parent._origin or (None if held is None else (held.interface, held.rank))
+    return child
+
+
+def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
+    """Give a class a method that makes communicators of ours as mpi4py's makes its own.
+
+    :param everyone: all ranks of the communicator call it, so that the call can be checked.
+    """
+    call: Callable[..., Any] = getattr(kind, name)
+
+    @functools.wraps(call)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if counters.enabled and name == "Create_intercomm":
+            counters.count(name, 0, "native", "not handled by topompi")
+        if everyone and self._checks:
+            agreement.check(self, name, ())
+        made = call(self, *args, **kwargs)
+        return (adopt(made[0], self), *made[1:]) if isinstance(made, tuple) else adopt(made, self)
+
+    setattr(kind, name, method)

@@ -1,0 +1,184 @@
+"""What every communicator of ours holds: where its ranks sit, its levels, whether its calls are checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from ..agreement import wanted
+from ..counters import counters
+from ..job import find_topology
+from ..levels import Levels, attach, attached
+from ..topology import TopologyInterface
+from .restriction import restricted
+
+__all__ = ["Handle"]
+
+# As MPI names them; the launcher puts one of ours in the place of MPI.COMM_WORLD.
+PREDEFINED = {"COMM_WORLD": MPI.COMM_WORLD, "COMM_SELF": MPI.COMM_SELF, "COMM_NULL": MPI.COMM_NULL}
+
+_keyval_lock = Lock()
+
+
+class _NotFlat:
+    """In the place of the levels of a communicator whose calls are not simply the MPI library's."""
+
+    usable = False
+
+
+class Handle(MPI.Intracomm):
+    """A handle of a communicator and what is known of it. The object adds no duplicate: it is a second handle."""
+
+    # The levels as this handle saw them last: an attribute of ours is read far quicker than one of MPI's.
+    _held: Levels | None = None
+    # The same where nothing is to be chosen, counted or checked, so that a call is one look away from the native one.
+    _flat: Levels | type[_NotFlat] = _NotFlat
+    # Of a communicator made from another: the topology it is a part of, and this rank's number there.
+    _origin: tuple[TopologyInterface, int] | None = None
+    _checks = False
+    _owns = False
+
+    def __new__(
+        cls,
+        comm: MPI.Intracomm | None = None,
+        topology: TopologyInterface | str | os.PathLike[str] | None = None,
+        hosts: Sequence[str] | str | None = None,
+    ) -> Handle:
+        # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
+        # communicator is of the kind is for mpi4py's own class to say.
+        native = next(base for base in cls.__mro__ if base.__module__ == MPI.__name__)
+        return MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
+
+    def __init__(
+        self,
+        comm: MPI.Intracomm | None = None,
+        topology: TopologyInterface | str | os.PathLike[str] | None = None,
+        hosts: Sequence[str] | str | None = None,
+    ) -> None:
+        if self == MPI.COMM_NULL:
+            return
+        self._checks = wanted(MPI.Intracomm(self))
+        if isinstance(topology, TopologyInterface):
+            if topology.num_ranks != self.Get_size():
+                raise ValueError(f"expecting a topology over {self.Get_size()} ranks, got {topology.num_ranks}")
+            self._attach(topology)
+        elif topology is not None or hosts is not None:
+            self._attach(find_topology(self, topology, hosts))
+        elif isinstance(comm, Handle):
+            self._origin = comm._origin
+        self._hold(self._levels)
+        if counters.enabled and MPI.COMM_WORLD.Get_rank() == 0:
+            counters.report_at_exit(f"topompi: {self.network.describe()}; rank 0's calls, median times")
+
+    def _attach(self, interface: TopologyInterface) -> Levels:
+        levels = Levels(MPI.Intracomm(self), interface)
+        attach(self, levels)
+        return levels
+
+    def _hold(self, levels: Levels) -> None:
+        self._held = levels
+        alone = levels.size == 1 or (not levels.divides and levels.interface.num_hosts == 1)
+        self._flat = levels if alone and not self._checks and not counters.enabled else _NotFlat
+
+    @property
+    def _levels(self) -> Levels:
+        """The levels kept with this communicator, perhaps freed; else made now, collectively."""
+        levels = self._held
+        if levels is None or not levels.usable:
+            with _keyval_lock:  # no MPI call in here waits for another rank
+                known = attached(self)
+            levels = self._attach(self._find()) if known is None else known
+            self._hold(levels)
+        return levels
+
+    def _find(self) -> TopologyInterface:
+        """Where the ranks sit: their part of the topology they came from, else found anew; collective.
+
+        Cost: one allgather of 8 bytes a rank, or that of ``find_topology``.
+        """
+        if self._origin is None:
+            return find_topology(self)
+        interface, rank = self._origin
+        ranks = np.empty(self.Get_size(), dtype=np.int64)
+        MPI.Intracomm(self).Allgather(np.array([rank], dtype=np.int64), ranks)
+        return restricted(interface, ranks)
+
+    def _working(self) -> Levels:
+        """The levels, to run a collective over.
+
+        :raises RuntimeError: if they have been freed; the same on all ranks, for freeing is collective.
+        """
+        levels = self._levels
+        if not levels.usable:
+            raise RuntimeError("communicator already freed")
+        return levels
+
+    @property
+    def network(self) -> TopologyInterface:
+        """Where the ranks sit in the network. (``topology`` is mpi4py's: the kind of a Cartesian or graph topology.)
+
+        Of a communicator that another one made it is worked out at the first use, which is collective.
+        """
+        return self._levels.interface
+
+    @property
+    def sub_communicators(self) -> dict[str, MPI.Intracomm]:
+        """This rank's sub-communicators, outermost first, named by what they unite; collective at its first use.
+
+        Each unites the leaders, the lowest ranks, of one level within a cluster of the level above; the last one
+        unites the ranks of one innermost cluster. A rank that leads nothing is in the last one only. They belong to
+        this communicator: do not free them.
+        """
+        levels = self._levels
+        if not levels.divides:
+            return {}
+        names = [f"leaders {level.name}" for level in levels.interface.levels] + ["ranks"]
+        return {names[level - 1]: part for level, part in sorted(levels.parts.items())}
+
+    def free(self) -> None:
+        """Free what topompi keeps with this communicator; collective. Collectives of ours then refuse.
+
+        The communicator itself is freed too where it was made from one of ours, as mpi4py's ``free`` does; one that
+        was wrapped stays its owner's.
+        """
+        if self == MPI.COMM_NULL:
+            return
+        if self._owns:
+            self.Free()
+            return
+        levels = attached(self)
+        if levels is not None:
+            levels.free()
+
+    def Free(self) -> None:
+        """Free the communicator and all that topompi keeps with it; collective."""
+        self._release()
+        super().Free()
+
+    def Disconnect(self) -> None:
+        """Free the communicator when all that is pending on it is complete, and what topompi keeps; collective."""
+        self._release()
+        super().Disconnect()
+
+    def _release(self) -> None:
+        levels = None if self == MPI.COMM_NULL else attached(self)
+        if levels is not None:
+            levels.free()
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Predefined communicators are pickled by name, others refuse, as mpi4py's do."""
+        for name, predefined in PREDEFINED.items():
+            if self == predefined:
+                return _named, (type(self), name)
+        raise ValueError(f"cannot serialize '{type(self).__module__}.{type(self).__qualname__}' instance")
+
+
+def _named(kind: type[Handle], name: str) -> Handle:
+    """A predefined communicator: what MPI calls so if it is of the kind, else a new handle."""
+    now: Any = getattr(MPI, name)
+    return now if isinstance(now, kind) else kind.__new__(kind, now)

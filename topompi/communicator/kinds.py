@@ -1,0 +1,93 @@
+"""The classes of our communicators, one for each of mpi4py's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mpi4py import MPI
+
+from .collectives import Collectives
+from .derived import CHILDREN, adopt, make_ours, register
+from .passing import BUFFERS, NEIGHBOURS, OBJECTS, pass_on
+from .persistent import Persistent
+from .reordered import Reordering
+
+__all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm"]
+
+
+class Intracomm(Reordering, Persistent):
+    """An intracommunicator whose collectives follow the network.
+
+    A buffer collective runs natively, over the leaders of the job's levels (switch clusters, hosts, packages), or as a
+    schedule made for the network, whichever is chosen for its size (see ``topompi.selection``); the MPI library's own
+    is always a candidate. Object, non-blocking and neighbourhood collectives are the MPI library's. The contract of
+    each is mpi4py's. Where there is nothing to choose (one host without inner levels, one rank) all calls are native.
+
+    The object is a second handle of the communicator it wraps: no duplicate is made. The topology is found once a
+    communicator and kept with it as an MPI attribute; it is freed with it, or by ``free``. Communicators made from
+    this one are of our classes too, and sit in the part of the topology that their ranks have.
+
+    :param comm: the communicator; collective over it.
+    :param topology: a source (see ``topompi.topology.load``), or a ``TopologyInterface`` over the ranks of ``comm``,
+        alike on all ranks; else what the communicator has already, else ``TOPOMPI_TOPOLOGY``, else the hosts' own
+        levels. A new topology takes the place of the one that the communicator has.
+    :param hosts: virtual placement: host of each rank, or a host list that is filled in blocks; else
+        ``TOPOMPI_HOSTS``, else the hosts where the ranks run.
+    :raises TopompiError: the same on all ranks, if the source cannot be read or hosts are not in it.
+    """
+
+
+class Topocomm(Intracomm, MPI.Topocomm):
+    """What communicators with a Cartesian or graph topology have in common."""
+
+
+class Cartcomm(Topocomm, MPI.Cartcomm):
+    """A communicator with a Cartesian topology, see ``Intracomm``."""
+
+
+class Graphcomm(Topocomm, MPI.Graphcomm):
+    """A communicator with a graph topology, see ``Intracomm``."""
+
+
+class Distgraphcomm(Topocomm, MPI.Distgraphcomm):
+    """A communicator with a distributed graph topology, see ``Intracomm``."""
+
+
+class Intercomm(MPI.Intercomm):
+    """An intercommunicator: its collectives are the MPI library's, and ``Merge`` makes an ``Intracomm``."""
+
+    _checks = False  # what ``Merge`` makes inherits it; calls here are not checked: the two groups say other things
+    _held = _origin = None
+    _owns = True
+
+    def Merge(self, high: bool = False) -> Intracomm:
+        """One communicator of both groups; its topology is found at its first use."""
+        merged: Any = MPI.Intracomm(super().Merge(high))
+        ours: Intracomm = adopt(merged, self)
+        return ours
+
+
+def _complete() -> None:
+    """Give the classes the methods that are alike in form."""
+    handled = vars(Collectives)
+    passed = {
+        **OBJECTS,
+        **{f"I{name.lower()}": parameters for name, parameters in BUFFERS.items()},
+        **{name: parameters for name, parameters in BUFFERS.items() if name not in handled},
+        **{f"{name}_init": given for name, given in BUFFERS.items() if f"{name}_init" not in vars(Persistent)},
+    }
+    for name, parameters in passed.items():
+        pass_on(Intracomm, name, parameters)
+    for name, parameters in {**passed, **BUFFERS}.items():
+        if hasattr(MPI.Intercomm, name):
+            pass_on(Intercomm, name, parameters, checked=False)
+    for name, parameters in NEIGHBOURS.items():
+        pass_on(Topocomm, name, parameters)
+    for name, everyone in CHILDREN.items():
+        make_ours(Intracomm, name, everyone)
+    make_ours(Cartcomm, "Sub", True)
+    for native in ("Cartcomm", "Graphcomm", "Distgraphcomm", "Intracomm", "Intercomm"):
+        register(getattr(MPI, native), globals()[native])
+
+
+_complete()

@@ -1,0 +1,260 @@
+"""Communicators whose ranks are re-ordered for the network: ``remap``, and ``reorder=True`` of MPI's topologies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from sys import stderr
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from mapping.graph import CommunicationGraph
+
+from .. import agreement
+from ..agreement import AgreementError
+from ..counters import counters
+from ..neighbourhoods import DISTRIBUTED, SHARED
+from ..reordering import THRESHOLD, Aim, MappingReport, RemapError, Solution, communication_graph, solve
+from ..topology import TopologyInterface
+from .derived import adopt
+from .handle import Handle
+
+__all__ = ["Reordering"]
+
+_Native = MPI.Intracomm
+
+
+class Reordering(Handle):
+    """The methods that may give processes new ranks.
+
+    :param mapping_report: how this communicator came by its order, if one of these methods made it with
+        ``reorder=True``, or ``remap``; kept with this handle.
+    """
+
+    mapping_report: MappingReport | None = None
+
+    def remap(
+        self,
+        graph: Any,
+        *,
+        objective: str = "hop-bytes",
+        threshold: float = THRESHOLD,
+        quality: float | None = None,
+        seed: int = 0,
+        seconds: float | None = None,
+        report: bool = False,
+    ) -> Any:
+        """A communicator of the same processes whose ranks sit where what they send has the shortest way; collective.
+
+        The process that becomes rank r is to do what the graph says of rank r. Rank 0's arguments and environment
+        count, the other ranks may pass None. Never worse by the objective; ``mapping_report`` of the result says what
+        was found. To be freed by the caller, also where the order is the given one.
+
+        :param graph: who sends how many bytes to whom: a ``mapping.graph.CommunicationGraph``, a networkx graph, a
+            matrix (row sends to column), or the name of a file of any format that ``topompi map`` reads.
+        :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link of the routes.
+        :param threshold: the part of the objective that must be saved, else the ranks keep the given order.
+        :param quality: stop at this part of the given order's objective; by default ``TOPOMPI_MAP_QUALITY``, or 0.
+        :param seed: one seed gives one order, unless the search is stopped by ``seconds``.
+        :param report: print the report to rank 0's standard error.
+        :raises RemapError: the same on all ranks, for a graph of another size, or arguments out of range.
+        Cost: the search on rank 0, one broadcast of 8 bytes a rank, one allreduce of 24 bytes, one split.
+        """
+        plain = self._working().comm
+        if self._checks:
+            agreement.check(plain, "remap", ())
+
+        def ask() -> tuple[CommunicationGraph, Aim]:
+            aim = Aim(objective, threshold, quality, seed, seconds)
+            return communication_graph(graph, plain.Get_size()), aim
+
+        solution = _solved(plain, "remap", self.network, ask)
+        made = _in_order(plain, solution.new_rank)
+        if report and plain.Get_rank() == 0:
+            print(f"topompi: remap: {solution.report.describe()}", file=stderr, flush=True)
+        return self._reported("remap", made, solution.report)
+
+    def Create_cart(self, dims: Sequence[int], periods: Any = None, reorder: bool = False) -> Any:
+        """A communicator with a Cartesian topology; with ``reorder`` its ranks are re-ordered for the network.
+
+        Processes that have no part in a grid smaller than the communicator get ``MPI.COMM_NULL``; with ``reorder``
+        these are not always the last ones. The stencil is taken to be the nearest neighbours with equal weights.
+        """
+        if not self._may_reorder(reorder):
+            return super().Create_cart(dims, periods, reorder)
+        return self._create_shared("Create_cart", (dims, periods))
+
+    def Create_graph(self, index: Sequence[int], edges: Sequence[int], reorder: bool = False) -> Any:
+        """A communicator with a graph topology; with ``reorder`` its ranks are re-ordered for the network.
+
+        Processes that have no part in a graph smaller than the communicator get ``MPI.COMM_NULL``; with ``reorder``
+        these are not always the last ones.
+        """
+        if not self._may_reorder(reorder):
+            return super().Create_graph(index, edges, reorder)
+        return self._create_shared("Create_graph", (index, edges))
+
+    def Create_dist_graph_adjacent(
+        self,
+        sources: Sequence[int],
+        destinations: Sequence[int],
+        sourceweights: Any = None,
+        destweights: Any = None,
+        info: MPI.Info = MPI.INFO_NULL,
+        reorder: bool = False,
+    ) -> Any:
+        """A communicator with a distributed graph topology, of which each rank says its own neighbours.
+
+        With ``reorder`` the ranks are re-ordered for the network by what they send: rank r of the result has the
+        neighbours and weights, in the order, that rank r of this communicator said.
+
+        :raises RemapError: the same on all ranks, where a rank's lists contradict each other (with ``reorder``).
+        """
+        given = (sources, destinations, sourceweights, destweights)
+        if not self._may_reorder(reorder):
+            return super().Create_dist_graph_adjacent(*given, info, reorder)
+        return self._create_distributed("Create_dist_graph_adjacent", given, info)
+
+    def Create_dist_graph(
+        self,
+        sources: Sequence[int],
+        degrees: Sequence[int],
+        destinations: Sequence[int],
+        weights: Any = None,
+        info: MPI.Info = MPI.INFO_NULL,
+        reorder: bool = False,
+    ) -> Any:
+        """A communicator with a distributed graph topology, of which each rank says any edges.
+
+        With ``reorder`` the ranks are re-ordered for the network; edges join ranks of the result.
+
+        :raises RemapError: the same on all ranks, where a rank's lists contradict each other (with ``reorder``).
+        """
+        given = (sources, degrees, destinations, weights)
+        if not self._may_reorder(reorder):
+            return super().Create_dist_graph(*given, info, reorder)
+        return self._create_distributed("Create_dist_graph", given, info)
+
+    def _may_reorder(self, reorder: bool) -> bool:
+        return bool(reorder) and self != MPI.COMM_NULL
+
+    def _create_shared(self, name: str, given: tuple[Any, ...]) -> Any:
+        """What a method makes whose arguments are alike on all ranks."""
+        plain, network, form = self._working().comm, self.network, SHARED[name]
+        if network.num_hosts == 1:
+            return self._reported(name, getattr(_Native, name)(plain, *given, False), _one_host(network))
+        try:
+            understood = form.understand(given, plain.Get_size())
+        except (TypeError, ValueError):
+            understood = ()
+        if not _agreed(plain, repr(understood).encode()):
+            raise AgreementError(f"{name}: expecting the same arguments on all ranks, got different ones")
+        if not understood:
+            return getattr(_Native, name)(plain, *given, True)  # the MPI library's to refuse
+        solution = _solved(plain, name, network, lambda: (form.graph(understood), Aim()))
+        return self._made_on(plain, name, solution, lambda on: getattr(on, name)(*given, False))
+
+    def _create_distributed(self, name: str, given: tuple[Any, ...], info: MPI.Info) -> Any:
+        """What a method makes to which each rank says a part; the new rank r says what the old rank r said.
+
+        Cost beyond ``remap``'s: one gather of all parts, one message a rank.
+        """
+        plain, network, form = self._working().comm, self.network, DISTRIBUTED[name]
+        if network.num_hosts == 1:
+            return self._reported(name, getattr(_Native, name)(plain, *given, info, False), _one_host(network))
+        understood, problem = None, None
+        try:
+            understood = form.understand(given, plain.Get_size())
+        except Exception as error:  # whatever it is, all ranks are to hear of it
+            problem = f"{error}"
+        told = plain.gather((understood, problem)) or []
+
+        def ask() -> tuple[CommunicationGraph, Aim]:
+            for rank, (_, wrong) in enumerate(told):
+                if wrong is not None:
+                    raise RemapError(f"rank {rank}: {wrong}")
+            return form.graph([said for said, _ in told]), Aim()
+
+        solution = _solved(plain, name, network, ask)
+
+        def make(on: MPI.Intracomm) -> Any:
+            said = understood
+            if solution.new_rank is not None:
+                of_my_rank = int(solution.new_rank[on.Get_rank()])
+                said = on.sendrecv(understood, dest=plain.Get_rank(), source=of_my_rank)
+            return getattr(on, name)(*said, info, False)
+
+        return self._made_on(plain, name, solution, make)
+
+    def _made_on(
+        self, plain: MPI.Intracomm, name: str, solution: Solution, make: Callable[[MPI.Intracomm], Any]
+    ) -> Any:
+        """What is made on the processes in their new order, or on the communicator itself where none is new."""
+        if solution.new_rank is None:
+            return self._reported(name, make(plain), solution.report)
+        ordered = _in_order(plain, solution.new_rank)
+        made = make(ordered)
+        ordered.Free()
+        return self._reported(name, made, solution.report)
+
+    def _reported(self, name: str, made: Any, report: MappingReport) -> Any:
+        """The communicator as one of ours, with its report."""
+        child = adopt(made, self)
+        child.mapping_report = report
+        if counters.enabled:
+            counters.count(name, 0, report.algorithm, report.describe(), None, report.seconds)
+        return child
+
+
+def _one_host(network: TopologyInterface) -> MappingReport:
+    return MappingReport(False, "one host", virtual=network.virtual)
+
+
+def _in_order(plain: MPI.Intracomm, new_rank: NDArray[np.int64] | None) -> MPI.Intracomm:
+    """The same processes with new ranks; a new communicator also where they keep them."""
+    rank = plain.Get_rank()
+    return MPI.Intracomm(plain.Split(0, rank if new_rank is None else int(new_rank[rank])))
+
+
+def _solved(
+    plain: MPI.Intracomm, name: str, network: TopologyInterface, ask: Callable[[], tuple[CommunicationGraph, Aim]]
+) -> Solution:
+    """The order that rank 0 finds, on all ranks; collective.
+
+    :param ask: called on rank 0: graph and aim.
+    :raises RemapError: what goes wrong on rank 0, the same on all ranks.
+    :raises AgreementError: the same on all ranks, where they do not all hold one permutation afterwards.
+    """
+    answer: tuple[Solution | None, Exception | None] = (None, None)
+    if plain.Get_rank() == 0:
+        try:
+            graph, aim = ask()
+            answer = (solve(graph, network, aim), None)
+        except ValueError as error:
+            answer = (None, RemapError(f"{name}: {error}"))
+        except Exception as error:  # whatever it is, the others wait for word of it
+            answer = (None, error)
+    solution, failure = told(plain, answer)
+    if failure is not None:
+        raise failure
+    order = np.arange(plain.Get_size()) if solution.new_rank is None else solution.new_rank
+    valid = np.array_equal(np.sort(order), np.arange(plain.Get_size()))
+    if not _agreed(plain, order.tobytes() if valid else None):
+        raise AgreementError(f"{name}: expecting one permutation of {plain.Get_size()} ranks, the same on all of them")
+    return solution
+
+
+def told(plain: MPI.Intracomm, answer: Any) -> Any:
+    """Rank 0's answer, on all ranks."""
+    return plain.bcast(answer)
+
+
+def _agreed(plain: MPI.Intracomm, value: bytes | None) -> bool:
+    """Whether all ranks have the same value, and none has None; collective: one allreduce of 24 bytes."""
+    number = int.from_bytes(blake2b(value or b"", digest_size=7).digest(), "big")
+    ends = np.array([number, -number, value is None], dtype=np.int64)
+    plain.Allreduce(MPI.IN_PLACE, ends, MPI.MAX)
+    return bool(ends[0] == -ends[1] and not ends[2])

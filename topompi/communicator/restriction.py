@@ -1,0 +1,36 @@
+"""The topology of some of a job's ranks: a part of the one that is known, found without looking again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..topology import TopologyInterface
+
+__all__ = ["restricted"]
+
+
+def restricted(interface: TopologyInterface, ranks: NDArray[np.integer]) -> TopologyInterface:
+    """The view of some ranks: the same hosts, routes, levels inside hosts, and virtual where the whole was.
+
+    :param ranks: the ranks of ``interface`` that there are, in their new order, shape (p,).
+    Cost: the routes between the hosts that are left; none where all ranks are there in order.
+    """
+    ranks = np.asarray(ranks)
+    if np.array_equal(ranks, np.arange(interface.num_ranks)):
+        return interface
+    numbers, first, inverse = np.unique(interface.rank_host[ranks], return_index=True, return_inverse=True)
+    order = np.argsort(first)  # hosts stand in the order of their first rank
+    hosts = numbers[order]
+    routes = interface.routes
+    if routes is not None and not np.array_equal(hosts, np.arange(interface.num_hosts)):
+        routes = routes.restrict(hosts)
+    return replace(
+        interface,
+        hosts=tuple(interface.hosts[host] for host in hosts),
+        rank_host=np.argsort(order).astype(np.int32)[inverse],
+        routes=routes,
+        domains=tuple((name, domain[ranks]) for name, domain in interface.domains),
+    )

@@ -1,0 +1,104 @@
+"""What the collectives did: calls, bytes, algorithm, time and reason by operation and size class."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections import deque
+from dataclasses import dataclass, field
+from statistics import median
+from threading import Lock
+
+__all__ = ["Counters", "Row", "counters"]
+
+COLUMNS = ("operation", "bytes each", "calls", "bytes", "algorithm", "predicted", "measured", "why")
+LATEST = 1000  # times of a row that are kept
+
+
+@dataclass
+class Row:
+    """One algorithm's calls of one operation and size class, as this rank saw them.
+
+    :param reason: why the algorithm was chosen, at its latest call; likewise ``predicted``, in seconds.
+    :param seconds: times of its latest calls that were timed.
+    """
+
+    reason: str = ""
+    predicted: float | None = None
+    calls: int = 0
+    bytes: int = 0
+    seconds: deque[float] = field(default_factory=lambda: deque(maxlen=LATEST))
+
+
+class Counters:
+    """The counters of this process; safe in threads.
+
+    :param enabled: whether anybody wants them.
+    """
+
+    def __init__(self, enabled: bool = False) -> None:
+        self.enabled = enabled
+        self.rows: dict[tuple[str, int, str], Row] = {}
+        self._lock, self._reports = Lock(), False
+
+    def count(
+        self,
+        method: str,
+        nbytes: int,
+        algorithm: str,
+        reason: str,
+        predicted: float | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Count one call.
+
+        :param nbytes: as selection knows them; the class is their number of binary digits.
+        """
+        with self._lock:
+            row = self.rows.setdefault((method, nbytes.bit_length(), algorithm), Row())
+            row.calls += 1
+            row.bytes += nbytes
+            row.reason, row.predicted = reason, predicted
+            if seconds is not None:
+                row.seconds.append(seconds)
+
+    def lines(self) -> list[str]:
+        """The table, with its heading: one line an operation, size class and algorithm."""
+        with self._lock:
+            cells = [COLUMNS, *(_cells(*key, row) for key, row in sorted(self.rows.items()))]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+
+    def report_at_exit(self, heading: str) -> None:
+        """Print the table to standard error when Python ends; the first heading counts."""
+        if not self._reports:
+            self._reports = True
+            atexit.register(lambda: print(heading, *self.lines(), sep="\n", file=sys.stderr, flush=True))
+
+
+def _cells(method: str, digits: int, algorithm: str, row: Row) -> tuple[str, ...]:
+    measured = _time(median(row.seconds)) if row.seconds else "-"
+    return (
+        method,
+        _class(digits),
+        f"{row.calls:,}",
+        f"{row.bytes:,}" if digits else "-",
+        algorithm,
+        "-" if row.predicted is None else _time(row.predicted),
+        measured,
+        row.reason,
+    )
+
+
+def _class(digits: int) -> str:
+    if digits == 0:
+        return "-"
+    return "1" if digits == 1 else f"{1 << (digits - 1)}-{(1 << digits) - 1}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e6:,.1f} us"
+
+
+counters = Counters(os.environ.get("TOPOMPI_VERBOSE", "") not in ("", "0"))

@@ -1,0 +1,37 @@
+"""MPICH's coordinates file: from the job's place in the network to group, switch and port of each rank."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import FabricError
+from ..network import network_of
+from ..topology import TopologyInterface
+
+__all__ = ["write_coordinates"]
+
+
+def write_coordinates(interface: TopologyInterface) -> str:
+    """The text of a file for ``MPIR_CVAR_COORDINATES_FILE``, a heading and one line ``RANK: GROUP SWITCH PORT`` a rank.
+
+    A switch is a leaf switch of the job; a group is a cluster of the coarsest level above them, all one group where
+    there is none; a port is a host's number below its switch. MPICH knows these three levels and no more: of a deeper
+    tree the levels between are lost, for the links above the coarsest are the scarcest.
+
+    :raises FabricError: where nothing is known above the hosts.
+    """
+    if interface.routes is None:
+        raise FabricError(f"expecting a topology with switches, got {interface.describe()}")
+    network = network_of(interface)
+    switch = _numbered(network.leaf)
+    group = _numbered(network.clusters[0]) if len(network.clusters) > 1 else np.zeros_like(switch)
+    port = np.array([int((switch[:host] == switch[host]).sum()) for host in range(network.num_hosts)])
+    seats = np.stack((group, switch, port), axis=1)[network.rank_host].tolist()
+    lines = [f"{rank}: {' '.join(map(str, seat))}" for rank, seat in enumerate(seats)]
+    return "\n".join([f"# rank: group, switch, port; {interface.describe()}", *lines, ""])
+
+
+def _numbered(clusters: np.ndarray) -> np.ndarray:
+    """Clusters by numbers from 0, in the order of their first hosts."""
+    _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]

@@ -1,0 +1,89 @@
+"""``python -m topompi script.py``: an mpi4py program with a communicator of ours as its ``MPI.COMM_WORLD``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from .errors import TopompiError
+
+__all__ = ["USAGE", "launch", "program_of"]
+
+USAGE = """\
+usage: mpirun -n N python -m topompi [options] script.py [arguments]
+   or: mpirun -n N python -m topompi [options] -m module [arguments]
+   or: mpirun -n N python -m topompi [options] -c code [arguments]
+runs an mpi4py program whose MPI.COMM_WORLD follows the network
+options:
+  --verbose           print at the end what each collective did, and why
+  --check             verify that all ranks make the same calls
+  --topology SOURCE   see `topompi topology show`; also --hosts LIST, --rules FILE, --tune MODE, --fallback WORD:
+                      they stand for TOPOMPI_TOPOLOGY, TOPOMPI_HOSTS, TOPOMPI_RULES, ...
+"""
+
+FLAGS = {"--verbose": "TOPOMPI_VERBOSE", "--check": "TOPOMPI_CHECK"}
+VALUES = {f"--{name}": f"TOPOMPI_{name.upper()}" for name in ("topology", "hosts", "rules", "tune", "fallback")}
+PROGRAMS = ("-m", "-c", "-")
+
+
+def program_of(arguments: Sequence[str]) -> str:
+    """The word behind the launcher's options: a program, ``-m``, ``-c``, ``-``, or a command; else empty."""
+    rest, _ = _parse(arguments)
+    return "" if not rest or (rest[0].startswith("-") and rest[0] not in PROGRAMS) else rest[0]
+
+
+def launch(arguments: Sequence[str]) -> None:
+    """Run a program as ``python -m mpi4py`` does: an exception on one rank ends all of them.
+
+    :param arguments: the launcher's options, the program, and its arguments.
+    """
+    rest, settings = _parse(arguments)
+    if rest[0] in ("-m", "-c") and len(rest) < 2:
+        _leave(f"expecting an argument after {rest[0]}", 2)
+    os.environ.update(settings)
+    from mpi4py.run import run_command_line, set_abort_status
+
+    _replace_world()
+    try:
+        run_command_line(rest)
+    except (SystemExit, KeyboardInterrupt) as ended:
+        set_abort_status(ended)
+        raise
+    except BaseException:
+        set_abort_status(1)
+        raise
+
+
+def _parse(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """What follows the launcher's options, and what these set in the environment."""
+    rest, settings = list(arguments), {}
+    while rest:
+        name, equals, value = rest[0].partition("=")
+        if name in FLAGS and not equals:
+            settings[FLAGS[name]] = "1"
+        elif name in VALUES and (equals or len(rest) > 1):
+            settings[VALUES[name]] = value if equals else rest.pop(1)
+        else:
+            break
+        del rest[0]
+    return rest, settings
+
+
+def _replace_world() -> None:
+    """Put a communicator of ours in the place of ``MPI.COMM_WORLD``; collective."""
+    from mpi4py import MPI
+
+    from .communicator import Intracomm
+
+    world = MPI.COMM_WORLD
+    try:
+        MPI.COMM_WORLD = Intracomm(world)
+    except (TopompiError, OSError) as error:
+        _leave(str(error), 1, world.Get_rank() == 0)
+
+
+def _leave(why: str, status: int, speaks: bool = True) -> None:
+    if speaks:
+        print(f"topompi: {why}", file=sys.stderr)
+    sys.exit(status)

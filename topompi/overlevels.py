@@ -1,0 +1,182 @@
+"""Collectives that end at every rank, and reductions, over leaders; and all that runs over levels by method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from . import hierarchical
+from .buffers import Block, Blocks, Bytes, Integers, block, is_in_place, vector, whole
+from .exchange import Exchange, Layout
+from .levels import Levels
+from .plancalls import LARGEST_COUNT, pitch_of
+
+__all__ = ["METHODS", "allgather", "allgatherv", "allreduce", "barrier", "reduce"]
+
+
+def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> None:
+    """Reduce along the stages of a gather: each leader sends the sum of its cluster.
+
+    Messages: those of one native reduction a sub-communicator; bytes: one vector leaves each cluster. Operations that
+    do not commute are the MPI library's. Source: Subramoni 2013, section 3, for a reduction.
+    """
+    received = block(recvbuf, readonly=False) if levels.rank == root else None
+    own = received if received is not None and is_in_place(sendbuf) else block(sendbuf, readonly=True)
+    if not op.Is_commutative() or pitch_of(own.datatype) is None:
+        levels.comm.Reduce(sendbuf, recvbuf, op, root)
+        return
+    total = _Total(own, received, levels)
+    for stage in levels.plan(root).stages:
+        part = levels.parts[stage.level]
+        if stage.me == stage.root:
+            total.reduce(part, op, stage.root)
+        else:
+            total.send(part, op, stage.root)
+    if received is not None:
+        total.settle()
+
+
+def allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
+    """Reduce to the leaders, innermost first; the outermost ones reduce to all; broadcast inwards.
+
+    Messages: two native collectives a sub-communicator, one on the outermost; bytes: one vector crosses each cluster
+    border each way. Operations that do not commute are the MPI library's.
+    """
+    received = block(recvbuf, readonly=False)
+    own = received if is_in_place(sendbuf) else block(sendbuf, readonly=True)
+    unlike = own.datatype != received.datatype or own.count != received.count  # for the MPI library to refuse
+    if unlike or not op.Is_commutative() or pitch_of(own.datatype) is None:
+        levels.comm.Allreduce(sendbuf, recvbuf, op)
+        return
+    total = _Total(own, received, levels)
+    inner = sorted(levels.parts.keys() - {1}, reverse=True)
+    for level in inner:
+        if levels.parts[level].Get_rank():
+            total.send(levels.parts[level], op, 0)
+        else:
+            total.reduce(levels.parts[level], op, 0)
+    if 1 in levels.parts:
+        total.reduce_to_all(levels.parts[1], op)
+    for level in reversed(inner):
+        levels.parts[level].Bcast(received.message, 0)
+
+
+class _Total:
+    """What a rank has summed up so far: first its own vector, later in memory of its own or in its receive buffer."""
+
+    def __init__(self, own: Block, received: Block | None, levels: Levels) -> None:
+        self._own, self._target, self._alone = own, received, levels.alone
+        self._held = own is received
+
+    def send(self, part: MPI.Intracomm, op: MPI.Op, root: int) -> None:
+        """Hand the total on to another rank."""
+        part.Reduce(self._target.message if self._held and self._target else self._own.message, None, op, root)
+
+    def reduce(self, part: MPI.Intracomm, op: MPI.Op, root: int) -> None:
+        """Add the totals of the others."""
+        part.Reduce(*self._ends(), op, root)
+
+    def reduce_to_all(self, part: MPI.Intracomm, op: MPI.Op) -> None:
+        """Add the totals of the others, who do the same."""
+        part.Allreduce(*self._ends(), op)
+
+    def settle(self) -> None:
+        """Put the total where it was wanted."""
+        if not self._held:
+            sent, received = self._ends()
+            self._alone.Sendrecv(sent, 0, 0, received, 0, 0)
+
+    def _ends(self) -> tuple[Any, Any]:
+        if self._target is None:
+            memory = np.empty(self._own.count * self._own.datatype.extent, dtype=np.uint8)
+            self._target = Block(MPI.buffer.frombuffer(memory), self._own.datatype, self._own.count)
+        sent = MPI.IN_PLACE if self._held else self._own.message
+        self._held = True
+        return sent, self._target.message
+
+
+def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
+    """Gather at the leaders, innermost first; the outermost ones gather to all; broadcast inwards; restore rank order.
+
+    Messages: two native collectives a sub-communicator, one on the outermost; bytes: each block leaves each cluster
+    once and enters it once.
+    """
+    received = whole(recvbuf, levels.size, readonly=False)
+    size = received.size // levels.size
+    if received.size > LARGEST_COUNT:
+        levels.comm.Allgather(sendbuf, recvbuf)
+        return
+    own = None if is_in_place(sendbuf) else block(sendbuf, readonly=True)
+    counts = np.full(levels.size, received.count // levels.size, dtype=np.int64)
+    places = Blocks(received.buffer, received.datatype, counts, received.displ + np.cumsum(counts) - counts)
+    _gather_to_all(levels, own, places, size)
+
+
+def allgatherv(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
+    """As ``allgather``, with blocks of any sizes, which all ranks know."""
+    received = vector(recvbuf, levels.size, readonly=False)
+    if received.sizes.sum() > LARGEST_COUNT:
+        levels.comm.Allgatherv(sendbuf, recvbuf)
+        return
+    own = None if is_in_place(sendbuf) else block(sendbuf, readonly=True)
+    _gather_to_all(levels, own, received, received.sizes)
+
+
+def _gather_to_all(levels: Levels, own: Block | None, places: Blocks, sizes: int | Integers) -> None:
+    plan = levels.plan(0)
+    mine = places.block(levels.rank)
+    hierarchical.check_fits(mine.size if own is None else own.size, mine.size)
+    direct = plan.in_rank_order and plan.low >= 0 and places.dense and places.side_by_side
+    # A gather of blocks of one size may want room in front of the first one.
+    layout = Layout(sizes, min(plan.low, 0)) if isinstance(sizes, int) else Layout(sizes[plan.order], 0)
+    buffer = places.view() if direct else np.empty(int(layout.at(levels.size)), dtype=np.uint8)
+    here = slice(int(layout.at(plan.position)), int(layout.at(plan.position + 1)))
+    if own is not None or not direct:
+        (mine if own is None else own).copy_to(buffer[here], levels.alone)
+    _spread(levels, layout, buffer)
+    if not direct:
+        places.unpack(buffer[int(layout.at(0)) :], plan.order, levels.alone)
+
+
+def _spread(levels: Levels, layout: Layout, buffer: Bytes) -> None:
+    """From a buffer with a rank's own block to one with all, in the order of the plan for rank 0."""
+    for stage in levels.plan(0).stages:
+        part = levels.parts[stage.level]
+        if stage.level > 1:
+            Exchange(stage, layout, part).gather(buffer)
+        else:
+            begins, ends = layout.at(stage.begin), layout.at(stage.end)
+            part.Allgatherv(MPI.IN_PLACE, [buffer, (ends - begins, begins), MPI.BYTE])
+    everything = buffer[int(layout.at(0)) :]
+    for level in sorted(levels.parts.keys() - {1}):
+        levels.parts[level].Bcast([everything, MPI.BYTE], 0)
+
+
+def barrier(levels: Levels) -> None:
+    """Wait for all: inwards to outwards, so that leaders speak for their clusters, and back.
+
+    Messages: two native barriers a sub-communicator, one on the outermost.
+    """
+    inwards = sorted(levels.parts)
+    for level in reversed(inwards):
+        levels.parts[level].Barrier()
+    for level in inwards:
+        if level > 1:
+            levels.parts[level].Barrier()
+
+
+METHODS: dict[str, Callable[..., None]] = {
+    "Allgather": allgather,
+    "Allgatherv": allgatherv,
+    "Allreduce": allreduce,
+    "Barrier": barrier,
+    "Bcast": hierarchical.bcast,
+    "Gather": hierarchical.gather,
+    "Gatherv": hierarchical.gatherv,
+    "Reduce": reduce,
+    "Scatter": hierarchical.scatter,
+    "Scatterv": hierarchical.scatterv,
+}

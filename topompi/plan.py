@@ -1,0 +1,228 @@
+"""A schedule compiled for one rank: which messages, moves and reductions each of its steps is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schedules.schedule import COPY, INPUT, OUTPUT, REDUCE, SCRATCH
+
+__all__ = ["ARRIVED", "Message", "Moves", "Part", "Plan", "Reduction", "Step", "compile_part"]
+
+Integers = NDArray[np.int64]
+
+ARRIVED = 3  # the buffer behind INPUT, OUTPUT and SCRATCH: where what is to be reduced is received
+
+_STEP, _SOURCE, _DESTINATION, _FROM, _BEGIN, _INTO, _TO, _LENGTH, _OPERATION, _PRECEDES = range(10)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One rank's part of a schedule.
+
+    :param rows: its transfers, columns as ``schedules.Schedule``, shape (rows, 9), in the order of steps.
+    :param precedes: whether each of them brings what comes from lower ranks than what it is reduced into, shape
+        (rows,); all True where the order does not count.
+    :param blocks: blocks of the vector, for the collectives that divide one.
+    """
+
+    rank: int
+    rows: Integers
+    precedes: NDArray[np.bool_]
+    blocks: int
+    independent: bool
+    window: int
+
+
+class Message(NamedTuple):
+    """Consecutive units of a buffer, to or from another rank."""
+
+    peer: int
+    buffer: int
+    begin: int
+    length: int
+
+
+class Reduction(NamedTuple):
+    """Units of one buffer that are combined with as many of another.
+
+    :param precedes: whether they come from lower ranks than what is held.
+    """
+
+    buffer: int
+    begin: int
+    held_buffer: int
+    held_begin: int
+    length: int
+    precedes: bool
+
+
+class Moves(NamedTuple):
+    """Copies between two buffers of this rank, each array of shape (moves,)."""
+
+    source: int
+    begin: Integers
+    destination: int
+    to: Integers
+    length: Integers
+
+
+class Step(NamedTuple):
+    """What a rank does in one step; nothing in it depends on anything else in it, but reductions on what arrives."""
+
+    moves: tuple[Moves, ...]
+    receives: tuple[Message, ...]
+    sends: tuple[Message, ...]
+    reductions: tuple[Reduction, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The steps of one rank, in units that a call gives a size.
+
+    :param window: steps in flight at most; with more than one no step reduces. What may all overlap is one step.
+    :param scratch: units of scratch; likewise ``arrived``, of what is to be reduced.
+    :param apart: whether input and output that share memory must not: one would be written before the other is read.
+    """
+
+    steps: tuple[Step, ...]
+    window: int
+    scratch: int
+    arrived: int
+    apart: bool
+
+
+def compile_part(part: Part, length: int | None = None, shift: int | None = None) -> Plan:
+    """A rank's part as messages, moves and reductions.
+
+    Transfers of a step between the same two ranks that are consecutive at both ends are one message. Both ranks see
+    the same rows, and so agree on it. What has no length is left out at both ends; a row of no blocks is a token, and
+    is sent as an empty message.
+
+    :param length: units of the vector that the collective divides into blocks, as evenly as may be; None where a
+        block is a unit. Then every block keeps its number wherever it goes, scratch included.
+    :param shift: unit of the output where the input begins, if they share memory.
+    :raises ValueError: for a schedule that gives blocks of a divided vector other numbers.
+    Cost: O(rows log rows) once.
+    """
+    rows: Integers = np.column_stack((part.rows, part.precedes)).astype(np.int64)
+    if length is not None:
+        rows = _divided(rows, np.arange(part.blocks + 1) * length // part.blocks)
+    local = rows[:, _SOURCE] == rows[:, _DESTINATION]
+    rows = rows[(rows[:, _LENGTH] > 0) | ~local & (part.rows[:, _LENGTH] == 0)]
+    apart = False
+    if shift is not None:
+        rows = rows[~_stays(rows, shift)]
+        apart = _overwritten(rows, part)
+    rows = _merged(rows)
+    chunks = np.split(rows, np.flatnonzero(np.diff(rows[:, _STEP])) + 1)
+    overlap = part.independent and not (rows[:, _OPERATION] == REDUCE).any()
+    if overlap and not 0 < part.window < len(chunks):
+        chunks = [rows]
+    return Plan(
+        steps=tuple(_step(chunk, part.rank) for chunk in chunks),
+        window=part.window if overlap and len(chunks) > 1 else 1,
+        scratch=_reach(rows, part.rank),
+        arrived=max(_arriving(rows[rows[:, _DESTINATION] == part.rank]), default=0),
+        apart=apart,
+    )
+
+
+def _divided(rows: Integers, bounds: Integers) -> Integers:
+    """Rows in units of a vector, from rows in its blocks."""
+    if (rows[:, _BEGIN] != rows[:, _TO]).any():
+        raise ValueError("expecting blocks that keep their numbers, where the last ones may be shorter")
+    begin, end = bounds[rows[:, _BEGIN]], bounds[rows[:, _BEGIN] + rows[:, _LENGTH]]
+    rows[:, _BEGIN] = rows[:, _TO] = begin
+    rows[:, _LENGTH] = end - begin
+    return rows
+
+
+def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
+    """Moves of what is there already."""
+    stays: NDArray[np.bool_] = (
+        (rows[:, _SOURCE] == rows[:, _DESTINATION])
+        & (rows[:, _FROM] == INPUT)
+        & (rows[:, _INTO] == OUTPUT)
+        & (rows[:, _OPERATION] == COPY)
+        & (rows[:, _BEGIN] + shift == rows[:, _TO])
+    )
+    return stays
+
+
+def _overwritten(rows: Integers, part: Part) -> bool:
+    """Whether the output is written before the last of the input is read."""
+    read = rows[(rows[:, _SOURCE] == part.rank) & (rows[:, _FROM] == INPUT), _STEP]
+    written = rows[(rows[:, _DESTINATION] == part.rank) & (rows[:, _INTO] == OUTPUT), _STEP]
+    if not len(read) or not len(written):
+        return False
+    return bool(part.independent or written.min() <= read.max())
+
+
+def _merged(rows: Integers) -> Integers:
+    """Rows that go on where the one before, of the same step and ranks, ends at both ends, as one."""
+    order = np.lexsort((rows[:, _DESTINATION], rows[:, _SOURCE], rows[:, _STEP]))
+    rows = rows[order]
+    alike = [_STEP, _SOURCE, _DESTINATION, _FROM, _INTO, _OPERATION, _PRECEDES]
+    ends, begins = rows[:-1], rows[1:]
+    goes_on = (ends[:, alike] == begins[:, alike]).all(axis=1)
+    for place in (_BEGIN, _TO):
+        goes_on &= ends[:, place] + ends[:, _LENGTH] == begins[:, place]
+    first = np.flatnonzero(np.append(True, ~goes_on)[: len(rows)])
+    merged = rows[first]
+    if len(first):
+        merged[:, _LENGTH] = np.add.reduceat(rows[:, _LENGTH], first)
+    return merged[np.argsort(order[first])]
+
+
+def _step(rows: Integers, rank: int) -> Step:
+    here, there = rows[:, _SOURCE] == rank, rows[:, _DESTINATION] == rank
+    reduces = rows[:, _OPERATION] == REDUCE
+    arrived = iter(_arriving(rows[there & ~here & reduces], ends=False))
+    receives, reductions = [], []
+    for row in rows[there & ~here].tolist():
+        peer, into, to, length = row[_SOURCE], row[_INTO], row[_TO], row[_LENGTH]
+        if row[_OPERATION] == REDUCE:
+            at = next(arrived)
+            receives.append(Message(peer, ARRIVED, at, length))
+            reductions.append(Reduction(ARRIVED, at, into, to, length, bool(row[_PRECEDES])))
+        else:
+            receives.append(Message(peer, into, to, length))
+    for row in rows[there & here & reduces].tolist():
+        reductions.append(Reduction(row[_FROM], row[_BEGIN], row[_INTO], row[_TO], row[_LENGTH], bool(row[_PRECEDES])))
+    sends = [Message(row[_DESTINATION], row[_FROM], row[_BEGIN], row[_LENGTH]) for row in rows[here & ~there].tolist()]
+    return Step(_moves(rows[here & there & ~reduces]), tuple(receives), tuple(sends), tuple(reductions))
+
+
+def _moves(rows: Integers) -> tuple[Moves, ...]:
+    """Local moves by the buffers between which they are."""
+    found = []
+    for source in (INPUT, OUTPUT, SCRATCH):
+        for destination in (OUTPUT, SCRATCH):
+            chosen = rows[(rows[:, _FROM] == source) & (rows[:, _INTO] == destination)]
+            if len(chosen):
+                begin, to, length = chosen[:, _BEGIN], chosen[:, _TO], chosen[:, _LENGTH]
+                found.append(Moves(source, begin, destination, to, length))
+    return tuple(found)
+
+
+def _arriving(rows: Integers, ends: bool = True) -> list[int]:
+    """Where each message to be reduced ends, or begins, if those of one step lie side by side."""
+    rows = rows[(rows[:, _OPERATION] == REDUCE) & (rows[:, _SOURCE] != rows[:, _DESTINATION])]
+    end = np.cumsum(rows[:, _LENGTH])
+    opens = np.append(True, np.diff(rows[:, _STEP]) > 0)[: len(rows)]
+    before = np.maximum.accumulate(np.where(opens, end - rows[:, _LENGTH], 0))
+    places: list[int] = (end - before - (0 if ends else rows[:, _LENGTH])).tolist()
+    return places
+
+
+def _reach(rows: Integers, rank: int) -> int:
+    """Units of scratch that a rank's rows use."""
+    ends = [0]
+    for who, buffer, begin in ((_SOURCE, _FROM, _BEGIN), (_DESTINATION, _INTO, _TO)):
+        used = rows[(rows[:, who] == rank) & (rows[:, buffer] == SCRATCH)]
+        ends.append(int((used[:, begin] + used[:, _LENGTH]).max(initial=0)))
+    return max(ends)

@@ -1,0 +1,122 @@
+"""A plan and the operands of a call together: memory for every buffer, and the calls that run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mpi4py import MPI
+
+from schedules.schedule import INPUT, OUTPUT, SCRATCH
+
+from .buffers import Block, Blocks
+from .plan import ARRIVED, Plan
+from .plancalls import Operands
+from .planrun import Area, Call, Flight, Pieces, Span, Stage, calls_of, persistent_stages
+
+if TYPE_CHECKING:
+    from .levels import Levels
+
+__all__ = ["Binding", "bind", "bind_persistent"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Binding:
+    """The calls of a plan on given buffers.
+
+    It holds the addresses of the user's memory, not the memory: only a call with the same addresses may run it.
+
+    :param calls: in the order in which they run.
+    :param weight: bytes of memory of its own.
+    """
+
+    calls: list[Call]
+    weight: int = 0
+
+
+def bind(plan: Plan, operands: Operands, levels: Levels) -> Binding:
+    """Bind a plan to the operands of a call.
+
+    Dense data are sent and received where they stand; what a datatype scatters is packed into memory of the binding
+    before the run and unpacked after it, each once. Pieces keep their datatypes.
+    """
+    areas, before, after = _areas(plan, operands, levels.alone)
+    calls = calls_of(plan, areas, levels.messages, levels.alone, operands.op)
+    weight = (plan.scratch + plan.arrived + plan.apart * operands.shared) * operands.pitch
+    return Binding([*before, *calls, *after], weight)
+
+
+def bind_persistent(plan: Plan, operands: Operands, levels: Levels) -> tuple[list[Stage], list[Flight]]:
+    """As ``bind``, for a run that will be repeated: its calls, and what it posts."""
+    areas, before, after = _areas(plan, operands, levels.alone)
+    stages, flights = persistent_stages(plan, areas, levels.messages, levels.alone, operands.op)
+    return [*(Stage(*call) for call in before), *stages, *(Stage(*call) for call in after)], flights
+
+
+def _areas(plan: Plan, operands: Operands, alone: MPI.Intracomm) -> tuple[dict[int, Area], list[Call], list[Call]]:
+    """The areas of all buffers; the calls that go before the plan's own, and behind them."""
+    if operands.shift is not None and operands.pitch == 0 and (plan.apart or _moves_any(plan)):
+        raise ValueError("expecting pieces that are neither moved nor overwritten")
+    areas, before, after = _own_sides(operands, alone)
+    _add_areas(plan, operands, areas, before)
+    return areas, before, after
+
+
+def _moves_any(plan: Plan) -> bool:
+    return any(step.moves for step in plan.steps)
+
+
+def _own_sides(operands: Operands, alone: MPI.Intracomm) -> tuple[dict[int, Area], list[Call], list[Call]]:
+    """The areas of the buffers that the call gives, and what to pack into them and to unpack."""
+    own: dict[int, Area] = {}
+    before: list[Call] = []
+    after: list[Call] = []
+    for buffer, side in ((INPUT, operands.input), (OUTPUT, operands.output)):
+        if side is None:
+            continue
+        if isinstance(side, Pieces):
+            own[buffer] = side
+        elif operands.op is not None and isinstance(side, Block):
+            own[buffer] = Span(side.memory(), operands.pitch, side.datatype, 1, side.dense)
+        elif isinstance(side, Block) and side.dense:
+            own[buffer] = Span(side.memory(), operands.pitch, MPI.BYTE, operands.pitch, True)
+        else:
+            packed = np.empty(_size(side), dtype=np.uint8)
+            own[buffer] = Span.of_bytes(packed, operands.pitch)
+            if buffer == INPUT or operands.shift is not None:
+                before.append(_pack(side, packed, alone))
+            if buffer == OUTPUT:
+                after.append(_unpack(side, packed, alone))
+    return own, before, after
+
+
+def _size(side: Block | Blocks) -> int:
+    return side.size if isinstance(side, Block) else int(side.sizes.sum())
+
+
+def _pack(side: Block | Blocks, packed: Any, alone: MPI.Intracomm) -> Call:
+    if isinstance(side, Block):
+        return side.copy_to, (packed, alone)
+    return side.pack, (packed, np.arange(len(side.counts)), alone)
+
+
+def _unpack(side: Block | Blocks, packed: Any, alone: MPI.Intracomm) -> Call:
+    if isinstance(side, Block):
+        return side.copy_from, (packed, alone)
+    return side.unpack, (packed, np.arange(len(side.counts)), alone)
+
+
+def _add_areas(plan: Plan, operands: Operands, areas: dict[int, Area], before: list[Call]) -> None:
+    """Add the areas of the buffers that the call does not give."""
+    given_is_output = OUTPUT in areas
+    given = areas.get(OUTPUT if given_is_output else INPUT)
+    if not isinstance(given, Span):
+        return
+    areas[SCRATCH], areas[ARRIVED] = given.like(plan.scratch), given.like(plan.arrived)
+    if operands.shift is not None:
+        standing = given.within(operands.shift if given_is_output else -operands.shift, operands.shared)
+        other = given.like(operands.shared) if plan.apart else standing
+        areas[INPUT if given_is_output else OUTPUT] = other
+        if plan.apart and given_is_output:
+            before.append((np.copyto, (other.view(), standing.view())))

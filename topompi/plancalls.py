@@ -1,0 +1,312 @@
+"""The arguments of a collective as plans see them: units of memory, and what all ranks know of their sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from .buffers import Block, Blocks, address_of, block, is_in_place, message_at, vector, whole
+from .planrun import Pieces
+
+if TYPE_CHECKING:
+    from .levels import Levels
+
+__all__ = ["LARGEST_COUNT", "READERS", "Operands", "Side", "pitch_of"]
+
+Integers = NDArray[np.int64]
+Side = Block | Blocks | Pieces | None
+
+LARGEST_COUNT = 2**31 - 1  # bytes of one message that every MPI can count
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Operands:
+    """What a call gives a plan.
+
+    :param pitch: bytes of a unit; 0 where units are pieces.
+    :param input: this rank's; None if it has none, or if it stands in the output; likewise ``output``.
+    :param shift: unit of the output where the input begins, where the two share memory.
+    :param shared: units of the one that stands in the other.
+    :param length: units of the vector that the collective divides, else None.
+    :param counts: units of each rank, for the v-forms.
+    :param op: of a reduction; then units are entries of a datatype.
+    """
+
+    pitch: int
+    input: Side
+    output: Side
+    root: int | None = None
+    shift: int | None = None
+    shared: int = 0
+    length: int | None = None
+    counts: Integers | None = None
+    op: MPI.Op | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether all ranks know that there is nothing to send."""
+        if self.length is not None or self.counts is not None:
+            return self.length == 0 or (self.counts is not None and not self.counts.any())
+        return self.pitch == 0 and not any(isinstance(side, Pieces) for side in (self.input, self.output))
+
+    @property
+    def by_address(self) -> bool:
+        """Whether addresses are all that a program depends on that is bound to these operands."""
+        dense = all(not isinstance(side, Blocks) and (side is None or side.dense) for side in (self.input, self.output))
+        return dense and (self.op is None or self.op.is_predefined)
+
+
+def _bcast(levels: Levels, message: Any, root: int) -> Operands | None:
+    own = block(message, readonly=levels.rank == root)
+    if own.size > LARGEST_COUNT:
+        return None
+    sides: dict[str, Any] = {"input": own, "output": None} if levels.rank == root else {"input": None, "output": own}
+    shift = 0 if levels.rank == root else None
+    return Operands(1, **sides, root=root, shift=shift, shared=own.size, length=own.size)
+
+
+def _gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+    if levels.rank != root:
+        own = block(sendbuf, readonly=True)
+        return _unless_large(levels, Operands(own.size, own, None, root))
+    received = whole(recvbuf, levels.size, readonly=False)
+    size = received.size // levels.size
+    if is_in_place(sendbuf):
+        return _unless_large(levels, Operands(size, None, received, root, root, 1))
+    return _unless_large(levels, Operands(size, _fitting(block(sendbuf, readonly=True), size), received, root))
+
+
+def _scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+    if levels.rank != root:
+        own = block(recvbuf, readonly=False)
+        return _unless_large(levels, Operands(own.size, None, own, root))
+    sent = whole(sendbuf, levels.size, readonly=True)
+    size = sent.size // levels.size
+    if is_in_place(recvbuf):
+        return _unless_large(levels, Operands(size, sent, None, root, -root, 1))
+    return _unless_large(levels, Operands(size, sent, _fitting(block(recvbuf, readonly=False), size), root))
+
+
+def _allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
+    received = whole(recvbuf, levels.size, readonly=False)
+    size = received.size // levels.size
+    if is_in_place(sendbuf):
+        return _unless_large(levels, Operands(size, None, received, shift=levels.rank, shared=1))
+    return _unless_large(levels, Operands(size, _fitting(block(sendbuf, readonly=True), size), received))
+
+
+def _alltoall(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
+    received = whole(recvbuf, levels.size, readonly=False)
+    size = received.size // levels.size
+    if is_in_place(sendbuf):
+        return _unless_large(levels, Operands(size, None, received, shift=0, shared=levels.size))
+    sent = _fitting(whole(sendbuf, levels.size, readonly=True), received.size)
+    return _unless_large(levels, Operands(size, sent, received))
+
+
+def _allgatherv(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
+    received = vector(recvbuf, levels.size, readonly=False)
+    sizes = received.sizes
+    unit = gcd(*sizes.tolist()) or 1
+    if sizes.sum() > LARGEST_COUNT:
+        return None
+    counts = sizes // unit
+    output = _side_by_side(received)
+    if is_in_place(sendbuf):
+        before, mine = int(counts[: levels.rank].sum()), int(counts[levels.rank])
+        return Operands(unit, None, output, shift=before, shared=mine, counts=counts)
+    own = _fitting(block(sendbuf, readonly=True), int(sizes[levels.rank]))
+    return Operands(unit, own, output, counts=counts)
+
+
+def _side_by_side(blocks: Blocks) -> Block | Blocks:
+    if blocks.dense and blocks.side_by_side:
+        return Block(blocks.buffer, blocks.datatype, int(blocks.counts.sum()), int(blocks.displs[0]))
+    return blocks
+
+
+def _allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Operands | None:
+    received = block(recvbuf, readonly=False)
+    if is_in_place(sendbuf):
+        return _reduction(None, received, op, shift=0, shared=received.count)
+    sent = block(sendbuf, readonly=True)
+    _check_alike(sent, received, received.count)
+    return _reduction(sent, received, op)
+
+
+def _reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Operands | None:
+    if levels.rank != root:
+        return _reduction(block(sendbuf, readonly=True), None, op, root=root)
+    received = block(recvbuf, readonly=False)
+    if is_in_place(sendbuf):
+        return _reduction(None, received, op, root=root, shift=0, shared=received.count)
+    return _reduction(block(sendbuf, readonly=True), received, op, root=root)
+
+
+def _reduction(input: Block | None, output: Block | None, op: MPI.Op, **more: Any) -> Operands | None:
+    """Operands of entries of a datatype; None where its entries do not lie side by side in memory."""
+    one: Any = input if output is None else output
+    pitch = pitch_of(one.datatype)
+    if pitch is None or pitch * one.count > LARGEST_COUNT:
+        return None
+    return Operands(pitch, input, output, length=one.count, op=op, **more)
+
+
+def pitch_of(datatype: MPI.Datatype) -> int | None:
+    """Bytes from one entry to the next, None where an entry is not within them."""
+    lower, extent = datatype.Get_extent()
+    first, true = datatype.Get_true_extent()
+    return extent if lower == 0 and first >= 0 and first + true <= extent else None
+
+
+def _reduce_scatter_block(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Operands | None:
+    if is_in_place(sendbuf):
+        both = whole(recvbuf, levels.size, readonly=False)
+        return _scattered(levels, None, both, np.full(levels.size, both.count // levels.size), op)
+    received, sent = block(recvbuf, readonly=False), whole(sendbuf, levels.size, readonly=True)
+    _check_alike(sent, received, received.count * levels.size)
+    return _scattered(levels, sent, received, np.full(levels.size, received.count), op)
+
+
+def _reduce_scatter(levels: Levels, sendbuf: Any, recvbuf: Any, recvcounts: Any, op: MPI.Op) -> Operands | None:
+    received = block(recvbuf, readonly=False)
+    in_place = is_in_place(sendbuf)
+    if recvcounts is None:
+        if in_place:
+            return None  # the MPI library's to refuse
+        recvcounts = levels.messages.allgather(received.count)
+    counts = np.asarray(recvcounts, dtype=np.int64)
+    if counts.shape != (levels.size,):
+        raise ValueError(f"expecting {levels.size} items, got {counts.size}")
+    total = int(counts.sum())
+    if in_place:
+        if received.count != total:
+            raise ValueError(f"mismatch in receive count {received.count} and sum(counts) {total}")
+        return _scattered(levels, None, received, counts, op)
+    sent = block(sendbuf, readonly=True)
+    _check_alike(sent, received, total, f"sum(counts) {total}")
+    if received.count != counts[levels.rank]:
+        raise ValueError(f"mismatch in receive count {received.count} and counts[{levels.rank}] {counts[levels.rank]}")
+    return _scattered(levels, sent, received, counts, op)
+
+
+def _scattered(levels: Levels, sent: Block | None, received: Block, counts: Integers, op: MPI.Op) -> Operands | None:
+    pitch, total = pitch_of(received.datatype), int(counts.sum())
+    if pitch is None or pitch * total > LARGEST_COUNT:
+        return None
+    if sent is None:
+        return Operands(pitch, None, received, shift=0, shared=total, counts=counts, op=op)
+    return Operands(pitch, sent, received, counts=counts, op=op)
+
+
+def _gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+    if levels.rank != root:
+        own = block(sendbuf, readonly=True)
+        return Operands(0, _single(own), None, root)
+    received = vector(recvbuf, levels.size, readonly=False)
+    if is_in_place(sendbuf):
+        return Operands(0, None, Pieces.of(received), root, root, 1)
+    own = block(sendbuf, readonly=True)
+    return Operands(0, _single(own), Pieces.of(received), root)
+
+
+def _scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+    if levels.rank != root:
+        return Operands(0, None, _single(block(recvbuf, readonly=False)), root)
+    sent = Pieces.of(vector(sendbuf, levels.size, readonly=True))
+    if is_in_place(recvbuf):
+        return Operands(0, sent, None, root, -root, 1)
+    return Operands(0, sent, _single(block(recvbuf, readonly=False)), root)
+
+
+def _single(own: Block) -> Pieces:
+    return Pieces([own.message if own.size else None])
+
+
+def _alltoallv(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
+    if is_in_place(sendbuf):
+        return None
+    sent, received = vector(sendbuf, levels.size, readonly=True), vector(recvbuf, levels.size, readonly=False)
+    return Operands(0, Pieces.of(sent), Pieces.of(received))
+
+
+def _alltoallw(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
+    if is_in_place(sendbuf):
+        return None
+    return Operands(0, _typed(sendbuf, levels.size, True), _typed(recvbuf, levels.size, False))
+
+
+def _typed(message: Any, number: int, readonly: bool) -> Pieces:
+    """A message with a datatype for each block, displacements in bytes: ``[buf, (counts, displs), types]``, ..."""
+    counts: Any
+    displs: Any
+    if len(message) == 2:
+        buffer, types = message
+        counts = displs = None
+    elif len(message) == 3:
+        buffer, (counts, displs), types = message
+    elif len(message) == 4:
+        buffer, counts, displs, types = message
+    else:
+        raise ValueError("message: expecting 2 to 4 items")
+    if counts is None and displs is None:
+        counts, displs = [1] * number, [0] * number
+    given: Any
+    for given in (counts, displs, types):
+        if len(given) != number:
+            raise ValueError(f"expecting {number} items, got {len(given)}")
+    absolute = buffer is None or isinstance(buffer, type(MPI.BOTTOM))
+    start = 0 if absolute else address_of(MPI.buffer.frombuffer(buffer, readonly=readonly))
+    kinds = [kind if isinstance(kind, MPI.Datatype) else MPI.Datatype.fromcode(kind) for kind in types]
+    pieces = zip(map(int, counts), map(int, displs), kinds, strict=True)
+    return Pieces([_piece(start + displ, count, kind) for count, displ, kind in pieces])
+
+
+def _piece(address: int, count: int, kind: MPI.Datatype) -> list[Any] | None:
+    if not count or kind == MPI.DATATYPE_NULL or not kind.Get_size():
+        return None
+    return message_at(address, count, kind)
+
+
+def _unless_large(levels: Levels, operands: Operands) -> Operands | None:
+    return None if operands.pitch * levels.size > LARGEST_COUNT else operands
+
+
+def _fitting(own: Block, size: int) -> Block:
+    """The other one of two blocks that must be of one size in bytes."""
+    if own.size > size:
+        raise MPI.Exception(MPI.ERR_TRUNCATE)
+    if own.size < size:
+        raise MPI.Exception(MPI.ERR_COUNT)
+    return own
+
+
+def _check_alike(sent: Block, received: Block, count: int, what: str | None = None) -> None:
+    if sent.datatype != received.datatype:
+        raise ValueError("mismatch in send and receive MPI datatypes")
+    if sent.count != count:
+        raise ValueError(f"mismatch in send count {sent.count} and {what or f'receive count {count}'}")
+
+
+READERS: dict[str, Callable[..., Operands | None]] = {
+    "Bcast": _bcast,
+    "Gather": _gather,
+    "Gatherv": _gatherv,
+    "Scatter": _scatter,
+    "Scatterv": _scatterv,
+    "Allgather": _allgather,
+    "Allgatherv": _allgatherv,
+    "Reduce": _reduce,
+    "Allreduce": _allreduce,
+    "Reduce_scatter": _reduce_scatter,
+    "Reduce_scatter_block": _reduce_scatter_block,
+    "Alltoall": _alltoall,
+    "Alltoallv": _alltoallv,
+    "Alltoallw": _alltoallw,
+}

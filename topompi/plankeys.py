@@ -1,0 +1,64 @@
+"""A key for the arguments of a call, found faster than they can be read: equal keys mean equal calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+__all__ = ["quick_key"]
+
+MOST_COUNTS = 1024  # bytes of counts that are cheaper to compare than to read
+
+# Objects that live as long as MPI does: the name is the object.
+_LASTING: dict[int, Any] = {id(one): one for one in vars(MPI).values() if isinstance(one, MPI.Op | MPI.Datatype)}
+_LASTING.update((id(one), one) for one in (None, MPI.IN_PLACE))
+_LASTING_KIND = 24  # numpy's own types have numbers below it, and describe themselves by them
+
+_buffer = MPI.buffer.frombuffer
+
+
+def quick_key(method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What tells a call from others whose programs differ: where its arrays lie, how long they are, and of what type.
+
+    None for a call with anything but arrays of numpy's own types, whole numbers, predefined datatypes and operations.
+    An array may be gone and another in its place: what is bound to addresses does not care.
+    """
+    try:
+        if method == "Reduce_scatter":
+            sendbuf, recvbuf, counts, op = arguments
+            return method, algorithm, _message(sendbuf), _message(recvbuf), _value(counts), _value(op)
+        return (method, algorithm, *map(_message, arguments))
+    except (KeyError, ValueError, BufferError):
+        return None
+
+
+def _message(one: Any) -> Any:
+    """The key of a message, or of another argument that is no array."""
+    kind = type(one)
+    if kind is np.ndarray:
+        dtype = one.dtype
+        if dtype.num >= _LASTING_KIND or not dtype.isnative:
+            raise KeyError(dtype)
+        memory = _buffer(one, False)  # what is read-only is refused here, and by the reader where it has to be
+        return memory.address, memory.nbytes, dtype.num
+    if kind is list or kind is tuple:
+        return (_message(one[0]), *map(_value, one[1:])) if one else ()
+    return _value(one)
+
+
+def _value(one: Any) -> Any:
+    """The key of a number, of numbers or of a constant."""
+    kind = type(one)
+    if kind is int:
+        return one
+    if kind is np.ndarray:
+        if one.nbytes > MOST_COUNTS:
+            raise KeyError(kind)
+        return one.dtype.str, one.tobytes()
+    if kind is list or kind is tuple:
+        return tuple(map(_value, one))
+    name = id(one)
+    _LASTING[name]
+    return "constant", name

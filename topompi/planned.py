@@ -1,0 +1,135 @@
+"""Collectives run as plans: from the arguments of a call of mpi4py to messages, once or again and again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mpi4py import MPI
+
+from schedules import ALGORITHMS
+
+from . import overlevels
+from .plan import Plan, compile_part
+from .planbind import Binding, bind, bind_persistent
+from .plancalls import READERS, Operands
+from .plankeys import quick_key
+from .planparts import part_of
+from .prepared import Prepared
+
+if TYPE_CHECKING:
+    from .levels import Levels
+
+__all__ = ["METHODS", "can_run", "prepare", "run"]
+
+METHODS = {
+    "Bcast": "bcast",
+    "Gather": "gather",
+    "Gatherv": "gather",
+    "Scatter": "scatter",
+    "Scatterv": "scatter",
+    "Allgather": "allgather",
+    "Allgatherv": "allgather",
+    "Reduce": "reduce",
+    "Allreduce": "allreduce",
+    "Reduce_scatter": "reduce_scatter",
+    "Reduce_scatter_block": "reduce_scatter",
+    "Alltoall": "alltoall",
+    "Alltoallv": "alltoall",
+    "Alltoallw": "alltoall",
+}
+
+# Where a rank knows only what it sends and receives itself: one message for each pair, or none can run.
+_DIRECT = ("pairwise", "shift", "interleaved", "scatter_destination", "tacs1", "tacs2", "bound")
+_LOCAL_COUNTS = {"Gatherv": ("linear",), "Scatterv": ("linear",), "Alltoallv": _DIRECT, "Alltoallw": _DIRECT}
+_REDUCTIONS = ("Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block")
+_UNORDERED = ("ring",)  # never in rank order
+
+
+def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
+    """Whether an algorithm is there for a method: by what all ranks know, and without looking at a network.
+
+    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``.
+    :param commutative: whether the operation of a reduction is.
+    """
+    if algorithm == "native":
+        return True
+    if method in _REDUCTIONS and not commutative and algorithm in ("levels", *_UNORDERED):
+        return False
+    if algorithm == "levels":
+        return method in overlevels.METHODS
+    if method not in METHODS:
+        return False
+    return algorithm in _LOCAL_COUNTS.get(method, ALGORITHMS[METHODS[method]])
+
+
+def run(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
+    """Run a collective by an algorithm; collective.
+
+    :param method: a method of ``MPI.Intracomm``.
+    :param algorithm: what ``can_run`` allows, alike on all ranks.
+    :param arguments: those of the method, in their order, defaults filled in.
+    :returns: the algorithm that ran: ``native`` where this one cannot, for the network or for the sizes, which all
+        ranks find alike.
+    :raises ValueError: for an algorithm that ``can_run`` does not allow; and as the method itself.
+    """
+    if algorithm == "levels":
+        if method not in overlevels.METHODS:
+            raise ValueError(f"expecting a method of {', '.join(overlevels.METHODS)}, got {method!r}")
+        overlevels.METHODS[method](levels, *arguments)
+        return algorithm
+    key = quick_key(method, algorithm, arguments)
+    binding: Binding | None = None if key is None else levels.bindings.get(key)
+    if binding is None:
+        operands = None if algorithm == "native" else _read(levels, method, algorithm, arguments)
+        plan = None if operands is None else _plan(levels, METHODS[method], algorithm, operands)
+        if operands is None or plan is None:
+            getattr(MPI.Intracomm, method)(levels.comm, *arguments)
+            return "native"
+        binding = bind(plan, operands, levels)
+        if key is not None and operands.by_address:
+            levels.bindings.put(key, binding, binding.weight)
+    for call, some in binding.calls:
+        call(*some)
+    return algorithm
+
+
+def prepare(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> MPI.Prequest | Prepared:
+    """A collective with its buffers, to be started again and again; collective.
+
+    :param method: as in ``run``: ``Bcast`` for ``Bcast_init``.
+    :returns: a request; the MPI library's own where no plan can run.
+    """
+    operands = None if algorithm in ("native", "levels") else _read(levels, method, algorithm, arguments)
+    plan = None if operands is None else _plan(levels, METHODS[method], algorithm, operands)
+    if operands is None or plan is None:
+        native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(levels.comm, *arguments)
+        return native
+    return Prepared(*bind_persistent(plan, operands, levels), arguments)
+
+
+def _read(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> Operands | None:
+    if not can_run(method, algorithm):
+        raise ValueError(f"expecting an algorithm that can run {method}, got {algorithm!r}")
+    return READERS[method](levels, *arguments)
+
+
+def _plan(levels: Levels, collective: str, algorithm: str, operands: Operands) -> Plan | None:
+    """The plan of this rank; None where none can be made, on all ranks alike."""
+    ordered = operands.op is not None and not operands.op.Is_commutative()
+    if operands.empty:
+        return Plan((), 1, 0, 0, False)
+    counts = operands.counts
+    known = None if counts is None else counts.tobytes()
+    key = ("plan", collective, algorithm, operands.root, operands.length, operands.shift, known, ordered)
+
+    def make() -> Plan | str:
+        part = part_of(levels, collective, algorithm, operands.root, counts, ordered)
+        if isinstance(part, str):
+            return part
+        try:
+            return compile_part(part, operands.length, operands.shift)
+        except ValueError as error:
+            return str(error)
+
+    made = levels.kept(key, make)
+    return made if isinstance(made, Plan) else None

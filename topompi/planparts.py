@@ -1,0 +1,98 @@
+"""A rank's part of the schedule of an algorithm on a communicator's network, made once and kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schedules import ALGORITHMS, Network, Schedule, ScheduleError, check
+from schedules.alltoall.hostschedule import HostSchedule
+from schedules.check.contributions import ranges_of
+from schedules.check.history import History
+from schedules.check.places import Places
+from schedules.check.values import Values
+from schedules.schedule import ROOTED
+
+from .plan import Part
+
+if TYPE_CHECKING:
+    from .levels import Levels
+
+__all__ = ["part_of"]
+
+Integers = NDArray[np.int64]
+
+
+def part_of(
+    levels: Levels, collective: str, algorithm: str, root: int | None, counts: Integers | None, ordered: bool
+) -> Part | str:
+    """This rank's part of a schedule, or why there is none; the same answer on every rank.
+
+    :param counts: blocks of each rank, for the v-forms whose counts all ranks know.
+    :param ordered: whether reductions must keep rank order.
+    Cost: once for each set of arguments that of the generator, which for all but compact schedules makes the rows of
+    all ranks; those of the others are dropped at once. With ``ordered``, a proof that order is kept besides.
+    """
+    key = ("part", collective, algorithm, root, None if counts is None else counts.tobytes(), ordered)
+    made: Part | str = levels.kept(key, lambda: _made(levels, collective, algorithm, root, counts, ordered))
+    return made
+
+
+def _made(
+    levels: Levels, collective: str, algorithm: str, root: int | None, counts: Integers | None, ordered: bool
+) -> Part | str:
+    try:
+        schedule = _generated(levels.network, collective, algorithm, root, counts, ordered)
+        if isinstance(schedule, HostSchedule):
+            rows = schedule.rows_of(levels.rank)
+            return Part(levels.rank, rows, np.ones(len(rows), dtype=bool), schedule.blocks, True, schedule.window)
+        precedes = _precedes(schedule) if ordered else np.ones(schedule.num_rows, dtype=bool)
+    except (ValueError, ScheduleError) as error:
+        return str(error)
+    return _cut(schedule, levels.rank, precedes)
+
+
+def _generated(
+    network: Network, collective: str, algorithm: str, root: int | None, counts: Integers | None, ordered: bool
+) -> Schedule | HostSchedule:
+    """As ``schedules.make``, but an alltoall over hosts stays in its compact form."""
+    chosen = ALGORITHMS[collective][algorithm]
+    arguments, keywords = chosen.view(network, root or 0)
+    keywords = {**keywords, **chosen.fixed}
+    if collective in ROOTED:
+        keywords["root"] = root
+    if counts is not None:
+        keywords["counts"] = counts
+    if ordered and "ordered" in chosen.parameters:
+        keywords["ordered"] = True
+    return chosen.generator(*arguments, **keywords)
+
+
+def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
+    """Whether each row brings contributions of lower ranks than those that it is reduced into, shape (rows,).
+
+    :raises ScheduleError: for a schedule that does not keep rank order.
+    :raises ValueError: for a row of which only some blocks do.
+    """
+    check(schedule, commutative=False)
+    places = Places(schedule)
+    places.reach(schedule.num_rows)
+    history = History(schedule, places, schedule.num_rows)
+    reductions = Values(history).reductions()
+    ranges = ranges_of(reductions, schedule.size, places.num_inputs // schedule.size)
+    brings = ranges[reductions.terms, 0] < ranges[reductions.start, 0]  # each reduction in rank order has one term
+    row = history.row[reductions.moves]
+    precedes = np.ones(schedule.num_rows, dtype=bool)
+    precedes[row] = brings
+    if (precedes[row] != brings).any():
+        raise ValueError("expecting rows whose blocks all come from lower ranks, or all from higher ones")
+    return precedes
+
+
+def _cut(schedule: Schedule, rank: int, precedes: NDArray[np.bool_]) -> Part:
+    mine = schedule.of_rank(rank)
+    columns: list[Any] = [column[mine] for column in schedule.columns().values()]
+    rows = np.stack(columns, axis=1).astype(np.int64)
+    return Part(rank, rows, precedes[mine], schedule.blocks, schedule.independent, schedule.window)

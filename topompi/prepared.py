@@ -1,0 +1,79 @@
+"""A collective with its buffers, to be started again and again: what the ``*_init`` methods return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mpi4py import MPI
+
+from .planrun import Flight, Stage
+
+__all__ = ["Prepared"]
+
+
+class Prepared:
+    """A planned collective as a persistent request, spelt as ``MPI.Prequest``.
+
+    ``Start`` posts the first messages. The rest of a plan with several steps goes on in ``Wait`` and ``Test`` only, as
+    in an MPI library without a progress thread, but not in other calls of MPI either: before a rank waits for anything
+    else that depends on the others' part in this collective, it has to complete its own.
+
+    :param stages: the calls of a run.
+    :param flights: what they post.
+    :param arguments: of the call; held, since the messages are to and from their memory.
+    """
+
+    def __init__(self, stages: list[Stage], flights: list[Flight], arguments: tuple[Any, ...]) -> None:
+        self._stages, self._flights = stages, flights
+        self._arguments: tuple[Any, ...] | None = arguments
+        self._next = self._length = len(stages)  # the call to run next; behind the last: inactive
+        self._first = next((at for at, stage in enumerate(stages) if stage.test is not None), len(stages))
+        self._begin, self._end = (
+            [stage[:2] for stage in some] for some in (stages[: self._first], stages[self._first :])
+        )
+
+    def Start(self) -> None:
+        """Begin the collective; collective."""
+        if self._next != self._length:
+            raise RuntimeError("request already started")
+        if self._arguments is None:
+            raise RuntimeError("request already freed")
+        for call, arguments in self._begin:
+            call(*arguments)
+        self._next = self._first
+
+    def Wait(self, status: MPI.Status | None = None) -> bool:
+        """Complete the collective; returns at once if it was not started. Always True."""
+        rest = self._end if self._next == self._first else [stage[:2] for stage in self._stages[self._next :]]
+        if self._next != self._length:
+            for call, arguments in rest:
+                call(*arguments)
+            self._next = self._length
+        return True
+
+    def Test(self, status: MPI.Status | None = None) -> bool:
+        """Go on with the collective as far as possible without waiting; whether it is complete."""
+        for call, arguments, test in self._stages[self._next :]:
+            if test is None:
+                call(*arguments)
+            elif not test():
+                return False
+            self._next += 1
+        return True
+
+    start, wait, test = Start, Wait, Test
+
+    def Free(self) -> None:
+        """Free the requests. The collective has to be complete."""
+        if self._arguments is None:
+            raise RuntimeError("request already freed")
+        if self._next < self._length:
+            raise RuntimeError("expecting a request that is complete, got one that was started")
+        for flight in self._flights:
+            flight.free()
+        self._arguments = None
+        self._stages, self._flights, self._begin, self._end = [], [], [], []
+        self._next = self._length = self._first = 0
+
+    def __bool__(self) -> bool:
+        return self._arguments is not None

@@ -1,0 +1,212 @@
+"""A better order for a job's ranks: what is asked for, what was found, and whether it is worth taking. No MPI."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapping.evaluate import Evaluation, evaluate
+from mapping.graph import CommunicationGraph
+from mapping.machine import Machine
+from mapping.mappers.portfolio import OBJECTIVES, best
+from mapping.mapping import Mapping
+from mapping.readers import read_graph
+
+from .errors import TopompiError
+from .machine import machine_of
+from .topology import TopologyInterface
+
+__all__ = ["THRESHOLD", "Aim", "MappingReport", "RemapError", "Solution", "communication_graph", "solve"]
+
+THRESHOLD = 0.03
+GIVEN = "given order"
+Integers = NDArray[np.int64]
+
+
+class RemapError(TopompiError, ValueError):
+    """Ranks cannot be re-ordered as asked: a graph of another size, an objective that there is not."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What an order is to be good for, and how much is to be done for it.
+
+    :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link.
+    :param threshold: the part of the objective that must be saved, else the given order stays.
+    :param quality: the search stops at this part of the given order's objective; None: ``TOPOMPI_MAP_QUALITY``, or 0.
+    :param seconds: the search stops after so long, if not None; one seed may then give several orders.
+    :raises RemapError: so.
+    """
+
+    objective: str = OBJECTIVES[0]
+    threshold: float = THRESHOLD
+    quality: float | None = None
+    seed: int = 0
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise RemapError(f"expecting objective {' or '.join(OBJECTIVES)}, got {self.objective!r}")
+        for name, part in (("threshold", self.threshold), ("quality", self.quality or 0.0)):
+            if not 0 <= part <= 1:
+                raise RemapError(f"expecting {name} from 0 to 1, got {part}")
+
+    def cost(self, found: Evaluation) -> float:
+        """What is to be small; exact for hop-bytes."""
+        return found.doubled if self.objective == OBJECTIVES[0] else found.link_seconds or 0.0
+
+    def good_enough(self) -> float:
+        """The quality asked for here, else in the environment.
+
+        :raises RemapError: where ``TOPOMPI_MAP_QUALITY`` is no number from 0 to 1.
+        """
+        if self.quality is not None:
+            return self.quality
+        written = os.environ.get("TOPOMPI_MAP_QUALITY") or "0"
+        try:
+            quality = float(written)
+        except ValueError:
+            quality = -1.0
+        if not 0 <= quality <= 1:
+            raise RemapError(f"TOPOMPI_MAP_QUALITY: expected a part of the given order's cost, 0 to 1, got {written!r}")
+        return quality
+
+
+@dataclass(frozen=True)
+class MappingReport:
+    """What became of a wish for a better order, the same on all ranks.
+
+    :param reordered: whether the ranks have a new order; else the given one came back.
+    :param reason: why.
+    :param objective: what was to be small.
+    :param algorithm: what made the order.
+    :param before: what the given order costs, and ``after`` the one that came back; None where nothing was evaluated.
+        Bytes are weights where the graph of a communicator's topology says no more.
+    :param gain: the part of the objective that the best order found saves, taken or not.
+    :param moved: ranks that another process has now.
+    :param seconds: that the search took on the rank that searched.
+    :param virtual: whether the placement is a pretended one.
+    """
+
+    reordered: bool
+    reason: str
+    objective: str = OBJECTIVES[0]
+    algorithm: str = GIVEN
+    before: Evaluation | None = None
+    after: Evaluation | None = None
+    gain: float = 0.0
+    moved: int = 0
+    seconds: float = 0.0
+    virtual: bool = False
+
+    def describe(self) -> str:
+        """All of it on one line."""
+        parts = [f"{self.algorithm}: {self.reason}"]
+        if self.before is not None and self.after is not None:
+            parts += [
+                f"hop-bytes {float(self.before.hop_bytes):,.10g} -> {float(self.after.hop_bytes):,.10g}",
+                f"intra-host share {self.before.intra_share:.1%} -> {self.after.intra_share:.1%}",
+                f"{self.moved} ranks moved",
+                f"{self.seconds:.3g} s",
+            ]
+        return "; ".join(parts) + (" (virtual placement)" if self.virtual else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """An order, and what is said of it.
+
+    :param new_rank: of each old rank, shape (ranks,); None where all keep theirs.
+    """
+
+    new_rank: Integers | None
+    report: MappingReport
+
+
+def communication_graph(given: Any, size: int) -> CommunicationGraph:
+    """The graph that a user means.
+
+    :param given: a ``CommunicationGraph``, a networkx graph, a matrix of bytes (numpy or scipy.sparse; row sends to
+        column), or the name of a file that ``mapping.readers`` can read.
+    :param size: ranks that it must have.
+    :raises RemapError: for another size.
+    """
+    if given is None:
+        raise RemapError("expecting a communication graph on rank 0, got None")
+    if isinstance(given, CommunicationGraph):
+        graph = given
+    elif isinstance(given, (str, os.PathLike)):
+        graph = read_graph(given, size)
+    elif hasattr(given, "number_of_nodes"):
+        graph = CommunicationGraph.from_networkx(given)
+    else:
+        graph = CommunicationGraph.from_matrix(given)
+    if graph.size != size:
+        raise RemapError(f"expecting a communication graph of {size} ranks, got {graph.size}")
+    return graph
+
+
+def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> Solution:
+    """The best order found, or the given one where no other saves the threshold.
+
+    :param graph: of the ranks of ``interface``, or of the first so many: the others then have no part in it.
+    :raises ValueError: what the mapper raises.
+    Cost: that of ``mapping.mappers.portfolio.best``: about a second for 2,000 ranks on several hosts.
+    """
+    began = perf_counter()
+    machine = machine_of(interface, routes=aim.objective != OBJECTIVES[0])
+    given = Mapping.on_hosts(interface.rank_host[: graph.size], machine)
+    before = evaluate(given, graph, machine)
+    found, after, saved = given, before, 0.0
+    if aim.cost(before) > 0 and machine.num_hosts > 1:
+        quality = aim.good_enough()
+        found = best(
+            graph, machine, aim.seed, objective=aim.objective, given=given, quality=quality, seconds=aim.seconds
+        )
+        after = evaluate(found, graph, machine)
+        saved = 1 - aim.cost(after) / aim.cost(before)
+    taken = saved > 0 and saved >= aim.threshold
+    new_rank = _new_rank(found, machine, interface.rank_host) if taken else None
+    report = MappingReport(
+        taken,
+        _reason(aim, machine, before, saved),
+        aim.objective,
+        "best of the portfolio" if taken else GIVEN,
+        before,
+        after if taken else before,
+        saved,
+        0 if new_rank is None else int((new_rank != np.arange(len(new_rank))).sum()),
+        perf_counter() - began,
+        interface.virtual,
+    )
+    return Solution(new_rank, report)
+
+
+def _reason(aim: Aim, machine: Machine, before: Evaluation, saved: float) -> str:
+    if machine.num_hosts == 1:
+        return "one host"
+    if aim.cost(before) == 0:
+        return "nothing is sent between hosts"
+    if saved <= 0:
+        return "no better order found"
+    verdict = "" if saved >= aim.threshold else f", below the threshold of {aim.threshold:.1%}"
+    return f"predicted to save {saved:.1%} of {aim.objective}{verdict}"
+
+
+def _new_rank(found: Mapping, machine: Machine, rank_host: NDArray[np.integer[Any]]) -> Integers:
+    """The new rank of each process, by its old one.
+
+    Who can stay stays; the others of a host take its places in ascending order, so that neighbours inside a host
+    keep theirs as far as they can. Ranks without a part in the graph take what is left.
+    """
+    left = machine.slots - np.bincount(found.host_of_rank, minlength=machine.num_hosts)
+    host = np.r_[found.host_of_rank, np.repeat(np.arange(machine.num_hosts), left)]
+    moves = np.flatnonzero(host != rank_host)
+    new_rank = np.arange(len(host))
+    new_rank[moves[np.argsort(rank_host[moves], kind="stable")]] = moves[np.argsort(host[moves], kind="stable")]
+    return new_rank

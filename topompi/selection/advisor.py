@@ -1,0 +1,84 @@
+"""What rank 0 knows: the rules, the memory of earlier trials, the cost model; in this order of weight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+from ..errors import TopompiError
+from .choice import LEVELS, NATIVE, Choice, Key, class_bytes
+from .job import Job
+from .memory import Memory
+from .model import Predictor
+from .rules import Rules
+from .trial import Verdict
+
+__all__ = ["MOST_RIVALS", "TUNE", "Advisor"]
+
+TUNE = ("", "measure", "again", "off")
+MOST_RIVALS = 12  # schedules in a trial, beside native and the levels
+UNPROMISING = 4.0  # times the cheapest by the model: not tried
+
+Runs = Callable[[str], bool]
+
+
+class Advisor:
+    """Selection's knowledge and rules, without MPI: rank 0 asks it, the others learn the answer.
+
+    :param job: the job.
+    :param environment: where ``TOPOMPI_RULES`` names the rules file, and ``TOPOMPI_TUNE`` says what may be measured:
+        nothing new (empty, the default), ``measure`` what is not remembered, ``again`` all, or ``off``: nothing is
+        measured or remembered.
+    :raises TopompiError: for another word, or a rules file that is not as wanted.
+    """
+
+    def __init__(self, job: Job, environment: Mapping[str, str]) -> None:
+        self.job = job
+        self.tune = environment.get("TOPOMPI_TUNE", "")
+        if self.tune not in TUNE:
+            raise TopompiError(f"TOPOMPI_TUNE: expected one of {', '.join(filter(None, TUNE))}, got {self.tune!r}")
+        path = environment.get("TOPOMPI_RULES")
+        self.rules = Rules.read(path) if path else Rules("", ())
+
+    @cached_property
+    def memory(self) -> Memory:
+        """The verdicts of earlier trials of such jobs."""
+        return Memory(self.job)
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The cost model of this job."""
+        return Predictor(self.job.interface)
+
+    def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | list[str]:
+        """The choice for a class of calls, or the candidates of a trial, native first.
+
+        A class counts by its smallest size for the rules, and by the middle of its sizes for the model.
+
+        :param root: of the call at hand, for the model; roots share their class.
+        :param runs: whether an algorithm can run for such calls.
+        :param measurable: whether the calls can be timed.
+        """
+        method, number, _ = key
+        smallest, largest = class_bytes(number)
+        found = self.rules.first(method, smallest, self.job, runs)
+        if found is not None:
+            return Choice(found[1].algorithm, f"rules file {self.rules.name}, rule {found[0]}")
+        verdict = self.memory.recall(key) if self.tune in ("", "measure") else None
+        if verdict is not None and runs(verdict.algorithm):
+            return Choice(verdict.algorithm, f"{verdict.describe()}, in an earlier run", verdict.seconds)
+        middle = (smallest + largest + 1) // 2
+        if self.tune in ("measure", "again") and measurable:
+            return [NATIVE, *self.rivals(method, middle, root, runs)]
+        return self.predictor.choose(method, middle, root, runs)
+
+    def rivals(self, method: str, nbytes: int, root: int, runs: Runs) -> list[str]:
+        """What a trial compares native with: the levels, and the schedules that the model does not rule out."""
+        ranking = [row for row in self.predictor.rank(method, nbytes, root, runs) if row[0] != LEVELS]
+        most = UNPROMISING * ranking[0][1] if ranking else 0.0
+        rivals = [name for name, seconds in ranking if not seconds > most]  # nor those that it does not cost
+        return [*([LEVELS] if runs(LEVELS) else []), *rivals[:MOST_RIVALS]]
+
+    def keep(self, key: Key, verdict: Verdict) -> None:
+        """Remember a trial's verdict."""
+        self.memory.keep(key, verdict)

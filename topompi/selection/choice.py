@@ -1,0 +1,56 @@
+"""What selection answers, and the classes of calls that it answers for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["COLLECTIVE", "LEVELS", "NATIVE", "Choice", "Key", "class_bytes", "size_class"]
+
+NATIVE, LEVELS = "native", "levels"
+
+# The buffer methods that have something to choose, and the collective whose schedules they can run.
+COLLECTIVE = {
+    "Barrier": "barrier",
+    "Bcast": "bcast",
+    "Gather": "gather",
+    "Gatherv": "gather",
+    "Scatter": "scatter",
+    "Scatterv": "scatter",
+    "Allgather": "allgather",
+    "Allgatherv": "allgather",
+    "Reduce": "reduce",
+    "Allreduce": "allreduce",
+    "Reduce_scatter": "reduce_scatter",
+    "Reduce_scatter_block": "reduce_scatter",
+    "Alltoall": "alltoall",
+    "Alltoallv": "alltoall",
+    "Alltoallw": "alltoall",
+}
+
+Key = tuple[str, int, bool]  # method, size class, whether the operation commutes
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to run for one call, and why.
+
+    :param algorithm: ``native``, ``levels``, or a name of ``schedules.registry.ALGORITHMS``.
+    :param reason: in words, with the numbers that decided.
+    :param predicted: seconds by the cost model or an earlier measurement; None where nothing predicts.
+    :param trial: this call is timed: its time goes to ``Selector.record``.
+    """
+
+    algorithm: str
+    reason: str
+    predicted: float | None = None
+    trial: bool = False
+
+
+def size_class(nbytes: int) -> int:
+    """Class of a size in bytes: its bit length, so that a class holds 2**(k - 1) to 2**k - 1 bytes; 0 holds 0."""
+    return nbytes.bit_length()
+
+
+def class_bytes(number: int) -> tuple[int, int]:
+    """Smallest and largest size in bytes of a class."""
+    return (1 << number >> 1, (1 << number) - 1)

@@ -1,0 +1,124 @@
+"""What a tuning run found: each algorithm against native, and the rules that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .choice import NATIVE, class_bytes, size_class
+from .rules import Rule, Rules
+from .trial import CLEAR, floor, interval
+from .tunerecord import Measured, TuneRecord
+
+__all__ = ["Row", "compare", "rules_of", "winner"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One algorithm at one size.
+
+    :param seconds: median.
+    :param ratio: median of native's times over its own, round by round: above 1 where it is faster; with its 95 %
+        interval from ``low`` to ``high``.
+    :param floor: what the median ratio is above but for a chance of 2.5 % over all rivals of the size together; 0 where
+        there are too few rounds to say.
+    """
+
+    method: str
+    nbytes: int
+    algorithm: str
+    seconds: float
+    ratio: float
+    low: float
+    high: float
+    floor: float
+
+    @property
+    def verdict(self) -> str:
+        """``1.23x faster``, ``1.08x slower``, ``not significant``; of native nothing."""
+        if self.algorithm == NATIVE:
+            return ""
+        if self.low <= 1 <= self.high:
+            return "not significant"
+        return f"{self.ratio:.2f}x faster" if self.ratio > 1 else f"{1 / self.ratio:.2f}x slower"
+
+    @property
+    def wins(self) -> bool:
+        """Whether it is clearly faster than native: by 5 %, and surely so, one of many rivals being lucky in mind."""
+        return self.ratio >= CLEAR and self.floor > 1
+
+
+def compare(results: list[Measured]) -> list[Row]:
+    """The rows of one method and size: native first, the others from the fastest to the slowest.
+
+    :param results: interleaved, with native among them.
+    """
+    native = np.array(next(one.samples for one in results if one.algorithm == NATIVE))
+    chance = 0.025 / max(len(results) - 1, 1)  # C. E. Bonferroni's bound on the chance that any is lucky
+    rows = [_row(one, native, chance) for one in results]
+    return sorted(rows, key=lambda row: (row.algorithm != NATIVE, row.seconds))
+
+
+def winner(rows: list[Row]) -> Row:
+    """Of the rows of one method and size, the fastest that wins, else native."""
+    return next((row for row in rows[1:] if row.wins), rows[0])
+
+
+def rules_of(record: TuneRecord) -> Rules:
+    """The rules that a record supports: for its job, its methods, and the classes of the sizes that were measured.
+
+    Neighbouring classes with the same winner share a rule. Where native won, a rule says so: it was measured.
+    """
+    rules = []
+    results = sorted(record.results, key=lambda one: (one.method, one.nbytes))
+    for method, of_method in groupby(results, lambda one: one.method):
+        won = []
+        for nbytes, of_size in groupby(of_method, lambda one: one.nbytes):
+            row = winner(compare(list(of_size)))
+            won.append((size_class(nbytes), row))
+        rules += [_rule(record, method, rows) for rows in _runs(won)]
+    return Rules("", tuple(rules))
+
+
+def _rule(record: TuneRecord, method: str, rows: list[tuple[int, Row]]) -> Rule:
+    """The rule for neighbouring classes with one winner."""
+    algorithm = rows[0][1].algorithm
+    return Rule(
+        algorithm,
+        frozenset([method]),
+        (class_bytes(rows[0][0])[0], class_bytes(rows[-1][0])[1]),
+        (record.ranks, record.ranks),
+        (record.hosts, record.hosts),
+        record.ranks_per_host,
+        record.topology,
+        "no other is clearly faster" if algorithm == NATIVE else _gain([row.ratio for _, row in rows]),
+    )
+
+
+def _row(one: Measured, native: NDArray[np.float64], chance: float) -> Row:
+    samples = np.array(one.samples)
+    ratios = native[: len(samples)] / samples
+    seconds, ratio = float(np.median(samples)), float(np.median(ratios))
+    return Row(one.method, one.nbytes, one.algorithm, seconds, ratio, *interval(ratios), floor(ratios, chance))
+
+
+def _runs(won: list[tuple[int, Row]]) -> Iterator[list[tuple[int, Row]]]:
+    """Neighbouring classes with one winner."""
+    rows: list[tuple[int, Row]] = []
+    for number, row in won:
+        if rows and (rows[-1][1].algorithm != row.algorithm or number != rows[-1][0] + 1):
+            yield rows
+            rows = []
+        rows.append((number, row))
+    if rows:
+        yield rows
+
+
+def _gain(ratios: list[float]) -> str:
+    low, high = min(ratios), max(ratios)
+    times = f"{low:.2f}x" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}x to {high:.2f}x"
+    return f"measured {times} faster than native"

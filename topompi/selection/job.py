@@ -1,0 +1,82 @@
+"""What rules and memory know a job by: its ranks and hosts, its network's fingerprint, its MPI library."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..topology import TopologyInterface
+
+__all__ = ["Job"]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A job as selection sees it.
+
+    :param interface: where its ranks sit.
+    :param library: MPI vendor and version.
+    :param machine: processor name of rank 0.
+    """
+
+    interface: TopologyInterface
+    library: str
+    machine: str = ""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return self.interface.num_ranks
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return self.interface.num_hosts
+
+    @cached_property
+    def ranks_per_host(self) -> tuple[int, int]:
+        """Fewest and most ranks on a host."""
+        counts = np.bincount(self.interface.rank_host)
+        return int(counts.min()), int(counts.max())
+
+    @cached_property
+    def topology(self) -> str:
+        """Fingerprint of the network between the job's hosts, 16 hexadecimal digits.
+
+        Of the routes, the links' rates and latencies, in the order of the hosts' first ranks; hosts count by name
+        less its digits, so that other hosts of one cluster, placed alike, are the same network.
+        """
+        routes = self.interface.routes
+        arrays: list[NDArray[Any]] = [self.interface.hop_matrix]
+        if routes is not None:
+            arrays += [self.interface.get_network_path_matrix(), routes.fabric.link_rate, routes.fabric.link_latency]
+        return _digest(sorted({re.sub("[0-9]+", "#", host) for host in self.interface.hosts}), *arrays)
+
+    @cached_property
+    def key(self) -> str:
+        """Fingerprint of all that a measurement depends on: network, layout of the ranks, machine, MPI library.
+
+        The machine counts by name less its digits, and whole where the placement is virtual: then it is the network.
+        """
+        machine = self.machine if self.interface.virtual else re.sub("[0-9]+", "#", self.machine)
+        inner = [domain for _, domain in self.interface.domains]
+        return _digest([self.topology, self.library, machine, self.interface.virtual], self.interface.rank_host, *inner)
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"{self.interface.describe()}, {self.library}"
+
+
+def _digest(words: object, *arrays: NDArray[Any]) -> str:
+    digest = hashlib.sha256(json.dumps(words).encode())
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,90 @@
+"""What earlier trials found, kept in the user's cache from run to run."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import suppress
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from .choice import Key
+from .job import Job
+from .trial import Verdict
+
+__all__ = ["Memory", "cache_directory"]
+
+FORMAT, VERSION = "topompi decisions", 1
+
+
+def cache_directory() -> Path:
+    """``$XDG_CACHE_HOME/topompi``, else ``~/.cache/topompi``."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "topompi"
+
+
+class Memory:
+    """The verdicts on one job: one file in the cache, named by the job's fingerprint.
+
+    A file that is damaged, unreadable or of another version counts as empty, and one that cannot be written is not:
+    nothing of this is worth ending a job for. Jobs that write at the same moment may lose each other's latest
+    verdicts, never a file: it is replaced as a whole.
+    """
+
+    def __init__(self, job: Job, directory: Path | None = None) -> None:
+        self._about = job.describe()
+        self.path = (cache_directory() if directory is None else directory) / f"{job.key}.json"
+
+    def recall(self, key: Key) -> Verdict | None:
+        """What a trial of a class of calls found, None where none is remembered."""
+        return _verdict(self._read().get(_name(key)))
+
+    def keep(self, key: Key, verdict: Verdict) -> None:
+        """Remember a verdict, in place of an earlier one."""
+        entry = {name: getattr(verdict, name) for name in ("algorithm", "ratio", "seconds", "rival")}
+        decisions = {**self._read(), _name(key): entry}
+        text = json.dumps(
+            {"format": FORMAT, "version": VERSION, "about": self._about, "decisions": decisions}, indent=1
+        )
+        with suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(self.path, text)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            data = json.loads(self.path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, VERSION):
+            return {}
+        decisions = data.get("decisions")
+        return decisions if isinstance(decisions, dict) else {}
+
+
+def _name(key: Key) -> str:
+    method, number, commutative = key
+    return f"{method} {number}{'' if commutative else ' in order'}"
+
+
+def _verdict(entry: Any) -> Verdict | None:
+    match entry:
+        case {"algorithm": str(algorithm), "rival": str(rival), "ratio": float(ratio), "seconds": float(seconds)}:
+            sound = all(isfinite(number) and number >= 0 for number in (ratio, seconds))
+            return Verdict(algorithm, ratio, seconds, rival) if sound else None
+        case _:
+            return None
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    handle, name = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise

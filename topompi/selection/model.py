@@ -1,0 +1,171 @@
+"""What the cost model says where nothing has been measured: whether a schedule of ours is worth leaving native for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from schedules.alltoall.dcss import DEFAULT, dcss
+from schedules.analysis.model import Model, cost
+from schedules.network import Network
+from schedules.registry import ALGORITHMS, make
+from schedules.schedule import Schedule
+
+from ..network import UNKNOWN_RATE, network_of
+from ..topology import TopologyInterface
+from .choice import COLLECTIVE, LEVELS, NATIVE, Choice
+
+__all__ = ["GAIN", "Predictor"]
+
+GAIN = 1.2  # what must be predicted to leave native: the model is not exact, and knows native by a stand-in only
+OVERHEAD = 2e-6  # seconds that a message of ours takes longer to start than one inside the library: Python's
+MOST_RANKS = 256  # whose schedules of p * p rows are costed while a job waits
+COMPACT = ("gather", "scatter")  # whose schedules have some p rows: costed for any number of ranks
+
+# What a library that knows hosts, but no switches, has for each collective; made as if all hosts were on one switch.
+BLIND = {
+    "bcast": ("binomial", "chain", "scatter_allgather"),
+    "gather": ("linear", "binomial"),
+    "scatter": ("linear", "binomial"),
+    "allgather": ("ring", "doubling"),
+    "reduce": ("binomial", "chain", "halving"),
+    "reduce_scatter": ("ring", "halving"),
+    "allreduce": ("doubling", "halving", "ring"),
+    "alltoall": ("bruck", "scatter_destination"),
+}
+# Above so many bytes libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
+# collective communication operations in MPICH, 2005) with a partner a step, and Open MPI likewise.
+PAIRWISE = 32768
+MODELLED_LEVELS = "leaders"  # the schedule whose stages hierarchical.py runs
+
+
+class Predictor:
+    """Costs of the algorithms on a job's network, by ``schedules.cost``.
+
+    The start-ups are those of the reference's Stampede, the bytes those of the fabric's fastest host link. There is
+    no model of the MPI library: the best topology-blind algorithm, costed on the true network, stands in for it.
+
+    :param interface: where the ranks sit.
+    """
+
+    def __init__(self, interface: TopologyInterface) -> None:
+        self.interface = interface
+        self._made: dict[tuple[str, str, int, bool], Schedule] = {}
+
+    @cached_property
+    def network(self) -> Network:
+        """The job's network; links of unknown rate are all as fast as the model's."""
+        network = network_of(self.interface)
+        if (network.capacity == UNKNOWN_RATE).all():
+            return replace(network, capacity=np.full_like(network.capacity, 1 / Model.preset("stampede").t_w[-1]))
+        return network
+
+    @cached_property
+    def blind_network(self) -> Network:
+        """The same ranks on the same hosts, all on one switch."""
+        return network_of(replace(self.interface, routes=None))
+
+    @cached_property
+    def model(self) -> Model:
+        """Start-ups of the preset, bytes of the fabric's fastest host link."""
+        first = self.network.links[:, :, :1]
+        fastest = float(self.network.capacity[first[first >= 0]].max(initial=0.0))
+        preset = Model.preset("stampede")
+        return replace(preset, t_w=(1 / fastest,) * len(preset.hops)) if fastest else preset
+
+    @cached_property
+    def mute(self) -> str:
+        """Why the model has nothing to say of this job; empty where it has."""
+        if self.interface.virtual:
+            return "a virtual placement, whose links are not those that the ranks run on"
+        if self.interface.routes is None:
+            return "nothing is known above the hosts"
+        if len(np.unique(self.network.leaf)) < 2:
+            return "one leaf switch"
+        return ""
+
+    def choose(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> Choice:
+        """The choice for a class of calls by the model alone.
+
+        :param nbytes: as ``Selector.choose`` counts them.
+        :param runs: whether an algorithm can run for the call.
+        """
+        if self.mute or not nbytes:
+            return Choice(NATIVE, f"native: {self.mute or 'nothing by which a call could be costed'}")
+        if COLLECTIVE[method] == "alltoall":
+            return self._choose_alltoall(method, nbytes, root, runs)
+        if not self._costs(COLLECTIVE[method]):
+            return Choice(NATIVE, f"native: more than {MOST_RANKS} ranks, too many to cost while they wait")
+        return self._compare(method, nbytes, root, runs, GAIN, "")
+
+    def _choose_alltoall(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> Choice:
+        """DCSS decides; a long message needs no predicted gain then, for the model has no loss where links are shared.
+
+        Subramoni 2013, chapter 6, measured what the model does not show: ranks that drift apart meet on links.
+        """
+        scheme = dcss(self.network)
+        if scheme.algorithm == DEFAULT:
+            return Choice(NATIVE, f"native: DCSS: {scheme.reason}")
+        if self._costs("alltoall"):
+            least = 1.0 if nbytes > PAIRWISE else GAIN
+            return self._compare(method, nbytes, root, runs, least, f"DCSS: {scheme.reason}; ")
+        if nbytes > PAIRWISE and runs(scheme.algorithm):
+            return Choice(scheme.algorithm, f"DCSS: {scheme.reason}")
+        return Choice(NATIVE, "native: DCSS: a schedule is for long messages")
+
+    def _compare(
+        self, method: str, nbytes: int, root: int, runs: Callable[[str], bool], least: float, words: str
+    ) -> Choice:
+        """The cheapest algorithm where it gains at least so much over what ignores switches, else native."""
+        blind, native = self.stand_in(method, nbytes, root)
+        ranking = self.rank(method, nbytes, root, runs)
+        if not ranking:
+            return Choice(NATIVE, "native: only candidate", native)
+        best, seconds = ranking[0]
+        gain = f"cost model: {best} {native / seconds:.2f}x as fast as {blind}, which ignores switches"
+        if native < least * seconds:
+            return Choice(NATIVE, f"native: {gain}", native)
+        return Choice(best, f"{words}{gain}", seconds)
+
+    def rank(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> list[tuple[str, float]]:
+        """Algorithms but native that can run, with their seconds, the cheapest first; those over levels too.
+
+        Without costs (NaN) where the sizes are not known or the ranks are too many: the registry's last ones first, for
+        it begins with the simple ones.
+        """
+        collective = COLLECTIVE[method]
+        names = [name for name in (LEVELS, *ALGORITHMS.get(collective, {})) if runs(name)]
+        if not nbytes or not self._costs(collective):
+            return [(name, float("nan")) for name in reversed(names)]
+        slower = replace(self.model, t_s=tuple(start + OVERHEAD for start in self.model.t_s))
+        costs = []
+        for name in names:
+            schedule = MODELLED_LEVELS if name == LEVELS else name
+            if schedule in ALGORITHMS[collective]:  # else there is no model of its levels
+                costs.append((name, self._cost(method, schedule, nbytes, root, slower)))
+        return sorted(costs, key=lambda row: row[1])
+
+    def stand_in(self, method: str, nbytes: int, root: int) -> tuple[str, float]:
+        """The fastest algorithm that ignores switches, and its seconds on this network."""
+        names = BLIND[COLLECTIVE[method]]
+        if COLLECTIVE[method] == "alltoall" and nbytes > PAIRWISE:
+            names = ("shift",) if self.interface.num_ranks.bit_count() > 1 else ("pairwise", "shift")
+        seconds, name = min((self._cost(method, name, nbytes, root, self.model, blind=True), name) for name in names)
+        return name, seconds
+
+    def _costs(self, collective: str) -> bool:
+        return collective in COMPACT or self.interface.num_ranks <= MOST_RANKS
+
+    def _cost(self, method: str, name: str, nbytes: int, root: int, model: Model, *, blind: bool = False) -> float:
+        collective = COLLECTIVE[method]
+        key = (collective, name, root, blind)
+        if key not in self._made:
+            if any(kept[::2] != key[::2] for kept in self._made):  # one collective and root at a time: they are large
+                self._made.clear()
+            self._made[key] = make(collective, name, self.blind_network if blind else self.network, root)
+        schedule = self._made[key]
+        message = nbytes // self.interface.num_ranks if collective == "reduce_scatter" else nbytes
+        return cost(schedule, self.network, model, max(1, -(-message // max(schedule.blocks, 1)))).seconds

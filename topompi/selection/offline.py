@@ -1,0 +1,151 @@
+"""Tuning without an application: every algorithm of a method in turn, on buffers of our own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from schedules.registry import ALGORITHMS
+
+from ..communicator import Intracomm
+from ..levels import Levels
+from ..planned import can_run, run
+from .choice import COLLECTIVE, LEVELS, NATIVE
+from .job import Job
+from .selector import library
+from .tunerecord import Measured, TuneRecord
+
+__all__ = ["METHODS", "measure", "record_of"]
+
+# What has a size that all ranks know, and so classes to tune.
+METHODS = (
+    "Bcast",
+    "Gather",
+    "Scatter",
+    "Allgather",
+    "Reduce",
+    "Allreduce",
+    "Reduce_scatter",
+    "Reduce_scatter_block",
+    "Alltoall",
+)
+PROBED = 3  # rounds after which the hopeless are left out
+HOPELESS = 4.0  # times native's time
+ITEM = 4  # bytes of the numbers that are reduced
+FORCED = "OMPI_MCA_coll_tuned_"
+
+Progress = Callable[[str], None]
+
+
+def measure(
+    comm: Intracomm, method: str, nbytes: int, rounds: int, algorithms: Sequence[str] | None, progress: Progress
+) -> list[Measured]:
+    """Time the algorithms of a method at one size, interleaved; alike on all ranks. Collective.
+
+    Each algorithm runs once to make its plan; what the network or the size does not allow is left out. Then in each
+    round every algorithm runs once, in the order A B C, C B A, B C A, A C B; before each call a barrier, not timed.
+    What is four times slower than native after three rounds is not run again.
+
+    :param nbytes: size in bytes, as ``Selector.choose`` counts.
+    :param algorithms: those to run; None for all that can.
+    :param progress: is told what goes on.
+    """
+    nbytes = whole(method, nbytes, comm.Get_size())
+    arguments = _arguments(method, nbytes, comm.Get_size(), comm.Get_rank())
+    levels = comm._levels
+    names = [name for name in candidates(method) if algorithms is None or name in algorithms]
+    names = [name for name in names if name != LEVELS or levels.divides]
+    names = [name for name in names if run(levels, method, name, arguments) == name]  # plans are made here
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(rounds):
+        progress(f"{method} {nbytes} bytes, {len(names)} algorithms, round {turn + 1} of {rounds}")
+        start = turn // 2 % len(names)  # none is always the first one after a pause
+        for name in (names[start:] + names[:start])[:: -1 if turn % 2 else 1]:
+            times[name].append(_time(levels, method, name, arguments))
+        if turn + 1 == PROBED:
+            probe = {name: np.median(column) for name, column in _slowest(comm, times).items()}
+            names = [name for name in names if probe[name] < HOPELESS * probe[NATIVE]]
+    return [Measured(method, nbytes, name, tuple(column)) for name, column in _slowest(comm, times).items()]
+
+
+def whole(method: str, nbytes: int, size: int) -> int:
+    """The next size in bytes that a method can have: whole numbers, and equal blocks where a vector is cut."""
+    unit = ITEM * size if method.startswith("Reduce_scatter") else ITEM if method in ("Reduce", "Allreduce") else 1
+    return -(-nbytes // unit) * unit
+
+
+def _slowest(comm: Intracomm, times: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Of each call the time of the slowest rank, alike on all ranks. Collective."""
+    table = np.array([time for column in times.values() for time in column])
+    MPI.Intracomm(comm).Allreduce(MPI.IN_PLACE, table, MPI.MAX)
+    ends = np.cumsum([len(column) for column in times.values()])
+    return {name: part.tolist() for name, part in zip(times, np.split(table, ends[:-1]), strict=True)}
+
+
+def candidates(method: str) -> list[str]:
+    """Native, and what can run for a method with an operation that commutes."""
+    return [name for name in (NATIVE, LEVELS, *ALGORITHMS[COLLECTIVE[method]]) if can_run(method, name)]
+
+
+def record_of(comm: Intracomm, results: Sequence[Measured]) -> TuneRecord:
+    """The record of a run with these results, on all ranks. Collective."""
+    job = Job(comm.network, library(), MPI.Get_processor_name())
+    return TuneRecord(
+        name="",
+        library=library(),
+        ranks=job.ranks,
+        hosts=job.hosts,
+        ranks_per_host=job.ranks_per_host,
+        nodes=tuple(MPI.Intracomm(comm).allgather(MPI.Get_processor_name())),
+        description=comm.network.describe(),
+        topology=job.topology,
+        forced=_forced(),
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        results=tuple(results),
+    )
+
+
+def _time(levels: Levels, method: str, name: str, arguments: tuple[Any, ...]) -> float:
+    levels.comm.Barrier()
+    begin = perf_counter()
+    run(levels, method, name, arguments)
+    return perf_counter() - begin
+
+
+def _arguments(method: str, nbytes: int, size: int, rank: int) -> tuple[Any, ...]:
+    """Buffers of a call with root 0, whose pages are real."""
+
+    def block(count: int = 1) -> Any:
+        return np.ones(nbytes * count, dtype=np.uint8)
+
+    def vector(items: int) -> Any:
+        return np.ones(items, dtype=np.float32)
+
+    at_root = rank == 0
+    if method == "Bcast":
+        return (block(), 0)
+    if method == "Gather":
+        return (block(), block(size) if at_root else None, 0)
+    if method == "Scatter":
+        return (block(size) if at_root else None, block(), 0)
+    if method in ("Allgather", "Alltoall"):
+        return (block(size if method == "Alltoall" else 1), block(size))
+    items = nbytes // ITEM
+    if method in ("Reduce", "Allreduce"):
+        return (vector(items), vector(items), MPI.SUM, *([0] if method == "Reduce" else []))
+    counts = [[items // size] * size] if method == "Reduce_scatter" else []
+    return (vector(items), vector(items // size), *counts, MPI.SUM)
+
+
+def _forced() -> dict[str, str]:
+    """Methods whose algorithm the environment forces on Open MPI, and to which."""
+    if os.environ.get(f"{FORCED}use_dynamic_rules", "0").lower() not in ("1", "t", "true", "enabled", "yes", "y"):
+        return {}
+    names = {method: os.environ.get(f"{FORCED}{method.lower()}_algorithm", "") for method in METHODS}
+    return {method.lower(): word for method, word in names.items() if word not in ("", "0", "ignore")}

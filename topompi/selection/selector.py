@@ -1,0 +1,176 @@
+"""The selector of one communicator: the same answer on all ranks, in one look-up once a class is settled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property, partial
+
+import numpy as np
+from mpi4py import MPI
+
+from ..planned import can_run
+from ..topology import TopologyInterface
+from .advisor import Advisor
+from .choice import LEVELS, NATIVE, Choice, Key
+from .job import Job
+from .trial import Trial, Verdict
+
+__all__ = ["Selector", "library"]
+
+ALONE = Choice(NATIVE, "native: one rank")
+
+
+class Selector:
+    """Chooses the algorithm of each call; all ranks call it alike, and get the same answer.
+
+    Calls fall into classes by method, size (its bit length) and whether the operation commutes; the root is no part of
+    it, so that roots that rotate share one trial. When a class is first seen rank 0 decides, by its own environment
+    and files, and tells the others: what these have does not count. A trial's times are reduced over all ranks, and
+    every rank draws the same verdict from them. See ``docs/rules.md``.
+
+    :param interface: where the ranks sit.
+    :param rank: this rank, of ``size`` ranks.
+    :param comm: a communicator over them, for the selector's own collective calls.
+    :param environment: what rank 0 goes by; the process's own by default.
+    :ivar settled: the choices that are final, by (method, size class, commutative).
+    """
+
+    def __init__(
+        self,
+        interface: TopologyInterface,
+        rank: int,
+        size: int,
+        comm: MPI.Intracomm,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._interface, self._rank, self._size = interface, rank, size
+        self._comm = MPI.Intracomm(comm)  # a plain handle: ours would ask us
+        self._environment = os.environ if environment is None else environment
+        self.settled: dict[Key, Choice] = {}
+        self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
+        self._trials: dict[Key, Trial] = {}
+        self._timed: Trial | None = None  # whose call is under way
+
+    def choose(
+        self,
+        method: str,
+        nbytes: int,
+        *,
+        root: int | None = None,
+        commutative: bool = True,
+        measurable: bool = True,
+    ) -> Choice:
+        """The algorithm for a call.
+
+        Collective until the class is settled: the first call of a class costs a broadcast of some hundred bytes; each
+        call of a trial a barrier, so that what is timed is the call and not the wait for the last rank to come.
+
+        :param method: mpi4py's name of it, for example ``Alltoall``.
+        :param nbytes: its size, known alike on all ranks: of ``Bcast`` the message; of ``Gather``, ``Scatter``,
+            ``Allgather`` and ``Alltoall`` one block; of ``Reduce``, ``Allreduce`` and ``Reduce_scatter(_block)`` the
+            whole vector; 0 of the v-forms.
+        :param root: of a rooted collective.
+        :param commutative: whether a reduction's operation commutes.
+        :param measurable: whether the call can be timed; persistent ones cannot when they are made.
+        :raises TopompiError: on all ranks, if rank 0's environment or rules file is not as wanted.
+        """
+        key = (method, nbytes.bit_length(), commutative)
+        try:
+            return self.settled[key]
+        except KeyError:
+            return self._consider(key, root or 0, measurable)
+
+    def record(
+        self,
+        method: str,
+        nbytes: int,
+        choice: Choice,
+        seconds: float,
+        *,
+        root: int | None = None,
+        commutative: bool = True,
+    ) -> None:
+        """The time on this rank of the call that was chosen last, if that was a trial's; arguments as of ``choose``.
+
+        Local: the call that follows the last one of a stage ends it, on all ranks. A call that failed and has no time
+        counts as endless.
+        """
+        if choice.trial and self._timed is not None:
+            self._timed.note(seconds)
+            self._timed = None
+
+    def _consider(self, key: Key, root: int, measurable: bool) -> Choice:
+        """A class that is not settled: the next call of its trial, or rank 0's word on it."""
+        if self._size == 1:
+            return ALONE
+        if not measurable:
+            return self._settle_unmeasured(key, root)
+        trial = self._trials.get(key)
+        if trial is None:
+            answer = self._ask(key, root, measurable=True)
+            if isinstance(answer, Choice):
+                self.settled[key] = answer
+                return answer
+            trial = self._trials[key] = Trial(answer)
+        return self._next(key, trial)
+
+    def _settle_unmeasured(self, key: Key, root: int) -> Choice:
+        choice = self._unmeasured.get(key)
+        if choice is None:
+            answer = self._ask(key, root, measurable=False)
+            choice = self._unmeasured[key] = answer if isinstance(answer, Choice) else Choice(NATIVE, "native")
+        return choice
+
+    def _next(self, key: Key, trial: Trial) -> Choice:
+        """The next call of a trial; closes the stage before it, and the trial where its stages are done."""
+        if len(trial.candidates) == 1:
+            return self._settle(key, Verdict(NATIVE, 1.0, 0.0, ""))
+        algorithm = trial.next()
+        while algorithm is None:
+            slowest = np.empty_like(trial.times)
+            self._comm.Allreduce(trial.times, slowest, MPI.MAX)
+            verdict = trial.close(slowest)
+            if verdict is not None:
+                return self._settle(key, verdict)
+            algorithm = trial.next()
+        self._timed = trial
+        self._comm.Barrier()
+        return Choice(algorithm, "trial", None, True)
+
+    def _settle(self, key: Key, verdict: Verdict) -> Choice:
+        self._trials.pop(key, None)
+        seconds = verdict.seconds if verdict.rival else None
+        choice = self.settled[key] = Choice(verdict.algorithm, verdict.describe(), seconds)
+        if self._rank == 0 and verdict.rival:
+            self._advisor.keep(key, verdict)
+        return choice
+
+    def _ask(self, key: Key, root: int, *, measurable: bool) -> Choice | list[str]:
+        """Rank 0's answer, on all ranks; its error too."""
+        answer: tuple[Choice | list[str] | None, Exception | None] = (None, None)
+        if self._rank == 0:
+            try:
+                answer = (self._advisor.advise(key, root, partial(self._runs, key), measurable=measurable), None)
+            except Exception as error:  # whatever it is, the others wait for word of it
+                answer = (None, error)
+        choice: Choice | list[str] | None
+        choice, failure = self._comm.bcast(answer)
+        if choice is None:
+            raise failure
+        return choice
+
+    def _runs(self, key: Key, algorithm: str) -> bool:
+        """Whether an algorithm can run for a class, and is not native by another name."""
+        divides = algorithm != LEVELS or len(self._interface.levels) > 0
+        return divides and can_run(key[0], algorithm, commutative=key[2])
+
+    @cached_property
+    def _advisor(self) -> Advisor:
+        return Advisor(Job(self._interface, library(), MPI.Get_processor_name()), self._environment)
+
+
+def library() -> str:
+    """The MPI library: vendor and version."""
+    vendor, version = MPI.get_vendor()
+    return f"{vendor} {'.'.join(map(str, version))}"

@@ -1,0 +1,176 @@
+"""The measured trial: which candidate runs at which call, and who wins; pure, so that all ranks decide alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb, inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .choice import NATIVE
+
+__all__ = ["CLEAR", "Trial", "Verdict", "floor", "interval", "judge", "rounds_of", "survivors"]
+
+Floats = NDArray[np.float64]
+
+STAGES = (1, 3, 5)  # timed rounds of each stage at most; the slower candidates are dropped between them
+FEWEST = (1, 1, 2)  # and at least, where rounds take long
+KEPT = (4, 2)  # rivals that go on after the first stage, which is a single look, and after the second
+PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
+CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
+HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a trial ended.
+
+    :param algorithm: the winner.
+    :param ratio: native's median time over the best rival's: above 1 where the rival was faster.
+    :param seconds: the winner's median time.
+    :param rival: the fastest candidate but native; empty where there was none.
+    """
+
+    algorithm: str
+    ratio: float
+    seconds: float
+    rival: str
+
+    def describe(self) -> str:
+        """The reason in words."""
+        if not self.rival:
+            return "native: only candidate"
+        if self.algorithm == NATIVE:
+            word = f"{1 / self.ratio:.2f}x slower" if self.ratio < 1 / CLEAR else "not clearly faster"
+            return f"measured: {self.rival}, the best rival, is {word}"
+        return f"measured: {self.ratio:.2f}x faster than native"
+
+
+class Trial:
+    """The calls of one class while its candidates are compared.
+
+    Each stage runs its candidates in turn, in the order A B C, C B A, A B C, so that drift favours none; the first
+    call of each is a warm-up in which plans are made, and does not count. The call's number alone decides what runs:
+    ranks that make equally many calls run the same. A stage is closed by the call after its last one, on all ranks:
+    a call that failed on some rank has no time there, and loses. Successive halving: K. Jamieson and A. Talwalkar,
+    Non-stochastic best arm identification and hyperparameter optimization, 2016.
+
+    :param candidates: names, native first.
+    Cost: 2 calls for each candidate, then at most 3 for each of five and 5 for each of three; where a round takes long,
+    1 and 2. Three reductions of some ten numbers.
+    """
+
+    def __init__(self, candidates: Sequence[str]) -> None:
+        if not candidates or candidates[0] != NATIVE:
+            raise ValueError(f"expecting candidates with {NATIVE} first, got {list(candidates)}")
+        self.candidates = list(candidates)
+        self._kept = np.empty((len(candidates), 0))
+        self._stage, self._begin = 0, -1
+        self._open(STAGES[0])
+
+    def _open(self, rounds: int) -> None:
+        count = len(self.candidates)
+        self._order = [place for turn in range(rounds) for place in range(count)[:: -1 if turn % 2 else 1]]
+        if self._stage == 0:
+            self._order = [*range(count), *self._order]
+        self._times = np.full(len(self._order), inf)
+        self._call = -1
+
+    def next(self) -> str | None:
+        """The algorithm of the next call; None where a stage is complete, for ``close`` to go on."""
+        if self._call + 1 == len(self._order):
+            return None
+        self._call += 1
+        return self.candidates[self._order[self._call]]
+
+    def note(self, seconds: float) -> None:
+        """The time of the latest call on this rank."""
+        self._times[self._call] = seconds
+
+    @property
+    def times(self) -> Floats:
+        """This rank's times of the stage, in the order of calls; infinite where there is none."""
+        return self._times
+
+    def close(self, times: Floats) -> Verdict | None:
+        """End a stage: the verdict after the last one, or where nothing rivals native; else None, and go on.
+
+        :param times: of each call of the stage the time of its slowest rank, alike on all ranks.
+        """
+        times, order = np.asarray(times, dtype=np.float64), np.array(self._order)
+        if self._stage == 0:
+            times, order = times[len(self.candidates) :], order[len(self.candidates) :]
+        rounds = np.array([times[order == place] for place in range(len(self.candidates))])
+        self._kept = np.concatenate((self._kept, rounds), axis=1)
+        self._stage += 1
+        if self._stage == len(STAGES):
+            return judge(self.candidates, self._kept)
+        kept = survivors(self._kept, KEPT[self._stage - 1], HOPELESS[self._stage - 1])
+        if len(kept) == 1:
+            return judge(self.candidates, self._kept)
+        self.candidates = [self.candidates[place] for place in kept]
+        self._kept = self._kept[kept]
+        self._open(rounds_of(self._stage, float(np.median(self._kept, axis=1).sum())))
+        return None
+
+
+def rounds_of(stage: int, seconds: float) -> int:
+    """Rounds of a stage whose rounds take so long: long calls are disturbed less, and a user waits for them."""
+    affordable = int(min(PATIENCE / seconds, STAGES[stage])) if seconds > 0 else STAGES[stage]
+    return max(affordable, FEWEST[stage])
+
+
+def survivors(times: Floats, rivals: int, hopeless: float) -> list[int]:
+    """Rows worth another stage: native, the first, and the fastest of the others.
+
+    :param times: seconds, shape (candidates, rounds).
+    :param rivals: how many of the others go on at most.
+    :param hopeless: those slower than native by this factor do not.
+    """
+    medians = np.median(times, axis=1)
+    others = 1 + np.argsort(medians[1:], kind="stable")
+    better = [int(row) for row in others[:rivals] if medians[row] < hopeless * medians[0]]
+    return [0, *sorted(better)]
+
+
+def judge(candidates: Sequence[str], times: Floats) -> Verdict:
+    """The winner: native, unless the fastest rival is clearly and steadily faster.
+
+    Clearly: by 5 % in the median. Steadily: in all rounds but one of eight, compared with native's time of the same
+    round, which met the same disturbance; of two equal candidates one is by chance in 3.5 % of trials.
+
+    :param candidates: names, native first.
+    :param times: seconds, the slowest rank's, shape (candidates, rounds).
+    """
+    medians = np.median(times, axis=1)
+    if len(candidates) == 1:
+        return Verdict(NATIVE, 1.0, float(medians[0]), "")
+    best = 1 + int(np.argmin(medians[1:]))
+    ratio = float(medians[0] / medians[best]) if 0 < medians[best] < inf else 0.0
+    rounds = times.shape[1]
+    steady = int((times[best] < times[0]).sum()) >= rounds - rounds // 8
+    won = best if ratio >= CLEAR and steady else 0
+    return Verdict(candidates[won], ratio, float(medians[won]), candidates[best])
+
+
+def interval(ratios: Floats) -> tuple[float, float]:
+    """A 95 % interval of the median of independent numbers; the extremes below 6 numbers."""
+    if len(ratios) < 6:
+        return float(ratios.min()), float(ratios.max())
+    return floor(ratios, 0.025), -floor(-ratios, 0.025)
+
+
+def floor(ratios: Floats, chance: float) -> float:
+    """What the median of independent numbers is above, but for a chance; 0 where they are too few to say.
+
+    Source: W. R. Thompson, On confidence ranges for the median and other expectation distributions for populations
+    of unknown distribution form, 1936: an order statistic.
+    """
+    ordered, count = np.sort(ratios), len(ratios)
+    outside, place = 0.0, -1
+    while place + 1 < count and outside + comb(count, place + 1) / 2**count <= chance:
+        place += 1
+        outside += comb(count, place) / 2**count
+    return float(ordered[place]) if place >= 0 else 0.0
