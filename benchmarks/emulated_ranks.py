@@ -1,7 +1,7 @@
 """What each rank of ``emulated.py`` runs: time the cells of a plan, and print on rank 0 what each call took as JSON.
 
-``mpirun ... python emulated_ranks.py PLAN.json``: the plan has ``side`` (topompi or native) and ``cells``, each with
-``collective``, ``size`` in bytes, ``warmup`` and ``iterations``.
+``mpirun ... python emulated_ranks.py PLAN.json``: the plan has ``side`` (topompi or native), ``tuning`` (whether warming up
+ends with a decision), and ``cells``, each with ``collective``, ``size`` in bytes, ``warmup`` and ``iterations``.
 """
 
 from __future__ import annotations
@@ -53,6 +53,12 @@ def measure(native: MPI.Intracomm, call: Callable[[], object], iterations: int) 
     return slowest.tolist()
 
 
+def settled(comm: MPI.Intracomm) -> int:
+    """How many classes of calls topompi has decided on, alike on all ranks; 0 for others' communicators."""
+    levels = getattr(comm, "_levels", None)
+    return 0 if levels is None else len(levels.selector.settled)
+
+
 def main() -> None:
     """Time all cells of the plan, after every pair of ranks has met once."""
     plan = json.loads(Path(sys.argv[1]).read_text())
@@ -65,8 +71,11 @@ def main() -> None:
     found = []
     for cell in plan["cells"]:
         call = bind(comm, cell["collective"], cell["size"])
+        decided = settled(comm)
         for _ in range(cell["warmup"]):
             call()
+            if plan["tuning"] and settled(comm) > decided:
+                break
         before = idle_ticks()
         times = measure(native, call, cell["iterations"])
         after = idle_ticks()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
+from .cpu import cpu_model
 from .record import Facts
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Fac
         topology="" if topology is None else topology.source,
         description="" if topology is None else topology.describe(),
         affinity=tuple(map(ranges, affinities)),
-        cpu=_cpu_model(),
+        cpu=cpu_model(),
         cpus=os.cpu_count() or 1,
         load=os.getloadavg() if hasattr(os, "getloadavg") else (),
         oversubscribed=_oversubscribed(nodes, affinities),
@@ -86,12 +87,3 @@ def _versions() -> dict[str, str]:
         "topompi": own,
         "system": platform.platform(),
     }
-
-
-def _cpu_model() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
-            models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-            return next(models, platform.machine())
-    except OSError:
-        return platform.processor() or platform.machine()

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapping.evaluate import doubled_hop_bytes, evaluate
@@ -18,6 +18,7 @@ from mapping.mapping import Mapping, MappingError
 edges = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(0, 2**58)), max_size=30)
 
 
+@settings(deadline=None)
 @given(edges, st.permutations(range(8)))
 def test_every_number_is_the_sum_over_pairs(rows: list[tuple[int, int, int]], order: list[int]) -> None:
     machine = Machine.tree(None, [2, 3, 1, 2], [[0, 0, 1, 1]], [7, 3, 1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mapping.machine import Machine, MachineError
@@ -17,6 +17,7 @@ def all_distances(machine: Machine) -> np.ndarray:
     return machine.distance(hosts[:, None], hosts[None, :])
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_a_hierarchy_is_written_lowest_level_first(counts: list[int]) -> None:
     far = [3 * 10**level for level in range(len(counts))]
@@ -32,6 +33,7 @@ def test_a_hierarchy_is_written_lowest_level_first(counts: list[int]) -> None:
             assert machine.distance(a, b) == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.booleans())
 def test_a_torus_is_as_far_as_networkx_walks(dims: list[int], wrap: bool) -> None:
     machine = Machine.torus(dims, 2, wrap=wrap, inside=0)
@@ -74,6 +76,7 @@ def test_unequal_slots_and_the_digest_of_the_allocation() -> None:
     assert Mapping.identity(machine, 4).digest == machine.digest
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_a_mapping_names_both_directions(slots: list[int], random: object) -> None:
     machine = Machine.tree(None, slots, [], [1, 0])

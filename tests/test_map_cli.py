@@ -145,7 +145,7 @@ def test_one_seed_makes_one_map_and_quality_stops_the_search(topompi, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "algorithm", ["given", "cyclic", "plane", "cartesian", "single", "scheme1", "scheme2", "refine"]
+    "algorithm", ["given", "cyclic", "plane", "cartesian", "single-step", "scheme1", "scheme2", "refine"]
 )
 def test_every_mapper_makes_a_map(topompi, tmp_path, algorithm):
     graph = stencil(tmp_path / "g", (4, 4))

@@ -41,6 +41,7 @@ def exact(state: SwapState, graph: CommunicationGraph, machine: Machine) -> int:
     return doubled_hop_bytes(Mapping.on_hosts(state.place[: graph.size], machine), graph, machine)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 300), st.integers(0, 99))
 def test_a_swap_saves_what_its_price_says(seed: int, choice: int) -> None:
     graph, machine, state = case(seed)
@@ -57,6 +58,7 @@ def test_a_swap_saves_what_its_price_says(seed: int, choice: int) -> None:
     assert (state.rank_at[state.slot_of] == np.arange(16)).all()
 
 
+@settings(deadline=None)
 @given(st.integers(0, 300))
 def test_descent_ends_where_no_swap_saves(seed: int) -> None:
     graph, machine, state = case(seed)

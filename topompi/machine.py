@@ -81,7 +81,9 @@ def _tree(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances |
 def _says(distances: Distances, hops: NDArray[np.int64], order: NDArray[np.int64]) -> bool:
     """Whether these distances are those of a table whose hosts stand in another order; a row at a time."""
     every = np.arange(len(order))
-    return all((distances.between(row, every) == hops[order[row], order]).all() for row in range(len(order)))
+    return all(
+        (distances.between(np.asarray(row), every) == hops[order[row], order]).all() for row in range(len(order))
+    )
 
 
 def _torus(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances | None:

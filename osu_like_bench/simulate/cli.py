@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-import traceback
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,11 +12,12 @@ from rich.console import Console
 
 from mapping.placement import place as placed
 from schedules.registry import ALGORITHMS
-from topompi.errors import BenchmarkError, TopompiError
+from topompi.errors import BenchmarkError
 from topompi.network import network_of
 from topompi.topology import Report, TopologyInterface, load
 from topompi.topology.hostlist import read_hosts
 
+from ..command import run_command
 from ..options import Options, message_sizes, parse_bytes
 from .background import Background
 from .cache import folder
@@ -32,8 +30,6 @@ from .table import facts_of, lines, record
 
 __all__ = ["main"]
 
-# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
-UsageError: Any = typer.BadParameter.__bases__[0]
 SYSTEMS = ("stampede", "ranger")
 app = typer.Typer(add_completion=False)
 
@@ -174,28 +170,5 @@ def _progress() -> Iterator[Report]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; what is wrong is said on standard error, in a line.
-
-    :param arguments: those after ``simulate``.
-    :returns: exit code: 0; 1 for what cannot be simulated; 2 for wrong usage; 130 and 143 where interrupted and ended.
-    """
-    before = signal.signal(signal.SIGTERM, _ended)  # so that the simulators are ended too
-    try:
-        # Typer turns an interrupt into the exit code, which it returns.
-        message = "interrupted"
-        code = int(app(list(arguments), prog_name="osu_like_bench simulate", standalone_mode=False) or 0)
-    except UsageError as error:
-        message, code = error.format_message(), 2
-    except (TopompiError, OSError) as error:
-        message, code = str(error), 1
-        if "--debug" in arguments:
-            traceback.print_exc()
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    if code:
-        print(f"osu_like_bench: simulate: {' '.join(message.split())}", file=sys.stderr)
-    return code
-
-
-def _ended(number: int, frame: object) -> None:
-    raise SystemExit(128 + number)
+    """Run the command, see ``run_command``."""
+    return run_command(app, "simulate", arguments)

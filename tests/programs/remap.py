@@ -483,9 +483,9 @@ def test_what_makes_no_sense_is_the_mpi_librarys_to_refuse(comm):
 
 
 def test_nothing_is_left_behind(comm, monkeypatch):
-    """Communicators in between are freed: the MPI library gives the same number again."""
+    """Communicators in between are freed: the MPI library gives the same numbers again."""
     numbers = []
-    for _ in range(6):
+    for _ in range(8):
         made = comm.Create_cart(MPI.Compute_dims(SIZE, 2), reorder=True)
         made.Free()
         made = comm.Create_dist_graph_adjacent([(RANK - 2) % SIZE], [(RANK + 2) % SIZE], reorder=True)
@@ -493,4 +493,4 @@ def test_nothing_is_left_behind(comm, monkeypatch):
         probe = comm.Dup()
         numbers.append(probe.py2f())
         probe.Free()
-    assert len(set(numbers[2:])) == 1
+    assert set(numbers[4:]) <= set(numbers[:4])

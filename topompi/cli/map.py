@@ -12,6 +12,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from mapping import MAPPERS
 from mapping.evaluate import evaluate
 from mapping.graph import CommunicationGraph
 from mapping.machine import Machine
@@ -21,7 +22,7 @@ from mapping.readers import read_graph
 
 from .mapplot import check_plot, draw_plot
 from .mapreport import draw, figures, hops_known, ratio
-from .mapsolve import ALGORITHMS, OBJECTIVES, check_algorithm, routed, solve
+from .mapsolve import OBJECTIVES, check_algorithm, routed, solve
 from .mapsources import MapCommandError, Place, reading
 
 __all__ = ["app"]
@@ -53,7 +54,7 @@ def make(
     slots: Slots = None,
     machine: Hierarchy = None,
     distances: Distances = None,
-    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help=f"One of {', '.join(ALGORITHMS)}.")] = "best",
+    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help=f"One of {', '.join(MAPPERS)}.")] = "best",
     objective: Annotated[str, typer.Option("--objective", help=f"One of {', '.join(OBJECTIVES)}.")] = "hop-bytes",
     form: Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(WRITERS)}.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The map's file; else standard output.")] = None,

@@ -1,35 +1,21 @@
-"""The mappers by name, and what the command line asks of them."""
+"""What the command line asks of the mappers."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 
+from mapping import MAPPERS
 from mapping.graph import CommunicationGraph
 from mapping.machine import Machine
-from mapping.mappers.cartesian import cartesian
 from mapping.mappers.links import tree_routes
-from mapping.mappers.multilevel import scheme1, scheme2, single_step
-from mapping.mappers.plain import cyclic, identity, plane
 from mapping.mappers.portfolio import best
-from mapping.mappers.refine import refine
 from mapping.mapping import Mapping
 
 from .mapsources import MapCommandError
 
-__all__ = ["ALGORITHMS", "OBJECTIVES", "check_algorithm", "routed", "solve"]
+__all__ = ["OBJECTIVES", "check_algorithm", "routed", "solve"]
 
-ALGORITHMS: dict[str, Callable[..., Mapping]] = {
-    "best": best,
-    "given": identity,
-    "cyclic": cyclic,
-    "plane": plane,
-    "cartesian": cartesian,
-    "single": single_step,
-    "scheme1": scheme1,
-    "scheme2": scheme2,
-    "refine": refine,
-}
 OBJECTIVES = {"hop-bytes": "hop-bytes", "link": "busiest link"}
 
 
@@ -38,7 +24,7 @@ def check_algorithm(algorithm: str, objective: str, budget: float | None) -> Non
 
     :raises MapCommandError: so.
     """
-    for name, value, allowed in (("--algorithm", algorithm, ALGORITHMS), ("--objective", objective, OBJECTIVES)):
+    for name, value, allowed in (("--algorithm", algorithm, MAPPERS), ("--objective", objective, OBJECTIVES)):
         if value not in allowed:
             raise MapCommandError(f"expecting {name} {', '.join(allowed)}, got {value!r}")
     if algorithm != "best" and (objective != "hop-bytes" or budget is not None):
@@ -60,7 +46,7 @@ def solve(
     :raises ValueError: what the mapper raises.
     """
     if algorithm != "best":
-        return ALGORITHMS[algorithm](graph, machine, seed)
+        return MAPPERS[algorithm](graph, machine, seed)
     aim = OBJECTIVES[objective]
     return best(graph, machine, seed, objective=aim, seconds=budget, quality=_quality(), progress=progress)
 

@@ -181,7 +181,7 @@ class Reordering(Handle):
         solution = _solved(plain, name, network, ask)
 
         def make(on: MPI.Intracomm) -> Any:
-            said = understood
+            said: Any = understood
             if solution.new_rank is not None:
                 of_my_rank = int(solution.new_rank[on.Get_rank()])
                 said = on.sendrecv(understood, dest=plain.Get_rank(), source=of_my_rank)
@@ -237,6 +237,7 @@ def _solved(
             answer = (None, RemapError(f"{name}: {error}"))
         except Exception as error:  # whatever it is, the others wait for word of it
             answer = (None, error)
+    solution: Solution
     solution, failure = told(plain, answer)
     if failure is not None:
         raise failure

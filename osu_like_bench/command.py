@@ -1,0 +1,46 @@
+"""How a command that starts no MPI ends: with an exit code, and one line on standard error for what went wrong."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from topompi.errors import TopompiError
+
+__all__ = ["run_command"]
+
+# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
+UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+def run_command(app: typer.Typer, name: str, arguments: Sequence[str]) -> int:
+    """Run a command of ``osu_like_bench``.
+
+    :param arguments: those after its name; ``--debug`` among them shows tracebacks.
+    :returns: exit code: 0; 1 for what cannot be done; 2 for wrong usage; 130 and 143 where interrupted and ended.
+    """
+    before = signal.signal(signal.SIGTERM, _ended)  # so that what it started is ended too
+    try:
+        # Typer turns an interrupt into the exit code, which it returns.
+        message = "interrupted"
+        code = int(app(list(arguments), prog_name=f"osu_like_bench {name}", standalone_mode=False) or 0)
+    except UsageError as error:
+        message, code = error.format_message(), 2
+    except (TopompiError, OSError) as error:
+        message, code = str(error), 1
+        if "--debug" in arguments:
+            traceback.print_exc()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if code:
+        print(f"osu_like_bench: {name}: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _ended(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)

@@ -1,0 +1,121 @@
+"""``python -m osu_like_bench figures [NAME...]``: the tables beside the reference's numbers, and the drawings."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from topompi.errors import BenchmarkError
+
+from ..command import run_command
+from ..cpu import cpu_model
+from ..simulate import smpi
+from .figure import Figure
+
+__all__ = ["FIGURES", "main"]
+
+FIGURES = {
+    "3.1": "gather_scatter",
+    "4.3": "broadcast",
+    "4.4": "mixed_rates",
+    "6.2": "link_sharing",
+    "6.5": "conflicts",
+    "6.7": "alltoall",
+    "6.8": "fft",
+    "bound": "at_the_bound",
+}
+ALIASES = {"3.2": "3.1", "8.2": "6.2", "6.6": "6.8"}
+INTRODUCTION = """\
+# Results: the figures of the reference, simulated
+
+H. Subramoni, *Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems*, 2013, beside
+what the same jobs take in simulation. Links are shared fairly, routes are the fabric's own, starting a message costs
+nothing, so that what differs is the network's doing alone. The default is the reference's baseline; the peers are what
+MVAPICH2, MPICH, Open MPI and Intel MPI choose, by SimGrid's re-implementation of their selections; the bound is what no
+schedule can beat on these routes. *Our best* is the fastest of the algorithms tried, as a measured trial would find it,
+and is named. Real MPI on an emulated network: [emulated.md](emulated.md).
+"""
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def command(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]", help="Figures, all by default.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="The reference's scale, however long it takes.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", metavar="DIR", help="Write results.md and drawings here.")
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """Print figures of the reference as they come out here, simulated, beside the reference's numbers."""
+    chosen = _choose(names or [])
+    lines = [*_head(full)]
+    print("\n".join(lines), flush=True)
+    for number in chosen:
+        module = import_module(f"{__package__}.{FIGURES[number]}")
+        _progress(f"{module.TITLE} ...")
+        start = time.monotonic()
+        figure: Figure = module.draw(full)
+        _progress("")
+        page = [
+            *_page(module, figure, output),
+            f"({time.monotonic() - start:.0f} s, with results kept from before)",
+            "",
+        ]
+        print("\n".join(page), flush=True)
+        lines += page
+    if output is not None:
+        (output / "results.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _choose(names: Sequence[str]) -> list[str]:
+    wanted = [ALIASES.get(name, name) for name in names]
+    unknown = [name for name in wanted if name not in FIGURES]
+    if unknown:
+        raise BenchmarkError(f"figures: expected some of {', '.join([*FIGURES, *ALIASES])}, got {unknown[0]!r}")
+    return list(dict.fromkeys(wanted)) or list(FIGURES)
+
+
+def _head(full: bool) -> Iterator[str]:
+    """The title, and what the page was made with."""
+    yield INTRODUCTION
+    scale = "the reference's scale" if full else "scales of some minutes on two cores"
+    machine = f"{platform.system()} {platform.machine()}, {cpu_model()}, {os.cpu_count()} processors"
+    yield f"{smpi.version()}; {machine}; {scale}."
+    yield f"Made by `python -m osu_like_bench figures -o docs{' --full' if full else ''}`."
+    yield ""
+
+
+def _page(module: Any, figure: Figure, output: Path | None) -> Iterator[str]:
+    """A figure as Markdown; its drawings are written beside it."""
+    yield from (f"## {module.TITLE}", "", f"Paper: {module.PAPER}.", "", f"Here: {figure.verdict}.", "")
+    for table in figure.tables:
+        yield from (*table.markdown(), "")
+    if output is not None:
+        folder = output / "figures"
+        folder.mkdir(parents=True, exist_ok=True)
+        for chart in figure.charts:
+            yield f"![{chart.title}](figures/{chart.save(folder).name})"
+        yield ""
+    for note in figure.notes:
+        yield f"- {note}"
+    yield ""
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command, see ``run_command``."""
+    return run_command(app, "figures", arguments)

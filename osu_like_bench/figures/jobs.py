@@ -1,0 +1,57 @@
+"""The jobs of the reference's figures: on which fabric, on which hosts, with how many ranks each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from schedules import Network
+from topompi.network import network_of
+from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes, load
+
+__all__ = ["SEED", "allocation", "job", "three_switches"]
+
+SEED = 2013
+DDR = 2.0e9  # bytes/s of 16 Gbit/s
+
+
+def job(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> Network:
+    """The network of a job.
+
+    :param hosts: host numbers of the fabric, in the order in which they are filled.
+    :param ranks: of each host, or of all alike.
+    """
+    names = [routes.fabric.hosts[host] for host in hosts]
+    each = [ranks] * len(names) if isinstance(ranks, int) else ranks
+    rank_hosts = [name for name, count in zip(names, each, strict=True) for _ in range(count)]
+    return network_of(TopologyInterface.place(rank_hosts, routes))
+
+
+def allocation(system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED) -> Network:
+    """A job on hosts drawn at random from the first ``among`` of a system, in ascending order, as a scheduler has it.
+
+    :param ranks: of each host.
+    :param among: as many as a busy system has free about the job; equal to ``hosts`` for a compact job.
+    """
+    chosen = np.sort(np.random.default_rng(seed).choice(among, hosts, replace=False))
+    return job(load(system).routes, chosen.tolist(), ranks)
+
+
+def three_switches() -> Network:
+    """Subramoni 2013, section 3: switch A with 4 hosts of 16 ranks, B with 29 of 8, each two DDR links to switch C.
+
+    296 ranks. Their links are all that joins A and B.
+    """
+    builder = FabricBuilder("three DDR switches")
+    for switch in "ABC":
+        builder.add_switch(switch)
+    for switch, count in (("A", 4), ("B", 29)):
+        for number in range(count):
+            name = f"{switch.lower()}{number:02d}"
+            builder.add_adapter(name, name)
+            builder.add_cable(name, switch, rate=DDR)
+        for _ in range(2):
+            builder.add_cable(switch, "C", rate=DDR)
+    routes = compute_routes(builder.build())
+    return job(routes, range(33), [16] * 4 + [8] * 29)

@@ -1,0 +1,68 @@
+"""Figure 4.4: broadcast over hosts with SDR and with DDR adapters, 256 processes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topompi.topology import load
+
+from ..simulate import Arena
+from .contest import Contest, chart, run, table
+from .figure import Figure, Table
+from .jobs import SEED, job
+
+__all__ = ["PAPER", "TITLE", "draw"]
+
+TITLE = "Figure 4.4: broadcast, SDR and DDR hosts mixed, 256 processes on Glenn-like trees"
+PAPER = "70-100 % faster than the blind tree; equal to an all-DDR allocation for small and medium messages"
+OURS = ("dft_rate", "bft_rate", "leaders", "scatter_allgather", "circulant")
+SIZES = tuple(1 << power for power in range(10, 21, 2))
+SDR, DDR = 877, 650  # hosts of the two trees, in this order
+HOSTS, RANKS = 32, 8
+
+
+def draw(full: bool) -> Figure:
+    """One scale: the reference's."""
+    random = np.random.default_rng(SEED)
+    routes = load("glenn").routes
+    slow, fast = random.choice(SDR, HOSTS // 2, replace=False), SDR + random.choice(DDR, HOSTS, replace=False)
+    mixed = random.permutation(np.concatenate((slow, fast[: HOSTS // 2])))
+    with Arena(job(routes, mixed.tolist(), RANKS), system="ranger") as arena:
+        rows = run((f"{n}", n, Contest(arena, "bcast", n, OURS, "knomial")) for n in SIZES)
+    with Arena(job(routes, np.sort(fast).tolist(), RANKS), system="ranger") as arena:
+        pure = run((f"{n}", n, Contest(arena, "bcast", n, OURS, "knomial")) for n in SIZES)
+    gains = [
+        row.baseline / proposed for row in rows if (proposed := row.ours["dft_rate"]) and _timed(row.baseline, proposed)
+    ]
+    best = [row.best_peer[1] / row.best_ours[1] for row in rows]
+    beside = Table(
+        ("bytes", "mixed, dft_rate / all DDR, dft_rate", "mixed, our best / all DDR, best peer"),
+        tuple(
+            (
+                row.label,
+                _ratio(row.ours["dft_rate"], other.ours["dft_rate"]),
+                _ratio(row.best_ours[1], other.best_peer[1]),
+            )
+            for row, other in zip(rows, pure, strict=True)
+        ),
+        "Time on the mixed allocation over time on 32 DDR hosts:",
+    )
+    return Figure(
+        f"against the best peer {min(best):.2f} to {max(best):.2f}x; the tree ordered by rates is {min(gains):.2f} to "
+        f"{max(gains):.2f}x as fast as the blind tree",
+        (
+            table("bytes", rows, "16 SDR and 16 DDR hosts in random order:"),
+            table("bytes", pure, "32 DDR hosts:"),
+            beside,
+        ),
+        (chart("figure-4-4", "broadcast, 256 processes, SDR and DDR mixed", "bytes", rows),),
+        ("The blind tree is the 4-nomial tree in rank order.",),
+    )
+
+
+def _timed(*times: object) -> bool:
+    return all(isinstance(time, float) for time in times)
+
+
+def _ratio(one: object, other: object) -> str:
+    return f"{one / other:.2f}" if isinstance(one, float) and isinstance(other, float) else "-"

@@ -1,0 +1,119 @@
+"""The figures' parts: what is placed where, who is compared with whom, and what is written."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from osu_like_bench.figures import cli, jobs, link_sharing
+from osu_like_bench.figures.contest import Contest, gain, run
+from osu_like_bench.figures.figure import Chart, Table
+from osu_like_bench.simulate import Failure
+from schedules import analyse, make
+from topompi.topology import TopologyInterface, load
+
+
+class StandIn:
+    """An arena in which every time is written down beforehand."""
+
+    def __init__(self, times, bound=1.0):
+        self.times, self.least = times, bound
+
+    def schedule(self, collective, algorithm, nbytes, root=0):
+        return type("Cut", (), {"schedule": algorithm, "block_bytes": nbytes})
+
+    def time(self, schedule, block_bytes):
+        return self.times[schedule]
+
+    def peer(self, name, collective, nbytes, root=0):
+        return self.times[name]
+
+    def bound(self, collective, nbytes, root=0):
+        return self.least
+
+
+def row_of(times, ours=("proposed", "other")):
+    return run([("x", 1.0, Contest(StandIn(times), "bcast", 8, ours, "default", peers=("one", "two")))])[0]
+
+
+def test_the_best_peer_is_the_fastest_that_runs_the_default_among_them():
+    times = {"default": 3.0, "proposed": 2.0, "other": 1.5, "one": 2.5, "two": Failure("crashed")}
+    row = row_of(times)
+    assert row.best_ours == ("other", 1.5)
+    assert row.best_peer == ("one", 2.5)
+    assert row_of(times | {"default": 2.0}).best_peer == ("default", 2.0)
+    assert row.failures == ("x: two: crashed",)
+
+
+def test_gains_are_before_over_after():
+    row = row_of({"default": 3.0, "proposed": 2.0, "other": 1.5, "one": 1.2, "two": 9.0})
+    assert row.cells[6:] == ("1.50x", "2.00x", "0.80x", "1.500")
+    assert gain(Failure("no"), 1.0) == gain(1.0, Failure("no")) == "-"
+
+
+def test_a_contest_in_which_all_of_ours_fail_still_makes_a_row():
+    row = row_of({"default": 3.0, "proposed": Failure("a"), "other": Failure("b"), "one": 1.2, "two": 9.0})
+    assert row.cells[2] == "proposed failed"
+    assert row.cells[6] == "-"
+
+
+def test_hosts_that_shall_share_a_link_do_and_the_others_do_not():
+    routes = load("stampede").routes
+    for count in (4, 8):
+        for share in (True, False):
+            hosts = link_sharing._hosts(count, share)
+            assert len(set(hosts)) == count
+            view = TopologyInterface.place([routes.fabric.hosts[host] for host in hosts], routes)
+            assert view.get_num_hosts_sharing_links() == (count if share else 0)
+            assert view.get_avg_hosts_per_leaf_switch() == count / 2
+
+
+def test_the_three_switches_hold_296_processes_and_two_links_join_each_pair():
+    network = jobs.three_switches()
+    assert network.num_ranks == 296
+    assert sorted(np.bincount(network.rank_host).tolist()) == [8] * 29 + [16] * 4
+    assert (network.hops[:4, 4:] == 3).all()
+    crossing = np.unique(network.links[:4, 4:][:, :, 1])
+    assert len(crossing) == 2
+
+
+def test_columns_of_a_pencil_exchange_over_one_rank_of_each_host():
+    from osu_like_bench.figures import fft
+    from schedules.alltoall.direct import alltoall_shift
+    from schedules.check import check
+
+    network = jobs.allocation("stampede", 4, fft.RANKS, among=8)
+    schedule = fft._all_columns(network, alltoall_shift(4))
+    check(schedule)
+    assert (schedule.source % fft.RANKS == schedule.destination % fft.RANKS).all()
+    joint = make("fft", "columns", network, rows=4)
+    assert analyse(schedule, network).conflicts.sum() >= analyse(joint, network).conflicts.sum()
+
+
+@pytest.mark.parametrize("name", cli.FIGURES.values())
+def test_a_figure_has_a_title_what_the_paper_says_and_a_way_to_draw_it(name):
+    module = import_module(f"osu_like_bench.figures.{name}")
+    assert module.TITLE
+    assert module.PAPER
+    assert callable(module.draw)
+
+
+def test_tables_are_aligned_markdown():
+    lines = Table(("a", "long head"), (("1", "2"), ("333", "4")), "Words:").markdown()
+    assert lines[:2] == ["Words:", ""]
+    assert len({len(line) for line in lines[2:]}) == 1
+    assert lines[3].strip("|").replace("|", "").strip("-") == ""
+
+
+def test_the_same_chart_is_drawn_alike_twice(tmp_path):
+    pytest.importorskip("matplotlib")
+    chart = Chart("c", "title", "x", "y", {"one": [(1, 2.0), (2, 1.0)], "bound": [(1, 0.5), (2, 0.5)]}, ("bound",))
+    first = chart.save(tmp_path).read_bytes()
+    assert first == chart.save(tmp_path).read_bytes()
+    assert b"title" in first
+
+
+def test_an_unknown_figure_is_named(capsys):
+    assert cli.main(["9.9"]) == 1
+    assert "got '9.9'" in capsys.readouterr().err
+    assert cli._choose(["3.2", "3.1"]) == ["3.1"]
