@@ -13,7 +13,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bench bench-emulated bench-execution bench-mapping bench-schedules figures test test-long lint venv clean
+.PHONY: bench bench-emulated bench-execution bench-mapping bench-schedules figures test test-long test-exhaustive lint venv clean
 
 venv: $(VENV)/done
 
@@ -50,10 +50,13 @@ figures: venv
 	$(PY) -m osu_like_bench figures -o docs $(FIGURES)
 
 test: venv
-	$(PY) -m pytest -q -m "not long" $(PYTEST_OPTIONS)
+	$(PY) -m pytest -q -m "not long and not exhaustive" $(PYTEST_OPTIONS)
 
 test-long: venv
-	$(PY) -m pytest -q -m long $(PYTEST_OPTIONS)
+	$(PY) -m pytest -q -m "long and not exhaustive" $(PYTEST_OPTIONS)
+
+test-exhaustive: venv
+	$(PY) -m pytest -q -m exhaustive $(PYTEST_OPTIONS)
 
 lint: venv
 	$(VENV)/bin/ruff check .

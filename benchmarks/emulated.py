@@ -94,6 +94,7 @@ class Bench:
 
     def __init__(self, network: Emulated, arguments: argparse.Namespace, directory: Path) -> None:
         self.network, self.arguments, self.directory = network, arguments, directory
+        self.cache = Path(arguments.cache) if arguments.cache else directory / "cache"
         self.pythons = {"Open MPI": sys.executable, "MPICH": arguments.mpich_python}
         wanted = arguments.sides.split(",")
         self.sides = [name for name in wanted if name == OURS or self.pythons[PEERS[name].vendor]]
@@ -119,7 +120,7 @@ class Bench:
             order=order,
             python=self.pythons[PEERS[peer].vendor],
             timeout=self.arguments.timeout,
-            environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(self.directory / "cache")},
+            environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(self.cache)},
         )
         begin = time.monotonic()
         done = self.network.run([str(RANKS), str(plan)], options)
@@ -284,6 +285,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=0.7, help="leave out cells whose bound is above so many seconds")
     parser.add_argument("--minutes", type=float, default=12.0, help="begin no round that would end later")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one start may take")
+    parser.add_argument("--cache", help="keep what was tuned here, for another run (default: tuned anew each time)")
     parser.add_argument("--json", help="write all samples here")
     arguments = parser.parse_args()
     arguments.sizes = [parse_bytes(text, "--sizes") for text in arguments.sizes.split(",")]

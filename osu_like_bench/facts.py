@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
@@ -9,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mpi4py import MPI
@@ -46,7 +47,14 @@ def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Fac
         load=os.getloadavg() if hasattr(os, "getloadavg") else (),
         oversubscribed=_oversubscribed(nodes, affinities),
         date=datetime.now(UTC).isoformat(timespec="seconds"),
+        **_arena(),
     )
+
+
+def _arena() -> dict[str, Any]:
+    """What the arena has told its ranks of itself."""
+    told = os.environ.get("OSU_EMULATED")
+    return {} if told is None else {"arena": "emulate", "about": json.loads(told)}
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +14,12 @@ from mpi4py import MPI
 from topompi.errors import BenchmarkError
 
 from .communicators import on_root, open_sides
+from .emulate.monitor import idle_ticks
 from .facts import gather_facts
 from .operations import Operation
 from .options import Options, message_sizes
 from .others import OPERATIONS
-from .record import Record, Result
+from .record import Facts, Record, Result
 from .report import Report
 from .statistics import compare
 from .timing import Times, idle, measure, summarise
@@ -43,10 +44,20 @@ def run(options: Options) -> int:
     with open_sides(options) as (native, sides):
         facts = gather_facts(native, sides["topompi"].network if "topompi" in sides else None)
         report = None if facts is None else Report(options, kind, facts)
+        before = idle_ticks() if facts is not None and facts.arena == "emulate" else None
         results = _Bench(options, kind, native, sides, roots, report).run(sizes, notes)
+        facts = _with_idle(facts, before)
     if path is not None:
         on_root(world, lambda: path.write_text(Record(options, facts, tuple(results)).to_json()))
     return int(any(result.valid is False for result in results))
+
+
+def _with_idle(facts: Facts | None, before: tuple[int, int] | None) -> Facts | None:
+    """On an emulated network, whose hosts share a processor, the share of it that was idle."""
+    if facts is None or before is None:
+        return facts
+    idle, ticks = (now - then for now, then in zip(idle_ticks(), before, strict=True))
+    return replace(facts, about={**facts.about, "idle": round(idle / max(ticks, 1), 3)})
 
 
 def _sizes(options: Options, kind: type[Operation], ranks: int) -> tuple[tuple[int, ...], list[str]]:

@@ -33,7 +33,7 @@ def test_every_collective_equals_native_on_more_ranks(size):
     equals_native(size, timeout=600)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_every_case_meets_every_algorithm_and_form(size):
     equals_native(size, "all", timeout=1200)

@@ -320,7 +320,7 @@ def test_many_hosts_share_cells_of_the_heat_map():
         (("--graph", "{}", *TREE, "--ranks", "17"), "expecting a slot for each of 17 ranks, but 4 hosts have 16"),
         (("--graph", "{}", *TREE, "--algorithm", "magic"), "expecting --algorithm best, "),
         (("--graph", "{}", *TREE, "--objective", "x"), "expecting --objective hop-bytes, link, got 'x'"),
-        (("--graph", "{}", *TREE, "-a", "single", "--budget", "1"), "expecting --algorithm best beside"),
+        (("--graph", "{}", *TREE, "-a", "single-step", "--budget", "1"), "expecting --algorithm best beside"),
         (("--graph", "{}", *TREE, "--format", "lsf"), "expecting --format rankfile, "),
         (("--graph", "{}", *TREE, "--plot", "f.pdf"), "--plot: expected a file name in .svg or .png"),
         (("--graph", "{}.no", *TREE), "cannot be read: No such file or directory"),

@@ -320,9 +320,9 @@ def test_quality_rounds_seconds_and_progress() -> None:
 
 def test_too_few_slots_are_refused() -> None:
     graph, machine = CommunicationGraph.cartesian((5,)), Machine.hierarchy("2:2", "0:1")
-    for mapper in ALL:
+    for one in ALL:
         with pytest.raises(MappingError):
-            mapper(graph, machine)
+            one(graph, machine)
 
 
 def test_ranks_are_dealt_in_planes() -> None:

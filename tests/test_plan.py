@@ -32,6 +32,12 @@ def test_every_algorithm_equals_native(size):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("size", [6, 7])
+def test_every_algorithm_equals_native_on_more_ranks(size):
+    compare_with_native(size, 2, 0.1)
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [*SIZES, 6, 7])
 @pytest.mark.parametrize("seed", [2, 3])
 def test_all_cases_of_every_algorithm_equal_native(size, seed):

@@ -22,7 +22,7 @@ from topompi.selection.job import Job
 from topompi.selection.memory import Memory, cache_directory
 from topompi.selection.model import BLIND, GAIN, MOST_RANKS, Predictor
 from topompi.selection.rules import Rule, Rules, RulesError
-from topompi.selection.trial import CLEAR, FEWEST, KEPT, STAGES, Trial, Verdict, interval, judge, rounds_of, survivors
+from topompi.selection.trial import CLEAR, FEWEST, KEPT, LONG, STAGES, Trial, Verdict, interval, judge, rounds_of, survivors
 from topompi.topology import TopologyInterface, load
 
 PROGRAM = "tests/programs/selection.py"
@@ -199,8 +199,9 @@ def test_a_clear_gain_is_found_in_noise():
 
 def test_rounds_are_interleaved_after_a_round_that_does_not_count():
     trial = Trial([NATIVE, "a", "b"])
-    assert [trial.next() for _ in range(7)] == [NATIVE, "a", "b"] * 2 + [None]
-    assert trial.close(np.array([9, 9, 9, 1, 1, 1.0]) / 1000) is None
+    for _ in range(2):
+        assert [trial.next() for _ in range(4)] == [NATIVE, "a", "b", None]
+        assert trial.close(np.array([1, 1, 1.0]) / 1000) is None
     calls = [trial.next() for _ in range(10)]
     assert calls == [NATIVE, "a", "b", "b", "a", NATIVE, NATIVE, "a", "b", None]
 
@@ -208,7 +209,7 @@ def test_rounds_are_interleaved_after_a_round_that_does_not_count():
 def test_the_round_in_which_plans_are_made_does_not_count():
     trial = Trial([NATIVE, "a"])
     times = {NATIVE: range(11, 20), "a": range(1, 10)}
-    calls = {name: iter([1.0, *(number / 1000 for number in each)]) for name, each in times.items()}
+    calls = {name: iter([LONG / 2, *(number / 1000 for number in each)]) for name, each in times.items()}
     verdict = None
     while verdict is None:
         name = trial.next()
@@ -217,6 +218,13 @@ def test_the_round_in_which_plans_are_made_does_not_count():
         else:
             trial.note(next(calls[name]))
     assert verdict == Verdict("a", pytest.approx(15 / 5), 0.005, "a")
+
+
+def test_the_first_round_counts_where_calls_are_long():
+    names = [NATIVE, *"abcdefgh"]
+    verdict, calls = run_trial([2.0, 1.0, *range(5, 12)], names, unit=1.0)
+    assert verdict == Verdict("a", 2.0, 1.0, "a")
+    assert len(calls) == len(names) + 2 * FEWEST[1] + 2 * FEWEST[2]
 
 
 def test_a_call_without_a_time_loses():

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..graph import CommunicationGraph
 from ..machine import Machine
-from ..mapping import Mapping
+from ..mapping import Mapping, MappingError
 from .links import tree_routes
 
 __all__ = ["relieve"]
@@ -66,7 +66,8 @@ def relieve(
     :raises MappingError: where the machine has neither routes nor clusters.
     """
     given, rng = start or Mapping.identity(machine, graph.size), np.random.default_rng(seed)
-    traffic = _traffic(graph, machine if machine.links is not None else tree_routes(machine), given)
+    routed = machine if machine.links is not None else tree_routes(machine)
+    traffic = _traffic(graph, routed, given)
     now = traffic.rank()
     for _ in range(steps if now[0] > 0 else 0):
         r, s = _pair(traffic, rng)
@@ -96,7 +97,12 @@ def _pair(traffic: _Traffic, rng: np.random.Generator) -> tuple[int, int]:
 
 
 def _traffic(graph: CommunicationGraph, machine: Machine, given: Mapping) -> _Traffic:
-    assert machine.links is not None and machine.capacity is not None  # noqa: PT018 - for the type checker
+    """The traffic of a mapping on a machine with routes.
+
+    :raises MappingError: without routes.
+    """
+    if machine.links is None or machine.capacity is None:
+        raise MappingError("busiest link: expected a machine with routes")
     proper = graph.sources != graph.targets
     source, target = graph.sources[proper], graph.targets[proper]
     host = np.r_[given.host_of_rank, machine.slot_host[given.rank_of_slot < 0]]

@@ -17,7 +17,7 @@ from .grids import coordinates_of
 from .levels import cluster_levels
 from .multilevel import with_empty
 
-__all__ = ["cartesian"]
+__all__ = ["block_shapes", "cartesian"]
 
 Integers = NDArray[np.int64]
 Shape = tuple[int, ...]
@@ -36,8 +36,7 @@ def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Map
     if found is None:
         raise MappingError("cartesian: expected a graph that is a grid")
     extents, place = found
-    sizes = _regular_sizes(machine) if graph.size == machine.num_slots else None
-    shapes = _best_shapes(graph, machine, extents, place, sizes) if sizes else None
+    shapes = block_shapes(graph, machine, found)
     if shapes is None:
         return _halved(graph, machine, place)
     order = _block_order(place, [*shapes, extents])
@@ -47,8 +46,23 @@ def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Map
     return Mapping.of(slot_of_rank, machine.hosts, machine.slots)
 
 
-def _regular_sizes(machine: Machine) -> list[int] | None:
-    """Slots of a host, of a cluster of the finest level, ... to the coarsest; None where they are not all equal."""
+def block_shapes(
+    graph: CommunicationGraph, machine: Machine, grid: tuple[Shape, Integers] | None = None
+) -> list[Shape] | None:
+    """The shapes of a host's block, a cluster's, ...; None where the graph is no grid or no shapes divide it.
+
+    :param grid: extents and coordinates of each rank, where they are known.
+    """
+    grid = grid or coordinates_of(graph)
+    tree = _regular_tree(machine) if graph.size == machine.num_slots else None
+    return _best_shapes(graph, tree[1], *grid, tree[0]) if grid and tree else None
+
+
+def _regular_tree(machine: Machine) -> tuple[list[int], NDArray[np.float64]] | None:
+    """Slots of a host, of a cluster of the finest level, ... to the coarsest, and what is saved within each.
+
+    None where clusters are not all equally large, or the machine is no tree.
+    """
     if not isinstance(machine.distances, Tree) or not len(machine.slots):
         return None
     sizes = []
@@ -57,7 +71,7 @@ def _regular_sizes(machine: Machine) -> list[int] | None:
         if slots.min() != slots.max():
             return None
         sizes.append(int(slots[0]))
-    return sizes
+    return sizes, -np.diff(machine.distances.distance)[::-1].astype(np.float64)
 
 
 def _tree_order(machine: Machine) -> Integers:
@@ -67,17 +81,17 @@ def _tree_order(machine: Machine) -> Integers:
 
 
 def _best_shapes(
-    graph: CommunicationGraph, machine: Machine, extents: Shape, place: Integers, sizes: list[int]
+    graph: CommunicationGraph, saving: NDArray[np.float64], extents: Shape, place: Integers, sizes: list[int]
 ) -> list[Shape] | None:
     """The shapes of a host's block, a cluster's, ... that keep the most bytes near; None where none divides.
 
-    Bytes within a block save the difference between this level's distance and the next's, so levels add up.
+    :param saving: what a byte within a block of each level saves: the difference between this level's distance and the
+        next's, so that levels add up.
+    :param sizes: ranks of a host, of a cluster of the finest level, ...
     """
-    assert isinstance(machine.distances, Tree)
     proper = graph.sources != graph.targets
     source, target = place[graph.sources[proper]], place[graph.targets[proper]]
     volume = graph.volume[proper].astype(np.float64)
-    saving = -np.diff(machine.distances.distance)[::-1].astype(np.float64)
 
     @cache
     def together(dimension: int, length: int) -> NDArray[np.bool_]:

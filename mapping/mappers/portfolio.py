@@ -13,7 +13,7 @@ from ..machine import Machine
 from ..mapping import Mapping, MappingError
 from ..partition import Metis, Partitioner
 from .busiest import relieve
-from .cartesian import cartesian
+from .cartesian import block_shapes, cartesian
 from .links import tree_routes
 from .multilevel import scheme1, scheme2
 from .plain import cyclic
@@ -26,6 +26,7 @@ OBJECTIVES = ("hop-bytes", "busiest link")
 # cuts, many cuts find irregular ones; which of the two a graph wants is not known beforehand.
 ROUNDS = ((1, 16), (16, 1), (8, 4), (24, 1))
 DEFAULT_ROUNDS = ((1300, 3), (2500, 2))
+EDGES_A_RANK = 24
 SEED_STRIDE = 64
 
 Step = tuple[str, Callable[[Mapping], Mapping]]
@@ -88,9 +89,11 @@ def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> 
         return [ROUNDS[number % len(ROUNDS)] for number in range(rounds)]
     if not isinstance(machine.distances, Tree):
         return [(1, 1)]
-    if graph.size > 10000:
-        return [(1, 8)]
-    return next((list(ROUNDS[:count]) for most, count in DEFAULT_ROUNDS if graph.size <= most), [(1, 8), (4, 1)])
+    if graph.size > 10000 or block_shapes(graph, machine):
+        return [(1, 8)]  # where blocks divide a grid one is enough, to tell whether they are beaten
+    # Graphs of more edges than that take as long as those of so many more ranks.
+    work = max(graph.size, graph.num_edges // EDGES_A_RANK)
+    return next((list(ROUNDS[:count]) for most, count in DEFAULT_ROUNDS if work <= most), [(1, 8), (4, 1)])
 
 
 def _steps(

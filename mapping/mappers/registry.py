@@ -25,7 +25,7 @@ class Mapper(Protocol):
 
 MAPPERS: dict[str, Mapper] = {
     "best": best,
-    "identity": identity,
+    "given": identity,
     "cyclic": cyclic,
     "plane": plane,
     "cartesian": cartesian,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import Undirected
-from .parts import whole_weights
+from .parts import PartitionError, whole_weights
 
 __all__ = ["Metis"]
 
@@ -25,7 +25,11 @@ class Metis:
         self.cuts, self.imbalance, self.recursive = cuts, imbalance, recursive
 
     def __call__(self, graph: Undirected, sizes: Integers, seed: int) -> Integers:
-        """The part of each vertex; a graph without edges is cut in blocks."""
+        """The part of each vertex; a graph without edges is cut in blocks.
+
+        :raises PartitionError: where METIS gives up. It catches SIGTERM and SIGABRT while it works and reports them
+            as an error like any other; to go on would be to ignore who ends the job.
+        """
         if not len(graph.targets):
             return np.repeat(np.arange(len(sizes)), sizes)
         import pymetis  # here, for who maps nothing need not load it
@@ -42,7 +46,6 @@ class Metis:
                 recursive=self.recursive,
                 options=options,
             )
-        except RuntimeError:
-            # METIS itself gives up on a few seeds; another candidate then wins.
-            return np.repeat(np.arange(len(sizes)), sizes)
+        except RuntimeError as error:
+            raise PartitionError("partition: METIS was ended by a signal (SIGTERM, SIGABRT) or lacks memory") from error
         return np.asarray(found[1], dtype=np.int64)

@@ -44,10 +44,13 @@ class Usage:
 
 
 def idle_ticks() -> tuple[int, int]:
-    """Clock ticks that the processors were idle (waiting for disks included), and all ticks, since boot."""
+    """Clock ticks that the processors had to spare, and all ticks, since boot.
+
+    To spare are those without work, waiting for disks, and with work of positive niceness, which yields to ranks.
+    """
     with open("/proc/stat") as file:
         ticks = [int(word) for word in file.readline().split()[1:9]]  # guests are counted as users already
-    return ticks[3] + ticks[4], sum(ticks)
+    return ticks[1] + ticks[3] + ticks[4], sum(ticks)
 
 
 class Monitor:

@@ -175,9 +175,12 @@ class Emulated:
             environment["MPIR_CVAR_COORDINATES_FILE"] = str(path)
         return environment | dict(options.environment or {}), token
 
+    def _rates(self) -> str:
+        return ", ".join(f"{8e-6 * rate:g}" for rate in sorted(set(self.fabric.link_rate.tolist())))
+
     def _facts(self, job: Job, options: JobOptions) -> dict[str, object]:
         return {
-            "network": self.state.spec,
+            "network": f"{self.state.spec}, links of {self._rates()} Mbit/s",
             "mpi": PEERS[job.peer].what,
             "order": options.order,
             "background": options.background,

@@ -19,6 +19,7 @@ STAGES = (1, 3, 5)  # timed rounds of each stage at most; the slower candidates 
 FEWEST = (1, 1, 2)  # and at least, where rounds take long
 KEPT = (4, 2)  # rivals that go on after the first stage, which is a single look, and after the second
 PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
+LONG = 0.05  # seconds of native's first call from which on making a plan is no more than noise
 CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
 
@@ -52,14 +53,15 @@ class Trial:
     """The calls of one class while its candidates are compared.
 
     Each stage runs its candidates in turn, in the order A B C, C B A, A B C, so that drift favours none; the first
-    call of each is a warm-up in which plans are made, and does not count. The call's number alone decides what runs:
+    call of each is a warm-up in which plans are made, and does not count unless calls are so long that it matters
+    little. The call's number alone decides what runs:
     ranks that make equally many calls run the same. A stage is closed by the call after its last one, on all ranks:
     a call that failed on some rank has no time there, and loses. Successive halving: K. Jamieson and A. Talwalkar,
     Non-stochastic best arm identification and hyperparameter optimization, 2016.
 
     :param candidates: names, native first.
-    Cost: 2 calls for each candidate, then at most 3 for each of five and 5 for each of three; where a round takes long,
-    1 and 2. Three reductions of some ten numbers.
+    Cost: 2 calls for each candidate, then at most 3 for each of five and 5 for each of three; where calls are long, 1,
+    1 and 2. Four reductions of some ten numbers.
     """
 
     def __init__(self, candidates: Sequence[str]) -> None:
@@ -67,14 +69,12 @@ class Trial:
             raise ValueError(f"expecting candidates with {NATIVE} first, got {list(candidates)}")
         self.candidates = list(candidates)
         self._kept = np.empty((len(candidates), 0))
-        self._stage, self._begin = 0, -1
-        self._open(STAGES[0])
+        self._stage, self._warm = 0, False
+        self._open(1)
 
     def _open(self, rounds: int) -> None:
         count = len(self.candidates)
         self._order = [place for turn in range(rounds) for place in range(count)[:: -1 if turn % 2 else 1]]
-        if self._stage == 0:
-            self._order = [*range(count), *self._order]
         self._times = np.full(len(self._order), inf)
         self._call = -1
 
@@ -100,8 +100,11 @@ class Trial:
         :param times: of each call of the stage the time of its slowest rank, alike on all ranks.
         """
         times, order = np.asarray(times, dtype=np.float64), np.array(self._order)
-        if self._stage == 0:
-            times, order = times[len(self.candidates) :], order[len(self.candidates) :]
+        if not self._warm:
+            self._warm = True
+            if times[0] < LONG:
+                self._open(STAGES[0])
+                return None
         rounds = np.array([times[order == place] for place in range(len(self.candidates))])
         self._kept = np.concatenate((self._kept, rounds), axis=1)
         self._stage += 1
