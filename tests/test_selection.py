@@ -22,7 +22,19 @@ from topompi.selection.job import Job
 from topompi.selection.memory import Memory, cache_directory
 from topompi.selection.model import BLIND, GAIN, MOST_RANKS, Predictor
 from topompi.selection.rules import Rule, Rules, RulesError
-from topompi.selection.trial import CLEAR, FEWEST, KEPT, LONG, STAGES, Trial, Verdict, interval, judge, rounds_of, survivors
+from topompi.selection.trial import (
+    CLEAR,
+    FEWEST,
+    KEPT,
+    LONG,
+    STAGES,
+    Trial,
+    Verdict,
+    interval,
+    judge,
+    rounds_of,
+    survivors,
+)
 from topompi.topology import TopologyInterface, load
 
 PROGRAM = "tests/programs/selection.py"
