@@ -1,7 +1,7 @@
 """What each rank of ``emulated.py`` runs: time the cells of a plan, and print on rank 0 what each call took as JSON.
 
-``mpirun ... python emulated_ranks.py PLAN.json``: the plan has ``side`` (topompi or native), ``tuning`` (whether warming
-up ends with a decision), and ``cells``, each with ``collective``, ``size`` in bytes, ``warmup`` and ``iterations``.
+``mpirun ... python emulated_ranks.py PLAN.json``: the plan has ``side`` (topompi or native), ``tuning`` (whether
+warming up ends with a decision), and ``cells``: ``collective``, ``size`` in bytes, ``warmup``, ``iterations``.
 """
 
 from __future__ import annotations
