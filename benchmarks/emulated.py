@@ -60,7 +60,7 @@ class Cell:
     def plan(self, tuning: bool = False) -> dict[str, object]:
         """What the ranks are told: many calls where they take little time, one where they take much."""
         calls = int(np.clip(SLICE / self.bound, 1, MOST))
-        warmup = TRIAL_CALLS if tuning else int(calls > 1)
+        warmup = TRIAL_CALLS if tuning else 1  # in which connections and plans are made
         return {
             "collective": self.collective,
             "size": self.size,
@@ -132,7 +132,7 @@ class Bench:
 
     def _keep(self, order: str, side: str, said: dict[str, object]) -> None:
         kept = self.measured[order, side]
-        kept.mpi = str(said["mpi"])
+        kept.mpi = str(said["mpi"]).replace("\0", "").strip()  # MPICH pads it
         for cell, found in zip(self.cells[order], said["cells"], strict=True):
             kept.samples.setdefault((cell.collective, cell.size), []).extend(found["times"])
             kept.ticks[0] += found["idle"]

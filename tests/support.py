@@ -53,6 +53,11 @@ def mpirun() -> list[str]:
     return [command]
 
 
+def heed_interrupts() -> None:
+    """For the child of a Popen: take SIGINT again where this process was started, in the background, to ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def run_mpi(
     size: int, *args: str | Path, timeout: float = 60, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:

@@ -30,7 +30,7 @@ from topompi.errors import BenchmarkError, SourceError
 from topompi.topology import TopologyInterface, compute_routes, load
 from topompi.topology.sources import fabricjson
 
-from .support import ROOT, mpirun, text_of
+from .support import ROOT, heed_interrupts, mpirun, text_of
 
 M = 1e6 / 8  # bytes/s of a Mbit/s
 
@@ -377,7 +377,14 @@ def _sleepers(tmp_path, number):
         f"pathlib.Path('{ready}').touch(); time.sleep(300)"
     )
     command = [sys.executable, "-m", "osu_like_bench", "emulate", "run", "1x2", "--", "-c", code]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=heed_interrupts,
+    )
     until = time.monotonic() + 60
     while not ready.exists() and process.poll() is None and time.monotonic() < until:
         time.sleep(0.1)

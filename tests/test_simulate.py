@@ -27,7 +27,7 @@ from osu_like_bench.simulate.cli import main
 from osu_like_bench.simulate.peers import Peer
 from osu_like_bench.simulate.platform import complete, equal_shares, write_platform
 from schedules import Model, Network, Schedule, make
-from tests.support import ROOT
+from tests.support import ROOT, heed_interrupts
 from topompi.errors import BenchmarkError
 from topompi.network import network_of
 from topompi.topology import TopologyInterface, load
@@ -468,12 +468,17 @@ def test_an_interrupt_ends_the_simulators_and_no_mpi_is_needed(pretend, tmp_path
     pretend(f"sleep {marker} & wait")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}
     command = [sys.executable, "-c", WITHOUT_MPI, "simulate", "bcast", "--topology", TREE]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as job:
+    with subprocess.Popen(
+        command, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    ) as job:
         deadline = time.monotonic() + 30
         while not running(f"sleep\0{marker}") and time.monotonic() < deadline:
             time.sleep(0.05)
         job.send_signal(number)
-        _, err = job.communicate(timeout=30)
+        try:
+            _, err = job.communicate(timeout=30)
+        finally:
+            job.kill()
     assert job.returncode == 128 + number
     assert "Traceback" not in err
     assert not running(f"sleep\0{marker}")

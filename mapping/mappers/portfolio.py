@@ -90,7 +90,7 @@ def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> 
     if not isinstance(machine.distances, Tree):
         return [(1, 1)]
     if graph.size > 10000 or block_shapes(graph, machine):
-        return [(1, 8)]  # where blocks divide a grid one is enough, to tell whether they are beaten
+        return [(1, 8), (2, 4)]  # where blocks divide a grid little is enough, to tell whether they are beaten
     # Graphs of more edges than that take as long as those of so many more ranks.
     work = max(graph.size, graph.num_edges // EDGES_A_RANK)
     return next((list(ROUNDS[:count]) for most, count in DEFAULT_ROUNDS if work <= most), [(1, 8), (4, 1)])

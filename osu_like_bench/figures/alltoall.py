@@ -16,8 +16,8 @@ SIZES = (1 << 10, 1 << 14, 1 << 18)
 
 
 def draw(full: bool) -> Figure:
-    """256 and 512 processes, four a host; in full 1,024 and 2,048, sixteen a host."""
-    ranks = 16 if full else 4
+    """128 and 256 processes, two a host; in full 1,024 and 2,048, sixteen a host."""
+    ranks = 16 if full else 2
     rows: list[tuple[int, list[Row]]] = []
     for hosts in (64, 128):
         with Arena(allocation("stampede", hosts, ranks, among=hosts), timeout=1800 if full else 120) as arena:
