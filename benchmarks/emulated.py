@@ -138,8 +138,24 @@ class Bench:
             kept.ticks[0] += found["idle"]
             kept.ticks[1] += found["ticks"]
 
+    def join(self, path: Path) -> None:
+        """Add the samples of an earlier run on the same network, of the cells and sides of this one."""
+        earlier = json.loads(path.read_text())
+        rates = sorted(set(self.network.fabric.link_rate.tolist()))
+        if (earlier["network"], earlier["rates"]) != (self.network.spec, rates):
+            raise TopompiError(f"{path}: expected a run on {self.network.spec} with links of {rates} bytes/s")
+        self.rounds += earlier["rounds"]
+        for row in earlier["results"]:
+            kept = self.measured.get((row["order"], row["side"]))
+            if kept is not None:
+                kept.mpi = row["mpi"].replace("\0", "").strip()
+                kept.samples.setdefault((row["collective"], row["size"]), []).extend(row["samples"])
+                kept.ticks = [kept.ticks[0] + round(1000 * row["idle"]), kept.ticks[1] + 1000]
+
     def run(self) -> None:
-        """Tune, then rounds until another one would outlast the time."""
+        """Tune, then rounds until another one would outlast the time; with no time and others joined, nothing."""
+        if self.rounds and not self.arguments.minutes:
+            return
         begin = time.monotonic()
         if OURS in self.sides:
             for order in self.cells:
@@ -159,6 +175,8 @@ class Bench:
         generator = np.random.default_rng(0)
         for cell in self.cells[order]:
             key = cell.collective, cell.size
+            if not all(key in self.measured[order, side].samples for side in self.sides):
+                continue
             found = {side: summary(np.array(self.measured[order, side].samples[key]), generator) for side in self.sides}
             rivals = [side for side in self.sides if side in AGAINST] or self.sides
             best = min(rivals, key=lambda side: found[side].median)
@@ -261,6 +279,7 @@ def document(bench: Bench) -> dict[str, object]:
             }
             for (order, side), kept in bench.measured.items()
             for cell in bench.cells[order]
+            if (cell.collective, cell.size) in kept.samples
         ],
     }
 
@@ -283,8 +302,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sides", default=",".join([*PEERS, OURS]), help="of what runs, in the order of the table")
     parser.add_argument("--mpich-python", help="a Python with MPICH and mpi4py, for the sides that need it")
     parser.add_argument("--limit", type=float, default=0.7, help="leave out cells whose bound is above so many seconds")
-    parser.add_argument("--minutes", type=float, default=12.0, help="begin no round that would end later")
+    parser.add_argument("--minutes", type=float, default=12.0, help="begin no round that would end later; see --join")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one start may take")
+    parser.add_argument(
+        "--join", action="append", default=[], help="the --json of an earlier run, to be added; repeatable"
+    )
     parser.add_argument("--cache", help="keep what was tuned here, for another run (default: tuned anew each time)")
     parser.add_argument("--json", help="write all samples here")
     arguments = parser.parse_args()
@@ -299,6 +321,8 @@ def main() -> int:
         rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
         with tempfile.TemporaryDirectory() as scratch, Emulated(arguments.network, rates) as network:
             bench = Bench(network, arguments, Path(scratch))
+            for path in arguments.join:
+                bench.join(Path(path))
             bench.run()
             print("\n".join(markdown(bench)))
             if arguments.json:
