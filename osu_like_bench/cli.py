@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -27,6 +28,8 @@ UsageError: Any = typer.BadParameter.__bases__[0]
 Benchmark = StrEnum("Benchmark", [(name, name) for name in OPERATIONS])
 Side = StrEnum("Side", [(name, name) for name in SIDES])
 Native = StrEnum("Native", [("native", "native")])
+
+LAST_WORDS = 0.3  # seconds for a launcher to forward what a rank has written, before it ends all ranks
 
 app = typer.Typer(add_completion=False)
 
@@ -120,4 +123,5 @@ def _abort(message: str, debug: bool) -> None:
     if debug:
         traceback.print_exc()
     _complain(f"rank {MPI.COMM_WORLD.rank}: {message}" + ("" if debug else " (--debug shows where)"))
+    time.sleep(LAST_WORDS)
     MPI.COMM_WORLD.Abort(1)

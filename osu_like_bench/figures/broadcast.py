@@ -11,7 +11,7 @@ __all__ = ["OURS", "PAPER", "TITLE", "draw"]
 
 TITLE = "Figure 4.3: broadcast, Ranger-like, 16 processes a host"
 PAPER = "up to 14 % faster at 1,024 processes and 1 MB; small messages unaffected; gain grows with size and processes"
-OURS = ("reordered", "leaders", "scatter_allgather", "circulant", "chain", "wave")
+OURS = ("reordered", "leaders", "scatter_allgather", "circulant", "chain", "wave", "binomial", "knomial")
 SIZES = (1 << 10, 1 << 14, 1 << 17, 1 << 20)
 HOSTS = (8, 16, 32)
 RANKS = 16

@@ -15,7 +15,17 @@ __all__ = ["PAPER", "TITLE", "draw"]
 
 TITLE = "Figure 4.4: broadcast, SDR and DDR hosts mixed, 256 processes on Glenn-like trees"
 PAPER = "70-100 % faster than the blind tree; equal to an all-DDR allocation for small and medium messages"
-OURS = ("dft_rate", "bft_rate", "leaders", "scatter_allgather", "circulant")
+OURS = (
+    "dft_rate",
+    "bft_rate",
+    "leaders",
+    "scatter_allgather",
+    "circulant",
+    "chain",
+    "binomial",
+    "knomial",
+    "reordered",
+)
 SIZES = tuple(1 << power for power in range(10, 21, 2))
 SDR, DDR = 877, 650  # hosts of the two trees, in this order
 HOSTS, RANKS = 32, 8
