@@ -216,7 +216,7 @@ def _heading(bench: Bench) -> Iterator[str]:
     yield f"{'; '.join(versions)}. {bench.rounds} round(s).\n"
     shares = {key: kept.ticks[0] / max(1, kept.ticks[1]) for key, kept in bench.measured.items()}
     named = ", ".join(f"{side} ({order}) {share:.0%}" for (order, side), share in shares.items())
-    yield f"- processors idle while measuring: {named}"
+    yield f"- processors idle, or with work of lower priority, while measuring: {named}"
     if min(shares.values()) < ENOUGH:
         yield f"- below {ENOUGH:.0%} idle, times are the processors' as much as the network's: quiet the machine"
     for side in bench.left_out:
