@@ -139,6 +139,8 @@ class Collectives(Handle):
         if self._checks:
             agreement.check(levels.comm, method, arguments, root, op)
         choice, size = choose(levels, method, arguments, root, op)
+        if choice.always:
+            self._settle(levels)
         if not (choice.trial or counters.enabled):
             execute(levels, method, choice.algorithm, arguments)
             return

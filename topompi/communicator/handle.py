@@ -82,8 +82,14 @@ class Handle(MPI.Intracomm):
 
     def _hold(self, levels: Levels) -> None:
         self._held = levels
-        alone = levels.size == 1 or (not levels.divides and levels.interface.num_hosts == 1)
-        self._flat = levels if alone and not self._checks and not counters.enabled else _NotFlat
+        self._flat = _NotFlat
+        if levels.size == 1 or (not levels.divides and levels.interface.num_hosts == 1):
+            self._settle(levels)
+
+    def _settle(self, levels: Levels) -> None:
+        """Every call from here on is native: where ranks outnumber cores a look at sizes costs, for its code is cold."""
+        if not self._checks and not counters.enabled:
+            self._flat = levels
 
     @property
     def _levels(self) -> Levels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from ..errors import TopompiError
@@ -70,7 +71,14 @@ class Advisor:
         middle = (smallest + largest + 1) // 2
         if self.tune in ("measure", "again") and measurable:
             return [NATIVE, *self.rivals(method, middle, root, runs)]
-        return self.predictor.choose(method, middle, root, runs)
+        choice = self.predictor.choose(method, middle, root, runs)
+        return replace(choice, always=True) if self._settled_for_good else choice
+
+    @cached_property
+    def _settled_for_good(self) -> bool:
+        """Whether the model is mute, and nobody else has a say: then every class is native."""
+        forgetful = self.tune == "off" or (self.tune == "" and self.memory.empty)
+        return bool(self.predictor.mute) and not self.rules.rules and forgetful
 
     def rivals(self, method: str, nbytes: int, root: int, runs: Runs) -> list[str]:
         """What a trial compares native with: the levels, and the schedules that the model does not rule out."""

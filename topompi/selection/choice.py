@@ -38,12 +38,14 @@ class Choice:
     :param reason: in words, with the numbers that decided.
     :param predicted: seconds by the cost model or an earlier measurement; None where nothing predicts.
     :param trial: this call is timed: its time goes to ``Selector.record``.
+    :param always: every call of this communicator would be answered so, of any method and size.
     """
 
     algorithm: str
     reason: str
     predicted: float | None = None
     trial: bool = False
+    always: bool = False
 
 
 def size_class(nbytes: int) -> int:

@@ -37,6 +37,11 @@ class Memory:
         self._about = job.describe()
         self.path = (cache_directory() if directory is None else directory) / f"{job.key}.json"
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is remembered of this job."""
+        return not self._read()
+
     def recall(self, key: Key) -> Verdict | None:
         """What a trial of a class of calls found, None where none is remembered."""
         return _verdict(self._read().get(_name(key)))
