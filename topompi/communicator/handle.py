@@ -87,7 +87,7 @@ class Handle(MPI.Intracomm):
             self._settle(levels)
 
     def _settle(self, levels: Levels) -> None:
-        """Every call from here on is native: where ranks outnumber cores a look at sizes costs, for its code is cold."""
+        """Every call from here on is native: where ranks outnumber cores a look at sizes costs, its code being cold."""
         if not self._checks and not counters.enabled:
             self._flat = levels
 
