@@ -9,6 +9,7 @@ from mpi4py import MPI
 from schedules import ALGORITHMS
 
 from . import overlevels
+from .methods import METHODS
 from .plan import Plan, compile_part
 from .planbind import Binding, bind, bind_persistent
 from .plancalls import READERS, Operands
@@ -20,23 +21,6 @@ if TYPE_CHECKING:
     from .levels import Levels
 
 __all__ = ["METHODS", "can_run", "prepare", "run"]
-
-METHODS = {
-    "Bcast": "bcast",
-    "Gather": "gather",
-    "Gatherv": "gather",
-    "Scatter": "scatter",
-    "Scatterv": "scatter",
-    "Allgather": "allgather",
-    "Allgatherv": "allgather",
-    "Reduce": "reduce",
-    "Allreduce": "allreduce",
-    "Reduce_scatter": "reduce_scatter",
-    "Reduce_scatter_block": "reduce_scatter",
-    "Alltoall": "alltoall",
-    "Alltoallv": "alltoall",
-    "Alltoallw": "alltoall",
-}
 
 # Where a rank knows only what it sends and receives itself: one message for each pair, or none can run.
 _DIRECT = ("pairwise", "shift", "interleaved", "scatter_destination", "tacs1", "tacs2", "bound")

@@ -66,12 +66,9 @@ def command(
         start = time.monotonic()
         figure: Figure = module.draw(full)
         _progress("")
-        page = [
-            *_page(module, figure, output),
-            f"({time.monotonic() - start:.0f} s, with results kept from before)",
-            "",
-        ]
-        print("\n".join(page), flush=True)
+        page = [*_page(module, figure, output)]
+        took = f"({time.monotonic() - start:.0f} s, with results kept from before)"
+        print("\n".join([*page, took, ""]), flush=True)
         lines += page
     if output is not None:
         (output / "results.md").write_text("\n".join(lines), encoding="utf-8")

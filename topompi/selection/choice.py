@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..methods import METHODS
+
 __all__ = ["COLLECTIVE", "LEVELS", "NATIVE", "Choice", "Key", "class_bytes", "size_class"]
 
 NATIVE, LEVELS = "native", "levels"
 
-# The buffer methods that have something to choose, and the collective whose schedules they can run.
-COLLECTIVE = {
-    "Barrier": "barrier",
-    "Bcast": "bcast",
-    "Gather": "gather",
-    "Gatherv": "gather",
-    "Scatter": "scatter",
-    "Scatterv": "scatter",
-    "Allgather": "allgather",
-    "Allgatherv": "allgather",
-    "Reduce": "reduce",
-    "Allreduce": "allreduce",
-    "Reduce_scatter": "reduce_scatter",
-    "Reduce_scatter_block": "reduce_scatter",
-    "Alltoall": "alltoall",
-    "Alltoallv": "alltoall",
-    "Alltoallw": "alltoall",
-}
+# A barrier has no schedule, but can run over levels.
+COLLECTIVE = {"Barrier": "barrier", **METHODS}
 
 Key = tuple[str, int, bool]  # method, size class, whether the operation commutes
 
