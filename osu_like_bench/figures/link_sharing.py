@@ -49,8 +49,8 @@ def draw(full: bool) -> Figure:
         "shared: our best / best peer",
     )
     return Figure(
-        f"sharing costs our best {min(ours) - 1:.0%} to {max(ours) - 1:.0%}, where the routes force {min(bounds) - 1:.0%} to "
-        f"{max(bounds) - 1:.0%} on any schedule (the bound's ratio)",
+        f"sharing costs our best {min(ours) - 1:.0%} to {max(ours) - 1:.0%}, where the routes force "
+        f"{min(bounds) - 1:.0%} to {max(bounds) - 1:.0%} on any schedule (the bound's ratio)",
         (Table(heads, tuple(rows), "How many times longer an alltoall takes where hosts share links:"),),
         notes=(
             "Half of the hosts are on one leaf, half on another. Two hosts whose numbers on the leaf differ by the "
