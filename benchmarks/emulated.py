@@ -44,9 +44,9 @@ SIZES = "1K,4K,16K,64K,256K,1M"
 ORDERS = "leaf-cyclic,random:1"
 OURS = "topompi"
 AGAINST = ("openmpi", "han", "mpich")  # the best of these is what a user could run instead
-SLICE, MOST = 0.15, 10  # seconds of a cell in a round, and calls at most
+SLICE, MOST = 0.25, 100  # seconds of a cell in a round by its bound, and calls at most
 FEWEST = 3  # times of which an interval says anything
-TRIAL_CALLS = 70  # enough for every measured trial to end
+TRIAL_CALLS = 90  # enough for every measured trial to end
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,7 @@ class Levels:
         self.divides = self.hierarchy.num_levels > 1  # else no level says anything
         self.usable = True  # until it is freed
         self.comm = comm
+        self.known: dict[Any, Callable[..., object]] = {}  # how calls run, see the communicator's handle
         self._parts: dict[int, MPI.Intracomm] | None = None
         self._alone: MPI.Intracomm | None = None
         self._messages: MPI.Intracomm | None = None
@@ -148,6 +149,7 @@ class Levels:
         if not self.usable:
             return
         self.usable = False
+        self.known.clear()
         if MPI.Is_finalized():
             return  # MPI has freed them
         for part in (self._parts or {}).values():

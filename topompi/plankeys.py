@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-__all__ = ["quick_key"]
+__all__ = ["lasting", "quick_key"]
 
 MOST_COUNTS = 1024  # bytes of counts that are cheaper to compare than to read
 
@@ -32,6 +32,11 @@ def quick_key(method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[
         return (method, algorithm, *map(_message, arguments))
     except (KeyError, ValueError, BufferError):
         return None
+
+
+def lasting(one: Any) -> bool:
+    """Whether an object is None or one of MPI's own, so that its ``id`` names it for good."""
+    return id(one) in _LASTING
 
 
 def _message(one: Any) -> Any:

@@ -386,12 +386,14 @@ def main():
             options = list(itertools.product(algorithms(method), FORMS))
             turn[method] += 1
             for algorithm, form in options if everything else [options[turn[method] % len(options)]]:
-                _, arguments, found = make()
                 forced.algorithm = algorithm
-                call(ours, method, arguments, form)
-                calls += 1
-                if found.tobytes() != expected.tobytes():
-                    failures.append(f"rank {RANK}: {placement}: {name}: {algorithm}, {form}")
+                ours._held.known.clear()
+                for _ in range(2 if form == "blocking" and calls % 4 == 0 else 1):  # the second as one already known
+                    _, arguments, found = make()
+                    call(ours, method, arguments, form)
+                    calls += 1
+                    if found.tobytes() != expected.tobytes():
+                        failures.append(f"rank {RANK}: {placement}: {name}: {algorithm}, {form}")
         ours.Free()
         native.Free()
     everyone = WORLD.gather(failures)

@@ -22,6 +22,8 @@ __all__ = ["Handle"]
 # As MPI names them; the launcher puts one of ours in the place of MPI.COMM_WORLD.
 PREDEFINED = {"COMM_WORLD": MPI.COMM_WORLD, "COMM_SELF": MPI.COMM_SELF, "COMM_NULL": MPI.COMM_NULL}
 
+MOST_KNOWN = 1024  # calls of a communicator that need no second look
+
 _keyval_lock = Lock()
 
 
@@ -38,6 +40,9 @@ class Handle(MPI.Intracomm):
     _held: Levels | None = None
     # The same where nothing is to be chosen, counted or checked, so that a call is one look away from the native one.
     _flat: Levels | type[_NotFlat] = _NotFlat
+    # How calls run whose like has been chosen for, by method, bytes, root and operation; empty where calls are checked
+    # or counted. Where ranks outnumber cores, code costs by its length, being cold: the choice is not made again.
+    _known: dict[Any, Callable[..., object]] = {}  # noqa: RUF012 - never written to: replaced in each object
     # Of a communicator made from another: the topology it is a part of, and this rank's number there.
     _origin: tuple[TopologyInterface, int] | None = None
     _checks = False
@@ -83,6 +88,8 @@ class Handle(MPI.Intracomm):
     def _hold(self, levels: Levels) -> None:
         self._held = levels
         self._flat = _NotFlat
+        if not self._checks and not counters.enabled:
+            self._known = levels.known
         if levels.size == 1 or (not levels.divides and levels.interface.num_hosts == 1):
             self._settle(levels)
 
@@ -90,6 +97,13 @@ class Handle(MPI.Intracomm):
         """Every call from here on is native: where ranks outnumber cores a look at sizes costs, its code being cold."""
         if not self._checks and not counters.enabled:
             self._flat = levels
+
+    def _know(self, key: Any, run: Callable[..., object]) -> None:
+        """Run calls like this one in this way from here on, unless they are checked or counted."""
+        if self._known is not Handle._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = run
 
     @property
     def _levels(self) -> Levels:

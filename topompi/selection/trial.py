@@ -15,13 +15,14 @@ __all__ = ["CLEAR", "Trial", "Verdict", "floor", "interval", "judge", "rounds_of
 
 Floats = NDArray[np.float64]
 
-STAGES = (1, 3, 5)  # timed rounds of each stage at most; the slower candidates are dropped between them
-FEWEST = (1, 1, 2)  # and at least, where rounds take long
-KEPT = (4, 2)  # rivals that go on after the first stage, which is a single look, and after the second
+STAGES = (1, 3, 5, 8)  # timed rounds of each stage at most; the slower candidates are dropped between them
+FEWEST = (1, 1, 2, 4)  # and at least, where rounds take long
+KEPT = (4, 2, 1)  # rivals that go on after the first stage, which is a single look, after the second and the third
 PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
 LONG = 0.05  # seconds of native's first call from which on making a plan is no more than noise
 CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
+CHANCE = 0.036  # of choosing one of two equal candidates: 8 of 9 rounds, 13 of 17
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,12 @@ class Trial:
     little. The call's number alone decides what runs:
     ranks that make equally many calls run the same. A stage is closed by the call after its last one, on all ranks:
     a call that failed on some rank has no time there, and loses. Successive halving: K. Jamieson and A. Talwalkar,
-    Non-stochastic best arm identification and hyperparameter optimization, 2016.
+    Non-stochastic best arm identification and hyperparameter optimization, 2016. The last stage is made only where
+    the best rival is clearly, but not steadily faster, as on a machine with other work.
 
     :param candidates: names, native first.
-    Cost: 2 calls for each candidate, then at most 3 for each of five and 5 for each of three; where calls are long, 1,
-    1 and 2. Four reductions of some ten numbers.
+    Cost: 2 calls for each candidate, then at most 3 for each of five, 5 for each of three and perhaps 8 for each of
+    two; where calls are long, 1, 1, 2 and 4. Four or five reductions of some ten numbers.
     """
 
     def __init__(self, candidates: Sequence[str]) -> None:
@@ -108,11 +110,14 @@ class Trial:
         rounds = np.array([times[order == place] for place in range(len(self.candidates))])
         self._kept = np.concatenate((self._kept, rounds), axis=1)
         self._stage += 1
-        if self._stage == len(STAGES):
-            return judge(self.candidates, self._kept)
-        kept = survivors(self._kept, KEPT[self._stage - 1], HOPELESS[self._stage - 1])
+        verdict = judge(self.candidates, self._kept)
+        decided = verdict.algorithm != NATIVE or verdict.ratio < CLEAR
+        if self._stage == len(STAGES) or (self._stage == len(STAGES) - 1 and decided):
+            return verdict
+        hopeless = HOPELESS[min(self._stage, len(HOPELESS)) - 1]
+        kept = survivors(self._kept, KEPT[self._stage - 1], hopeless)
         if len(kept) == 1:
-            return judge(self.candidates, self._kept)
+            return verdict
         self.candidates = [self.candidates[place] for place in kept]
         self._kept = self._kept[kept]
         self._open(rounds_of(self._stage, float(np.median(self._kept, axis=1).sum())))
@@ -132,17 +137,17 @@ def survivors(times: Floats, rivals: int, hopeless: float) -> list[int]:
     :param rivals: how many of the others go on at most.
     :param hopeless: those slower than native by this factor do not.
     """
-    medians = np.median(times, axis=1)
-    others = 1 + np.argsort(medians[1:], kind="stable")
-    better = [int(row) for row in others[:rivals] if medians[row] < hopeless * medians[0]]
+    best = times.min(axis=1)  # what disturbs a call makes it longer
+    others = 1 + np.argsort(best[1:], kind="stable")
+    better = [int(row) for row in others[:rivals] if best[row] < hopeless * best[0]]
     return [0, *sorted(better)]
 
 
 def judge(candidates: Sequence[str], times: Floats) -> Verdict:
     """The winner: native, unless the fastest rival is clearly and steadily faster.
 
-    Clearly: by 5 % in the median. Steadily: in all rounds but one of eight, compared with native's time of the same
-    round, which met the same disturbance; of two equal candidates one is by chance in 3.5 % of trials.
+    Clearly: by 5 % in the median. Steadily: in so many rounds, compared with native's time of the same round, which
+    met the same disturbance, as chance would bring about in at most 3.6 % of trials; in all where they are few.
 
     :param candidates: names, native first.
     :param times: seconds, the slowest rank's, shape (candidates, rounds).
@@ -153,9 +158,15 @@ def judge(candidates: Sequence[str], times: Floats) -> Verdict:
     best = 1 + int(np.argmin(medians[1:]))
     ratio = float(medians[0] / medians[best]) if 0 < medians[best] < inf else 0.0
     rounds = times.shape[1]
-    steady = int((times[best] < times[0]).sum()) >= rounds - rounds // 8
+    steady = int((times[best] < times[0]).sum()) >= steadily(rounds)
     won = best if ratio >= CLEAR and steady else 0
     return Verdict(candidates[won], ratio, float(medians[won]), candidates[best])
+
+
+def steadily(rounds: int) -> int:
+    """Of so many rounds, how many one has to win for it to be no more than ``CHANCE``; all where they are few."""
+    chances = np.cumsum([comb(rounds, lost) / 2**rounds for lost in range(rounds + 1)])
+    return rounds - max(int((chances <= CHANCE).sum()) - 1, 0)
 
 
 def interval(ratios: Floats) -> tuple[float, float]:
