@@ -27,6 +27,7 @@ sys.path[0] = str(ROOT)
 
 import numpy as np  # noqa: E402 - the path comes first
 
+from benchmarks.patterns import made  # noqa: E402 - the path comes first
 from mapping.evaluate import doubled_hop_bytes, evaluate  # noqa: E402 - the path comes first
 from mapping.graph import CommunicationGraph  # noqa: E402 - the path comes first
 from mapping.machine import Machine  # noqa: E402 - the path comes first
@@ -67,7 +68,7 @@ class Row:
     costs: list[float] = field(default_factory=list, repr=False)
 
 
-def grids() -> Iterator[tuple[str, CommunicationGraph, Machine]]:
+def grids() -> Iterator[Case]:
     """The stencils."""
     flat, cube = CommunicationGraph.cartesian((64, 32)), CommunicationGraph.cartesian((16, 16, 8))
     yield "2D 64 x 32", flat, Machine.hierarchy("16:16:8", DISTANCE)
@@ -78,7 +79,7 @@ def grids() -> Iterator[tuple[str, CommunicationGraph, Machine]]:
     yield "3D 12 x 14 x 12", CommunicationGraph.cartesian((12, 14, 12)), Machine.hierarchy("21:12:8", DISTANCE)
 
 
-def recorded() -> Iterator[tuple[str, CommunicationGraph, Machine]]:
+def recorded() -> Iterator[Case]:
     """The communication of real applications."""
     for name, file, levels in RECORDED:
         path = SHARED / f"{file}.graphStats.txt.xz"
@@ -88,7 +89,7 @@ def recorded() -> Iterator[tuple[str, CommunicationGraph, Machine]]:
             print(f"# {name} is left out: no file {path.name}")
 
 
-def large() -> Iterator[tuple[str, CommunicationGraph, Machine]]:
+def large() -> Iterator[Case]:
     """8,192 and 65,536 ranks."""
     for dims, levels in (((16, 16, 32), "16:16:32"), ((64, 32, 32), "32:32:64")):
         graph = CommunicationGraph.cartesian(dims)
@@ -100,7 +101,7 @@ def large() -> Iterator[tuple[str, CommunicationGraph, Machine]]:
         yield f"{graph.size:,} ranks, torn and shuffled", torn, Machine.hierarchy(levels, DISTANCE)
 
 
-def torus() -> Iterator[tuple[str, CommunicationGraph, Machine]]:
+def torus() -> Iterator[Case]:
     """miniAMR on a Blue Gene/Q (T. Fujiwara et al.)."""
     path = SHARED / "miniamr-bgq-1024.hopbyte.txt.xz"
     if not path.exists():
@@ -139,9 +140,7 @@ def measured(case: str, graph: CommunicationGraph, machine: Machine, name: str, 
     return row
 
 
-def table(
-    cases: Iterator[tuple[str, CommunicationGraph, Machine]], mappers: dict[str, Mapper], seeds: int
-) -> list[Row]:
+def table(cases: Iterator[Case], mappers: dict[str, Mapper], seeds: int) -> list[Row]:
     """All mappers on all cases, printed as they come."""
     rows = []
     print(f"{'case':32} {'mapper':20} {'ratio to best':>22} {'seconds of processor':>24}")
@@ -163,6 +162,18 @@ def geometric_means(rows: list[Row]) -> Iterator[str]:
     for name in dict.fromkeys(row.mapper for row in rows):
         ratios = [row.ratio for row in rows if row.mapper == name]
         yield f"{'geometric mean':32} {name:20} {statistics.geometric_mean(ratios):6.4f}"
+
+
+def against_peers(rows: list[Row]) -> Iterator[str]:
+    """The worst seed of ``best`` over the best seed of all others, for each case; nothing without peers."""
+    for case in dict.fromkeys(row.case for row in rows):
+        costs = {row.mapper: row.costs for row in rows if row.case == case}
+        others = [min(cost) for name, cost in costs.items() if name not in OURS]
+        if others:
+            yield f"{case:32} {'best, worst / peers':20} {max(costs['best']) / min(others):6.4f}"
+
+
+OURS: dict[str, Mapper] = {"given order": identity, "scheme 1": scheme1, "best": best}
 
 
 def reference() -> Iterator[str]:
@@ -199,23 +210,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all samples")
     parser.add_argument("--seeds", type=int, default=3, help="seeds of each mapper (3)")
-    parser.add_argument("--quick", action="store_true", help="without the torus and the large cases")
+    parser.add_argument("--quick", action="store_true", help="grids and recorded graphs alone")
     chosen = parser.parse_args()
-    ours: dict[str, Mapper] = {"given order": identity, "scheme 1": scheme1, "best": best}
-    others = peers()
+    others, plain = peers(), {name: OURS[name] for name in ("given order", "best")}
     print(f"# peers: {', '.join(others) or 'none installed'}; median (least .. most) over {chosen.seeds} seeds")
-    rows = table(grids(), {**ours, **others}, chosen.seeds)
-    real = table(recorded(), {**ours, **others}, chosen.seeds)
+    rows = table(grids(), {**OURS, **others}, chosen.seeds)
+    real = table(recorded(), {**OURS, **others}, chosen.seeds)
     print(*geometric_means(real), sep="\n")
     if not chosen.quick:
-        real += table(torus(), {"given order": identity, "best": best}, chosen.seeds)
-        real += table(large(), {"given order": identity, "best": best}, 1)
+        real += table(made(DISTANCE), {**plain, **others}, chosen.seeds)
+        print(*against_peers(rows + real), sep="\n")
+        real += table(torus(), plain, chosen.seeds)
+        real += table(large(), plain, 1)
         print(f"# most memory held: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
     print(*reference(), sep="\n")
     if chosen.json:
-        made = [{key: value for key, value in asdict(row).items() if key != "costs"} for row in rows + real]
+        samples = [{key: value for key, value in asdict(row).items() if key != "costs"} for row in rows + real]
         chosen.json.write_text(
-            json.dumps({"format": "topompi mapping benchmark", "version": 1, "rows": made}, indent=1)
+            json.dumps({"format": "topompi mapping benchmark", "version": 1, "rows": samples}, indent=1)
         )
 
 

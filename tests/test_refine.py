@@ -12,13 +12,14 @@ from mapping.graph import CommunicationGraph
 from mapping.machine import Machine
 from mapping.mappers.annealing import Schedule, anneal
 from mapping.mappers.busiest import relieve
+from mapping.mappers.exchange import exchange_hosts
 from mapping.mappers.links import tree_routes
 from mapping.mappers.multilevel import with_empty
 from mapping.mappers.portfolio import best
 from mapping.mappers.refine import refine
 from mapping.mappers.search import descend, kick
 from mapping.mappers.swaps import SwapState, make_state
-from mapping.mapping import Mapping
+from mapping.mapping import Mapping, MappingError
 from tests.support import shared_data
 
 MACHINES = (
@@ -112,6 +113,49 @@ def test_the_busiest_link_is_relieved() -> None:
     found = relieve(graph, machine, start=start, steps=2000)
     before, after = (evaluate(one, graph, machine).link_seconds or 0.0 for one in (start, found))
     assert after < 0.7 * before
+
+
+def test_annealing_ends_with_its_swaps() -> None:
+    """A hundred batches of proposals would be left, half of which are accepted."""
+    _, _, state = case(1)
+    swapped, swap = [], state.swap
+    state.swap = lambda r, s: (swapped.append((r, s)), swap(r, s))[1]  # type: ignore[method-assign] # to count
+    anneal(state, Schedule(25600, 0.5, swaps=40), np.random.default_rng(0))
+    assert 0 < len(swapped) <= 40 + 256
+
+
+def ring_of_hosts(seed: int) -> tuple[CommunicationGraph, Machine, Mapping]:
+    """A ring of 20 pairs on a ring of 10 hosts, four ranks each, whose hosts' contents are shuffled."""
+    pair = np.arange(40) // 2
+    source, target = np.nonzero((pair[:, None] == pair) | ((pair[:, None] + 1) % 20 == pair))
+    graph, machine = (
+        CommunicationGraph.from_arrays(40, source, target, np.full(len(source), 7)),
+        Machine.torus((10,), 4),
+    )
+    host = np.random.default_rng(seed).permutation(10)[np.arange(40) // 4]
+    return graph, machine, Mapping.on_hosts(host, machine)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_hosts_find_their_places_where_single_ranks_do_not(seed: int) -> None:
+    graph, machine, start = ring_of_hosts(seed)
+    least = doubled_hop_bytes(Mapping.identity(machine, 40), graph, machine)
+    assert doubled_hop_bytes(exchange_hosts(graph, machine, start=start), graph, machine) == least
+    assert doubled_hop_bytes(refine(graph, machine, start=start), graph, machine) > least
+
+
+def test_hosts_of_unequal_slots_are_not_exchanged() -> None:
+    graph = CommunicationGraph.cartesian((5,))
+    for machine in (Machine.torus((2,), [2, 3]), Machine.torus((2,), [5, 0])):
+        with pytest.raises(MappingError, match="hosts of equal slots"):
+            exchange_hosts(graph, machine)
+        assert sorted(best(graph, machine).slot_of_rank.tolist()) == list(range(5))
+
+
+def test_exchange_leaves_empty_hosts_and_slots_empty() -> None:
+    graph, machine = CommunicationGraph.cartesian((7,)), Machine.torus((5,), [2, 0, 2, 2, 2])
+    found = exchange_hosts(graph, machine, start=Mapping.of([0, 2, 4, 6, 1, 3, 5], machine.hosts, machine.slots))
+    assert (np.bincount(found.host_of_rank, minlength=5) <= machine.slots).all()
 
 
 @pytest.mark.long

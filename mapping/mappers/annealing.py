@@ -23,11 +23,13 @@ class Schedule:
     :param proposals: swaps proposed in all.
     :param accepted: the part of the proposals that the first temperature accepts.
     :param cooling: the last temperature over the first.
+    :param swaps: accepted at most; it cools by whichever of the two is used up first.
     """
 
     proposals: int
     accepted: float = 0.004
     cooling: float = 0.42
+    swaps: float = float("inf")
 
 
 def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> float:
@@ -46,12 +48,17 @@ def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> fl
     steps = max(schedule.proposals // batch, 1)
     nearest = _nearest(state, rng)
     hot = _temperature(_propose(state, nearest, 4 * batch, rng)[3], schedule.accepted)
-    best, saved, kept = 0.0, 0.0, state.place.copy()
+    best, saved, kept, swaps = 0.0, 0.0, state.place.copy(), 0
     for step in range(steps if hot > 0 else 0):
+        spent = max(step / steps, swaps / schedule.swaps)
+        if spent >= 1:
+            break
         r, s, tie, gain = _propose(state, nearest, batch, rng)
-        least = hot * schedule.cooling ** (step / steps) * np.log(1.0 - rng.random(batch))
-        for one in np.flatnonzero(gain > least).tolist():
+        least = hot * schedule.cooling**spent * np.log(1.0 - rng.random(batch))
+        chosen = np.flatnonzero(gain > least)
+        for one in chosen.tolist():
             saved += _apply(state, int(r[one]), int(s[one]), float(tie[one]), float(least[one]))
+        swaps += len(chosen)
         if saved > best:
             best, kept = saved, state.place.copy()
     state.restore(kept)

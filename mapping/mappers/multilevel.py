@@ -11,7 +11,7 @@ from ..mapping import Mapping, MappingError
 from ..partition import Metis, Partitioner, partition, repair, subgraph
 from .levels import cluster_levels
 
-__all__ = ["fill", "hosts_first", "scheme1", "scheme2", "single_step", "top_down", "with_empty"]
+__all__ = ["contract", "fill", "hosts_first", "scheme1", "scheme2", "single_step", "top_down", "with_empty"]
 
 Integers = NDArray[np.int64]
 
@@ -132,7 +132,7 @@ def hosts_first(graph: Undirected, machine: Machine, seed: int, by: Partitioner,
     group = partition(graph, machine.slots, seed, by, tries)
     used = np.flatnonzero(machine.slots)
     number = np.cumsum(machine.slots > 0) - 1
-    contracted = _contract(graph, number[group], len(used))
+    contracted = contract(graph, number[group], len(used))
     levels = cluster_levels(machine)[:, used]
     place: Integers = used[top_down(contracted, np.ones(len(used), dtype=np.int64), levels, seed, by, tries)]
     host: Integers = place[number[group]]
@@ -143,7 +143,7 @@ def hosts_first(graph: Undirected, machine: Machine, seed: int, by: Partitioner,
     return mended
 
 
-def _contract(graph: Undirected, group: Integers, groups: int) -> Undirected:
+def contract(graph: Undirected, group: Integers, groups: int) -> Undirected:
     """The graph of groups of vertices, weights between two groups summed."""
     source, target = np.repeat(group, np.diff(graph.offsets)), group[graph.targets]
     key, inverse = np.unique((source * groups + target)[source != target], return_inverse=True)

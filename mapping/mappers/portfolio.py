@@ -14,6 +14,7 @@ from ..mapping import Mapping, MappingError
 from ..partition import Metis, Partitioner
 from .busiest import relieve
 from .cartesian import block_shapes, cartesian
+from .exchange import exchange_hosts
 from .links import tree_routes
 from .multilevel import scheme1, scheme2
 from .plain import cyclic
@@ -28,6 +29,7 @@ ROUNDS = ((1, 16), (16, 1), (8, 4), (24, 1))
 DEFAULT_ROUNDS = ((1300, 3), (2500, 2))
 EDGES_A_RANK = 24
 SEED_STRIDE = 64
+MOST_PROPOSALS = 2**23
 
 Step = tuple[str, Callable[[Mapping], Mapping]]
 
@@ -89,11 +91,11 @@ def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> 
         return [ROUNDS[number % len(ROUNDS)] for number in range(rounds)]
     if not isinstance(machine.distances, Tree):
         return [(1, 1)]
-    if graph.size > 10000 or block_shapes(graph, machine):
+    if graph.size <= DEFAULT_ROUNDS[-1][0] and block_shapes(graph, machine):
         return [(1, 8), (2, 4)]  # where blocks divide a grid little is enough, to tell whether they are beaten
     # Graphs of more edges than that take as long as those of so many more ranks.
     work = max(graph.size, graph.num_edges // EDGES_A_RANK)
-    return next((list(ROUNDS[:count]) for most, count in DEFAULT_ROUNDS if work <= most), [(1, 8), (4, 1)])
+    return next((list(ROUNDS[:count]) for most, count in DEFAULT_ROUNDS if work <= most), [(1, 8), (2, 1)])
 
 
 def _steps(
@@ -110,8 +112,10 @@ def _steps(
     for number, (tries, cuts) in enumerate(rounds):
         again = seed + SEED_STRIDE * number
         yield f"top down {number + 1}", partial(_top_down, graph, machine, again, Metis(cuts), tries)
-    if isinstance(machine.distances, Tree) and graph.size <= 10000:
-        yield "hosts first", lambda _: scheme2(graph, machine, seed, partitioner=Metis(cuts=1), tries=1)
+    if not isinstance(machine.distances, Tree):
+        yield "hosts exchanged", partial(_exchanged, graph, machine, seed)
+    elif graph.size <= 10000:
+        yield "hosts first", lambda _: scheme2(graph, machine, seed)
     if partitioner is not None:
         yield "top down by another partitioner", partial(_top_down, graph, machine, seed, partitioner, 1)
     yield "best so far, swaps", partial(_swaps, graph, machine, seed, _last_effort(graph, machine))
@@ -120,14 +124,22 @@ def _steps(
 
 
 def _last_effort(graph: CommunicationGraph, machine: Machine) -> Effort:
-    """Much annealing on tori and tables, where no clusters guide the cuts."""
+    """More annealing on tori and tables, where no clusters guide the cuts."""
     if not isinstance(machine.distances, Tree):
-        return Effort(13000, 0.015, kicks=0)
+        return Effort(min(3000, MOST_PROPOSALS // max(graph.size, 1)), 0.006, kicks=0)
     return Effort(200, 0.0003, kicks=50) if graph.size <= 2500 else Effort(0, kicks=20)
 
 
 def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, effort: Effort, kept: Mapping) -> Mapping:
     return refine(graph, machine, seed, start=kept, effort=effort)
+
+
+def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, kept: Mapping) -> Mapping:
+    """Hosts exchanged, where they are alike."""
+    try:
+        return exchange_hosts(graph, machine, seed, start=kept)
+    except MappingError:
+        return kept
 
 
 def _blocks(graph: CommunicationGraph, machine: Machine, kept: Mapping) -> Mapping:

@@ -18,11 +18,13 @@ from .multilevel import with_empty
 from .search import TOLERANCE, descend, kick
 from .swaps import make_state
 
-__all__ = ["Effort", "refine"]
+__all__ = ["Effort", "host_of_all", "refine"]
 
 Integers = NDArray[np.int64]
 # Prices of all ranks on all places, 8 bytes each, that are held at once.
 LARGEST_TABLE = 2**24
+# Of annealing: more are a sign of too high a temperature.
+SWAPS_A_RANK = 60
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def refine(
     given = start or Mapping.identity(machine, graph.size)
     effort, rng = effort or Effort(), np.random.default_rng(seed)
     full = with_empty(graph, machine)
-    host = _host_of_all(given, machine)
+    host = host_of_all(given, machine)
     for hosts in _neighbourhoods(machine):
         ranks = np.flatnonzero(np.isin(host, hosts)) if len(hosts) < machine.num_hosts else np.arange(len(host))
         host[ranks] = hosts[
@@ -67,7 +69,7 @@ def refine(
     return improved if better else given
 
 
-def _host_of_all(mapping: Mapping, machine: Machine) -> Integers:
+def host_of_all(mapping: Mapping, machine: Machine) -> Integers:
     """Host of each rank and, behind them, of each empty slot."""
     return np.concatenate([mapping.host_of_rank, machine.slot_host[mapping.rank_of_slot < 0]])
 
@@ -91,7 +93,7 @@ def _improve(
     least = state.total * TOLERANCE
     descend(state, least)
     if effort.proposals:
-        anneal(state, Schedule(effort.proposals * len(place), effort.accepted), rng)
+        anneal(state, Schedule(effort.proposals * len(place), effort.accepted, swaps=SWAPS_A_RANK * len(place)), rng)
         descend(state, least)
     kick(state, effort.kicks, rng)
     return state.place
