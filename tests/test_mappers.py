@@ -19,6 +19,7 @@ from mapping.machine import Machine
 from mapping.mappers import MAPPERS, mapper
 from mapping.mappers.cartesian import cartesian
 from mapping.mappers.grids import coordinates_of
+from mapping.mappers.links import tree_routes
 from mapping.mappers.multilevel import scheme1, scheme2, single_step
 from mapping.mappers.plain import cyclic, identity, plane
 from mapping.mappers.portfolio import best
@@ -155,6 +156,16 @@ def test_the_reference_grid_is_kept_near() -> None:
 def test_blocks_of_a_cube() -> None:
     graph, machine = CommunicationGraph.cartesian((8, 8, 8)), Machine.hierarchy("8:64", "0:1")
     assert evaluate(cartesian(graph, machine), graph, machine).intra_share == pytest.approx(4 / 7)
+
+
+def test_of_equal_blocks_those_with_the_least_busy_boundary() -> None:
+    """Four ranks a leaf of a 4 x 2 x 2 grid: 2 x 2 x 1 and 1 x 2 x 2 keep 16 bytes near, and send 6 or 8 out."""
+    graph, machine = CommunicationGraph.cartesian((4, 2, 2)), Machine.hierarchy("1:4:4", "0:1:3")
+    routed = tree_routes(machine)
+    given = Mapping.of(np.random.default_rng(0).permutation(16), machine.hosts, machine.slots)
+    for found in (cartesian(graph, machine), best(graph, machine, given=given)):
+        assert evaluate(found, graph, machine).doubled == 104
+        assert evaluate(found, graph, routed).link_load == 6
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,8 @@ def _best_shapes(
 ) -> list[Shape] | None:
     """The shapes of a host's block, a cluster's, ... that keep the most bytes near; None where none divides.
 
+    Of shapes that keep as many, those whose busiest block, the coarsest first, sends the fewest bytes out.
+
     :param saving: what a byte within a block of each level saves: the difference between this level's distance and the
         next's, so that levels add up.
     :param sizes: ranks of a host, of a cluster of the finest level, ...
@@ -105,6 +107,13 @@ def _best_shapes(
             same = same & together(dimension, length)
         return float(volume[same].sum())
 
+    @cache
+    def busiest(shape: Shape) -> float:
+        block = np.unique(place // np.array(shape, dtype=np.int64), axis=0, return_inverse=True)[1].reshape(-1)
+        here, there = block[graph.sources[proper]], block[graph.targets[proper]]
+        leaves = here != there
+        return float(np.bincount(here[leaves], volume[leaves], 1).max())
+
     chains: dict[Shape, tuple[float, list[Shape]]] = {(1,) * len(extents): (0.0, [])}
     for size, worth in zip(sizes, saving, strict=True):
         longer: dict[Shape, tuple[float, list[Shape]]] = {}
@@ -114,7 +123,11 @@ def _best_shapes(
                 if shape not in longer or total > longer[shape][0]:
                     longer[shape] = (total, [*chain, shape])
         chains = longer
-    return max(chains.values(), key=lambda one: one[0])[1] if chains else None
+    if not chains:
+        return None
+    most = max(value for value, _ in chains.values())
+    equal = [chain for value, chain in chains.values() if value == most]
+    return equal[0] if len(equal) == 1 else min(equal, key=lambda chain: [busiest(shape) for shape in chain[::-1]])
 
 
 def _multiples(inner: Shape, extents: Shape, size: int) -> Iterator[Shape]:

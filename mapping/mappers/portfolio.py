@@ -30,6 +30,7 @@ DEFAULT_ROUNDS = ((1300, 3), (2500, 2))
 EDGES_A_RANK = 24
 SEED_STRIDE = 64
 MOST_PROPOSALS = 2**23
+TIE_HOSTS = 256
 
 Step = tuple[str, Callable[[Mapping], Mapping]]
 
@@ -61,7 +62,7 @@ def best(
     :raises MappingError: for another objective, or too few slots.
     """
     kept, began = given or Mapping.identity(machine, graph.size), time.monotonic()
-    price = _objective(objective, graph, machine)
+    price, tie = _objective(objective, graph, machine), _tie(graph, machine)
     first = least = price(kept)
     for name, improve in _steps(graph, machine, seed, objective, _rounds(graph, machine, rounds), partitioner):
         if least <= first * quality or (seconds is not None and time.monotonic() - began > seconds):
@@ -70,7 +71,7 @@ def best(
             progress(f"{name}; {least / first:.4f} of the given order so far")
         found = improve(kept)
         cost = price(found)
-        if cost < least:
+        if cost < least or (cost == least and tie(found) < tie(kept)):
             kept, least = found, cost
     return kept
 
@@ -82,6 +83,14 @@ def _objective(objective: str, graph: CommunicationGraph, machine: Machine) -> C
     if objective != "busiest link":
         raise MappingError(f"best: expected the objective hop-bytes or busiest link, got {objective!r}")
     routed = machine if machine.links is not None else tree_routes(machine)
+    return lambda mapping: evaluate(mapping, graph, routed).link_seconds or 0.0
+
+
+def _tie(graph: CommunicationGraph, machine: Machine) -> Callable[[Mapping], float]:
+    """What decides between mappings of equal cost: the busiest cluster boundary, on trees of some hosts."""
+    if not isinstance(machine.distances, Tree) or machine.num_hosts > TIE_HOSTS:
+        return lambda mapping: 0.0
+    routed = tree_routes(machine)
     return lambda mapping: evaluate(mapping, graph, routed).link_seconds or 0.0
 
 

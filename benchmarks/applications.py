@@ -1,0 +1,243 @@
+"""Whole programs on an emulated network: the examples as they are, and with the one line changed.
+
+    python benchmarks/applications.py --json applications.json --markdown applications.md
+
+Needs root. In run n the ranks sit in the order ``random:n``, the same for both sides, which take turns at being first;
+so the ratios say what the line is worth in the random orders that a scheduler may deal out. Ratios are of medians over
+runs, the original's over topompi's, above 1 where topompi is faster, with 95 % intervals by bootstrap over pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# This directory has files named as packages: it must not come first.
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[0] = str(ROOT)
+
+import numpy as np  # noqa: E402 - the path comes first
+
+from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
+from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the path comes first
+from topompi.errors import TopompiError  # noqa: E402 - the path comes first
+
+SIDES = ("original", "topompi")
+# Of each example: the options that leave the line as it is, and that change it.
+CHANGES: Mapping[str, tuple[str, str]] = {
+    "stencil3d": ("--reorder none", "--reorder topompi"),
+    "cg": ("--reorder none", "--reorder topompi"),
+    "fft3d": ("--comm native", "--comm topompi"),
+}
+RESULTS = ("fingerprint", "energy", "iterations")  # what must be alike on both sides, where an example says it
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program with its options, on so many ranks a host."""
+
+    application: str
+    ppn: int
+    options: str
+
+    def __str__(self) -> str:
+        return f"{self.application} {self.options}, {self.ppn} a host"
+
+
+CASES = (
+    Case("stencil3d", 1, "--grid 192x96x96 --steps 100"),
+    Case("stencil3d", 1, "--grid 192x96x96 --steps 100 --periodic"),
+    Case("stencil3d", 2, "--grid 192x192x96 --steps 40"),
+    Case("stencil3d", 2, "--grid 192x192x96 --steps 40 --periodic"),
+    Case("cg", 1, "--grid 192x96x96 --tolerance 3e-3"),
+    Case("cg", 2, "--grid 192x192x96 --tolerance 1e-2"),
+    Case("fft3d", 1, "--shape 64x64x64 --steps 5"),
+    Case("fft3d", 2, "--shape 64x64x64 --steps 5"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was found of a case on a network: of each side, each run's record."""
+
+    case: Case
+    links: str
+    runs: tuple[list[dict[str, Any]], list[dict[str, Any]]]
+
+    def median(self, side: int, *names: str) -> float:
+        """Of a side: the median over runs of the sum of these times, in seconds."""
+        return float(np.median(self._times(side, names)))
+
+    def share(self, side: int) -> float:
+        """Of a side: the median part of the solution that is communication."""
+        return float(np.median([run["communication"] / run["seconds"] for run in self.runs[side]]))
+
+    def ratio(self, *names: str) -> Comparison:
+        """How many times faster topompi is."""
+        return compare(self._times(1, names), self._times(0, names))
+
+    def _times(self, side: int, names: Sequence[str]) -> np.ndarray:
+        return np.array([sum(run[name] for name in names) for run in self.runs[side]])
+
+    @property
+    def alike(self) -> bool:
+        """Whether both sides found the same in every run."""
+        return all(one["result"] == other["result"] for one, other in zip(*self.runs, strict=True))
+
+    @property
+    def idle(self) -> float:
+        """The median share of the processors that was idle, or at lower priority, while data flowed."""
+        shares = [run["idle"] for runs in self.runs for run in runs if run["idle"] is not None]
+        return float(np.median(shares)) if shares else float("nan")
+
+
+def measure(network: Emulated, case: Case, side: int, number: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    """One run of one side."""
+    program = ROOT / "examples" / case.application / f"{case.application}.py"
+    words = [str(program), *case.options.split(), *CHANGES[case.application][side].split(), "--json"]
+    order = f"random:{number}"
+    begin = time.monotonic()
+    done = network.run(words, JobOptions(order=order, ppn=case.ppn, python=arguments.python, timeout=arguments.timeout))
+    if done.returncode:
+        raise TopompiError(f"{case}, {SIDES[side]}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
+    said = json.loads(done.stdout.splitlines()[-1])
+    took = time.monotonic() - begin
+    progress(f"{case}, {SIDES[side]}, {order}: {said['seconds']:.2f} s, {took:.1f} s with the start")
+    return {
+        "application": case.application,
+        "ppn": case.ppn,
+        "options": case.options,
+        "links": f"{network.spec}, {arguments.host_rate} : {arguments.uplink_rate}",
+        "side": SIDES[side],
+        "order": order,
+        **{name: said[name] for name in ("setup", "seconds", "communication")},
+        "job": took,
+        "result": [said[name] for name in RESULTS if name in said],
+        "ranks": said.get("ranks", ""),
+        "idle": done.usage.idle,
+        "busiest": done.usage.busiest,
+    }
+
+
+def measured(cases: Sequence[Case], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The records of all runs: in every run all cases, of each both sides at once after another."""
+    rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
+    with Emulated(arguments.network, rates) as network:
+        for number in range(arguments.first, arguments.first + arguments.runs):
+            for case in cases:
+                for side in (0, 1) if number % 2 else (1, 0):
+                    yield measure(network, case, side, number, arguments)
+
+
+def rows_of(records: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """The records by case and network, in which runs have both sides, in order."""
+    found: dict[tuple[Case, str], dict[tuple[str, int], dict[str, Any]]] = {}
+    for record in records:
+        runs = found.setdefault((Case(record["application"], record["ppn"], record["options"]), record["links"]), {})
+        again = 0  # files that are joined may have the same order
+        while record["side"] in runs.setdefault((record["order"], again), {}):
+            again += 1
+        runs[record["order"], again][record["side"]] = record
+    rows = []
+    for (case, links), runs in found.items():
+        pairs = [both for both in runs.values() if len(both) == len(SIDES)]
+        if pairs:
+            rows.append(Row(case, links, tuple([both[side] for both in pairs] for side in SIDES)))
+    return rows
+
+
+def markdown(rows: Sequence[Row]) -> Iterator[str]:
+    """The table, the slowest ratio first."""
+    heads = "program|a host|links|runs|solve, s: original|topompi|ratio|communication: original|topompi"
+    yield f"| {' | '.join(f'{heads}|set-up, s: original|topompi|ratio with set-up|same result|idle'.split('|'))} |"
+    yield f"|{'---|' * 14}"
+    for row in sorted(rows, key=lambda row: row.ratio("seconds").ratio):
+        solve, whole = row.ratio("seconds"), row.ratio("setup", "seconds")
+        cells = [f"{row.case.application} `{row.case.options}`", str(row.case.ppn), row.links, str(solve.pairs)]
+        cells += [*(f"{row.median(side, 'seconds'):.2f}" for side in (0, 1)), _ratio(solve)]
+        cells += [f"{row.share(side):.0%}" for side in (0, 1)]
+        cells += [*(f"{row.median(side, 'setup'):.2f}" for side in (0, 1)), _ratio(whole)]
+        yield f"| {' | '.join([*cells, 'yes' if row.alike else '**no**', f'{row.idle:.0%}'])} |"
+    cpus, load = os.cpu_count(), ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    yield f"\n{platform.system()} {platform.release()}, {cpus} processors for all ranks, load {load} at the end."
+
+
+def _ratio(found: Comparison) -> str:
+    return f"{found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def progress(text: str) -> None:
+    """Say what was done, on a terminal only."""
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
+    parser.add_argument("--host-rate", default="100M", help="of host links, bits/s (default 100M)")
+    parser.add_argument("--uplink-rate", default="100M", help="of uplinks (default 100M, which is 4:1)")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="TEXT", help="cases with this in their names; repeatable"
+    )
+    parser.add_argument(
+        "--case", action="append", nargs=3, metavar=("NAME", "PPN", "OPTIONS"), help="this case instead; repeatable"
+    )
+    parser.add_argument("--list", action="store_true", help="print the names of the cases, and measure nothing")
+    parser.add_argument("--runs", type=int, default=5, help="runs of each side (default 5); 0 with --join: only tables")
+    parser.add_argument("--first", type=int, default=1, help="number of the first run, which says the order of ranks")
+    parser.add_argument("--python", default=sys.executable, help="interpreter whose MPI runs the programs")
+    parser.add_argument("--timeout", type=float, default=300.0, help="seconds that one run may take (default 300)")
+    parser.add_argument("--join", action="append", default=[], help="the --json of an earlier run, to be added")
+    parser.add_argument("--json", metavar="FILE", help="write all runs here")
+    parser.add_argument("--markdown", metavar="FILE", help="write the table here, and not to standard output")
+    arguments = parser.parse_args()
+    for name, ppn, _ in arguments.case or ():
+        if name not in CHANGES or not ppn.isdecimal() or not int(ppn):
+            parser.error(f"--case: expected one of {', '.join(CHANGES)} and ranks a host, got {name} {ppn}")
+    return arguments
+
+
+def main() -> int:
+    """Measure, print the table, write the runs; what was measured is kept where a run fails."""
+    arguments = parse()
+    wanted = [Case(name, int(ppn), options) for name, ppn, options in arguments.case or ()] or CASES
+    cases = [case for case in wanted if not arguments.only or any(text in str(case) for text in arguments.only)]
+    if arguments.list:
+        print("\n".join(map(str, cases)))
+        return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the network is taken down
+    records: list[dict[str, Any]] = []
+    failure: BaseException | None = None
+    try:
+        for path in arguments.join:
+            records += json.loads(Path(path).read_text())["runs"]
+        for record in measured(cases, arguments) if arguments.runs else ():
+            records.append(record)
+    except (TopompiError, OSError, KeyboardInterrupt) as error:
+        failure = error
+    if arguments.json and records:
+        document = {"format": "topompi applications", "version": 1, "runs": records}
+        Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
+    table = "\n".join(markdown(rows_of(records)))
+    if arguments.markdown:
+        Path(arguments.markdown).write_text(table + "\n")
+    else:
+        print(table)
+    if failure is not None:
+        print(f"applications: {' '.join(str(failure).split()) or 'interrupted'}", file=sys.stderr)
+    return 0 if failure is None else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

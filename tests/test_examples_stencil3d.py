@@ -1,0 +1,198 @@
+"""examples/stencil3d: the same bits on any number of ranks in any order, and those that theory says."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from tests.examples import check_readme, failure, module, run_example
+
+stencil3d = module("stencil3d")
+GRID = (13, 10, 9)
+PLACED = {"TOPOMPI_TOPOLOGY": "xgft:2,2,2;1,1,1", "TOPOMPI_HOSTS": "h[0000,0007,0002,0003,0004,0005,0006,0001]"}
+
+
+def beginning(grid, periodic, pulse, step):
+    """The first two states, written down from the equations."""
+    x, y, z = np.meshgrid(*map(np.arange, grid), indexing="ij")
+    if pulse:
+        state = np.exp(-sum(((at - n / 3) / (n / 16)) ** 2 for at, n in zip((x, y, z), grid, strict=True)))
+        return state, state
+    if periodic:
+        k = 2 * np.pi * np.array([1, 2, 1]) / grid
+        return tuple(np.sin(k[0] * x + k[1] * y + k[2] * z - np.linalg.norm(k) * time) for time in (0, -step))
+    k = np.pi * np.array([1, 2, 1]) / (np.array(grid) + 1)
+    state = np.sin(k[0] * (x + 1)) * np.sin(k[1] * (y + 1)) * np.sin(k[2] * (z + 1))
+    return state, state * np.cos(np.linalg.norm(k) * step)
+
+
+def unfolded(state):
+    """A closed box as a part of a periodic one: between two zeros in each direction, and mirrored."""
+    for axis in range(3):
+        zeros = np.zeros_like(state.take([0], axis))
+        state = np.concatenate([zeros, state, zeros, -np.flip(state, axis)], axis)
+    return state
+
+
+def expected(grid, periodic, pulse, steps, step):
+    """The solution with whole arrays in one process, which knows neither blocks nor halos nor walls."""
+    now, before = beginning(grid, periodic, pulse, step)
+    if not periodic:
+        now, before = unfolded(now), unfolded(before)
+    for _ in range(steps):
+        slope = sum(
+            weight * (np.roll(now, shift, axis) + np.roll(now, -shift, axis)) - 1.25 * now
+            for axis in range(3)
+            for shift, weight in ((1, 4 / 3), (2, -1 / 12))
+        )
+        now, before = 2 * now - before + step**2 * slope, now
+    return now if periodic else now[1 : grid[0] + 1, 1 : grid[1] + 1, 1 : grid[2] + 1]
+
+
+@pytest.mark.parametrize("periodic", [False, True], ids=["closed", "periodic"])
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_any_number_of_ranks_finds_what_whole_arrays_do(size, periodic, tmp_path):
+    options = ["--periodic"] if periodic else []
+    if size == 4:
+        options.append("--pulse")
+    if size == 8:
+        options.append("--overlap")
+    file = tmp_path / "u.npy"
+    if size == 2 and find_spec("matplotlib"):
+        options += ["--save", str(tmp_path / "u.png")]
+    said = run_example("stencil3d", size, "--grid", "13x10x9", "--steps", "40", "--verify", "--write", file, *options)
+    assert said["identical"] is True
+    assert np.prod(said["processes"]) == size
+    assert 0 <= said["communication"] <= said["seconds"]
+    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in tmp_path.glob("*.png"))
+    oracle = expected(GRID, periodic, "--pulse" in options, 40, 0.4)
+    assert np.abs(np.load(file) - oracle).max() < 1e-12
+    if "--pulse" not in options:
+        exact = stencil3d.Problem(GRID, periodic).exact(list(map(np.arange, GRID)), 40 * 0.4)
+        assert said["error"] == pytest.approx(np.abs(oracle - exact).max(), rel=1e-6)
+
+
+@pytest.mark.parametrize(("size", "processes"), [(6, "3x1x2"), (8, "1x1x8")])
+def test_any_process_grid_finds_the_same_bits(size, processes):
+    said = run_example(
+        "stencil3d", size, "--grid", "7x9x17", "--steps", "25", "--processes", processes, "--verify", "--overlap"
+    )
+    assert said["identical"] is True
+
+
+def alone(grid, periodic, steps, step=0.4, pulse=False, overlap=False):
+    cart = MPI.COMM_SELF.Create_cart([1, 1, 1], [periodic] * 3)
+    solver = stencil3d.Solver(cart, stencil3d.Problem(grid, periodic, step, pulse), overlap)
+    solver.run(steps)
+    solver.free()
+    return solver
+
+
+@pytest.mark.parametrize("periodic", [False, True], ids=["closed", "periodic"])
+def test_waves_swing_at_the_frequency_of_the_grid(periodic):
+    """Each step multiplies as the dispersion relation of the differences says, to the last digits."""
+    grid, steps, step = (12, 15, 11), 200, 0.45
+    k = np.array([1, 2, 1]) * (2 * np.pi / np.array(grid) if periodic else np.pi / (np.array(grid) + 1))
+    square = step**2 * (2.5 - 8 / 3 * np.cos(k) + np.cos(2 * k) / 6).sum()
+    phases = [np.exp(1j * np.linalg.norm(k) * step), 1.0]
+    for _ in range(steps):
+        phases.append((2 - square) * phases[-1] - phases[-2])
+    axes = np.meshgrid(*map(np.arange, grid), indexing="ij")
+    if periodic:
+        known = (np.exp(1j * sum(one * at for one, at in zip(k, axes, strict=True))) * phases[-1]).imag
+    else:
+        known = np.prod([np.sin(one * (at + 1)) for one, at in zip(k, axes, strict=True)], axis=0) * phases[-1].real
+    assert np.abs(alone(grid, periodic, steps, step).values - known).max() < 1e-11
+
+
+@pytest.mark.parametrize("periodic", [False, True], ids=["closed", "periodic"])
+def test_errors_fall_with_the_fourth_power_of_the_distance_and_the_square_of_the_step(periodic):
+    def error(grid, step, time):
+        """At the same physical time: so many crossings of a cell of a 16-point box."""
+        extent = grid + (0 if periodic else 1)
+        steps = round(time * extent / 16 / step)
+        solver = alone((grid,) * 3, periodic, steps, step)
+        return np.abs(solver.values - solver.problem.exact(solver.points, steps * step)).max()
+
+    coarse, fine = (32, 64) if periodic else (15, 31)
+    assert error(coarse, 0.2, 8) / error(fine, 0.1, 8) == pytest.approx(16, rel=0.15)
+    assert error(fine, 0.4, 8) / error(fine, 0.2, 8) > 3
+
+
+@pytest.mark.parametrize("pulse", [False, True])
+def test_overlap_changes_no_bit(pulse, monkeypatch):
+    plain = alone((9, 12, 8), False, 30, pulse=pulse)
+    monkeypatch.setattr(stencil3d, "TILE", 50)
+    again = alone((9, 12, 8), False, 30, pulse=pulse, overlap=True)
+    assert plain.values.tobytes() == again.values.tobytes()
+
+
+def test_a_fingerprint_changes_with_every_bit_and_place():
+    generator = np.random.default_rng(1)
+    values, points = generator.random((4, 5, 3)), list(map(np.arange, (4, 5, 3)))
+    seen = {stencil3d.fingerprint(values, points, values.shape, MPI.COMM_SELF)}
+    for at in range(values.size):
+        for bit in (0, 31, 63):
+            other = values.copy()
+            other.view(np.uint64).flat[at] ^= np.uint64(1 << bit)
+            seen.add(stencil3d.fingerprint(other, points, values.shape, MPI.COMM_SELF))
+    for other in (values[::-1], -values):
+        seen.add(stencil3d.fingerprint(other, points, values.shape, MPI.COMM_SELF))
+    assert len(seen) == 3 + 3 * values.size
+
+
+def test_one_changed_line_moves_ranks_and_no_bit():
+    options = ("--grid", "16x16x16", "--steps", "20", "--periodic")
+    plain, ours = (run_example("stencil3d", 8, *options, "--reorder", who, env=PLACED) for who in ("none", "topompi"))
+    assert "ranks" not in plain
+    assert "best of the portfolio: predicted to save" in ours["ranks"]
+    assert ours["fingerprint"] == plain["fingerprint"]
+    assert ours["error"] == plain["error"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--grid", "64x64"], "three directions"),
+        (["--grid", "64xfourx64"], "whole numbers"),
+        (["--grid", "7x7x3"], "expecting 2 points a process or more in each direction on 2x2x2"),
+        (["--processes", "3x2x2"], "expecting 8 processes, got 3x2x2"),
+        (["--processes=-2x-2x2"], "expecting 8 processes"),
+        (["--step", "0.6"], "--step above 0 to 0.5"),
+        (["--step", "nan"], "--step above 0 to 0.5"),
+        (["--steps", "-1"], "--steps of at least 0"),
+        (["--save", "no/such/u.png"], "expecting a directory for no/such/u.png"),
+    ],
+)
+def test_what_cannot_be_computed_is_said(options, words, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["stencil3d.py", *options])
+    said = {}
+
+    class World:
+        rank, size = 0, 8
+
+        def bcast(self, told):
+            said["options"], said["problem"] = told
+            return told
+
+    with pytest.raises(SystemExit) as ended:
+        stencil3d.parse(World())
+    assert ended.value.code == 1
+    assert said["options"] is None
+    assert words in said["problem"]
+
+
+def test_all_ranks_refuse_together():
+    assert failure("stencil3d", 4, "--grid", "3x3x3") == (
+        1,
+        "stencil3d: --grid: expecting 2 points a process or more in each direction on 2x2x1 processes",
+    )
+    assert failure("stencil3d", 2, "--reorder", "sideways")[0] == 2
+    code, line = failure("stencil3d", 2, "--reorder", "topompi", env={"TOPOMPI_TOPOLOGY": "/no/such/fabric"})
+    assert code == 1
+    assert "/no/such/fabric" in line
+
+
+def test_the_readme_shows_what_happens(tmp_path):
+    check_readme("stencil3d", tmp_path)
