@@ -16,16 +16,17 @@ from mpi4py import MPI
 
 from topompi.errors import BenchmarkError, TopompiError
 
+from .benchmarks import BENCHMARKS, REORDERS
 from .communicators import leave_together
 from .options import SIDES, Options, parse_bytes
-from .others import OPERATIONS
 from .runner import run
 
 __all__ = ["main"]
 
 # The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
 UsageError: Any = typer.BadParameter.__bases__[0]
-Benchmark = StrEnum("Benchmark", [(name, name) for name in OPERATIONS])
+Benchmark = StrEnum("Benchmark", [(name, name) for name in BENCHMARKS])
+Reorder = StrEnum("Reorder", [(name, name) for name in REORDERS])
 Side = StrEnum("Side", [(name, name) for name in SIDES])
 Native = StrEnum("Native", [("native", "native")])
 
@@ -50,12 +51,19 @@ def bench(
     place: Annotated[str | None, typer.Option(help="block, cyclic or random:SEED.", metavar="POLICY")] = None,
     versus: Annotated[Native | None, typer.Option("--vs", help="Compare, interleaved.")] = None,
     only: Annotated[Side | None, typer.Option(help="The side to run.")] = None,
+    grid: Annotated[str | None, typer.Option(help="Of processes, of kernels.", metavar="8x8x8")] = None,
+    periodic: Annotated[bool, typer.Option("--periodic", help="The grid wraps around.")] = False,
+    faces: Annotated[str | None, typer.Option(help="Sizes by dimension, relative.", metavar="A,B,C")] = None,
+    reorder: Annotated[Reorder | None, typer.Option(help="Who orders the ranks of topompi's side.")] = None,
     json: Annotated[str | None, typer.Option(help="Write the record here.", metavar="FILE")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> Options:
-    """Measure collectives through topompi, through the native MPI, or one against the other.
+    """Measure collectives or kernels through topompi, through the native MPI, or one against the other.
 
     Start with mpirun: mpirun -n 8 python -m osu_like_bench gather --vs native
+
+    Kernels (stencil3d, stencil4d, fft3d, p3dfft, cg) are what applications send. Of the stencils topompi's side orders
+    the ranks, the native one leaves them as they are.
 
     Compare the records of two runs: python -m osu_like_bench compare A.json B.json
     """
@@ -76,6 +84,10 @@ def bench(
         place=place,
         json=json,
         memory=parse_bytes(memory, "--mem-limit"),
+        grid=grid,
+        periodic=periodic,
+        faces=faces,
+        reorder=None if reorder is None else reorder.value,
     )
 
 

@@ -18,7 +18,7 @@ from topompi.topology.hostlist import read_hosts
 
 from .options import Options
 
-__all__ = ["leave_together", "on_root", "open_sides"]
+__all__ = ["leave_together", "on_root", "open_sides", "rank_hosts"]
 
 Value = TypeVar("Value")
 PATIENCE = 5.0  # seconds that ranks wait for each other at the end of a run that failed
@@ -67,7 +67,7 @@ def open_sides(options: Options) -> Iterator[tuple[MPI.Intracomm, dict[str, MPI.
 
 
 def _wrap(comm: MPI.Intracomm, options: Options) -> topompi.Intracomm:
-    hosts = on_root(comm, lambda: _rank_hosts(options, comm.size))
+    hosts = on_root(comm, lambda: rank_hosts(options, comm.size))
     if options.lfts is None:
         return topompi.Intracomm(comm, topology=options.topology, hosts=hosts)
     names = hosts or comm.allgather(MPI.Get_processor_name())
@@ -83,7 +83,7 @@ def _routed(options: Options, rank_hosts: list[str], virtual: bool) -> TopologyI
     return TopologyInterface.place(rank_hosts, discovery.routes, source=source, virtual=virtual)
 
 
-def _rank_hosts(options: Options, size: int) -> list[str] | None:
+def rank_hosts(options: Options, size: int) -> list[str] | None:
     """The virtual host of each rank, None where ranks count as where they are."""
     given = options.hosts or os.environ.get("TOPOMPI_HOSTS")
     if not given:

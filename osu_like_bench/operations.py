@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
 
@@ -36,6 +37,7 @@ class Operation:
     blocks: ClassVar[tuple[str, str]] = ("one", "one")  # of the send and the receive buffer: none, one or all
     scale: ClassVar[float] = 1.0  # of a timed call, what counts as the time of one operation
     window: ClassVar[int | None] = None  # messages a call where bandwidth is what is printed
+    sizes: ClassVar[str | None] = None  # message sizes unless told otherwise, where not OSU's
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
         self.rank, self.ranks = rank, ranks
@@ -58,6 +60,12 @@ class Operation:
     def footprint(cls, ranks: int, nbytes: int) -> int:
         """Bytes of both buffers on the rank that has most."""
         return nbytes * sum(cls.rows(kind, ranks) for kind in cls.blocks)
+
+    @classmethod
+    @contextmanager
+    def seated(cls, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[Mapping[str, Any], list[str]]]:
+        """What each side's calls are bound to, made of its communicator, and notes for the header. Collective."""
+        yield sides, []
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
         """The call on a communicator, with nothing left to do but make it."""

@@ -11,8 +11,8 @@ __all__ = ["LARGE", "SIDES", "Options", "message_sizes", "parse_bytes"]
 
 SIDES = ("topompi", "native")
 LARGE = 8192  # bytes; above it OSU measures a tenth of the iterations
-DEFAULT_SIZES = "1:1M"
 SMALL_RUN, LARGE_RUN = (1000, 100), (100, 10)  # iterations, warm-ups
+DEFAULT_SIZES = "1:1M"
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -21,7 +21,7 @@ class Options:
     """The options of one run.
 
     :param benchmark: name of the benchmark.
-    :param sizes: ``MAX`` or ``MIN:MAX`` in bytes, with suffixes K, M, G; None for 1 byte to 1 MiB.
+    :param sizes: ``MAX`` or ``MIN:MAX`` in bytes, with suffixes K, M, G; None for the benchmark's own.
     :param iterations: timed calls a size and side; None for OSU's defaults. Likewise ``warmup``, untimed.
     :param full: print minimum, maximum and iterations too.
     :param check: validate the data after every size, on every side.
@@ -33,6 +33,11 @@ class Options:
     :param place: placement policy for ``hosts``.
     :param json: file for the record.
     :param memory: most bytes a rank may hold in buffers; larger sizes are left out.
+    :param grid: of processes, as ``8x8x8``; this and the following are of kernels only.
+    :param periodic: whether the grid wraps around.
+    :param faces: relative message sizes by dimension, as ``1,1,4``.
+    :param reorder: who gives the ranks another order on topompi's side: ``topompi`` or ``none``; None for the kernel's
+        usual.
     """
 
     benchmark: str
@@ -49,6 +54,10 @@ class Options:
     place: str | None = None
     json: str | None = None
     memory: int = 512 << 20
+    grid: str | None = None
+    periodic: bool = False
+    faces: str | None = None
+    reorder: str | None = None
 
     def repetitions(self, nbytes: int) -> tuple[int, int]:
         """Iterations and warm-ups for a message size in bytes."""

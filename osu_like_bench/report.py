@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from .operations import Operation
+from .benchmarks import Benchmark
 from .options import Options
 from .record import Facts, Result
 from .statistics import Comparison
@@ -19,7 +19,7 @@ SIZE, FIELD, COUNT = 10, 18, 12
 class Report:
     """The lines of a run, one at a time."""
 
-    def __init__(self, options: Options, operation: type[Operation], facts: Facts) -> None:
+    def __init__(self, options: Options, operation: Benchmark, facts: Facts) -> None:
         self.options, self.operation, self.facts = options, operation, facts
         self.unstable: list[int] = []
         self.failed: list[str] = []

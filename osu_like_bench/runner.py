@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 from topompi.errors import BenchmarkError
 
+from .benchmarks import Benchmark, benchmark_of
 from .communicators import on_root, open_sides
 from .emulate.monitor import idle_ticks
 from .facts import gather_facts
 from .operations import Operation
 from .options import Options, message_sizes
-from .others import OPERATIONS
 from .record import Facts, Record, Result
 from .report import Report
 from .statistics import compare
@@ -33,7 +34,8 @@ def run(options: Options) -> int:
     :returns: 0, or 1 if the validation failed.
     :raises TopompiError: on all ranks alike, if the options ask for what cannot be done.
     """
-    world, kind = MPI.COMM_WORLD, OPERATIONS[options.benchmark]
+    world = MPI.COMM_WORLD
+    options, kind = benchmark_of(options, world)
     if kind.paired and world.size < 2:
         raise BenchmarkError(f"{options.benchmark}: expected at least 2 ranks, got {world.size}")
     roots = options.roots(kind.rooted, world.size)
@@ -41,11 +43,11 @@ def run(options: Options) -> int:
     path = None if options.json is None else Path(options.json)
     if path is not None:
         on_root(world, lambda: _check_writable(path))
-    with open_sides(options) as (native, sides):
+    with open_sides(options) as (native, sides), kind.seated(sides) as (seats, said):
         facts = gather_facts(native, sides["topompi"].network if "topompi" in sides else None)
         report = None if facts is None else Report(options, kind, facts)
         before = idle_ticks() if facts is not None and facts.arena == "emulate" else None
-        results = _Bench(options, kind, native, sides, roots, report).run(sizes, notes)
+        results = _Bench(options, kind, native, seats, roots, report).run(sizes, [*said, *notes])
         facts = _with_idle(facts, before)
     if path is not None:
         on_root(world, lambda: path.write_text(Record(options, facts, tuple(results)).to_json()))
@@ -60,13 +62,13 @@ def _with_idle(facts: Facts | None, before: tuple[int, int] | None) -> Facts | N
     return replace(facts, about={**facts.about, "idle": round(idle / max(ticks, 1), 3)})
 
 
-def _sizes(options: Options, kind: type[Operation], ranks: int) -> tuple[tuple[int, ...], list[str]]:
+def _sizes(options: Options, kind: Benchmark, ranks: int) -> tuple[tuple[int, ...], list[str]]:
     """Message sizes that fit into memory, and what to say of those that do not."""
     if not kind.sized:
         if options.sizes is not None:
             raise BenchmarkError(f"-m: {options.benchmark} has no message size")
         return (0,), []
-    sizes = message_sizes(options.sizes, kind.item())
+    sizes = message_sizes(options.sizes or kind.sizes, kind.item())
     fitting = tuple(size for size in sizes if kind.footprint(ranks, size) <= options.memory)
     if not fitting:
         need = kind.footprint(ranks, sizes[0])
@@ -86,9 +88,9 @@ class _Bench:
     """One run under way; rank 0, which alone has a report, prints each size as it finishes."""
 
     options: Options
-    kind: type[Operation]
+    kind: Benchmark
     native: MPI.Intracomm
-    sides: dict[str, MPI.Intracomm]
+    sides: Mapping[str, Any]
     roots: tuple[int, ...]
     report: Report | None
 
@@ -131,7 +133,7 @@ class _Bench:
         calls = [[operation.bind(comm, root) for root in roots] for comm in self.sides.values()]
         return summarise(clocks, operation.scale * measure(calls, ready, *self.options.repetitions(size)))
 
-    def _valid(self, operation: Operation, comm: MPI.Intracomm, size: int) -> bool:
+    def _valid(self, operation: Operation, comm: Any, size: int) -> bool:
         """Whether this rank has right data from every root that was timed."""
         used = self.roots[: self.options.repetitions(size)[0]]
         outcomes = [operation.verify(comm, self.native, root) for root in used]  # collective: no early end

@@ -26,13 +26,18 @@ FIGURES = {
     "3.1": "gather_scatter",
     "4.3": "broadcast",
     "4.4": "mixed_rates",
+    "5.5": "stencil",
+    "5.6": "traffic",
+    "5.7": "solvers",
+    "shares": "shares",
     "6.2": "link_sharing",
     "6.5": "conflicts",
     "6.7": "alltoall",
     "6.8": "fft",
+    "6.9": "p3dfft",
     "bound": "at_the_bound",
 }
-ALIASES = {"3.2": "3.1", "8.2": "6.2", "6.6": "6.8"}
+ALIASES = {"3.2": "3.1", "5.8": "5.7", "6.6": "6.8", "8.2": "6.2", "8.5": "5.6", "8.7": "6.9"}
 INTRODUCTION = """\
 # Results: the figures of the reference, simulated
 

@@ -10,14 +10,14 @@ from schedules import Network
 from topompi.network import network_of
 from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes, load
 
-__all__ = ["SEED", "allocation", "job", "three_switches"]
+__all__ = ["SEED", "allocated", "allocation", "job", "three_switches", "view"]
 
 SEED = 2013
 DDR = 2.0e9  # bytes/s of 16 Gbit/s
 
 
-def job(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> Network:
-    """The network of a job.
+def view(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> TopologyInterface:
+    """The topology as a job sees it.
 
     :param hosts: host numbers of the fabric, in the order in which they are filled.
     :param ranks: of each host, or of all alike.
@@ -25,17 +25,27 @@ def job(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> Net
     names = [routes.fabric.hosts[host] for host in hosts]
     each = [ranks] * len(names) if isinstance(ranks, int) else ranks
     rank_hosts = [name for name, count in zip(names, each, strict=True) for _ in range(count)]
-    return network_of(TopologyInterface.place(rank_hosts, routes))
+    return TopologyInterface.place(rank_hosts, routes)
 
 
-def allocation(system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED) -> Network:
+def job(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> Network:
+    """The network of a job; see ``view``."""
+    return network_of(view(routes, hosts, ranks))
+
+
+def allocated(system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED) -> TopologyInterface:
     """A job on hosts drawn at random from the first ``among`` of a system, in ascending order, as a scheduler has it.
 
     :param ranks: of each host.
     :param among: as many as a busy system has free about the job; equal to ``hosts`` for a compact job.
     """
     chosen = np.sort(np.random.default_rng(seed).choice(among, hosts, replace=False))
-    return job(load(system).routes, chosen.tolist(), ranks)
+    return view(load(system).routes, chosen.tolist(), ranks)
+
+
+def allocation(system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED) -> Network:
+    """The network of a job; see ``allocated``."""
+    return network_of(allocated(system, hosts, ranks, among=among, seed=seed))
 
 
 def three_switches() -> Network:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,10 +19,12 @@ from topompi.topology import Report, TopologyInterface, load
 from topompi.topology.hostlist import read_hosts
 
 from ..command import run_command
+from ..kernels import KERNELS, make_kernel
 from ..options import Options, message_sizes, parse_bytes
 from .background import Background
 from .cache import folder
 from .drawing import draw, drawable
+from .kernelstudy import KernelStudy, others_of, ours_of
 from .peers import ACTIONS, PEERS
 from .replay import MOST_MESSAGES, Arena
 from .smpi import MODELS, version
@@ -36,7 +39,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def command(
-    collective: Annotated[str, typer.Argument(help=f"One of {', '.join(ALGORITHMS)}.")],
+    collective: Annotated[str, typer.Argument(help=f"One of {', '.join((*ALGORITHMS, *KERNELS))}.")],
     topology: Annotated[str, typer.Option(help="A topology source, as for topompi topology show.", metavar="SOURCE")],
     algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="Names, or all.", metavar="A,B")] = "all",
     lfts: Annotated[str | None, typer.Option(help="Forwarding tables of the source.", metavar="FILE")] = None,
@@ -47,9 +50,12 @@ def command(
     sizes: Annotated[
         str, typer.Option("-m", "--message-size", metavar="SIZES", help="A,B,C or MIN:MAX.")
     ] = "1K,64K,1M",
-    peers: Annotated[str, typer.Option(help="Other libraries, or none.", metavar="A,B")] = ",".join(PEERS),
+    peers: Annotated[str, typer.Option(help="Other libraries or orders, all, or none.", metavar="A,B")] = "all",
     place: Annotated[str, typer.Option(help="block, cyclic or random:SEED.", metavar="POLICY")] = "block",
     root: Annotated[int, typer.Option(help="The root of a rooted collective.", min=0)] = 0,
+    grid: Annotated[str | None, typer.Option(help="Of processes, of kernels.", metavar="8x8x8")] = None,
+    periodic: Annotated[bool, typer.Option("--periodic", help="The grid of a kernel wraps around.")] = False,
+    faces: Annotated[str | None, typer.Option(help="Sizes by dimension, relative.", metavar="A,B,C")] = None,
     background: Annotated[str | None, typer.Option(help="A second job.", metavar="alltoall:SIZE")] = None,
     system: Annotated[str, typer.Option(help=f"Fills in latencies and rates: {', '.join(SYSTEMS)}.")] = SYSTEMS[0],
     model: Annotated[str, typer.Option(help="flow, or smpi: SimGrid's own corrections.")] = MODELS[0],
@@ -69,10 +75,14 @@ def command(
     message size is, of bcast, reduce and allreduce, the whole; of gather, scatter, allgather and reduce_scatter one
     rank's share; of alltoall what one rank has for one other. SimGrid's smpirun does the simulation.
 
+    Of kernels (stencil3d, stencil4d, cg) orders of the ranks are compared, our mappings with what a user has instead;
+    of fft3d and p3dfft our joint alltoalls of rows and columns with those of libraries, which know of no others.
+
     Compare: python -m osu_like_bench compare A.json A.json --side shift,mvapich2
     """
     version()  # first of all, for nothing can be done without SimGrid
-    names, others = _algorithms(collective, algorithm), _peers(collective, peers)
+    names, others, of_kernel = _algorithms(collective, algorithm), _peers(collective, peers), collective in KERNELS
+    _refuse_grid(collective, grid=grid, periodic=periodic, faces=faces)
     options = Options(
         benchmark=collective,
         sizes=sizes,
@@ -83,6 +93,8 @@ def command(
         hosts=hosts,
         place=place,
         json=None if json is None else str(json),
+        periodic=periodic,
+        faces=faces,
     )
     asked = _sizes(sizes)
     settings: dict[str, Any] = {
@@ -97,10 +109,18 @@ def command(
     drawable(drawing)
     with _progress() as report:
         interface = _interface(topology, lfts, hosts, ppn, place, report)
+        kernel = make_kernel(collective, interface.rank_host.tolist(), grid, periodic, faces) if of_kernel else None
         with Arena(network_of(interface), **settings) as arena:
-            told = report.step
-            found = study(arena, collective, names, others, asked, root=root, window=window, jobs=jobs, progress=told)
             about = {"network": arena.describe(), "background": background or "none", "window": window}
+            if kernel is None:
+                found = study(
+                    arena, collective, names, others, asked, root=root, window=window, jobs=jobs, progress=report.step
+                )
+            else:
+                options = replace(options, grid=kernel.shape)
+                trial = KernelStudy(arena, kernel, interface)
+                found = trial.run(names, others, asked, jobs=jobs, progress=report.step)
+                about |= trial.about()
     facts = facts_of(interface, about)
     print("\n".join(lines(options, facts, found)))
     if json is not None:
@@ -111,15 +131,26 @@ def command(
 
 def _algorithms(collective: str, text: str) -> tuple[str, ...]:
     """The algorithms asked for; raises before any long work."""
-    known = ALGORITHMS[_one_of("COLLECTIVE", collective, ALGORITHMS)]
+    if collective in KERNELS:
+        known: Collection[str] = ours_of(collective)
+    else:
+        known = ALGORITHMS[_one_of("COLLECTIVE", collective, (*ALGORITHMS, *KERNELS))]
     return tuple(known) if text == "all" else tuple(_one_of("--algorithm", name, known) for name in _words(text))
 
 
 def _peers(collective: str, text: str) -> tuple[str, ...]:
     """The other libraries asked for; none where SimGrid has no such collective of theirs."""
-    if text == "none" or collective not in ACTIONS:
-        return ()
-    return tuple(_one_of("--peers", name, PEERS) for name in _words(text))
+    known = others_of(collective) if collective in KERNELS else PEERS if collective in ACTIONS else ()
+    if text in ("none", "all") or not known:
+        return () if text == "none" else tuple(known)
+    return tuple(_one_of("--peers", name, known) for name in _words(text))
+
+
+def _refuse_grid(collective: str, **given: object) -> None:
+    """Raises where a collective is given what only kernels have."""
+    wrong = next((option for option, value in given.items() if value), None)
+    if wrong is not None and collective not in KERNELS:
+        raise BenchmarkError(f"--{wrong}: expected a kernel ({', '.join(KERNELS)}) with it, got {collective}")
 
 
 def _words(text: str) -> list[str]:

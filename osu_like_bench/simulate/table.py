@@ -88,6 +88,9 @@ def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
     yield f"# OSU-like simulation of {options.benchmark}, times in us"
     yield f"# {facts.description}; {facts.mpi}"
     yield f"# {facts.about['network']}; background: {facts.about['background']}"
+    if "kernel" in facts.about:
+        shares = ", ".join(f"{order} {share:.1%}" for order, share in facts.about["inside hosts"].items())
+        yield f"# {facts.about['kernel']}; bytes inside hosts: {shares}"
     yield from (f"# {line}" for line in _short(found))
     rows = [_head(found), *(_row(found, size) for size in found.sizes)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

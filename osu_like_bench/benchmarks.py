@@ -1,0 +1,41 @@
+"""All that can be measured, and what of it a run asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mpi4py import MPI
+
+from topompi.errors import BenchmarkError
+
+from .communicators import on_root, rank_hosts
+from .kernels import KERNELS, make_kernel
+from .kernels.running import KernelBenchmark
+from .operations import Operation
+from .options import Options
+from .others import OPERATIONS
+
+__all__ = ["BENCHMARKS", "REORDERS", "Benchmark", "benchmark_of"]
+
+BENCHMARKS = (*OPERATIONS, *KERNELS)
+REORDERS = ("topompi", "none")
+Benchmark = type[Operation] | KernelBenchmark
+
+
+def benchmark_of(options: Options, world: MPI.Intracomm) -> tuple[Options, Benchmark]:
+    """What the options name, and the options with the grid that a kernel has. Collective.
+
+    :raises BenchmarkError: on all ranks alike, for options that the benchmark does not take.
+    """
+    name = options.benchmark
+    if name in OPERATIONS:
+        given = {"grid": options.grid, "periodic": options.periodic, "faces": options.faces, "reorder": options.reorder}
+        wrong = next((option for option, value in given.items() if value), None)
+        if wrong is not None:
+            raise BenchmarkError(f"--{wrong}: expected a kernel ({', '.join(KERNELS)}) with it, got {name}")
+        return options, OPERATIONS[name]
+    hosts = on_root(world, lambda: rank_hosts(options, world.size)) or world.allgather(MPI.Get_processor_name())
+    kernel = make_kernel(name, hosts, options.grid, options.periodic, options.faces)
+    reorder = kernel.stencil if options.reorder is None else options.reorder == "topompi"
+    benchmark = KernelBenchmark(kernel, reorder, len(options.sides))
+    return replace(options, grid=kernel.shape, reorder=REORDERS[not reorder]), benchmark

@@ -1,0 +1,21 @@
+"""An iteration of conjugate gradients on a stencil's matrix: one halo exchange and two sums over all ranks."""
+
+from __future__ import annotations
+
+from .halo import Halo
+from .kernel import Phase, Sums
+
+__all__ = ["CG"]
+
+DOUBLE = 8  # bytes
+
+
+class CG(Halo):
+    """The communication of Hypre's PCG and of MILC's solver: the matrix's halo, and two dot products of one double."""
+
+    name, title = "cg", "Conjugate Gradients Iteration Latency"
+    dimensions = (3, 4, 2, 1)
+
+    def phases(self, nbytes: int) -> tuple[Phase, ...]:
+        dot = Sums(DOUBLE)
+        return (self.halo(nbytes), dot, dot)

@@ -1,0 +1,53 @@
+"""Halo exchange of a stencil: each process with its two neighbours in every dimension, all at once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from mapping import CommunicationGraph
+
+from .kernel import Kernel, Messages, Phase
+
+__all__ = ["Halo", "Stencil3D", "Stencil4D"]
+
+
+class Halo(Kernel):
+    """The halo exchange of a grid of any dimension.
+
+    Messages: 2 d a rank, fewer at the border of a grid that is open; a rank on a ring of one is its own neighbour.
+    """
+
+    message = "bytes of a face"
+
+    def phases(self, nbytes: int) -> tuple[Phase, ...]:
+        return (self.halo(nbytes),)
+
+    def halo(self, nbytes: int) -> Messages:
+        """Messages to all neighbours; the tag is twice the dimension, plus 1 for the neighbour above."""
+        extents, unit = np.array(self.grid), np.eye(len(self.grid), dtype=np.int64)
+        steps = np.stack([-unit, unit], axis=1).reshape(-1, len(extents))
+        place = np.stack(np.unravel_index(np.arange(self.ranks), self.grid), axis=1)
+        reached = place[:, None, :] + steps[None, :, :]
+        inside = ((reached >= 0) & (reached < extents)).all(axis=2) | self.periodic
+        source, tag = np.nonzero(inside)
+        target = np.ravel_multi_index(tuple(reached[source, tag].T), self.grid, mode="wrap")
+        faces = np.array(self.faces or (1,) * len(extents), dtype=np.int64)
+        return Messages(source, target.astype(np.int64), nbytes * faces[tag // 2], tag)
+
+    @cached_property
+    def graph(self) -> CommunicationGraph:
+        """The stencil as a grid that mappers recognise."""
+        periods = [self.periodic] * len(self.grid)
+        return CommunicationGraph.cartesian(self.grid, periods, self.faces or 1)
+
+
+class Stencil3D(Halo):
+    name, title = "stencil3d", "3D Stencil Halo Exchange Latency"
+    dimensions = (3,)
+
+
+class Stencil4D(Halo):
+    name, title = "stencil4d", "4D Stencil Halo Exchange Latency"
+    dimensions = (4,)

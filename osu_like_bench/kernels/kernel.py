@@ -1,0 +1,150 @@
+"""What a communication kernel sends in one iteration: phases as arrays, the same for every arena."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapping import CommunicationGraph
+from topompi.errors import BenchmarkError
+
+__all__ = ["Alltoalls", "Kernel", "Messages", "Phase", "Sums", "pairs_within"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Messages:
+    """Messages that are sent all at once.
+
+    :param source, target: ranks, shape (m,); ``nbytes``: bytes of each.
+    :param tag: tells the messages of one rank apart, shape (m,).
+    """
+
+    source: Integers
+    target: Integers
+    nbytes: Integers
+    tag: Integers
+
+    def footprint(self) -> int:
+        """Bytes of the buffers of the rank that has most."""
+        ends = np.concatenate((self.source, self.target))
+        return int(np.bincount(ends, np.tile(self.nbytes, 2)).max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Alltoalls:
+    """An alltoall within each of some disjoint groups of ranks, all at once.
+
+    :param name: ``rows`` or ``columns`` of the process grid.
+    :param groups: ranks of each group in their order, shape (groups, n).
+    :param nbytes: bytes that one rank has for one other.
+    """
+
+    name: str
+    groups: Integers
+    nbytes: int
+
+    def footprint(self) -> int:
+        """Bytes of the buffers of a rank."""
+        return 2 * int(self.groups.shape[1]) * self.nbytes
+
+
+@dataclass(frozen=True)
+class Sums:
+    """An allreduce over all ranks.
+
+    :param nbytes: bytes of the vector, of doubles.
+    """
+
+    nbytes: int
+
+    def footprint(self) -> int:
+        """Bytes of the buffers of a rank."""
+        return 2 * self.nbytes
+
+
+Phase = Messages | Alltoalls | Sums
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """A kernel on a grid of processes, whose ranks are in row-major order.
+
+    :param grid: extents of the process grid.
+    :param periodic: whether the grid wraps around.
+    :param faces: of each dimension, how many times the message size its messages have; 1 by default.
+    :raises BenchmarkError: for a grid of another dimension, extents below 1, or what the kernel has not.
+    """
+
+    grid: tuple[int, ...]
+    periodic: bool = False
+    faces: tuple[int, ...] = ()
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    message: ClassVar[str]  # what a message size means
+    dimensions: ClassVar[tuple[int, ...]]  # that its grid may have, the usual number first
+    stencil: ClassVar[bool] = True  # whether it has borders and faces, and profits most from another order of ranks
+    sizes: ClassVar[str | None] = None  # message sizes unless told otherwise, where not OSU's
+
+    def __post_init__(self) -> None:
+        if len(self.grid) not in self.dimensions or min(self.grid) < 1:
+            count = " or ".join(map(str, self.dimensions))
+            raise BenchmarkError(f"--grid: expected {count} extents of at least 1 for {self.name}, got {self.shape}")
+        if not self.stencil and (self.periodic or self.faces):
+            raise BenchmarkError(f"{'--periodic' if self.periodic else '--faces'}: {self.name} has none")
+        if self.faces and (len(self.faces) != len(self.grid) or min(self.faces) < 1):
+            faces = ",".join(map(str, self.faces))
+            raise BenchmarkError(f"--faces: expected {len(self.grid)} numbers of at least 1, got {faces}")
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks it runs on."""
+        return prod(self.grid)
+
+    @property
+    def shape(self) -> str:
+        """The grid as it is written: ``8x8x8``."""
+        return "x".join(map(str, self.grid))
+
+    def describe(self) -> str:
+        """The grid and what a message size is, in a line."""
+        border = (", periodic" if self.periodic else ", open") if self.stencil else ""
+        faces = f", faces {','.join(map(str, self.faces))}" if self.faces else ""
+        return f"grid {self.shape}{border}{faces}; size: {self.message}"
+
+    @abstractmethod
+    def phases(self, nbytes: int) -> tuple[Phase, ...]:
+        """What is sent in one iteration, in this order; what is the same twice is the same object."""
+
+    @cached_property
+    def graph(self) -> CommunicationGraph:
+        """Who sends how much to whom in an iteration, of its point-to-point messages and alltoalls."""
+        columns = [_pairs(phase) for phase in self.phases(max(self.ranks, 1)) if not isinstance(phase, Sums)]
+        return CommunicationGraph.from_arrays(self.ranks, *np.concatenate(columns, axis=1))
+
+    def footprint(self, nbytes: int) -> int:
+        """Bytes of all buffers of the rank that has most."""
+        return sum(phase.footprint() for phase in self.phases(nbytes))
+
+
+def _pairs(phase: Messages | Alltoalls) -> Integers:
+    """Source, target and bytes of each message of a phase, shape (3, m)."""
+    if isinstance(phase, Messages):
+        return np.stack((phase.source, phase.target, phase.nbytes))
+    source, target = pairs_within(phase.groups)
+    return np.stack((source, target, np.full(len(source), phase.nbytes)))
+
+
+def pairs_within(groups: Integers) -> tuple[Integers, Integers]:
+    """All ordered pairs of different ranks of a group, of all groups."""
+    size = groups.shape[1]
+    here, there = np.nonzero(~np.eye(size, dtype=bool))
+    return groups[:, here].ravel(), groups[:, there].ravel()

@@ -1,0 +1,63 @@
+"""The orders of ranks that are compared: which process does what the kernel says of rank r."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapping import CommunicationGraph, Machine, Mapping, best
+from mapping.mappers import MAPPERS
+from topompi.errors import BenchmarkError
+from topompi.machine import machine_of
+from topompi.topology import TopologyInterface
+
+from .kernel import Kernel
+
+__all__ = ["ORDERS", "OTHERS", "OURS", "Order", "order_of"]
+
+Integers = NDArray[np.int64]
+Mapper = Callable[[CommunicationGraph, Machine, int], Mapping]
+
+# Subramoni 2013's (section 5), topompi's, and topompi's for the busiest link.
+OURS: dict[str, Mapper] = {
+    "scheme2": MAPPERS["scheme2"],
+    "best": best,
+    "busiest": partial(best, objective="busiest link"),
+}
+# What a user can have instead: nothing, a launcher's option, blocks of the grid by one's own calculation.
+OTHERS: dict[str, Mapper] = {name: MAPPERS[name] for name in ("given", "cyclic", "cartesian")}
+ORDERS = {**OURS, **OTHERS}
+
+
+class Order:
+    """An order of ranks, and its mapping.
+
+    :param process: of each rank, shape (p,); processes are numbered as the job is given.
+    """
+
+    def __init__(self, name: str, mapping: Mapping, machine: Machine, rank_host: Integers) -> None:
+        self.name, self.mapping, self.machine = name, mapping, machine
+        # The processes of a host do its ranks in ascending order.
+        self.process = np.empty(len(rank_host), dtype=np.int64)
+        self.process[np.argsort(mapping.host_of_rank, kind="stable")] = np.argsort(rank_host, kind="stable")
+
+
+@lru_cache(maxsize=32)  # tables of shares and of times are of the same orders
+def order_of(name: str, kernel: Kernel, interface: TopologyInterface, seed: int = 0) -> Order:
+    """The order of that name; ``given`` leaves every rank where it is.
+
+    :raises BenchmarkError: for another name, or a mapper that refuses.
+    Cost: that of the mapper; ``best`` takes about a second for 1,000 ranks.
+    """
+    if name not in ORDERS:
+        raise BenchmarkError(f"kernels: expected an order of {', '.join(ORDERS)}, got {name!r}")
+    machine, rank_host = machine_of(interface), interface.rank_host.astype(np.int64)
+    try:
+        given = Mapping.on_hosts(rank_host, machine)
+        found = given if name == "given" else ORDERS[name](kernel.graph, machine, seed)
+    except ValueError as error:
+        raise BenchmarkError(f"kernels: {name}: {error}") from error
+    return Order(name, found, machine, rank_host)

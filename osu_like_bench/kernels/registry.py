@@ -1,0 +1,72 @@
+"""The kernels by name, and a kernel from what a command line says."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from topompi.errors import BenchmarkError
+
+from .cg import CG
+from .halo import Stencil3D, Stencil4D
+from .kernel import Kernel
+from .transposes import FFT3D, P3DFFT
+
+__all__ = ["KERNELS", "balanced", "make_kernel"]
+
+KERNELS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Stencil3D, Stencil4D, FFT3D, P3DFFT, CG)}
+
+
+def make_kernel(
+    name: str,
+    hosts: Sequence[object],
+    grid: str | None = None,
+    periodic: bool = False,
+    faces: str | None = None,
+) -> Kernel:
+    """The kernel of that name.
+
+    :param hosts: host of each rank.
+    :param grid: extents as ``8x8x8``. By default the most even ones; of a transform, rows as long as a host has ranks,
+        where all hosts have equally many, more than one, and there are several.
+    :param faces: relative message sizes by dimension as ``1,1,4``.
+    :raises BenchmarkError: for malformed texts, or a grid of another number of ranks.
+    """
+    kind, ranks = KERNELS[name], len(hosts)
+    extents = _numbers(grid, "x", "--grid") if grid else _usual(kind, hosts)
+    if prod(extents) != ranks:
+        raise BenchmarkError(f"--grid: expected a grid of {ranks} ranks, got {grid}, which has {prod(extents)}")
+    return kind(extents, periodic, _numbers(faces, ",", "--faces") if faces else ())
+
+
+def balanced(ranks: int, dimensions: int) -> tuple[int, ...]:
+    """Extents of a grid as close to each other as the divisors allow, the largest first, as ``MPI_Dims_create``."""
+    return min(_factors(ranks, dimensions, ranks), key=lambda extents: (sum(extents), extents))
+
+
+def _usual(kind: type[Kernel], hosts: Sequence[object]) -> tuple[int, ...]:
+    each = set(Counter(hosts).values())
+    if not kind.stencil and len(each) == 1 and 1 < min(each) < len(hosts):
+        return len(hosts) // min(each), min(each)
+    return balanced(len(hosts), kind.dimensions[0])
+
+
+def _factors(product: int, count: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Descending extents of that product, none above ``most``."""
+    if count == 1:
+        if product <= most:
+            yield (product,)
+        return
+    for first in range(1, min(product, most) + 1):
+        if product % first == 0 and first**count >= product:
+            for rest in _factors(product // first, count - 1, first):
+                yield (first, *rest)
+
+
+def _numbers(text: str, between: str, option: str) -> tuple[int, ...]:
+    parts = text.lower().split(between)
+    if not all(re.fullmatch("[0-9]+", part) for part in parts):
+        raise BenchmarkError(f"{option}: expected whole numbers like {between.join('842')}, got {text!r}")
+    return tuple(map(int, parts))

@@ -1,0 +1,130 @@
+"""A kernel in the simulator: each phase a schedule, its time the sum of its phases' times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schedules import Network, Schedule, make
+from schedules.alltoall import direct
+from schedules.analysis.bounds import link_loads
+
+from ..simulate import Arena, Failure
+from .kernel import Alltoalls, Kernel, Messages, Phase, Sums, pairs_within
+
+__all__ = ["JOINT", "PLAIN", "Replay"]
+
+Integers = NDArray[np.int64]
+# The alltoalls of MPI libraries on a communicator that knows of no others; that of topompi knows them all.
+PLAIN = {
+    "pairwise": direct.alltoall_pairwise,
+    "shift": direct.alltoall_shift,
+    "scatter_destination": direct.alltoall_scatter_destination,
+    "at_once": direct.alltoall_at_once,
+}
+JOINT = "joint"
+ACCURACY = 1e-4  # of a simulated time: it is printed to the nanosecond, and sums of rates are rounded
+REDUCTIONS = ("doubling", "leaders")
+
+
+class Replay:
+    """A kernel on an arena, its ranks in some order.
+
+    Phases are timed one by one, as if a barrier were between them: what a rank that is through early could begin
+    before the others is not counted.
+
+    :param process: of the arena that does what the kernel says of each rank, shape (p,).
+    """
+
+    def __init__(self, arena: Arena, kernel: Kernel, process: Integers) -> None:
+        self.arena, self.kernel, self.process = arena, kernel, process
+        # The network as the kernel's ranks see it.
+        self.network = replace(arena.network, rank_host=arena.network.rank_host[process])
+
+    def time(self, nbytes: int, alltoall: str = JOINT) -> float | Failure:
+        """Simulated seconds of an iteration, or why there are none.
+
+        :param nbytes: the message size.
+        :param alltoall: of rows and columns: ``joint``, or a name of ``PLAIN``.
+        """
+        phases, total = self.kernel.phases(nbytes), 0.0
+        found = {id(phase): self._phase(phase, alltoall) for phase in {id(one): one for one in phases}.values()}
+        for phase in phases:
+            seconds = found[id(phase)]
+            if isinstance(seconds, Failure):
+                return seconds
+            if seconds < (1 - ACCURACY) * self._busiest(phase):
+                return Failure(f"impossible: {seconds * 1e6:.2f} us, less than the busiest link needs")
+            total += seconds
+        return total
+
+    def bound(self, nbytes: int) -> float:
+        """Seconds that the links need in this order of ranks, whatever the schedule: each phase's busiest link."""
+        return sum(self._busiest(phase) for phase in self.kernel.phases(nbytes))
+
+    def _phase(self, phase: Phase, alltoall: str) -> float | Failure:
+        if isinstance(phase, Messages):
+            return self._messages(phase)
+        if isinstance(phase, Sums):
+            return self._sums(phase)
+        try:
+            schedule = _joint(self.network, phase) if alltoall == JOINT else _tiled(alltoall, phase)
+        except ValueError as error:  # what a generator refuses, such as numbers of ranks that are no power of two
+            return Failure(f"left out: {error}")
+        return self._run(schedule, phase.nbytes)
+
+    def _messages(self, phase: Messages) -> float | Failure:
+        unit = gcd(*phase.nbytes.tolist()) if len(phase.nbytes) else 1
+        zero = np.zeros_like(phase.source)
+        columns = (zero, phase.source, phase.target, zero, zero, zero + 1, phase.source, phase.nbytes // unit, zero)
+        return self._run(Schedule.from_rows("alltoall", self.kernel.ranks, "messages", np.stack(columns, axis=1)), unit)
+
+    def _sums(self, phase: Sums) -> float | Failure:
+        """By the fastest algorithm: whichever side runs it, it may choose."""
+        times = [self._run(make("allreduce", name, self.network, blocks=1), phase.nbytes) for name in REDUCTIONS]
+        return min((one for one in times if isinstance(one, float)), default=times[0])
+
+    def _run(self, schedule: Schedule, block_bytes: int) -> float | Failure:
+        columns = schedule.columns()
+        columns |= {name: self.process[columns[name]] for name in ("source", "destination")}
+        rows = np.stack(list(columns.values()), axis=1)
+        settings = {"independent": schedule.independent, "window": schedule.window}
+        moved = Schedule.from_rows("alltoall", schedule.size, schedule.algorithm, rows, **settings)
+        return self.arena.time(moved, block_bytes)
+
+    def _busiest(self, phase: Phase) -> float:
+        if isinstance(phase, Sums):
+            return 0.0
+        hosts = self.network.num_hosts
+        ends = (phase.source, phase.target) if isinstance(phase, Messages) else pairs_within(phase.groups)
+        here, there = (self.network.rank_host[end] for end in ends)
+        each = np.broadcast_to(phase.nbytes, here.shape)
+        traffic = np.bincount(here * hosts + there, each, hosts * hosts).reshape(hosts, hosts)
+        np.fill_diagonal(traffic, 0)
+        return float((link_loads(self.network, traffic) / self.network.capacity).max(initial=0.0))
+
+
+def _joint(network: Network, phase: Alltoalls) -> Schedule:
+    rows = len(phase.groups) if phase.name == "rows" else phase.groups.shape[1]
+    return make("fft", phase.name, network, rows=rows)
+
+
+@cache
+def _plain(name: str, size: int) -> Schedule:
+    return PLAIN[name](size)
+
+
+def _tiled(name: str, phase: Alltoalls) -> Schedule:
+    """One alltoall, run by every group at once."""
+    groups, one = phase.groups, _plain(name, phase.groups.shape[1])
+    columns = {key: np.tile(column.astype(np.int64), len(groups)) for key, column in one.columns().items()}
+    of = np.repeat(np.arange(len(groups)), one.num_rows)
+    for end in ("source", "destination"):
+        columns[end] = groups[of, columns[end]]
+    rows = np.stack(list(columns.values()), axis=1)
+    settings = {"independent": one.independent, "window": one.window}
+    return Schedule.from_rows("alltoall", groups.size, name, rows, **settings)

@@ -1,0 +1,208 @@
+"""A kernel over MPI: its phases as the calls that an application makes, on each side's communicator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+import topompi
+
+from ..operations import Call, Operation
+from ..options import SIDES
+from ..patterns import contribution, contribution_sum, pattern
+from .kernel import Alltoalls, Kernel, Messages, Phase, Sums
+
+__all__ = ["KernelBenchmark", "Seat"]
+
+Bytes = NDArray[np.uint8]
+Contents = Callable[[], NDArray[Any]]
+
+
+@dataclass(eq=False)
+class Seat:
+    """Where one side of a kernel runs.
+
+    :param comm: whose rank r does what the kernel says of rank r.
+    :param groups: this rank's row and column, made when first asked for.
+    """
+
+    comm: MPI.Intracomm
+    groups: dict[str, MPI.Intracomm] = field(default_factory=dict)
+
+    def group(self, phase: Alltoalls) -> MPI.Intracomm:
+        """The communicator of this rank's row or column. Collective where it is not there yet."""
+        if phase.name not in self.groups:
+            of, at = np.argwhere(phase.groups == self.comm.Get_rank())[0].tolist()
+            self.groups[phase.name] = self.comm.Split(of, at)
+        return self.groups[phase.name]
+
+
+class KernelBenchmark:
+    """What the runner measures in place of a collective: called as ``Operation``'s classes are.
+
+    :param kernel: on as many ranks as there are.
+    :param reorder: whether topompi's side gives the ranks another order.
+    """
+
+    rooted, sized, paired, scale, window = False, True, False, 1.0, None
+
+    def __init__(self, kernel: Kernel, reorder: bool, sides: int) -> None:
+        self.kernel, self.reorder, self.num_sides = kernel, reorder, sides
+        self.title, self.sizes = kernel.title, kernel.sizes
+
+    def __call__(self, rank: int, ranks: int, nbytes: int) -> Operation:
+        return _Iteration(self.kernel, rank, nbytes)
+
+    def item(self) -> int:
+        """Bytes of the smallest message."""
+        return 1
+
+    def footprint(self, ranks: int, nbytes: int) -> int:
+        """Bytes of all buffers, of which each side has its own."""
+        return self.num_sides * self.kernel.footprint(nbytes)
+
+    @contextmanager
+    def seated(self, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[dict[str, Seat], list[str]]]:
+        """Each side's seat, topompi's in its own order of ranks, and what is to be said of that. Collective.
+
+        After an error nothing is freed, as freeing is collective.
+        """
+        notes, made = [self.kernel.describe()], []
+        seats = {side: Seat(comm) for side, comm in sides.items()}
+        if self.reorder and SIDES[0] in sides:
+            comm: Any = sides[SIDES[0]].remap(self.kernel.graph)  # type: ignore[attr-defined]  # it is topompi's
+            seats[SIDES[0]], made = Seat(comm), [comm]
+            notes.append(f"topompi's order of ranks: {comm.mapping_report.describe()}")
+        yield seats, notes
+        for seat in seats.values():
+            made = [*seat.groups.values(), *made]
+        for comm in made:
+            comm.free() if isinstance(comm, topompi.Intracomm) else comm.Free()
+
+
+class _Iteration(Operation):
+    """One iteration at one message size; buffers belong to a side, whose ranks may have another order."""
+
+    def __init__(self, kernel: Kernel, rank: int, nbytes: int) -> None:
+        self.rank, self.ranks = rank, kernel.ranks
+        self.phases = kernel.phases(nbytes)
+        self._parts: dict[Seat, list[_Part]] = {}
+
+    def bind(self, comm: Any, root: int) -> Call:
+        parts = self._on(comm)
+        for part in parts:
+            part.prepare()
+        calls = [part.call for part in parts]
+
+        def iteration() -> None:
+            for call in calls:
+                call()
+
+        return calls[0] if len(calls) == 1 else iteration
+
+    def prepare(self, root: int) -> None:
+        """Nothing: which rank this is, and so what it sends, depends on the side."""
+
+    def verify(self, comm: Any, native: MPI.Intracomm, root: int) -> bool:
+        self.bind(comm, root)()
+        return all(part.correct() for part in self._on(comm))
+
+    def _on(self, seat: Seat) -> list[_Part]:
+        if seat not in self._parts:
+            self._parts[seat] = [_part(phase, seat) for phase in self.phases]
+        return self._parts[seat]
+
+
+def _part(phase: Phase, seat: Seat) -> _Part:
+    if isinstance(phase, Messages):
+        return _Exchange(phase, seat.comm)
+    return _Transpose(phase, seat) if isinstance(phase, Alltoalls) else _Sum(phase, seat.comm)
+
+
+class _Part:
+    """A phase of one rank.
+
+    :param sent: gives what it sends, and ``expected``: what must arrive, each time anew.
+    """
+
+    def __init__(self, sent: Contents, expected: Contents) -> None:
+        self.sent, self.expected = sent, expected
+        self.send, self.receive = sent(), expected()
+
+    def call(self) -> None:
+        """What is timed."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Fill the send buffer, and the receive buffer with bytes that are wrong at every position."""
+        self.send[...] = self.sent()
+        self.receive.view(np.uint8)[...] = ~self.expected().view(np.uint8)
+
+    def correct(self) -> bool:
+        """Whether both buffers hold what they must after a call."""
+        return np.array_equal(self.sent(), self.send) and np.array_equal(self.expected(), self.receive)
+
+
+class _Exchange(_Part):
+    """Non-blocking receives and sends, all at once; the bytes tell sender and direction."""
+
+    def __init__(self, phase: Messages, comm: MPI.Intracomm) -> None:
+        self.comm, me = comm, comm.Get_rank()
+        out, into = (np.flatnonzero(ends == me) for ends in (phase.source, phase.target))
+        super().__init__(partial(_contents, phase, out), partial(_contents, phase, into))
+        self.outgoing = _messages(self.send, phase, out, phase.target)
+        self.incoming = _messages(self.receive, phase, into, phase.source)
+
+    def call(self) -> None:
+        receive, send = self.comm.Irecv, self.comm.Isend
+        requests = [receive(buffer, peer, tag) for buffer, peer, tag in self.incoming]
+        requests += [send(buffer, peer, tag) for buffer, peer, tag in self.outgoing]
+        MPI.Request.Waitall(requests)
+
+
+def _contents(phase: Messages, rows: NDArray[np.intp]) -> Bytes:
+    """The bytes of some messages, one after the other."""
+    ends = zip(phase.source[rows].tolist(), phase.tag[rows].tolist(), phase.nbytes[rows].tolist(), strict=True)
+    return np.concatenate([np.empty(0, np.uint8), *(pattern(source, tag, items)[0] for source, tag, items in ends)])
+
+
+def _messages(
+    buffer: Bytes, phase: Messages, rows: NDArray[np.intp], peers: NDArray[np.int64]
+) -> list[tuple[list[object], int, int]]:
+    """Part of the buffer, peer and tag of each message."""
+    parts = np.split(buffer, np.cumsum(phase.nbytes[rows])[:-1]) if len(rows) else []
+    ends = zip(parts, peers[rows].tolist(), phase.tag[rows].tolist(), strict=True)
+    return [([part, MPI.BYTE], peer, tag) for part, peer, tag in ends]
+
+
+class _Transpose(_Part):
+    """An alltoall on a row or a column; the bytes tell both ranks of the whole grid."""
+
+    def __init__(self, phase: Alltoalls, seat: Seat) -> None:
+        self.comm, me = seat.group(phase), seat.comm.Get_rank()
+        of = phase.groups[np.argwhere(phase.groups == me)[0][0]]
+        super().__init__(partial(pattern, me, of, phase.nbytes), partial(pattern, of, me, phase.nbytes))
+        self.message = [self.send, MPI.BYTE], [self.receive, MPI.BYTE]
+
+    def call(self) -> None:
+        self.comm.Alltoall(*self.message)
+
+
+class _Sum(_Part):
+    """An allreduce of doubles whose sum is exact."""
+
+    def __init__(self, phase: Sums, comm: MPI.Intracomm) -> None:
+        self.comm, ranks, items = comm, comm.Get_size(), phase.nbytes // 8
+        mine, total = partial(contribution, comm.Get_rank(), ranks, items), partial(contribution_sum, ranks, items)
+        super().__init__(lambda: mine().astype(np.float64), lambda: total().astype(np.float64))
+        self.message = [self.send, MPI.DOUBLE], [self.receive, MPI.DOUBLE]
+
+    def call(self) -> None:
+        self.comm.Allreduce(*self.message, MPI.SUM)

@@ -1,0 +1,52 @@
+"""The transposes of a pencil FFT: alltoalls within the rows and within the columns of a process grid.
+
+The rank at (r, c) of R x C is r * C + c. A row is C consecutive ranks, which by the usual placement are on one host
+where C is its number of slots; a column then has one rank on each host (Subramoni 2013, section 6, calls them the
+other way round).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .kernel import Alltoalls, Kernel, Phase
+
+__all__ = ["FFT3D", "P3DFFT", "Transposes"]
+
+
+class Transposes(Kernel):
+    """Alltoalls on a grid of rows and columns."""
+
+    dimensions = (2,)
+    stencil = False
+
+    def rows(self, nbytes: int) -> Alltoalls:
+        """An alltoall in each row; messages: C - 1 a rank."""
+        return Alltoalls("rows", np.arange(self.ranks).reshape(self.grid), nbytes)
+
+    def columns(self, nbytes: int) -> Alltoalls:
+        """An alltoall in each column; messages: R - 1 a rank."""
+        return Alltoalls("columns", np.arange(self.ranks).reshape(self.grid).T, nbytes)
+
+
+class FFT3D(Transposes):
+    """The reference's micro-benchmark: an alltoall in the rows, then one in the columns, of blocks of one size."""
+
+    name, title = "fft3d", "3D FFT Transposes Latency"
+    message = "bytes that a rank has for one other"
+
+    def phases(self, nbytes: int) -> tuple[Phase, ...]:
+        return (self.rows(nbytes), self.columns(nbytes))
+
+
+class P3DFFT(Transposes):
+    """A forward and a backward transform: rows, columns, columns, rows, each of the whole of a rank's pencil."""
+
+    name, title = "p3dfft", "P3DFFT Transposes Latency"
+    message = "bytes of a rank's pencil"
+    sizes = "4K:4M"
+
+    def phases(self, nbytes: int) -> tuple[Phase, ...]:
+        rows, columns = self.grid
+        there, across = self.rows(-(-nbytes // columns)), self.columns(-(-nbytes // rows))
+        return (there, across, across, there)

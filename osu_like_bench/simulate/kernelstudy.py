@@ -1,0 +1,103 @@
+"""All simulations of one kernel: orders of its ranks, or alltoalls of its rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+
+from mapping import evaluate
+from topompi.topology import TopologyInterface
+
+from ..kernels import KERNELS, Kernel
+from ..kernels.orders import OTHERS, OURS, Order, order_of
+from ..kernels.replaying import JOINT, PLAIN, Replay
+from .replay import Arena
+from .table import Findings, Outcome
+
+__all__ = ["KernelStudy", "others_of", "ours_of"]
+
+Progress = Callable[[str, int, int], None]
+GIVEN, REMAPPED = "given", "remapped"
+
+
+def ours_of(name: str) -> tuple[str, ...]:
+    """Our sides of a kernel: orders of ranks, or of a transform joint alltoalls, in the given order and in ours."""
+    return tuple(OURS) if KERNELS[name].stencil else (JOINT, REMAPPED)
+
+
+def others_of(name: str) -> tuple[str, ...]:
+    """What a user can have instead: other orders, or a library's alltoalls in the given order."""
+    return tuple(OTHERS) if KERNELS[name].stencil else tuple(PLAIN)
+
+
+class KernelStudy:
+    """The sides of one kernel, timed on an arena.
+
+    :param interface: the topology's view that the arena's network was made from.
+    """
+
+    def __init__(self, arena: Arena, kernel: Kernel, interface: TopologyInterface) -> None:
+        self.arena, self.kernel, self.interface = arena, kernel, interface
+        self.orders: dict[str, Order] = {}
+
+    def run(
+        self,
+        ours: Sequence[str],
+        others: Sequence[str],
+        sizes: Sequence[int],
+        *,
+        jobs: int = 2,
+        progress: Progress = lambda what, done, total: None,
+    ) -> Findings:
+        """Time all sides at all sizes.
+
+        :param jobs: simulations at once.
+        :param progress: called with what was done, how many are, and of how many.
+        """
+        sides = (*ours, *others)
+        for number, side in enumerate(sides):
+            progress(f"order of ranks: {side}", number, len(sides))
+            self._replay(side)
+        pool, found = ThreadPoolExecutor(jobs), dict[tuple[str, int], Outcome]()
+        try:
+            tasks: dict[Future[Outcome], tuple[str, int]] = {
+                pool.submit(self.time, side, size): (side, size) for side in sides for size in sizes
+            }
+            for done, task in enumerate(as_completed(tasks), 1):
+                found[tasks[task]] = task.result()
+                progress(f"{tasks[task][0]} {tasks[task][1]}", done, len(tasks))
+        except BaseException:  # an interrupt too: what runs is ended, not waited for
+            pool.shutdown(wait=False, cancel_futures=True)
+            self.arena.close()
+            raise
+        pool.shutdown()
+        outcomes = {(side, size): found[side, size] for side in sides for size in sizes}
+        return Findings(tuple(sizes), tuple(ours), tuple(others), outcomes, {size: self.bound(size) for size in sizes})
+
+    def time(self, side: str, size: int) -> Outcome:
+        """Simulated seconds of a side at a message size, or why there are none."""
+        return self._replay(side).time(size, side if side in PLAIN else JOINT)
+
+    def bound(self, size: int) -> float:
+        """Of a transform in the given order what its links need; of a stencil nothing is known of all orders: 0."""
+        return 0.0 if self.kernel.stencil else self._replay(GIVEN).bound(size)
+
+    def share(self, side: str) -> float:
+        """The part of the bytes that stays within hosts."""
+        order = self._order(side)
+        return evaluate(order.mapping, self.kernel.graph, order.machine).intra_share
+
+    def about(self) -> dict[str, object]:
+        """What is to be said of the kernel, and of the orders that were used."""
+        shares = {name: round(self.share(name), 4) for name in self.orders}
+        return {"kernel": self.kernel.describe(), "inside hosts": shares}
+
+    def _replay(self, side: str) -> Replay:
+        return Replay(self.arena, self.kernel, self._order(side).process)
+
+    def _order(self, side: str) -> Order:
+        name = side if self.kernel.stencil else "best" if side == REMAPPED else GIVEN
+        name = "best" if side == "best" else name
+        if name not in self.orders:
+            self.orders[name] = order_of(name, self.kernel, self.interface)
+        return self.orders[name]
