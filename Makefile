@@ -13,7 +13,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bench bench-emulated bench-execution bench-mapping bench-schedules figures test test-long test-exhaustive lint venv clean
+.PHONY: bench bench-applications bench-emulated bench-execution bench-mapping bench-schedules bench-transposes figures test test-long test-exhaustive lint venv clean
 
 venv: $(VENV)/done
 
@@ -40,6 +40,13 @@ bench-execution: venv
 
 bench-mapping: venv
 	$(PY) benchmarks/mapping.py
+
+# The examples with and without their one line, and the transposes of an FFT; need root.
+bench-applications: venv
+	$(PY) benchmarks/applications.py $(APPLICATIONS_OPTIONS)
+
+bench-transposes: venv
+	$(PY) benchmarks/transposes.py $(TRANSPOSES_OPTIONS)
 
 # Needs root. MPICH's sides need its virtual environment too: make venv MPI=mpich.
 bench-emulated: venv

@@ -1,6 +1,6 @@
 """What each rank of ``emulated.py`` runs: time the cells of a plan, and print on rank 0 what each call took as JSON.
 
-``mpirun ... python emulated_ranks.py PLAN.json``: the plan has ``side`` (topompi or native), ``tuning`` (whether
+``mpirun ... python emulated_ranks.py PLAN.json``: the plan has ``ours`` (whether topompi runs), ``tuning`` (whether
 warming up ends with a decision), and ``cells``: ``collective``, ``size`` in bytes, ``warmup``, ``iterations``.
 """
 
@@ -63,7 +63,7 @@ def main() -> None:
     """Time all cells of the plan, after every pair of ranks has met once."""
     plan = json.loads(Path(sys.argv[1]).read_text())
     native = comm = MPI.COMM_WORLD
-    if plan["side"] == "topompi":
+    if plan["ours"]:
         import topompi
 
         comm = topompi.Intracomm(MPI.COMM_WORLD)

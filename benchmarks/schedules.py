@@ -13,7 +13,7 @@ import statistics
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,8 +24,8 @@ import numpy as np  # noqa: E402 - the path comes first
 
 from schedules import Network  # noqa: E402 - the path comes first
 from schedules.alltoall.bound import bound, fewest_steps  # noqa: E402 - the path comes first
-from schedules.alltoall.fft import pencils  # noqa: E402 - the path comes first
-from schedules.alltoall.hostschedule import HostSchedule  # noqa: E402 - the path comes first
+from schedules.alltoall.fft import grid_groups  # noqa: E402 - the path comes first
+from schedules.alltoall.joint import joint_steps  # noqa: E402 - the path comes first
 from schedules.alltoall.tacs import tacs1  # noqa: E402 - the path comes first
 from topompi.network import network_of  # noqa: E402 - the path comes first
 from topompi.topology import Routes, TopologyInterface, load  # noqa: E402 - the path comes first
@@ -162,40 +162,40 @@ def _bound_networks() -> Iterator[tuple[str, Network | str]]:
 def fft_table() -> Iterator[str]:
     """Row and column alltoalls of a pencil FFT that run at once."""
     yield "Pencil FFT, 64 hosts x 16 ranks of the Stampede-like fabric, all rows (columns) of the process grid at once:"
-    yield "steps of the ranks, and the most pairs of hosts that meet on a link in one; beside it the plain shift's"
-    yield f"{'grid':>9} {'steps':>12} {'meet':>8} {'plain':>12} {'meet':>8} {'seconds':>8}"
+    yield "steps, and the sum over steps of each one's busiest link, over the bound; beside it the plain shift's"
+    yield f"{'grid':>9} {'steps':>12} {'over':>12} {'plain':>12} {'over':>12} {'seconds':>8}"
     routes = load("stampede").routes
     network = placed(routes, three_quarters(routes, 64, np.random.default_rng(3)), RANKS)
     for rows in (16, 32, 64):
         columns = network.num_ranks // rows
         start = time.perf_counter()
-        made = pencils(network, rows, columns)
+        made = [joint_steps(network, groups) for groups in grid_groups(rows, columns)]
         seconds = time.perf_counter() - start
-        steps = f"{made.rows[0].num_steps} ({made.columns[0].num_steps})"
-        grid = network.rank_host.reshape(rows, columns)
-        plain = [_meeting(network, ((of, np.roll(of, -s, 1)) for s in range(of.shape[1]))) for of in (grid, grid.T)]
-        ours = [_meeting(network, _by_step(group)) for group in (made.rows, made.columns)]
-        met, meet = (f"{one[0]} ({one[1]})" for one in (ours, plain))
-        yield f"{rows:4}x{columns:<4} {steps:>12} {met:>8} {f'{columns} ({rows})':>12} {meet:>8} {seconds:8.2f}"
+        shifts = [(np.arange(size)[None, :] - np.arange(size)[:, None]) % size for size in (columns, rows)]
+        cells = []
+        for steps in (made, [[shift] * many for shift, many in zip(shifts, (rows, columns), strict=True)]):
+            found = [_over(network, *some) for some in zip(grid_groups(rows, columns), steps, strict=True)]
+            cells += [f"{found[0][at]} ({found[1][at]})" for at in (0, 1)]
+        yield f"{rows:4}x{columns:<4} {cells[0]:>12} {cells[1]:>12} {cells[2]:>12} {cells[3]:>12} {seconds:8.2f}"
 
 
-def _by_step(group: tuple[HostSchedule, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Sending and receiving hosts of each step of the hosts, over schedules that run at once."""
-    step, source, destination = (
-        np.concatenate([getattr(one, name) for one in group]) for name in ("step", "source", "destination")
+def _over(network: Network, groups: Sequence[np.ndarray], steps: Sequence[np.ndarray]) -> tuple[int, str]:
+    """Number of steps, and the loads of each one's busiest link together over that of the busiest link."""
+    source, destination, step = (
+        np.concatenate([part.ravel() for part in parts])
+        for parts in (
+            [np.repeat(network.rank_host[ranks], len(ranks)) for ranks in groups],
+            [np.tile(network.rank_host[ranks], len(ranks)) for ranks in groups],
+            steps,
+        )
     )
-    for at in np.unique(step):
-        yield source[step == at], destination[step == at]
-
-
-def _meeting(network: Network, steps: Iterable[tuple[np.ndarray, np.ndarray]]) -> int:
-    """The most pairs of hosts that use one link in one step."""
-    most = 0
-    for source, destination in steps:
-        pairs = np.unique(np.stack((source.ravel(), destination.ravel())), axis=1)
-        links = network.links[pairs[0], pairs[1]]
-        most = max(most, int(np.bincount(links[links >= 0], minlength=1).max()))
-    return most
+    sent = source != destination
+    links, step = network.links[source[sent], destination[sent]], step[sent]
+    number = int(step.max(initial=0)) + 1
+    loads = np.zeros((number, len(network.capacity)), dtype=np.int64)
+    np.add.at(loads, (np.broadcast_to(step[:, None], links.shape)[links >= 0], links[links >= 0]), 1)
+    busiest = loads.sum(axis=0).max(initial=0)
+    return number, f"{loads.max(axis=1).sum() / busiest:.2f}" if busiest else "-"
 
 
 def leonardo_jobs(least: int) -> tuple[Routes, list[list[str]]] | str:

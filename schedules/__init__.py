@@ -11,13 +11,14 @@ from .analysis.model import Cost, Model, cost
 from .check import Proof, ScheduleError, check
 from .exports.jsonio import from_json, to_json
 from .hierarchy import Hierarchy, RootedPlan, Stage
-from .network import Network
+from .network import Beside, Network
 from .registry import ALGORITHMS, make
 from .schedule import Schedule
 
 __all__ = [
     "ALGORITHMS",
     "Analysis",
+    "Beside",
     "Cost",
     "Hierarchy",
     "Model",

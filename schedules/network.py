@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Network"]
+__all__ = ["Beside", "Network"]
 
 Integers = NDArray[np.int64]
 
@@ -23,6 +23,7 @@ class Network:
     :param capacity: bytes/s of each link, shape (links,).
     :param clusters: cluster of each host at each level, coarsest first, the leaf switches last; shape (levels, n).
     :param latency: seconds of each link, shape (links,); NaN where unknown.
+    :param beside: the groups of ranks that this network is one of, where they exchange at the same time.
     """
 
     rank_host: Integers
@@ -31,6 +32,7 @@ class Network:
     capacity: NDArray[np.float64]
     clusters: Integers
     latency: NDArray[np.float64]
+    beside: Beside | None = None
 
     @property
     def num_ranks(self) -> int:
@@ -53,3 +55,41 @@ class Network:
         order = np.argsort(self.rank_host, kind="stable")
         bounds = np.searchsorted(self.rank_host[order], np.arange(1, self.num_hosts))
         return tuple(np.split(order, bounds))
+
+    def part(self, ranks: Integers) -> Network:
+        """The network of some of the ranks, in a new order; hosts stand in the order of their first rank.
+
+        :param ranks: the ranks, shape (p,).
+        """
+        numbers, first, inverse = np.unique(self.rank_host[ranks], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        hosts = numbers[order]
+        both = np.ix_(hosts, hosts)
+        return replace(
+            self,
+            rank_host=np.argsort(order)[inverse],
+            hops=self.hops[both],
+            links=self.links[both],
+            clusters=self.clusters[:, hosts],
+            beside=None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """Groups of ranks that exchange at the same time: the rows of a process grid, or its columns.
+
+    :param network: of the ranks of all groups.
+    :param groups: ranks of each group, disjoint.
+    :param number: of the group at hand, whose ranks the network has that holds this.
+    """
+
+    network: Network
+    groups: tuple[Integers, ...]
+    number: int
+
+    @classmethod
+    def each(cls, network: Network, groups: tuple[Integers, ...]) -> list[Network]:
+        """The network of each group, which knows the others."""
+        parts = (network.part(ranks) for ranks in groups)
+        return [replace(part, beside=cls(network, groups, number)) for number, part in enumerate(parts)]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import isqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .alltoall import aggregation, bound, even, tacs
 from .alltoall import direct as alltoall
-from .alltoall.fft import pencils
+from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
+from .alltoall.joint import joint, side_by_side
 from .network import Network
 from .rooted import broadcast, gather, reduction
 from .rooted.embedding import rate_delay
@@ -115,40 +114,27 @@ def _hosts(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
     return (network.rank_host,), {}
 
 
-def _pencil_rows(network: Network, *, rows: int | None = None, blocks: int = 1, seed: int = 1) -> Schedule:
+def _pencil_rows(
+    network: Network, *, rows: int | None = None, window: int = 16, blocks: int = 1, seed: int = 1
+) -> Schedule:
     """The alltoalls of all rows of a process grid at once, see `schedules.alltoall.fft.pencils`.
 
     :param rows: of the grid, by default what makes it most nearly square.
     """
-    rows = _squarest(network.num_ranks) if rows is None else rows
-    parts = pencils(network, rows, network.num_ranks // max(rows, 1), blocks=blocks, seed=seed).rows
-    return _side_by_side("fft rows", np.arange(network.num_ranks).reshape(rows, -1), parts, blocks)
+    rows = squarest(network.num_ranks) if rows is None else rows
+    columns = network.num_ranks // max(rows, 1)
+    made = pencils(network, rows, columns, window=window, blocks=blocks, seed=seed)
+    return side_by_side(grid_groups(rows, columns)[0], made.rows, "fft rows", blocks=blocks)
 
 
-def _pencil_columns(network: Network, *, rows: int | None = None, blocks: int = 1, seed: int = 1) -> Schedule:
+def _pencil_columns(
+    network: Network, *, rows: int | None = None, window: int = 16, blocks: int = 1, seed: int = 1
+) -> Schedule:
     """The alltoalls of all columns of a process grid at once; parameters as ``_pencil_rows``."""
-    rows = _squarest(network.num_ranks) if rows is None else rows
-    parts = pencils(network, rows, network.num_ranks // max(rows, 1), blocks=blocks, seed=seed).columns
-    return _side_by_side("fft columns", np.arange(network.num_ranks).reshape(rows, -1).T, parts, blocks)
-
-
-def _squarest(size: int) -> int:
-    return max(rows for rows in range(1, isqrt(size) + 1) if size % rows == 0)
-
-
-def _side_by_side(name: str, groups: NDArray[np.int64], parts: tuple[HostSchedule, ...], blocks: int) -> Schedule:
-    """Alltoalls of disjoint groups of ranks as one alltoall in which only ranks of one group exchange."""
-    counts = np.zeros((groups.size, groups.size), dtype=np.int64)
-    tables = []
-    for ranks, part in zip(groups, parts, strict=True):
-        counts[np.ix_(ranks, ranks)] = blocks
-        columns = part.expand().columns()
-        columns["source"], columns["destination"] = ranks[columns["source"]], ranks[columns["destination"]]
-        tables.append(np.stack(list(columns.values()), axis=1))
-    rows = np.concatenate(tables).astype(np.int64)
-    return Schedule.from_rows(
-        "alltoall", groups.size, name, rows, blocks=blocks, counts=counts, independent=True, window=parts[0].window
-    )
+    rows = squarest(network.num_ranks) if rows is None else rows
+    columns = network.num_ranks // max(rows, 1)
+    made = pencils(network, rows, columns, window=window, blocks=blocks, seed=seed)
+    return side_by_side(grid_groups(rows, columns)[1], made.columns, "fft columns", blocks=blocks)
 
 
 _TREE = "for small messages, on one switch or where ranks are placed along the network"
@@ -158,6 +144,7 @@ _BURST = "for large blocks; the window keeps the burst off the root's links"
 _FAIR = "where links share fairly among any number of messages, and starting one is cheap"
 _UNLIKE = "for large messages between adapters of unlike speed"
 _MANY = "for the smallest blocks with many ranks on a host"
+_AT_ONCE = "for long messages where rows or columns of a process grid exchange at once"
 
 
 def _embedded(view: View, walk: str, when: str) -> Algorithm:
@@ -247,9 +234,16 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "even": Algorithm(
             even.even, _network, "for long messages, uneven routes: each step loads the links as the whole does"
         ),
+        "paced": Algorithm(
+            joint,
+            _network,
+            "as joint, where more messages in flight would overrun a host",
+            {"window": 4},
+        ),
+        "joint": Algorithm(joint, _network, _AT_ONCE),
     },
     "fft": {
-        "rows": Algorithm(_pencil_rows, _network, "where all rows exchange at once: no conflicts"),
-        "columns": Algorithm(_pencil_columns, _network, "where all columns exchange at once: no conflicts"),
+        "rows": Algorithm(_pencil_rows, _network, _AT_ONCE),
+        "columns": Algorithm(_pencil_columns, _network, _AT_ONCE),
     },
 }

@@ -1,6 +1,7 @@
 """``python -m topompi`` as a launcher: programs run as they do without it, and the commands still work."""
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -154,3 +155,22 @@ def test_third_party_programs_give_the_same(name, package):
     done = run_mpi(4, "-m", "topompi", *PLACED, path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == plain.stdout != ""
+
+
+@pytest.mark.parametrize("algorithm", ["joint", "even"])
+def test_mpi4py_fft_takes_our_path(tmp_path, algorithm):
+    """Its Alltoallw of sub-array types runs the schedule that the rules name, unmodified, and numpy agrees."""
+    if importlib.util.find_spec("mpi4py_fft") is None:
+        pytest.skip("mpi4py_fft is not installed: extra thirdparty")
+    rules = tmp_path / "rules.json"
+    chosen = [{"methods": ["Alltoallw"], "algorithm": algorithm}]
+    rules.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": chosen}))
+    path = THIRD_PARTY / "fft.py"
+    plain = run_mpi(4, path)
+    done = run_mpi(4, "-m", "topompi", "--verbose", "--rules", rules, *PLACED, path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == plain.stdout != ""
+    rows = [line.split() for line in done.stderr.splitlines() if line.split()[:1] == ["Alltoallw"]]
+    assert any(algorithm in row for row in rows), done.stderr
+    # A slab's communicator has no siblings to exchange with, a pencil's may be one rank's.
+    assert all(algorithm in row or "native:" in row for row in rows), done.stderr

@@ -10,6 +10,7 @@ from schedules.schedule import INPUT, OUTPUT, REDUCE, SCRATCH
 from tests.support import ROOT, SIZES, run_mpi
 from topompi.network import network_of
 from topompi.plan import ARRIVED, Part, compile_part
+from topompi.segments import CUTTABLE, DIVIDING
 from topompi.topology import TopologyInterface, load
 
 PLANS = ROOT / "tests" / "programs" / "plans.py"
@@ -90,6 +91,36 @@ def test_both_ends_agree_on_every_message(schedule, length):
             for one in step.receives:
                 ends.setdefault((one.peer, rank), ([], []))[1].append(one.length)
     assert all(sent == received for sent, received in ends.values())
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from([(name, one) for name, some in CUTTABLE.items() for one in some if one not in DIVIDING]), st.data()
+)
+def test_both_ends_agree_on_every_message_of_transfers_that_are_cut(kind, data):
+    """And a rank's step of a lane has what its step of the schedule has: all lanes together are the whole."""
+    size, lanes, units = (data.draw(st.integers(*ends)) for ends in ((2, 9), (2, 6), (0, 20)))
+    schedule = make(*kind, network(size), root=0)
+    divided = units if schedule.collective in DIVIDED else None
+    scale = 1 if divided is not None else max(units, 1)
+    ends = {}
+    for rank, part in enumerate(parts(schedule)):
+        plan, whole = (compile_part(part, divided, None, some, scale) for some in (lanes, 1))
+        assert plan.lanes == (1 if schedule.independent else lanes)
+        assert volume(plan) == volume(whole)
+        for number, step in enumerate(plan.steps):
+            for one in step.sends:
+                ends.setdefault((rank, one.peer), ([], []))[0].append((number % plan.lanes, one.length))
+            for one in step.receives:
+                ends.setdefault((one.peer, rank), ([], []))[1].append((number % plan.lanes, one.length))
+    assert all(sent == received for sent, received in ends.values())
+
+
+def volume(plan):
+    return [
+        sum(one.length for step in plan.steps for one in some(step))
+        for some in (lambda s: s.sends, lambda s: s.receives)
+    ]
 
 
 @settings(deadline=None, max_examples=150)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from .network import network_of
 from .topology import TopologyInterface
 
 if TYPE_CHECKING:
+    from .communicator.siblings import Siblings
     from .selection import Selector
 
 __all__ = ["Levels", "attach", "attached"]
@@ -62,10 +64,11 @@ class Levels:
 
     :param comm: the user's communicator; not owned.
     :param interface: where its ranks sit.
+    :param siblings: the communicators made with it, if they are known.
     """
 
-    def __init__(self, comm: MPI.Intracomm, interface: TopologyInterface) -> None:
-        self.interface = interface
+    def __init__(self, comm: MPI.Intracomm, interface: TopologyInterface, siblings: Siblings | None = None) -> None:
+        self.interface, self.siblings = interface, siblings
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self.hierarchy = Hierarchy(self.size, [level.cluster for level in interface.levels])
         self.divides = self.hierarchy.num_levels > 1  # else no level says anything
@@ -116,14 +119,15 @@ class Levels:
     @cached_property
     def network(self) -> Network:
         """The network as the arrays that schedules take."""
-        return network_of(self.interface)
+        network = network_of(self.interface)
+        return network if self.siblings is None else replace(network, beside=self.siblings.beside)
 
     @cached_property
     def selector(self) -> Selector:
         """What chooses the algorithms; collective at its first use."""
         from .selection import Selector
 
-        return Selector(self.interface, self.rank, self.size, self.comm)
+        return Selector(self.interface, self.rank, self.size, self.comm, siblings=self.siblings)
 
     @cached_property
     def bindings(self) -> Kept:

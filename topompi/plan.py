@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -83,7 +84,9 @@ class Step(NamedTuple):
 class Plan:
     """The steps of one rank, in units that a call gives a size.
 
-    :param window: steps in flight at most; with more than one no step reduces. What may all overlap is one step.
+    :param window: steps in flight at most. What may all overlap is one step.
+    :param lanes: parts into which every transfer is cut; then there are so many steps for each one of the schedule, a
+        part each, perhaps empty, and a step depends on nothing of those between it and the last one of its part.
     :param scratch: units of scratch; likewise ``arrived``, of what is to be reduced.
     :param apart: whether input and output that share memory must not: one would be written before the other is read.
     """
@@ -93,9 +96,12 @@ class Plan:
     scratch: int
     arrived: int
     apart: bool
+    lanes: int = 1
 
 
-def compile_part(part: Part, length: int | None = None, shift: int | None = None) -> Plan:
+def compile_part(
+    part: Part, length: int | None = None, shift: int | None = None, lanes: int = 1, scale: int = 1
+) -> Plan:
     """A rank's part as messages, moves and reductions.
 
     Transfers of a step between the same two ranks that are consecutive at both ends are one message. Both ranks see
@@ -105,14 +111,24 @@ def compile_part(part: Part, length: int | None = None, shift: int | None = None
     :param length: units of the vector that the collective divides into blocks, as evenly as may be; None where a
         block is a unit. Then every block keeps its number wherever it goes, scratch included.
     :param shift: unit of the output where the input begins, if they share memory.
+    :param lanes: parts into which every transfer is cut. Allowed where whatever is sent, sent on and reduced are the
+        same units each time: then no part depends on another.
+    :param scale: units of a block, where no length is given.
     :raises ValueError: for a schedule that gives blocks of a divided vector other numbers.
     Cost: O(rows log rows) once.
     """
     rows: Integers = np.column_stack((part.rows, part.precedes)).astype(np.int64)
     if length is not None:
         rows = _divided(rows, np.arange(part.blocks + 1) * length // part.blocks)
+    elif scale > 1:
+        rows[:, [_BEGIN, _TO, _LENGTH]] *= scale
+    window, token = part.window, part.rows[:, _LENGTH] == 0
+    if lanes > 1:
+        if not part.independent:
+            return _in_lanes(rows, part, shift, lanes)
+        rows, window, token = _cut(rows, lanes)[0], window * lanes, np.repeat(token, lanes)
     local = rows[:, _SOURCE] == rows[:, _DESTINATION]
-    rows = rows[(rows[:, _LENGTH] > 0) | ~local & (part.rows[:, _LENGTH] == 0)]
+    rows = rows[(rows[:, _LENGTH] > 0) | ~local & token]
     apart = False
     if shift is not None:
         rows = rows[~_stays(rows, shift)]
@@ -120,15 +136,46 @@ def compile_part(part: Part, length: int | None = None, shift: int | None = None
     rows = _merged(rows)
     chunks = np.split(rows, np.flatnonzero(np.diff(rows[:, _STEP])) + 1)
     overlap = part.independent and not (rows[:, _OPERATION] == REDUCE).any()
-    if overlap and not 0 < part.window < len(chunks):
+    if overlap and not 0 < window < len(chunks):
         chunks = [rows]
     return Plan(
         steps=tuple(_step(chunk, part.rank) for chunk in chunks),
-        window=part.window if overlap and len(chunks) > 1 else 1,
+        window=window if overlap and len(chunks) > 1 else 1,
         scratch=_reach(rows, part.rank),
         arrived=max(_arriving(rows[rows[:, _DESTINATION] == part.rank]), default=0),
         apart=apart,
     )
+
+
+def _in_lanes(rows: Integers, part: Part, shift: int | None, lanes: int) -> Plan:
+    """The plan of rows that are cut: lane l has the l-th part of each."""
+    rows, lane = _cut(rows, lanes)
+    apart = False
+    kept = rows[:, _LENGTH] > 0
+    if shift is not None:
+        kept &= ~_stays(rows, shift)
+        apart = _overwritten(rows[kept], part)
+    rows, lane = rows[kept], lane[kept]
+    step, place = np.unique(rows[:, _STEP] // lanes, return_inverse=True)
+    turn = place * lanes + lane
+    order = np.argsort(turn, kind="stable")
+    bounds = np.searchsorted(turn[order], np.arange(len(step) * lanes + 1)).tolist()
+    pieces = [rows[order[begin:end]] for begin, end in pairwise(bounds)]
+    arrived = max((end for piece in pieces for end in _arriving(piece[piece[:, _DESTINATION] == part.rank])), default=0)
+    steps = (_step(piece, part.rank, arrived * (number % lanes)) for number, piece in enumerate(pieces))
+    return Plan(tuple(steps), lanes, _reach(rows, part.rank), arrived * lanes, apart, lanes)
+
+
+def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
+    """Every row as so many, in steps of their own; and which part each is."""
+    part = np.tile(np.arange(parts), len(rows))
+    rows = np.repeat(rows, parts, axis=0)
+    begin, end = (rows[:, _LENGTH] * number // parts for number in (part, part + 1))
+    rows[:, _STEP] = rows[:, _STEP] * parts + part
+    rows[:, _BEGIN] += begin
+    rows[:, _TO] += begin
+    rows[:, _LENGTH] = end - begin
+    return rows, part
 
 
 def _divided(rows: Integers, bounds: Integers) -> Integers:
@@ -178,7 +225,7 @@ def _merged(rows: Integers) -> Integers:
     return merged[np.argsort(order[first])]
 
 
-def _step(rows: Integers, rank: int) -> Step:
+def _step(rows: Integers, rank: int, arrives_at: int = 0) -> Step:
     here, there = rows[:, _SOURCE] == rank, rows[:, _DESTINATION] == rank
     reduces = rows[:, _OPERATION] == REDUCE
     arrived = iter(_arriving(rows[there & ~here & reduces], ends=False))
@@ -186,7 +233,7 @@ def _step(rows: Integers, rank: int) -> Step:
     for row in rows[there & ~here].tolist():
         peer, into, to, length = row[_SOURCE], row[_INTO], row[_TO], row[_LENGTH]
         if row[_OPERATION] == REDUCE:
-            at = next(arrived)
+            at = arrives_at + next(arrived)
             receives.append(Message(peer, ARRIVED, at, length))
             reductions.append(Reduction(ARRIVED, at, into, to, length, bool(row[_PRECEDES])))
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from .planrun import Pieces
 if TYPE_CHECKING:
     from .levels import Levels
 
-__all__ = ["LARGEST_COUNT", "READERS", "Operands", "Side", "pitch_of"]
+__all__ = ["LARGEST_COUNT", "READERS", "Operands", "Side", "pitch_of", "typed"]
 
 Integers = NDArray[np.int64]
 Side = Block | Blocks | Pieces | None
@@ -36,6 +36,7 @@ class Operands:
     :param length: units of the vector that the collective divides, else None.
     :param counts: units of each rank, for the v-forms.
     :param op: of a reduction; then units are entries of a datatype.
+    :param scale: units of a block.
     """
 
     pitch: int
@@ -47,6 +48,15 @@ class Operands:
     length: int | None = None
     counts: Integers | None = None
     op: MPI.Op | None = None
+    scale: int = 1
+
+    @property
+    def in_bytes(self) -> Operands:
+        """The same in units of one byte, where data are only moved; so every block can be cut."""
+        if self.op is not None or self.length is not None or self.pitch <= 1:
+            return self
+        shift = None if self.shift is None else self.shift * self.pitch
+        return replace(self, pitch=1, shift=shift, shared=self.shared * self.pitch, scale=self.pitch)
 
     @property
     def empty(self) -> bool:
@@ -239,10 +249,10 @@ def _alltoallv(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
 def _alltoallw(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
     if is_in_place(sendbuf):
         return None
-    return Operands(0, _typed(sendbuf, levels.size, True), _typed(recvbuf, levels.size, False))
+    return Operands(0, typed(sendbuf, levels.size, True), typed(recvbuf, levels.size, False))
 
 
-def _typed(message: Any, number: int, readonly: bool) -> Pieces:
+def typed(message: Any, number: int, readonly: bool) -> Pieces:
     """A message with a datatype for each block, displacements in bytes: ``[buf, (counts, displs), types]``, ..."""
     counts: Any
     displs: Any

@@ -16,6 +16,7 @@ from .plancalls import READERS, Operands
 from .plankeys import quick_key
 from .planparts import part_of
 from .prepared import Prepared
+from .segments import DIVIDING, can_be_cut, cut, segments_of
 
 if TYPE_CHECKING:
     from .levels import Levels
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "can_run", "prepare", "run"]
 
 # Where a rank knows only what it sends and receives itself: one message for each pair, or none can run.
-_DIRECT = ("pairwise", "shift", "interleaved", "scatter_destination", "tacs1", "tacs2", "bound")
+_DIRECT = (
+    *("pairwise", "shift", "interleaved", "scatter_destination", "at_once"),
+    *("tacs1", "tacs2", "bound", "even", "paced", "joint"),
+)
 _LOCAL_COUNTS = {"Gatherv": ("linear",), "Scatterv": ("linear",), "Alltoallv": _DIRECT, "Alltoallw": _DIRECT}
 _REDUCTIONS = ("Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block")
 _UNORDERED = ("ring",)  # never in rank order
@@ -32,18 +36,21 @@ _UNORDERED = ("ring",)  # never in rank order
 def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
     """Whether an algorithm is there for a method: by what all ranks know, and without looking at a network.
 
-    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``.
+    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
     :param commutative: whether the operation of a reduction is.
     """
     if algorithm == "native":
         return True
-    if method in _REDUCTIONS and not commutative and algorithm in ("levels", *_UNORDERED):
+    name, slash, _ = algorithm.partition("/")
+    if method in _REDUCTIONS and not commutative and name in ("levels", *_UNORDERED):
         return False
     if algorithm == "levels":
         return method in overlevels.METHODS
     if method not in METHODS:
         return False
-    return algorithm in _LOCAL_COUNTS.get(method, ALGORITHMS[METHODS[method]])
+    if slash and (method in _LOCAL_COUNTS or not can_be_cut(METHODS[method], algorithm)):
+        return False
+    return name in _LOCAL_COUNTS.get(method, ALGORITHMS[METHODS[method]])
 
 
 def run(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
@@ -94,7 +101,19 @@ def prepare(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, .
 def _read(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> Operands | None:
     if not can_run(method, algorithm):
         raise ValueError(f"expecting an algorithm that can run {method}, got {algorithm!r}")
-    return READERS[method](levels, *arguments)
+    operands = READERS[method](levels, *arguments)
+    return operands.in_bytes if operands is not None and "/" in algorithm else operands
+
+
+def _pieces(name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
+    """Of an algorithm that is cut: the blocks of its message, and the lanes of its transfers; alike on all ranks."""
+    if name in DIVIDING:
+        return segments_of((operands.length or 0) * operands.pitch, segment), 1
+    if operands.length is not None:
+        longest = -(-operands.length // ranks)
+    else:
+        longest = operands.scale * (1 if operands.counts is None else int(operands.counts.max()))
+    return None, segments_of(longest * operands.pitch, segment)
 
 
 def _plan(levels: Levels, collective: str, algorithm: str, operands: Operands) -> Plan | None:
@@ -104,14 +123,17 @@ def _plan(levels: Levels, collective: str, algorithm: str, operands: Operands) -
         return Plan((), 1, 0, 0, False)
     counts = operands.counts
     known = None if counts is None else counts.tobytes()
-    key = ("plan", collective, algorithm, operands.root, operands.length, operands.shift, known, ordered)
+    name, segment = cut(algorithm)
+    blocks, lanes = (None, 1) if segment is None else _pieces(name, segment, operands, levels.size)
+    sizes = operands.length, operands.shift, operands.scale, known
+    key = ("plan", collective, name, blocks, lanes, operands.root, *sizes, ordered)
 
     def make() -> Plan | str:
-        part = part_of(levels, collective, algorithm, operands.root, counts, ordered)
+        part = part_of(levels, collective, name, operands.root, counts, ordered, blocks)
         if isinstance(part, str):
             return part
         try:
-            return compile_part(part, operands.length, operands.shift)
+            return compile_part(part, operands.length, operands.shift, lanes, operands.scale)
         except ValueError as error:
             return str(error)
 

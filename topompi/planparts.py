@@ -26,25 +26,38 @@ Integers = NDArray[np.int64]
 
 
 def part_of(
-    levels: Levels, collective: str, algorithm: str, root: int | None, counts: Integers | None, ordered: bool
+    levels: Levels,
+    collective: str,
+    algorithm: str,
+    root: int | None,
+    counts: Integers | None,
+    ordered: bool,
+    blocks: int | None = None,
 ) -> Part | str:
     """This rank's part of a schedule, or why there is none; the same answer on every rank.
 
     :param counts: blocks of each rank, for the v-forms whose counts all ranks know.
     :param ordered: whether reductions must keep rank order.
+    :param blocks: into how many the message is divided; None for as many as is usual.
     Cost: once for each set of arguments that of the generator, which for all but compact schedules makes the rows of
     all ranks; those of the others are dropped at once. With ``ordered``, a proof that order is kept besides.
     """
-    key = ("part", collective, algorithm, root, None if counts is None else counts.tobytes(), ordered)
-    made: Part | str = levels.kept(key, lambda: _made(levels, collective, algorithm, root, counts, ordered))
+    key = ("part", collective, algorithm, root, None if counts is None else counts.tobytes(), ordered, blocks)
+    made: Part | str = levels.kept(key, lambda: _made(levels, collective, algorithm, root, counts, ordered, blocks))
     return made
 
 
 def _made(
-    levels: Levels, collective: str, algorithm: str, root: int | None, counts: Integers | None, ordered: bool
+    levels: Levels,
+    collective: str,
+    algorithm: str,
+    root: int | None,
+    counts: Integers | None,
+    ordered: bool,
+    blocks: int | None,
 ) -> Part | str:
     try:
-        schedule = _generated(levels.network, collective, algorithm, root, counts, ordered)
+        schedule = _generated(levels.network, collective, algorithm, root, counts, ordered, blocks)
         if isinstance(schedule, HostSchedule):
             rows = schedule.rows_of(levels.rank)
             return Part(levels.rank, rows, np.ones(len(rows), dtype=bool), schedule.blocks, True, schedule.window)
@@ -55,7 +68,13 @@ def _made(
 
 
 def _generated(
-    network: Network, collective: str, algorithm: str, root: int | None, counts: Integers | None, ordered: bool
+    network: Network,
+    collective: str,
+    algorithm: str,
+    root: int | None,
+    counts: Integers | None,
+    ordered: bool,
+    blocks: int | None,
 ) -> Schedule | HostSchedule:
     """As ``schedules.make``, but an alltoall over hosts stays in its compact form."""
     chosen = ALGORITHMS[collective][algorithm]
@@ -63,6 +82,8 @@ def _generated(
     keywords = {**keywords, **chosen.fixed}
     if collective in ROOTED:
         keywords["root"] = root
+    if blocks is not None:
+        keywords["blocks"] = blocks
     if counts is not None:
         keywords["counts"] = counts
     if ordered and "ordered" in chosen.parameters:

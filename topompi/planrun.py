@@ -154,6 +154,10 @@ def calls_of(
     :param alone: a communicator of this rank only, which copies what is not dense.
     """
     posts = [_posts(step, areas, comm.Irecv, comm.Isend) for step in plan.steps]
+    if plan.lanes > 1:
+        moves = [_moves(step, areas, alone) for step in plan.steps]
+        reductions = [_reductions(step, areas, op, alone) for step in plan.steps]
+        return [(_stream_in_lanes, (list(zip(moves, posts, reductions, strict=True)), plan.lanes))]
     if plan.window > 1:
         moved = [call for step in plan.steps for call in _moves(step, areas, alone)]
         return [*moved, (_stream, ([of_step for of_step in posts if of_step], plan.window))]
@@ -235,19 +239,21 @@ def persistent_stages(
     """The calls of a run that will be repeated, one start and one wait a step, and what it posts."""
     stages: list[Stage] = []
     flights: list[Flight] = []
-    waits: deque[Stage] = deque()
+    waits: deque[list[Stage]] = deque()  # of each step in flight what completes it
     for step in plan.steps:
         stages += (Stage(*call) for call in _moves(step, areas, alone))
         posts = _posts(step, areas, comm.Irecv, comm.Isend)
+        ends = [Stage(*call) for call in _reductions(step, areas, op, alone)]
         if posts:
             flights.append(Flight(posts, comm))
             start, wait = flights[-1].stages()
             stages.append(start)
-            waits.append(wait)
+            ends.insert(0, wait)
+        if ends or plan.lanes > 1:  # a lane keeps its turn where it has nothing to do
+            waits.append(ends)
         if len(waits) == plan.window:
-            stages.append(waits.popleft())
-        stages += (Stage(*call) for call in _reductions(step, areas, op, alone))
-    return [*stages, *waits], flights
+            stages += waits.popleft()
+    return [*stages, *(stage for ends in waits for stage in ends)], flights
 
 
 def _posts(step: Step, areas: Mapping[int, Area], receive: Any, send: Any) -> list[Call]:
@@ -295,6 +301,25 @@ def _stream(steps: list[list[Call]], window: int) -> None:
         flying.append([post(*arguments) for post, arguments in posts])
     for requests in flying:
         MPI.Request.Waitall(requests)
+
+
+def _stream_in_lanes(steps: list[tuple[list[Call], list[Call], list[Call]]], lanes: int) -> None:
+    """Post steps in order, each when the one before it on its lane is complete: moves, messages, then reductions."""
+    flying: deque[tuple[list[MPI.Request], list[Call]]] = deque()
+    for moves, posts, reductions in steps:
+        if len(flying) == lanes:
+            _land(*flying.popleft())
+        for call, arguments in moves:
+            call(*arguments)
+        flying.append(([post(*arguments) for post, arguments in posts], reductions))
+    for one in flying:
+        _land(*one)
+
+
+def _land(requests: list[MPI.Request], reductions: list[Call]) -> None:
+    MPI.Request.Waitall(requests)
+    for call, arguments in reductions:
+        call(*arguments)
 
 
 def _reductions(step: Step, areas: Mapping[int, Area], op: Any, alone: MPI.Intracomm) -> list[Call]:

@@ -16,6 +16,7 @@ __all__ = [
     "alltoall_pairwise",
     "alltoall_scatter_destination",
     "alltoall_shift",
+    "of_pairs",
     "spread",
 ]
 
@@ -37,7 +38,7 @@ def alltoall_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = 
     destination = source ^ step
     there = destination < size
     step, source = (np.broadcast_to(axis, there.shape)[there] for axis in (step, source))
-    return _direct(size, "XOR pairwise", (step, source, destination[there]), blocks, counts, window)
+    return of_pairs(size, "XOR pairwise", (step, source, destination[there]), blocks, counts, window)
 
 
 def alltoall_shift(size: int, *, blocks: int = 1, counts: ArrayLike | None = None, window: int = 1) -> Schedule:
@@ -51,7 +52,7 @@ def alltoall_shift(size: int, *, blocks: int = 1, counts: ArrayLike | None = Non
     :param window: steps that a rank has in flight at most, 0 for no bound.
     """
     step, source = (axis.ravel() for axis in np.indices((size, size)))
-    return _direct(size, "shift", (step, source, (source + step) % size), blocks, counts, window)
+    return of_pairs(size, "shift", (step, source, (source + step) % size), blocks, counts, window)
 
 
 def alltoall_scatter_destination(
@@ -66,7 +67,7 @@ def alltoall_scatter_destination(
     :param window: messages that a rank has in flight each way at most, 0 for no bound.
     """
     step, source = (axis.ravel() for axis in np.indices((size, size)))
-    return _direct(size, "scatter-destination", (step, source, (source + step) % size), blocks, counts, window)
+    return of_pairs(size, "scatter-destination", (step, source, (source + step) % size), blocks, counts, window)
 
 
 def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
@@ -85,7 +86,7 @@ def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = N
     :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
     """
     step, source = (axis.ravel() for axis in np.indices((size, size)))
-    return _direct(size, "at once", (step, source, (source + step) % size), blocks, counts, 0)
+    return of_pairs(size, "at once", (step, source, (source + step) % size), blocks, counts, 0)
 
 
 def alltoall_interleaved(
@@ -109,7 +110,7 @@ def alltoall_interleaved(
     step, place = (axis.ravel() for axis in np.indices((size, size)))
     factor = spread(size, int(np.unique(host, return_counts=True)[1].max(initial=1)))
     rows = step, ranks[place], ranks[(factor * place + step) % size]
-    return _direct(size, "interleaved shift", rows, blocks, counts, window)
+    return of_pairs(size, "interleaved shift", rows, blocks, counts, window)
 
 
 def spread(size: int, ranks: int) -> int:
@@ -184,7 +185,7 @@ def _unrolled(begin: Integers, count: Integers, size: int) -> tuple[Integers, In
     return np.stack((begin, zero)), np.stack((zero, head)), np.stack((head, count - head))
 
 
-def _direct(
+def of_pairs(
     size: int,
     algorithm: str,
     pairs: tuple[Integers, Integers, Integers],
@@ -192,7 +193,11 @@ def _direct(
     counts: ArrayLike | None,
     window: int,
 ) -> Schedule:
-    """One transfer for each pair, from step, source and destination of each."""
+    """One message for each pair, as an alltoall.
+
+    :param pairs: step, source and destination of each message, each of shape (messages,).
+    :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
+    """
     step, source, destination = pairs
     share: ArrayLike = blocks
     given, here, there = None, blocks * destination, blocks * source

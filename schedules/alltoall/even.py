@@ -52,21 +52,34 @@ def even(
     return HostSchedule.of_rows("even", network.rank_host, rows, blocks=blocks, counts=counts, window=window)
 
 
-def even_steps(network: Network, source: Integers, destination: Integers, *, seed: int = 1) -> Integers:
+def even_steps(
+    network: Network,
+    source: Integers,
+    destination: Integers,
+    *,
+    ranks: tuple[Integers, Integers] | None = None,
+    shared: int = SHARED,
+    seed: int = 1,
+) -> Integers:
     """Step of each transfer between hosts, such that a step puts on each link, out of each host and into each host at
     most its whole load over the number of steps at first, rounded up.
 
     :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
+    :param ranks: sending and receiving rank of each transfer, where ranks are to send in proportion as well.
+    :param shared: transfers of a step on the busiest link.
     :param seed: of the choices among equals.
     :raises ValueError: if two hosts have no route.
     """
     require_routes(network, source, destination)
-    least = -(-fewest_steps(network, source, destination) // SHARED)
+    least = -(-fewest_steps(network, source, destination) // shared)
     if not least:
         return np.zeros(0, dtype=np.int64)
     # By shifts first fit fills each step with permutations; the transfers of a resource are dealt in that order.
     order = np.lexsort((source, (destination - source) % network.num_hosts))
     uses = occupied(network, source[order], destination[order])
+    if ranks is not None:
+        first = 2 * network.num_hosts + len(network.capacity) + np.array([0, network.num_ranks])
+        uses = np.column_stack((uses, np.stack(ranks, axis=1)[order] + first))
     load, whole = loads(uses), network.num_hosts - 1
     tries = [(whole, 0)] if least <= whole <= CLOSE * least else []
     for steps, patience in (*tries, (least, PATIENCE)):

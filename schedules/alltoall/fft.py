@@ -1,17 +1,18 @@
-"""The alltoalls of a pencil FFT: all rows of the process grid at once, then all columns."""
+"""The alltoalls of a pencil FFT: who exchanges with whom, all rows of the process grid at once, then all columns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Network
-from .bound import schedule_transfers
-from .hostschedule import HostSchedule
+from ..schedule import Schedule
+from .joint import all_joint
 
-__all__ = ["Pencils", "pencils"]
+__all__ = ["Pencils", "grid_groups", "pencil_grid", "pencils", "squarest"]
 
 Integers = NDArray[np.int64]
 
@@ -20,66 +21,81 @@ Integers = NDArray[np.int64]
 class Pencils:
     """Schedules of a process grid whose rank r * columns + c stands at (r, c).
 
-    The schedules of all rows have the same steps: what they do in one step may run at the same time. So have those of
-    all columns.
-
     :param rows: alltoall of each row of ranks; within row r the rank at (r, c) is rank c.
     :param columns: alltoall of each column of ranks; within column c the rank at (r, c) is rank r.
     """
 
-    rows: tuple[HostSchedule, ...]
-    columns: tuple[HostSchedule, ...]
+    rows: tuple[Schedule, ...]
+    columns: tuple[Schedule, ...]
 
 
-def pencils(network: Network, rows: int, columns: int, *, blocks: int = 1, seed: int = 1) -> Pencils:
-    """Alltoalls within rows and within columns of a process grid such that concurrent ones do not meet on a link.
+def grid_groups(rows: int, columns: int) -> tuple[tuple[Integers, ...], tuple[Integers, ...]]:
+    """The ranks of each row and of each column of a process grid whose rank r * columns + c stands at (r, c).
 
-    The exchanges of all rows are scheduled together between hosts, as ``bound`` does it: in a step a host sends to one
-    host and receives from one, whatever the row, and no link between switches is shared by two pairs of hosts. Rows
-    with ranks on the same two hosts exchange in the same step. Likewise the columns. Step 0 is inside the hosts.
+    P3DFFT transposes within rows from X to Y pencils and within columns from Y to Z pencils, and back: four alltoalls
+    for a forward and a backward transform (D. Pekurovsky, P3DFFT: a framework for parallel computations of Fourier
+    transforms in three dimensions, 2012).
+    """
+    grid = np.arange(rows * columns).reshape(rows, columns)
+    return tuple(grid), tuple(np.ascontiguousarray(grid.T))
+
+
+def squarest(size: int) -> int:
+    """Rows of the process grid of so many ranks that is most nearly square, no more than columns."""
+    return max(rows for rows in range(1, isqrt(size) + 1) if size % rows == 0)
+
+
+def pencil_grid(network: Network, rows: int | None = None) -> tuple[int, Integers]:
+    """Rows of the process grid whose transposes the links need the least time for, and which rank stands where.
+
+    Ranks are taken along the tree of switches, so that those of a row are near: inside a host, else on a leaf switch.
+    Of the grids with two rows and two columns or more, that one is taken whose transpose in rows and transpose in
+    columns together take the least by the busiest link, a rank exchanging all it has in each; the squarest of equals.
+
+    :param rows: how many, where that is given.
+    :returns: rows, and the ranks in the order of their places, rows first, shape (p,).
+    Cost: O(divisors of p x pairs of hosts).
+    """
+    size = network.num_ranks
+    host = network.rank_host
+    order = np.lexsort((np.arange(size), host, *network.clusters[::-1, host]))
+    divisors = [rows] if rows is not None else [one for one in range(2, size) if not size % one and size // one > 1]
+    if not divisors:
+        return squarest(size), order
+    seconds = {one: _busiest(network, order.reshape(one, -1)) for one in divisors}
+    return min(divisors, key=lambda one: (round(seconds[one], 15), one + size // one)), order
+
+
+def _busiest(network: Network, grid: Integers) -> float:
+    """Seconds that the busiest links need for a byte of each rank, exchanged in its row and then in its column."""
+    total = 0.0
+    for groups in (grid, grid.T):
+        there = np.zeros((len(groups), network.num_hosts))
+        np.add.at(there, (np.arange(len(groups))[:, None], network.rank_host[groups]), 1)
+        messages = there.T @ there
+        np.fill_diagonal(messages, 0)
+        links = network.links
+        each = np.broadcast_to(messages[:, :, None], links.shape)[links >= 0] / groups.shape[1]
+        load = np.bincount(links[links >= 0], weights=each, minlength=len(network.capacity))
+        total += float((load / network.capacity).max(initial=0.0))
+    return total
+
+
+def pencils(network: Network, rows: int, columns: int, *, window: int = 16, blocks: int = 1, seed: int = 1) -> Pencils:
+    """Alltoalls within rows and within columns of a process grid, each set made for running at the same time.
+
+    See ``joint``: a step of all rows together loads every link in proportion; likewise the columns.
 
     :param rows: of the process grid; ``rows * columns`` ranks in all.
+    :param window: steps that a rank has in flight at most, 0 for no bound.
     :param blocks: blocks of one message.
     :param seed: of the choices among equals.
     :raises ValueError: if the grid has not as many places as there are ranks, or two hosts have no route.
-    Cost: each rank sends columns - 1 messages in rows, rows - 1 in columns; some 3 microseconds a pair of hosts.
+    Cost: each rank sends columns - 1 messages in rows, rows - 1 in columns.
     """
     if rows < 1 or columns < 1 or rows * columns != network.num_ranks:
         raise ValueError(f"expecting a grid of {network.num_ranks} ranks, got {rows} x {columns}")
-    hosts = network.rank_host.reshape(rows, columns)
-    return Pencils(
-        rows=_together(network, hosts, "fft rows", blocks, seed),
-        columns=_together(network, hosts.T, "fft columns", blocks, seed),
-    )
-
-
-def _together(network: Network, hosts: Integers, name: str, blocks: int, seed: int) -> tuple[HostSchedule, ...]:
-    """Alltoalls of groups that run at the same time.
-
-    :param hosts: host of each rank of each group, shape (groups, ranks).
-    """
-    ranks = np.zeros((len(hosts), network.num_hosts), dtype=np.int64)
-    np.add.at(ranks, (np.arange(len(hosts))[:, None], hosts), 1)
-    present = ranks > 0
-    meet = present.T.astype(np.float32) @ present.astype(np.float32) > 0
-    np.fill_diagonal(meet, False)
-    source, destination = np.nonzero(meet)
-    step = np.zeros(meet.shape, dtype=np.int64)  # inside the hosts: 0
-    step[source, destination] = 1 + schedule_transfers(network, source, destination, seed=seed)
-    listed = [_rows(np.flatnonzero(of_group), step) for of_group in present]
-    # As many rounds in each step as the group that needs the most, or else steps would not stay side by side.
-    rounds = np.zeros(int(step.max(initial=0)) + 1, dtype=np.int64)
-    for of_group, (at, sender, receiver) in zip(ranks, listed, strict=True):
-        np.maximum.at(rounds, at, np.maximum(of_group[sender], of_group[receiver]))
-    return tuple(
-        HostSchedule(name, of_group.copy(), *columns, rounds, blocks)
-        for of_group, columns in zip(hosts, listed, strict=True)
-    )
-
-
-def _rows(hosts: NDArray[np.intp], step: Integers) -> tuple[Integers, Integers, Integers]:
-    """Step, source and destination of all pairs of some hosts, by step."""
-    source, destination = (axis.ravel() for axis in np.meshgrid(hosts, hosts, indexing="ij"))
-    at = step[source, destination]
-    order = np.argsort(at, kind="stable")
-    return at[order], source[order], destination[order]
+    made = [
+        all_joint(network, groups, window=window, blocks=blocks, seed=seed) for groups in grid_groups(rows, columns)
+    ]
+    return Pencils(*made)

@@ -33,6 +33,7 @@ from mpi4py import MPI
 import topompi
 from schedules import ALGORITHMS
 from topompi import planned
+from topompi.segments import CUTTABLE
 from topompi.selection import Choice
 from topompi.topology import TopologyInterface, load
 
@@ -352,7 +353,9 @@ def cases():
 
 def algorithms(method):
     """Names of all that may run a method."""
-    names = ["native", "levels", *ALGORITHMS.get(planned.METHODS.get(method, ""), ())]
+    collective = planned.METHODS.get(method, "")
+    cut = [f"{name}/8" for name in CUTTABLE.get(collective, ())]
+    names = ["native", "levels", *ALGORITHMS.get(collective, ()), *cut]
     return [name for name in names if planned.can_run(method, name)]
 
 

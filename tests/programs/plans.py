@@ -15,6 +15,7 @@ from mpi4py import MPI
 from schedules import ALGORITHMS
 from topompi import planned
 from topompi.levels import Levels
+from topompi.segments import CUTTABLE
 from topompi.topology import TopologyInterface, load
 
 WORLD = MPI.COMM_WORLD
@@ -267,7 +268,8 @@ def main():
         comm = WORLD.Dup()
         levels = Levels(WORLD.Dup(), TopologyInterface.place(names, fabric.routes, virtual=True))
         for method, collective in planned.METHODS.items():
-            for algorithm in [*ALGORITHMS[collective], "levels"]:
+            cut = [f"{name}/{size}" for name in CUTTABLE.get(collective, ()) for size in (3, 16)]
+            for algorithm in [*ALGORITHMS[collective], *cut, "levels"]:
                 if not planned.can_run(method, algorithm):
                     continue
                 for root in range(SIZE) if method in ROOTED else [0]:

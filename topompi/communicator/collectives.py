@@ -16,7 +16,7 @@ from ..levels import Levels
 from ..plankeys import lasting
 from ..selection import Choice
 from .handle import Handle
-from .sizes import nbytes
+from .sizes import UNEVEN, nbytes, own_bytes
 
 __all__ = ["Collectives"]
 
@@ -207,7 +207,10 @@ def choose(
     if root is not None and not 0 <= root < levels.size:
         return NOT_UNDERSTOOD, 0
     try:
-        size = nbytes(method, arguments, levels.size)
+        if method in UNEVEN:  # a rank knows its own blocks only
+            size = levels.selector.typical(method, lambda: own_bytes(method, arguments, levels.size))
+        else:
+            size = nbytes(method, arguments, levels.size)
     except (TypeError, ValueError, BufferError):
         return NOT_UNDERSTOOD, 0
     commutes = op is None or op.Is_commutative()

@@ -11,6 +11,7 @@ from mpi4py import MPI
 from .. import agreement
 from ..counters import counters
 from .handle import Handle
+from .siblings import meet
 
 __all__ = ["CHILDREN", "adopt", "make_ours", "register"]
 
@@ -33,6 +34,9 @@ CHILDREN = {
     "Shrink": False,
 }
 
+PARTING = ("Split", "Sub")  # whose children are likely to call the same collectives at the same time
+SAME_RANKS = ("Dup", "Dup_with_info", "Clone", "Idup", "Idup_with_info")
+
 _kinds: list[tuple[type[MPI.Comm], type[Any]]] = []
 
 
@@ -53,8 +57,7 @@ def adopt(comm: Any, parent: Any) -> Any:
     if child == MPI.COMM_NULL:
         return child
     child._checks, child._owns = parent._checks, True
-    held = parent._held
-    child._origin = parent._origin or (None if held is None else (held.interface, held.rank))
+    child._origin = parent._place
     return child
 
 
@@ -72,6 +75,10 @@ def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
         if everyone and self._checks:
             agreement.check(self, name, ())
         made = call(self, *args, **kwargs)
-        return (adopt(made[0], self), *made[1:]) if isinstance(made, tuple) else adopt(made, self)
+        child = adopt(made[0] if isinstance(made, tuple) else made, self)
+        siblings = meet(self, name, args, kwargs) if name in PARTING else self._siblings if name in SAME_RANKS else None
+        if siblings is not None:
+            child._siblings = siblings
+        return (child, *made[1:]) if isinstance(made, tuple) else child
 
     setattr(kind, name, method)

@@ -16,6 +16,7 @@ from ..job import find_topology
 from ..levels import Levels, attach, attached
 from ..topology import TopologyInterface
 from .restriction import restricted
+from .siblings import Siblings
 
 __all__ = ["Handle"]
 
@@ -45,6 +46,8 @@ class Handle(MPI.Intracomm):
     _known: dict[Any, Callable[..., object]] = {}  # noqa: RUF012 - never written to: replaced in each object
     # Of a communicator made from another: the topology it is a part of, and this rank's number there.
     _origin: tuple[TopologyInterface, int] | None = None
+    # Of a communicator that was split off together with others: these.
+    _siblings: Siblings | None = None
     _checks = False
     _owns = False
 
@@ -75,13 +78,13 @@ class Handle(MPI.Intracomm):
         elif topology is not None or hosts is not None:
             self._attach(find_topology(self, topology, hosts))
         elif isinstance(comm, Handle):
-            self._origin = comm._origin
+            self._origin, self._siblings = comm._origin, comm._siblings
         self._hold(self._levels)
         if counters.enabled and MPI.COMM_WORLD.Get_rank() == 0:
             counters.report_at_exit(f"topompi: {self.network.describe()}; rank 0's calls, median times")
 
     def _attach(self, interface: TopologyInterface) -> Levels:
-        levels = Levels(MPI.Intracomm(self), interface)
+        levels = Levels(MPI.Intracomm(self), interface, self._siblings)
         attach(self, levels)
         return levels
 
@@ -115,6 +118,12 @@ class Handle(MPI.Intracomm):
             levels = self._attach(self._find()) if known is None else known
             self._hold(levels)
         return levels
+
+    @property
+    def _place(self) -> tuple[TopologyInterface, int] | None:
+        """A topology that is known to have this rank, and its number there."""
+        held = self._held
+        return self._origin or (None if held is None else (held.interface, held.rank))
 
     def _find(self) -> TopologyInterface:
         """Where the ranks sit: their part of the topology they came from, else found anew; collective.

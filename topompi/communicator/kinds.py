@@ -57,7 +57,7 @@ class Intercomm(MPI.Intercomm):
     """An intercommunicator: its collectives are the MPI library's, and ``Merge`` makes an ``Intracomm``."""
 
     _checks = False  # what ``Merge`` makes inherits it; calls here are not checked: the two groups say other things
-    _held = _origin = None
+    _place = _siblings = None
     _owns = True
 
     def Merge(self, high: bool = False) -> Intracomm:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..buffers import block, blocks, is_in_place
+from ..buffers import block, blocks, is_in_place, vector
+from ..plancalls import typed
+from ..planrun import Pieces
 
-__all__ = ["nbytes"]
+__all__ = ["UNEVEN", "nbytes", "own_bytes"]
+
+UNEVEN = ("Alltoallv", "Alltoallw")  # each rank has blocks of its own sizes, for every other
 
 
 def nbytes(method: str, arguments: tuple[Any, ...], size: int) -> int:
     """Bytes of a call: of the message of a broadcast or the vector of a reduction, else of one block.
 
-    Where ranks cannot know alike (counts of each rank's own), it is 0.
+    Where ranks cannot know alike (counts of each rank's own), it is 0; see ``own_bytes``.
 
     :param arguments: of the mpi4py method, all of them.
     :param size: number of ranks.
@@ -21,6 +25,20 @@ def nbytes(method: str, arguments: tuple[Any, ...], size: int) -> int:
     """
     measure = _MEASURES.get(method)
     return 0 if measure is None else measure(arguments, size)
+
+
+def own_bytes(method: str, arguments: tuple[Any, ...], size: int) -> int:
+    """Mean bytes of the blocks that this rank sends, or in place receives, in a call of ``UNEVEN``; 0 of what is not
+    understood, for all ranks have to say something."""
+    sendbuf, recvbuf = arguments[:2]
+    message = recvbuf if is_in_place(sendbuf) else sendbuf
+    try:
+        pieces = (
+            typed(message, size, True) if method == "Alltoallw" else Pieces.of(vector(message, size, readonly=True))
+        )
+    except Exception:  # whatever it is, the call itself will say so
+        return 0
+    return int(sum(piece[1] * piece[2].Get_size() for piece in pieces.messages if piece)) // size
 
 
 def _bytes(message: Any, number: int = 1) -> int:

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 
 from ..errors import TopompiError
-from .choice import LEVELS, NATIVE, Choice, Key, class_bytes
+from ..segments import variants
+from .choice import COLLECTIVE, LEVELS, NATIVE, Choice, Key, class_bytes
 from .job import Job
 from .memory import Memory
 from .model import Predictor
 from .rules import Rules
 from .trial import Verdict
 
-__all__ = ["MOST_RIVALS", "TUNE", "Advisor"]
+__all__ = ["MOST_CUT", "MOST_RIVALS", "TUNE", "Advisor"]
 
 TUNE = ("", "measure", "again", "off")
 MOST_RIVALS = 12  # schedules in a trial, beside native and the levels
+MOST_CUT = 4  # and those of them with messages that are cut
 UNPROMISING = 4.0  # times the cheapest by the model: not tried
 
 Runs = Callable[[str], bool]
@@ -49,7 +52,7 @@ class Advisor:
     @cached_property
     def predictor(self) -> Predictor:
         """The cost model of this job."""
-        return Predictor(self.job.interface)
+        return Predictor(self.job.interface, self.job.siblings)
 
     def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | list[str]:
         """The choice for a class of calls, or the candidates of a trial, native first.
@@ -85,7 +88,8 @@ class Advisor:
         ranking = [row for row in self.predictor.rank(method, nbytes, root, runs) if row[0] != LEVELS]
         most = UNPROMISING * ranking[0][1] if ranking else 0.0
         rivals = [name for name, seconds in ranking if not seconds > most]  # nor those that it does not cost
-        return [*([LEVELS] if runs(LEVELS) else []), *rivals[:MOST_RIVALS]]
+        cut = filter(runs, variants(COLLECTIVE[method], rivals, nbytes, self.job.interface.num_ranks))
+        return [*([LEVELS] if runs(LEVELS) else []), *rivals[:MOST_RIVALS], *islice(cut, MOST_CUT)]
 
     def keep(self, key: Key, verdict: Verdict) -> None:
         """Remember a trial's verdict."""

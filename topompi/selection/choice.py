@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from ..methods import METHODS
 
-__all__ = ["COLLECTIVE", "LEVELS", "NATIVE", "Choice", "Key", "class_bytes", "size_class"]
+__all__ = ["COLLECTIVE", "JOINT", "LEVELS", "NATIVE", "Choice", "Key", "class_bytes", "size_class"]
 
 NATIVE, LEVELS = "native", "levels"
+JOINT = ("paced", "joint")  # schedules for communicators that exchange at the same time
 
 # A barrier has no schedule, but can run over levels.
 COLLECTIVE = {"Barrier": "barrier", **METHODS}

@@ -7,12 +7,15 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..topology import TopologyInterface
+
+if TYPE_CHECKING:
+    from ..communicator.siblings import Siblings
 
 __all__ = ["Job"]
 
@@ -24,11 +27,13 @@ class Job:
     :param interface: where its ranks sit.
     :param library: MPI vendor and version.
     :param machine: processor name of rank 0.
+    :param siblings: the communicators made with this job's, if they are known.
     """
 
     interface: TopologyInterface
     library: str
     machine: str = ""
+    siblings: Siblings | None = None
 
     @property
     def ranks(self) -> int:
@@ -67,7 +72,9 @@ class Job:
         """
         machine = self.machine if self.interface.virtual else re.sub("[0-9]+", "#", self.machine)
         inner = [domain for _, domain in self.interface.domains]
-        return _digest([self.topology, self.library, machine, self.interface.virtual], self.interface.rank_host, *inner)
+        words = [self.topology, self.library, machine, self.interface.virtual]
+        others = [] if self.siblings is None else [self.siblings.network.rank_host, *self.siblings.groups]
+        return _digest(words, self.interface.rank_host, *inner, *others)
 
     def describe(self) -> str:
         """One line for people."""

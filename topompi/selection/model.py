@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from schedules.alltoall.dcss import DEFAULT, dcss
+from schedules.alltoall.joint import all_joint, side_by_side
 from schedules.analysis.model import Model, cost
-from schedules.network import Network
+from schedules.network import Beside, Network
 from schedules.registry import ALGORITHMS, make
 from schedules.schedule import Schedule
 
 from ..network import UNKNOWN_RATE, network_of
 from ..topology import TopologyInterface
-from .choice import COLLECTIVE, LEVELS, NATIVE, Choice
+from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice
+
+if TYPE_CHECKING:
+    from ..communicator.siblings import Siblings
 
 __all__ = ["GAIN", "Predictor"]
 
@@ -42,6 +48,27 @@ PAIRWISE = 32768
 MODELLED_LEVELS = "leaders"  # the schedule whose stages hierarchical.py runs
 
 
+class Together:
+    """Alltoalls of several groups of ranks at the same time.
+
+    :param network: of all ranks.
+    :param groups: ranks of each group.
+    """
+
+    def __init__(self, network: Network, groups: tuple[NDArray[np.int64], ...]) -> None:
+        self.network, self._groups = network, groups
+        self._parts = Beside.each(network, groups)
+        self._made: dict[str, Schedule] = {}
+
+    def schedule(self, name: str) -> Schedule:
+        """What all groups do where each runs the algorithm of this name."""
+        if name not in self._made:
+            joint = all_joint(self.network, self._groups) if name in JOINT else None
+            parts = joint or [make("alltoall", name, part) for part in self._parts]
+            self._made[name] = side_by_side(self._groups, parts, name)
+        return self._made[name]
+
+
 class Predictor:
     """Costs of the algorithms on a job's network, by ``schedules.cost``.
 
@@ -49,19 +76,25 @@ class Predictor:
     no model of the MPI library: the best topology-blind algorithm, costed on the true network, stands in for it.
 
     :param interface: where the ranks sit.
+    :param siblings: the communicators that exchange at the same time: then alltoalls are costed all together.
     """
 
-    def __init__(self, interface: TopologyInterface) -> None:
+    def __init__(self, interface: TopologyInterface, siblings: Siblings | None = None) -> None:
         self.interface = interface
+        self._siblings = siblings
         self._made: dict[tuple[str, str, int, bool], Schedule] = {}
 
     @cached_property
     def network(self) -> Network:
         """The job's network; links of unknown rate are all as fast as the model's."""
-        network = network_of(self.interface)
-        if (network.capacity == UNKNOWN_RATE).all():
-            return replace(network, capacity=np.full_like(network.capacity, 1 / Model.preset("stampede").t_w[-1]))
-        return network
+        return _with_rates(network_of(self.interface))
+
+    @cached_property
+    def together(self) -> Together | None:
+        """The alltoalls of this communicator and its siblings, if there are any and not too many."""
+        if self._siblings is None or sum(len(ranks) ** 2 for ranks in self._siblings.groups) > MOST_RANKS**2:
+            return None
+        return Together(_with_rates(self._siblings.network), self._siblings.groups)
 
     @cached_property
     def blind_network(self) -> Network:
@@ -109,6 +142,9 @@ class Predictor:
         scheme = dcss(self.network)
         if scheme.algorithm == DEFAULT:
             return Choice(NATIVE, f"native: DCSS: {scheme.reason}")
+        if self.together is not None and nbytes > PAIRWISE:
+            # What is free of conflicts is so in step only; ranks that drift are held together by steps that fill links.
+            return self._compare(method, nbytes, root, lambda name: name == JOINT[0] and runs(name), 1.0, "siblings; ")
         if self._costs("alltoall"):
             least = 1.0 if nbytes > PAIRWISE else GAIN
             return self._compare(method, nbytes, root, runs, least, f"DCSS: {scheme.reason}; ")
@@ -161,6 +197,8 @@ class Predictor:
 
     def _cost(self, method: str, name: str, nbytes: int, root: int, model: Model, *, blind: bool = False) -> float:
         collective = COLLECTIVE[method]
+        if self.together is not None and collective == "alltoall":
+            return cost(self.together.schedule(name), self.together.network, model, nbytes).seconds
         key = (collective, name, root, blind)
         if key not in self._made:
             if any(kept[::2] != key[::2] for kept in self._made):  # one collective and root at a time: they are large
@@ -169,3 +207,10 @@ class Predictor:
         schedule = self._made[key]
         message = nbytes // self.interface.num_ranks if collective == "reduce_scatter" else nbytes
         return cost(schedule, self.network, model, max(1, -(-message // max(schedule.blocks, 1)))).seconds
+
+
+def _with_rates(network: Network) -> Network:
+    """Links of unknown rate as fast as the model's."""
+    if (network.capacity == UNKNOWN_RATE).all():
+        return replace(network, capacity=np.full_like(network.capacity, 1 / Model.preset("stampede").t_w[-1]))
+    return network

@@ -16,6 +16,7 @@ from schedules.registry import ALGORITHMS
 from ..communicator import Intracomm
 from ..levels import Levels
 from ..planned import can_run, run
+from ..segments import variants
 from .choice import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
 from .selector import library
@@ -59,7 +60,9 @@ def measure(
     nbytes = whole(method, nbytes, comm.Get_size())
     arguments = _arguments(method, nbytes, comm.Get_size(), comm.Get_rank())
     levels = comm._levels
-    names = [name for name in candidates(method) if algorithms is None or name in algorithms]
+    uncut = candidates(method)
+    cut = variants(COLLECTIVE[method], uncut, nbytes, comm.Get_size())
+    names = [name for name in (*uncut, *cut) if algorithms is None or name.partition("/")[0] in algorithms]
     names = [name for name in names if name != LEVELS or levels.divides]
     names = [name for name in names if run(levels, method, name, arguments) == name]  # plans are made here
     times: dict[str, list[float]] = {name: [] for name in names}

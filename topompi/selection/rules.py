@@ -13,6 +13,7 @@ from typing import Any
 from schedules.registry import ALGORITHMS
 
 from ..errors import TopompiError
+from ..segments import can_be_cut
 from .choice import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
 
@@ -176,7 +177,8 @@ def _methods(data: Mapping[str, Any], place: str) -> frozenset[str]:
 def _check_algorithm(algorithm: Any, methods: frozenset[str], place: str) -> None:
     """An algorithm must be one that some method of its rule has."""
     known = {NATIVE, LEVELS}.union(*(ALGORITHMS.get(COLLECTIVE[method], {}) for method in methods))
-    if not isinstance(algorithm, str) or algorithm not in known:
+    whole = isinstance(algorithm, str) and algorithm in known
+    if not whole and not any(can_be_cut(COLLECTIVE[method], algorithm) for method in methods):
         raise RulesError(f"{place}: algorithm: expected one of {', '.join(sorted(known))}, got {_short(algorithm)}")
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from mpi4py import MPI
@@ -12,9 +13,12 @@ from mpi4py import MPI
 from ..planned import can_run
 from ..topology import TopologyInterface
 from .advisor import Advisor
-from .choice import LEVELS, NATIVE, Choice, Key
+from .choice import JOINT, LEVELS, NATIVE, Choice, Key
 from .job import Job
 from .trial import Trial, Verdict
+
+if TYPE_CHECKING:
+    from ..communicator.siblings import Siblings
 
 __all__ = ["Selector", "library"]
 
@@ -33,6 +37,7 @@ class Selector:
     :param rank: this rank, of ``size`` ranks.
     :param comm: a communicator over them, for the selector's own collective calls.
     :param environment: what rank 0 goes by; the process's own by default.
+    :param siblings: the communicators that call the same at the same time, if they are known.
     :ivar settled: the choices that are final, by (method, size class, commutative).
     """
 
@@ -43,13 +48,16 @@ class Selector:
         size: int,
         comm: MPI.Intracomm,
         environment: Mapping[str, str] | None = None,
+        siblings: Siblings | None = None,
     ) -> None:
+        self._siblings = siblings
         self._interface, self._rank, self._size = interface, rank, size
         self._comm = MPI.Intracomm(comm)  # a plain handle: ours would ask us
         self._environment = os.environ if environment is None else environment
         self.settled: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
         self._trials: dict[Key, Trial] = {}
+        self._typical: dict[str, int] = {}  # bytes of calls with blocks of any sizes
         self._timed: Trial | None = None  # whose call is under way
 
     def choose(
@@ -69,7 +77,7 @@ class Selector:
         :param method: mpi4py's name of it, for example ``Alltoall``.
         :param nbytes: its size, known alike on all ranks: of ``Bcast`` the message; of ``Gather``, ``Scatter``,
             ``Allgather`` and ``Alltoall`` one block; of ``Reduce``, ``Allreduce`` and ``Reduce_scatter(_block)`` the
-            whole vector; 0 of the v-forms.
+            whole vector; of ``Alltoallv`` and ``Alltoallw`` what ``typical`` says; 0 of the other v-forms.
         :param root: of a rooted collective.
         :param commutative: whether a reduction's operation commutes.
         :param measurable: whether the call can be timed; persistent ones cannot when they are made.
@@ -80,6 +88,21 @@ class Selector:
             return self.settled[key]
         except KeyError:
             return self._consider(key, root or 0, measurable)
+
+    def typical(self, method: str, own: Callable[[], int]) -> int:
+        """Bytes by which to choose for calls with blocks of any sizes, which a rank knows of its own only.
+
+        What blocks are on average on the rank that sends most, in the first call that moves anything: programs have
+        such calls on communicators made for them. Collective until then, one reduction of 8 bytes.
+
+        :param own: mean bytes of a block on this rank, in the call at hand.
+        """
+        found = self._typical.get(method, 0)
+        if not found:
+            most = np.empty(1, dtype=np.int64)
+            self._comm.Allreduce(np.array([own()], dtype=np.int64), most, MPI.MAX)
+            found = self._typical[method] = int(most[0])
+        return found
 
     def record(
         self,
@@ -163,11 +186,13 @@ class Selector:
     def _runs(self, key: Key, algorithm: str) -> bool:
         """Whether an algorithm can run for a class, and is not native by another name."""
         divides = algorithm != LEVELS or len(self._interface.levels) > 0
-        return divides and can_run(key[0], algorithm, commutative=key[2])
+        alone = algorithm in JOINT and self._siblings is None  # then it is ``even`` by another name
+        return divides and not alone and can_run(key[0], algorithm, commutative=key[2])
 
     @cached_property
     def _advisor(self) -> Advisor:
-        return Advisor(Job(self._interface, library(), MPI.Get_processor_name()), self._environment)
+        job = Job(self._interface, library(), MPI.Get_processor_name(), self._siblings)
+        return Advisor(job, self._environment)
 
 
 def library() -> str:

@@ -1,0 +1,203 @@
+"""Transposes of a pencil FFT on an emulated network: topompi beside the MPI library, on the same sub-communicators.
+
+    python benchmarks/transposes.py --ppn 1 --orders block,random:1 --json transposes.json
+
+Needs root. All rows of a process grid exchange at once, then all columns, each by an Alltoall on a communicator that
+``Split`` made of topompi's: the call itself, which runs what the cost model chose (or with ``--tune measure`` a trial),
+and the MPI library's own on the very same communicator, in turn in one job. A time is that of the slowest rank of all
+communicators. Medians, 95 % intervals by bootstrap; the bound is what the busiest link needs at its nominal rate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+# This directory has files named as packages: it must not come first.
+sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+import numpy as np  # noqa: E402 - the path comes first
+
+from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
+from osu_like_bench.emulate.launch import rank_hosts  # noqa: E402 - the path comes first
+from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
+from osu_like_bench.statistics import compare_runs, summary  # noqa: E402 - the path comes first
+from schedules import Network  # noqa: E402 - the path comes first
+from schedules.alltoall.fft import grid_groups  # noqa: E402 - the path comes first
+from topompi.errors import TopompiError  # noqa: E402 - the path comes first
+from topompi.network import network_of  # noqa: E402 - the path comes first
+from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
+
+SLICE = 2.0  # seconds that one side of a cell is called for, about
+FEWEST, MOST = 7, 40  # calls of a side of a cell
+TRIAL_CALLS = 90  # enough for every measured trial to end
+GRIDS = {1: "4x4,8x2", 2: "16x2,8x4"}
+
+
+def measure(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each rank runs: all cells of a plan, both sides in turn."""
+    from mpi4py import MPI
+
+    import topompi
+
+    world, comm = MPI.COMM_WORLD, topompi.Intracomm(MPI.COMM_WORLD)
+    world.Alltoall(np.zeros(world.size, "b"), np.zeros(world.size, "b"))  # every pair has met
+    found = []
+    for rows in plan["rows"]:
+        row, column = divmod(world.rank, world.size // rows)
+        for way, child in (("rows", comm.Split(row, column)), ("columns", comm.Split(column, row))):
+            for size in plan["sizes"]:
+                sent = np.full((child.size, size // 8), float(world.rank))
+                theirs, ours = np.empty_like(sent), np.empty_like(sent)
+                native = MPI.Intracomm(child)
+                settle(world, lambda one=child, out=sent, into=ours: one.Alltoall(out, into), child)
+                calls = [lambda one=native, out=sent, into=theirs: one.Alltoall(out, into)]
+                calls.append(lambda one=child, out=sent, into=ours: one.Alltoall(out, into))
+                times = in_turn(world, calls)
+                chosen = child._levels.selector.choose("Alltoall", size).algorithm
+                all_chosen = sorted(set(world.allgather(chosen)))
+                right = world.allreduce(bool((theirs == ours).all()), MPI.LAND)
+                cell = {"rows": rows, "way": way, "size": size, "native": times[0], "topompi": times[1]}
+                found.append({**cell, "ran": all_chosen, "right": right})
+            child.Free()
+    return found
+
+
+def settle(world: Any, call: Callable[[], object], child: Any) -> None:
+    """Call until all communicators have decided on such calls."""
+    before = len(child._levels.selector.settled) if child._held else 0
+    for _ in range(TRIAL_CALLS):
+        call()
+        decided = len(child._levels.selector.settled) > before or child._flat.usable
+        if world.allreduce(decided, op=_land()):
+            return
+
+
+def _land() -> Any:
+    from mpi4py import MPI
+
+    return MPI.LAND
+
+
+def in_turn(world: Any, calls: list[Callable[[], object]]) -> list[list[float]]:
+    """Of each call the times of its slowest rank, in the order A B, B A, ..."""
+    from mpi4py import MPI
+
+    times: list[list[float]] = [[], []]
+    rounds = FEWEST
+    while len(times[0]) < rounds:
+        turn = len(times[0]) % 2
+        for side in (turn, 1 - turn):
+            world.Barrier()
+            begin = time.perf_counter()
+            calls[side]()
+            times[side].append(world.allreduce(time.perf_counter() - begin, MPI.MAX))
+        if len(times[0]) == 1:
+            rounds = int(np.clip(SLICE / max(times[0][0], 1e-6), FEWEST, MOST))
+    return times
+
+
+def bound(network: Network, rows: int, way: str, size: int) -> float:
+    """Seconds that the busiest link needs for all rows, or all columns, at once."""
+    groups = grid_groups(rows, network.num_ranks // rows)[way == "columns"]
+    there = np.zeros((len(groups), network.num_hosts))
+    np.add.at(there, (np.arange(len(groups))[:, None], network.rank_host[np.stack(groups)]), 1)
+    messages = there.T @ there
+    np.fill_diagonal(messages, 0)
+    used = network.links >= 0
+    each = np.broadcast_to(messages[:, :, None], network.links.shape)[used]
+    load = np.bincount(network.links[used], weights=each, minlength=len(network.capacity))
+    return float((size * load / network.capacity).max())
+
+
+def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The cells of all rank orders, with their bounds."""
+    rows = [int(grid.split("x")[0]) for grid in (arguments.grids or GRIDS[arguments.ppn]).split(",")]
+    sizes = [parse_bytes(word, "--sizes") for word in arguments.sizes.split(",")]
+    rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
+    with tempfile.TemporaryDirectory() as scratch, Emulated(arguments.network, rates) as network:
+        plan = Path(scratch) / "plan.json"
+        plan.write_text(json.dumps({"rows": rows, "sizes": sizes}))
+        for order in arguments.orders.split(","):
+            environment = {"TOPOMPI_TUNE": arguments.tune, "XDG_CACHE_HOME": scratch}
+            options = JobOptions(ppn=arguments.ppn, order=order, timeout=arguments.timeout, environment=environment)
+            done = network.run([__file__, "--ranks", str(plan)], options)
+            if done.returncode:
+                raise TopompiError(f"{order}: exit code {done.returncode}: {done.stderr[-2000:]}")
+            hosts = rank_hosts(network.fabric, ppn=arguments.ppn, order=order)
+            placed = network_of(TopologyInterface.place(hosts, load(network.path).routes))
+            for cell in json.loads(done.stdout.splitlines()[-1]):
+                least = bound(placed, cell["rows"], cell["way"], cell["size"])
+                yield {"order": order, "ranks": placed.num_ranks, "bound": least, **cell}
+
+
+def table(cells: list[dict[str, Any]]) -> Iterator[str]:
+    """The lines of a Markdown table, and what falls short before it."""
+    generator, rows, ratios = np.random.default_rng(0), [], []
+    for cell in cells:
+        sides = [summary(np.array(cell[side]), generator) for side in ("native", "topompi")]
+        gain = compare_runs([sides[1]], [sides[0]])
+        ratios.append(gain.ratio)
+        grid = f"{cell['rows']}x{cell['ranks'] // cell['rows']}"
+        times = [f"{one.median * 1e3:.2f}" for one in sides]
+        last = f"{gain.ratio:.2f} [{gain.low:.2f}, {gain.high:.2f}]"
+        most = f"{sides[0].median / cell['bound']:.2f}" if cell["bound"] else "-"
+        first = [str(cell["ranks"]), cell["order"], grid, cell["way"], str(cell["size"]), f"{cell['bound'] * 1e3:.2f}"]
+        rows.append([*first, *times, last, most, " ".join(cell["ran"]), "" if cell["right"] else "WRONG"])
+    mean = float(np.exp(np.mean(np.log(ratios))))
+    yield f"below 0.98x in {sum(one < 0.98 for one in ratios)} of {len(ratios)} cells, at least 1.15x in "
+    yield f"{sum(one >= 1.15 for one in ratios)}; geometric mean {mean:.2f}x\n"
+    heads = ["ranks", "order", "grid", "of", "bytes", "bound (ms)", "native (ms)", "topompi (ms)"]
+    heads += ["native / topompi", "native / bound", "ran", ""]
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
+    parser.add_argument("--host-rate", default="100M", help="of host links, bits/s")
+    parser.add_argument("--uplink-rate", default="100M", help="of uplinks; 100M is 4:1 for 4 hosts of 100M")
+    parser.add_argument("--ppn", type=int, default=1, choices=sorted(GRIDS), help="ranks a host (default 1)")
+    parser.add_argument("--orders", default="block,random:1", help="rank orders (default block,random:1)")
+    parser.add_argument("--grids", help=f"rows x columns of processes (default {GRIDS})")
+    parser.add_argument("--sizes", default="4K,64K,256K", help="bytes of a block (default 4K,64K,256K)")
+    parser.add_argument("--tune", default="", help="TOPOMPI_TUNE: measure for trials (default: the cost model chooses)")
+    parser.add_argument("--timeout", type=float, default=280.0, help="seconds of a job at most")
+    parser.add_argument("--json", metavar="FILE", help="write all samples")
+    parser.add_argument("--join", metavar="FILE", action="append", default=[], help="add an earlier run's samples")
+    parser.add_argument("--ranks", metavar="PLAN", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    arguments = parse()
+    if arguments.ranks:
+        found = measure(json.loads(Path(arguments.ranks).read_text()))
+        from mpi4py import MPI
+
+        if MPI.COMM_WORLD.rank == 0:
+            print(json.dumps(found))
+        return
+    cells = [cell for path in arguments.join for cell in json.loads(Path(path).read_text())["cells"]]
+    cells += run(arguments) if arguments.orders else []
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps({"format": "topompi transposes", "version": 1, "cells": cells}))
+    print("\n".join(table(cells)))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (TopompiError, OSError) as error:
+        print(f"transposes: {error}", file=sys.stderr)
+        sys.exit(1)

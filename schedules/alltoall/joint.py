@@ -1,0 +1,151 @@
+"""Alltoalls of several groups of ranks that run at the same time, in steps made for all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from math import gcd
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..network import Network
+from ..schedule import Schedule
+from .bound import fewest_steps
+from .direct import of_pairs
+from .even import SHARED, even_steps
+
+__all__ = ["all_joint", "joint", "joint_steps", "side_by_side"]
+
+Integers = NDArray[np.int64]
+
+
+def joint(
+    network: Network, *, window: int = 16, blocks: int = 1, counts: ArrayLike | None = None, seed: int = 1
+) -> Schedule:
+    """Alltoall of the ranks of a network in steps that fit those of the groups beside it (``network.beside``).
+
+    Ours: what ``even`` does for one alltoall, done for all that share the links, so that a step of all groups together
+    is a small copy of the whole exchange. Each group runs its own rows; where one of them runs something else, or comes
+    late, the others are right all the same. Without groups beside it, it is ``even`` rank by rank.
+
+    Messages: p - 1 from each rank. It wins where rows or columns of a process grid exchange at once and routes are
+    uneven. Cost: some 10 microseconds a message of the groups that differ, see ``joint_steps``; p * p rows.
+
+    :param window: steps that a rank has in flight at most, 0 for no bound; more than ``even`` has, for ranks of a host
+        that belong to different groups drift apart further.
+    :param blocks: blocks of one message.
+    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
+    :param seed: of the choices among equals.
+    :raises ValueError: if two hosts have no route.
+    """
+    beside = network.beside
+    if beside is None:
+        step = joint_steps(network, [np.arange(network.num_ranks)], seed=seed)[0]
+    else:
+        step = joint_steps(beside.network, beside.groups, seed=seed)[beside.number]
+    return _schedule(step, blocks, counts, window)
+
+
+def all_joint(
+    network: Network, groups: Sequence[Integers], *, window: int = 16, blocks: int = 1, seed: int = 1
+) -> tuple[Schedule, ...]:
+    """The alltoalls of all groups, of each what ``joint`` makes for it.
+
+    :param network: of all ranks.
+    :param groups: ranks of each group, disjoint.
+    """
+    return tuple(_schedule(step, blocks, None, window) for step in joint_steps(network, groups, seed=seed))
+
+
+def joint_steps(network: Network, groups: Sequence[Integers], *, seed: int = 1) -> list[Integers]:
+    """Step of each message of each group, shape (ranks, ranks), such that a step of all groups together puts on each
+    link, each host and each rank at most its whole load over the number of steps, rounded up; 0 inside hosts.
+
+    Groups on the same hosts take the same steps as far as all groups come in equal numbers: those of 64 hosts with
+    16 ranks each, in 16 groups across the hosts, are made for one of them.
+
+    :param network: of all ranks.
+    :param groups: ranks of each group, disjoint.
+    :param seed: of the choices among equals.
+    :raises ValueError: if two hosts of a group have no route.
+    """
+    order = [np.argsort(network.rank_host[ranks], kind="stable") for ranks in groups]
+    placed = [ranks[by_host] for ranks, by_host in zip(groups, order, strict=True)]
+    model = _models([network.rank_host[ranks].tobytes() for ranks in placed])
+    chosen = sorted(set(model))
+    made = dict(zip(chosen, _steps(network, [placed[number] for number in chosen], seed), strict=True))
+    steps = []
+    for number, by_host in zip(model, order, strict=True):
+        back = np.argsort(by_host)
+        steps.append(made[number][np.ix_(back, back)])
+    return steps
+
+
+def side_by_side(groups: Sequence[Integers], parts: Sequence[Schedule], name: str, *, blocks: int = 1) -> Schedule:
+    """Alltoalls of disjoint groups as one alltoall of all ranks, in which only ranks of one group exchange.
+
+    :param groups: ranks of each group; together 0 to p - 1.
+    :param parts: the alltoall of each group, all with one window.
+    :param blocks: blocks of one message.
+    """
+    size = sum(len(ranks) for ranks in groups)
+    counts = np.zeros((size, size), dtype=np.int64)
+    tables = []
+    for ranks, part in zip(groups, parts, strict=True):
+        counts[np.ix_(ranks, ranks)] = blocks
+        table = np.stack(list(part.columns().values()), axis=1).astype(np.int64)
+        table[:, 1:3] = ranks[table[:, 1:3]]
+        tables.append(table)
+    rows, one = np.concatenate(tables), parts[0]
+    return Schedule.from_rows(
+        "alltoall", size, name, rows, blocks=blocks, counts=counts, independent=one.independent, window=one.window
+    )
+
+
+def _schedule(step: Integers, blocks: int, counts: ArrayLike | None, window: int) -> Schedule:
+    source, destination = (axis.ravel() for axis in np.indices(step.shape))
+    return of_pairs(len(step), "joint", (step.ravel(), source, destination), blocks, counts, window)
+
+
+def _shared(network: Network, source: Integers, destination: Integers, sender: Integers) -> int:
+    """Messages of a step on the busiest link: one of each rank of the busiest host where hosts are the bound, for then
+    steps are permutations and nothing drifts; else two, as ``even`` has."""
+    busy = int(np.bincount(network.rank_host[np.unique(sender)]).max())
+    hosts = max(np.bincount(source).max(), np.bincount(destination).max())
+    return busy if hosts == fewest_steps(network, source, destination) else SHARED * busy
+
+
+def _models(hosts: Sequence[bytes]) -> list[int]:
+    """For each group the one whose steps it takes: one on the same hosts.
+
+    As many are left of each kind as keep their proportions, so that the loads stay in theirs.
+    """
+    kinds: dict[bytes, list[int]] = {}
+    for number, kind in enumerate(hosts):
+        kinds.setdefault(kind, []).append(number)
+    alike = reduce(gcd, map(len, kinds.values()), 0)
+    model = [0] * len(hosts)
+    for members in kinds.values():
+        left = len(members) // alike
+        for place, number in enumerate(members):
+            model[number] = members[place % left]
+    return model
+
+
+def _steps(network: Network, groups: Sequence[Integers], seed: int) -> list[Integers]:
+    """Steps of groups, ``joint_steps`` without looking for those that are alike."""
+    starts = np.cumsum([0, *(len(ranks) ** 2 for ranks in groups)])
+    ends = [np.repeat(ranks, len(ranks)) for ranks in groups], [np.tile(ranks, len(ranks)) for ranks in groups]
+    sender, receiver = (np.concatenate(some) for some in ends)
+    source, destination = network.rank_host[sender], network.rank_host[receiver]
+    sent = np.flatnonzero(source != destination)
+    step = np.zeros(len(sender), dtype=np.int64)
+    if len(sent):
+        source, destination, pairs = source[sent], destination[sent], (sender[sent], receiver[sent])
+        shared = _shared(network, source, destination, pairs[0])
+        step[sent] = 1 + even_steps(network, source, destination, ranks=pairs, shared=shared, seed=seed)
+    return [
+        step[begin:end].reshape(len(ranks), -1)
+        for ranks, begin, end in zip(groups, starts[:-1], starts[1:], strict=True)
+    ]

@@ -1,0 +1,155 @@
+"""Communicators made together: whom they know of each other, and their alltoalls at one time; runs on all ranks.
+
+To be run as ``mpirun -n N python -m pytest --with-mpi tests/programs/siblings.py``; a failure on one rank ends all.
+"""
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import topompi
+from schedules.alltoall.joint import joint_steps
+from topompi import planned
+from topompi.topology import TopologyInterface, load
+
+pytestmark = pytest.mark.mpi
+
+WORLD = MPI.COMM_WORLD
+RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
+FABRIC = load("xgft:2,2,2;1,1,1")
+HOSTS = [FABRIC.fabric.hosts[rank * 5 // 2 % 8] for rank in range(SIZE)]
+
+
+@pytest.fixture
+def comm():
+    view = TopologyInterface.place(HOSTS, FABRIC.routes, virtual=True)
+    made = topompi.Intracomm(WORLD.Dup(), topology=view)
+    yield made
+    made.Free()
+
+
+def members(child):
+    """Ranks in the world of a communicator, in its order."""
+    return child.allgather(RANK)
+
+
+def groups_of(comm, child):
+    """All the communicators of a split, each by its ranks in its order, found out by asking everyone."""
+    told = comm.allgather(None if child == MPI.COMM_NULL else tuple(members(child)))
+    return {one for one in told if one is not None}
+
+
+WAYS = {
+    "columns": lambda comm: comm.Split(RANK % 2, RANK),
+    "backwards": lambda comm: comm.Split(7 * (RANK % 3), -RANK),
+    "by keyword": lambda comm: comm.Split(color=RANK // 2, key=0),
+    "some left out": lambda comm: comm.Split(MPI.UNDEFINED if RANK % 3 == 2 else RANK % 3, RANK % 2),
+    "rows of a grid": lambda comm: grid(comm).Sub([False, True]),
+    "columns of a grid": lambda comm: grid(comm).Sub([True, False]),
+    "of a part": lambda comm: comm.Split(RANK % 2, -RANK).Split(RANK // 2 % 2, 0),
+    "a duplicate": lambda comm: comm.Split(RANK % 2, RANK).Dup(),
+}
+
+
+def grid(comm):
+    return comm.Create_cart(MPI.Compute_dims(SIZE, 2))
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_communicator_knows_those_made_with_it(comm, name):
+    child = WAYS[name](comm)
+    parent = comm.Split(RANK % 2, RANK) if name == "of a part" else comm
+    true = groups_of(parent, child)
+    if child == MPI.COMM_NULL:
+        return
+    siblings = child._siblings
+    if len(true) < 2:
+        assert siblings is None
+        return
+    assert {tuple(siblings.ranks[group].tolist()) for group in siblings.groups} == true
+    assert siblings.ranks[siblings.groups[siblings.number]].tolist() == members(child)
+    hosts = [HOSTS[rank] for rank in siblings.ranks]
+    there = child._levels.network.beside.network
+    assert [hosts[a] == hosts[b] for a in range(len(hosts)) for b in range(len(hosts))] == [
+        bool(there.rank_host[a] == there.rank_host[b]) for a in range(len(hosts)) for b in range(len(hosts))
+    ]
+    child.Free()
+
+
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("algorithm", ["joint", "paced", "even", "at_once"])
+def test_exchanges_at_one_time_are_right(comm, name, algorithm):
+    """Alltoall, Alltoallv and Alltoallw give what the MPI library's own give, whatever the siblings run meanwhile."""
+    child = WAYS[name](comm)
+    if child == MPI.COMM_NULL:
+        return
+    levels, size = child._levels, child.size
+    mine = "shift" if algorithm == "paced" and child._siblings and child._siblings.number == 1 else algorithm
+    sent, received = np.arange(3 * size) + 100 * RANK, np.zeros((2, 3 * size), int)
+    MPI.Intracomm(child).Alltoall(sent, received[0])
+    assert planned.run(levels, "Alltoall", mine, (sent, received[1])) == (mine if size > 1 else "native") or size == 1
+    assert np.array_equal(*received)
+    counts = np.array([[(a + 2 * b) % 4 for b in range(size)] for a in range(size)])
+    out, into = counts[child.rank], counts[:, child.rank]
+    received = np.zeros((3, max(1, into.sum())), int)
+    spec = ([sent, out], [received[0], into])
+    MPI.Intracomm(child).Alltoallv(*spec)
+    planned.run(levels, "Alltoallv", mine, ([sent, out], [received[1], into]))
+    ends = [8 * (np.cumsum(some) - some) for some in (out, into)]
+    types = [[MPI.INT64_T] * size for _ in range(2)]
+    planned.run(levels, "Alltoallw", mine, ([sent, out, ends[0], types[0]], [received[2], into, ends[1], types[1]]))
+    assert np.array_equal(received[0], received[1])
+    assert np.array_equal(received[0], received[2])
+    child.Free()
+
+
+def test_each_runs_its_part_of_one_schedule(comm):
+    """The steps that a communicator makes are those of the schedule for all of them."""
+    child = comm.Split(RANK % 2, RANK)
+    siblings = child._siblings
+    if siblings is not None:
+        together = joint_steps(siblings.network, siblings.groups)
+        beside = child._levels.network.beside
+        assert np.array_equal(together[siblings.number], joint_steps(beside.network, beside.groups)[beside.number])
+        assert len(together[siblings.number]) == child.size
+    child.Free()
+
+
+def test_nothing_is_asked_where_no_network_is_known(comm):
+    """On one host, or without routes, a split is the MPI library's and no more."""
+    plain = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS))
+    alone = topompi.Intracomm(
+        WORLD.Dup(), topology=TopologyInterface.place(HOSTS[:1] * SIZE, FABRIC.routes, virtual=True)
+    )
+    for one in (plain, alone):
+        child = one.Split(RANK % 2, RANK)
+        assert child._siblings is None
+        child.Free()
+        one.Free()
+
+
+def test_calls_with_blocks_of_any_sizes_are_chosen_by_those_of_the_first():
+    """All ranks agree on a size, that of the rank that sends most; what moves nothing says nothing."""
+    asked = []
+    comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, FABRIC.routes))
+    selector = comm._levels.selector
+    choose = selector.choose
+
+    def note(method, nbytes, **more):
+        asked.append((method, nbytes))
+        return choose(method, nbytes, **more)
+
+    selector.choose = note
+    for each in (0, 40, 3):
+        data, received = np.zeros(each * SIZE * (1 + RANK)), np.zeros(each * SIZE * SIZE)
+        counts = np.full(SIZE, each * (1 + RANK))
+        comm.Alltoallv([data, counts], [received, each * np.arange(1, SIZE + 1)])
+    if SIZE > 1:  # else calls are native, and nobody asks
+        assert asked == [("Alltoallv", 0), ("Alltoallv", 320 * SIZE), ("Alltoallv", 320 * SIZE)][: len(asked)]
+    types = [MPI.DOUBLE] * SIZE
+    blocks = (np.full(SIZE, 5), 40 * np.arange(SIZE), types)
+    received = np.zeros(5 * SIZE)
+    comm.Alltoallw([np.arange(5.0 * SIZE), *blocks], [received, *blocks])
+    assert np.array_equal(received.reshape(SIZE, 5), np.tile(np.arange(5.0) + 5 * RANK, (SIZE, 1)))
+    assert asked[-1:] in ([("Alltoallw", 40)], [])
+    comm.Free()

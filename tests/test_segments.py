@@ -1,0 +1,68 @@
+"""Algorithms whose messages are cut: names, sizes, and which are worth it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schedules import ALGORITHMS
+from topompi.planned import METHODS, can_run
+from topompi.segments import CUTTABLE, DIVIDING, MOST, cut, segments_of, variants
+from topompi.selection.rules import Rules, RulesError
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "found"),
+    [("ring", ("ring", None)), ("ring/100", ("ring", 100)), ("ring/32K", ("ring", 32768)), ("a/2M", ("a", 2 << 20))],
+)
+def test_a_name_may_say_how_long_messages_are(algorithm, found):
+    assert cut(algorithm) == found
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["ring/", "ring/K", "ring/0", "ring/0K", "ring/-1", "ring/1.5K", "ring/1G", "a/1/2"]
+)
+def test_what_is_no_size_cannot_run(algorithm):
+    with pytest.raises(ValueError, match="expecting bytes as 32K"):
+        cut(algorithm)
+    assert not can_run("Allgather", algorithm)
+
+
+@given(st.integers(0, 1 << 30), st.integers(1, 1 << 22))
+def test_parts_are_as_few_as_keep_within_the_size(nbytes, most):
+    parts = segments_of(nbytes, most)
+    assert parts * most >= nbytes or parts == MOST
+    assert parts == 1 or (parts - 1) * most < nbytes
+
+
+@pytest.mark.parametrize("collective", sorted(ALGORITHMS))
+@given(nbytes=st.integers(0, 1 << 26), ranks=st.integers(2, 300))
+def test_what_is_offered_can_run_and_sends_shorter_messages(collective, nbytes, ranks):
+    offered = variants(collective, ALGORITHMS[collective], nbytes, ranks)
+    methods = [name for name, of in METHODS.items() if of == collective and name[-1] not in "vw"]
+    for algorithm in offered:
+        name, size = cut(algorithm)
+        assert name in ALGORITHMS[collective]
+        assert all(can_run(method, algorithm) for method in methods)
+        message = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
+        assert message // (8 if name in DIVIDING else 1) >= size
+
+
+def test_only_what_can_be_cut_is():
+    assert set(CUTTABLE) <= set(ALGORITHMS)
+    assert can_run("Allgather", "ring/32K")
+    assert not can_run("Allgather", "doubling/32K")
+    assert not can_run("Alltoallw", "even/32K"), "a datatype's data are not cut"
+    assert not can_run("Allreduce", "ring/32K", commutative=False)
+
+
+def test_a_rule_may_name_an_algorithm_that_is_cut():
+    def parse(algorithm, collective):
+        rule = {"collective": collective, "algorithm": algorithm}
+        return Rules.parse(json.dumps({"format": "topompi rules", "version": 1, "rules": [rule]}), "f").rules[0]
+
+    assert parse("ring/32K", "allgather").algorithm == "ring/32K"
+    for wrong in ("ring/", "doubling/32K", "native/32K"):
+        with pytest.raises(RulesError, match="rule 1: algorithm: expected one of"):
+            parse(wrong, "allgather")

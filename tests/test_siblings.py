@@ -1,0 +1,63 @@
+"""Communicators that were made together, on all ranks of an MPI job; and how selection sees them."""
+
+import numpy as np
+import pytest
+
+from tests.support import ROOT, run_mpi
+from topompi.communicator.siblings import Siblings
+from topompi.selection.choice import JOINT
+from topompi.selection.job import Job
+from topompi.selection.model import Predictor
+from topompi.topology import TopologyInterface, load
+
+ROUTES = load("XGFT(2; 4,4; 1,1)").routes
+
+
+@pytest.mark.parametrize("size", [1, 5, 8])
+def test_siblings_on_all_ranks(size):
+    done = run_mpi(
+        size, "-m", "mpi4py", "-m", "pytest", "-q", "--with-mpi", "-p", "no:cacheprovider", "-x",
+        ROOT / "tests" / "programs" / "siblings.py", timeout=150,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    assert "passed" in done.stdout
+
+
+def column(number, ppn=2):
+    """One of the columns of a grid whose rows are hosts, in random order, and what it knows of the others."""
+    hosts = [ROUTES.fabric.hosts[host] for host in np.random.default_rng(1).permutation(16)]
+    whole = TopologyInterface.place([host for host in hosts for _ in range(ppn)], ROUTES)
+    ranks = np.arange(16 * ppn)
+    siblings = Siblings.of_split(whole, np.stack((ranks % ppn, 0 * ranks, ranks), axis=1), number)
+    return TopologyInterface.place(hosts, ROUTES), siblings
+
+
+def test_the_model_costs_all_of_them_together():
+    """Twice the communicators on the same links take twice the time, and the joint schedule is among the cheapest."""
+    interface, siblings = column(1)
+    assert siblings.number == 1
+    alone, together = Predictor(interface), Predictor(interface, siblings)
+    for name in ("shift", "even"):
+        ratio = together._cost("Alltoall", name, 1 << 20, 0, together.model) / alone._cost(
+            "Alltoall", name, 1 << 20, 0, alone.model
+        )
+        assert ratio == pytest.approx(2, rel=0.05)
+    ranking = [name for name, _ in together.rank("Alltoall", 1 << 20, 0, lambda name: name != "levels")]
+    assert ranking.index("paced") <= 3
+    assert ranking.index("joint") == ranking.index("paced") + 1  # the same steps, and with fewer in flight before more
+    choice = together.choose("Alltoall", 1 << 20, 0, lambda name: name in (*JOINT, "native"))
+    assert choice.algorithm == "paced", choice.reason
+
+
+def test_what_is_measured_counts_for_such_company_only():
+    interface, siblings = column(0)
+    other = column(0, ppn=4)[1]
+    keys = {Job(interface, "lib", "node", company).key for company in (None, siblings, other)}
+    assert len(keys) == 3
+    assert Job(interface, "lib", "node", siblings).key == Job(interface, "lib", "node", column(1)[1]).key
+
+
+def test_more_than_can_be_costed_are_costed_alone():
+    interface, siblings = column(0)
+    many = tuple(np.arange(300) + 300 * number for number in range(2))
+    assert Predictor(interface, Siblings(siblings.known, np.arange(600), many, 0)).together is None
