@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import prod
+from math import isfinite, prod
 
 from mapping import Evaluation, evaluate
 from topompi.network import network_of
@@ -194,5 +194,8 @@ def _ratio(before: float | Failure, after: float | Failure) -> float:
 
 
 def _span(values: Sequence[float]) -> str:
+    values = [one for one in values if isfinite(one)]
+    if not values:
+        return "(all failed) "
     low, high = f"{min(values):.2f}", f"{max(values):.2f}"
     return low if low == high else f"{low} to {high}"
