@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from math import isnan
 
 from ..simulate import PEERS, Arena, Failure
 from .figure import Chart, Table
@@ -151,7 +152,7 @@ def chart(name: str, title: str, xlabel: str, rows: Sequence[Row]) -> Chart:
 
 def gain(before: Timed, after: Timed) -> str:
     """How much faster, as ``1.23x``; below 1 slower."""
-    if isinstance(before, Failure) or isinstance(after, Failure) or not after:
+    if isinstance(before, Failure) or isinstance(after, Failure) or not after or isnan(before) or isnan(after):
         return "-"
     return f"{before / after:.2f}x"
 

@@ -102,6 +102,8 @@ def words(rows: Iterable[Timed]) -> str:
     other = [row.other[1] / row.ours[1] for row in rows]
     usual = [row.other[1] / seconds for row in rows if isinstance(seconds := row.seconds("best"), float)]
     given = [seconds / row.ours[1] for row in rows if isinstance(seconds := row.seconds(GIVEN), float)]
+    if not any(map(isfinite, other)):
+        return "no order of ours could be simulated, see the shares"
     return (
         f"our default order, by hop-bytes, is {_span(proposed)}x as fast as the reference's scheme 2 and "
         f"{_span(usual)}x as the best of what a user has instead; the fastest of our three is {_span(other)}x as fast "
@@ -195,7 +197,5 @@ def _ratio(before: float | Failure, after: float | Failure) -> float:
 
 def _span(values: Sequence[float]) -> str:
     values = [one for one in values if isfinite(one)]
-    if not values:
-        return "(all failed) "
     low, high = f"{min(values):.2f}", f"{max(values):.2f}"
     return low if low == high else f"{low} to {high}"
