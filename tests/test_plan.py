@@ -35,7 +35,7 @@ def test_every_algorithm_equals_native(size):
 @pytest.mark.long
 @pytest.mark.parametrize("size", [6, 7])
 def test_every_algorithm_equals_native_on_more_ranks(size):
-    compare_with_native(size, 2, 0.1)
+    compare_with_native(size, 2, 0.1, timeout=600)
 
 
 @pytest.mark.exhaustive

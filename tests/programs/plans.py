@@ -57,6 +57,7 @@ def contiguous(kind, items):
     return TYPES[-1]
 
 
+OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
 SPELLINGS = ("plain", "typed", "displaced", "gapped", "contiguous", "bottom")
 
 
@@ -138,7 +139,12 @@ def draw_vector(method, root, rng, mine):
         receive, memory = vector_message(counts[:, RANK], kind, 50, mine)
         return (send, receive), memory
     counts = counts[0]
-    own, own_memory = spelled(mine.choice(SPELLINGS), contents(kind, RANK, counts[RANK]), 1)
+    spelling = mine.choice(SPELLINGS)
+    if method == "Allgatherv" and OPEN_MPI and spelling in ("contiguous", "bottom"):
+        # Open MPI takes the size of this rank's datatype for all ranks' to choose its algorithm: ranks whose datatypes
+        # have other sizes choose another, and all wait.
+        spelling = "plain"
+    own, own_memory = spelled(spelling, contents(kind, RANK, counts[RANK]), 1)
     whole, memory = vector_message(counts, kind, 20 + RANK, mine)
     if method == "Allgatherv":
         return (MPI.IN_PLACE if in_place else own, whole), memory
