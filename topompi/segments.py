@@ -50,7 +50,7 @@ def can_be_cut(collective: str, algorithm: object) -> bool:
 
 
 def segments_of(nbytes: int, most: int) -> int:
-    """Into how many parts a message of so many bytes is cut, of at most so many bytes each."""
+    """Into how many parts a message of so many bytes is cut, of at most so many bytes each; 256 parts at most."""
     return min(max(-(-nbytes // most), 1), MOST)
 
 
