@@ -63,7 +63,9 @@ def run_mpi(
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python args...`` on ``size`` ranks; a run beyond ``timeout`` seconds is ended and fails the test."""
     command = [*mpirun(), "-n", str(size), sys.executable, *map(str, args)]
-    full_env = {**os.environ, "PYTHONPATH": str(ROOT), "OMPI_MCA_btl": "self,sm", **(env or {})}
+    # Buffered, a rank writes whole lines: without, another's text can come between a line and its end.
+    whole_lines = {"PYTHONUNBUFFERED": ""}
+    full_env = {**os.environ, **whole_lines, "PYTHONPATH": str(ROOT), "OMPI_MCA_btl": "self,sm", **(env or {})}
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

@@ -4,7 +4,9 @@ How long the slowest error took to reach all ranks is printed at the end. To be 
 ``mpirun -n N python -m pytest --with-mpi tests/programs/faults.py``; a failure on one rank ends all.
 """
 
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -145,9 +147,16 @@ def test_right_calls_pass(comm):
     column.Free()
 
 
-def test_a_topology_file_that_one_rank_has_not(tmp_path):
+@pytest.fixture
+def folder():
+    """A directory of this rank alone; pytest's own would be cleared up by all ranks at once, and collide."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def test_a_topology_file_that_one_rank_has_not(folder):
     """Rank 0's file counts: where it has none all ranks hear of it; what the others have does not matter."""
-    there = tmp_path / "hosts.txt"
+    there = folder / "hosts.txt"
     there.write_text("".join(f"{host} s{place % 2} c0\n" for place, host in enumerate(dict.fromkeys(HOSTS))))
     missing = str(there) if RANK else "/nowhere/hosts.txt"
     raised_alike(lambda: topompi.Intracomm(WORLD, topology=missing), SourceError, "/nowhere/hosts.txt")
