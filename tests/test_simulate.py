@@ -80,6 +80,12 @@ def test_one_message_takes_the_latency_of_its_links_and_its_bytes_over_the_rate(
 
 
 @needs_simgrid
+def test_ranks_without_a_message_do_not_end_the_simulation() -> None:
+    with arena(network()) as here:
+        assert here.time(sends(4, [(2, 3)]), 1000) == pytest.approx(message(1000, 2), abs=2e-9)
+
+
+@needs_simgrid
 def test_two_messages_that_share_a_link_take_twice_the_bytes() -> None:
     with arena(network()) as here:
         shared = 4 * LATENCY + 2 * (10**6 + ENVELOPE) / RATE

@@ -17,12 +17,15 @@ CUTTABLE: dict[str, tuple[str, ...]] = {
     "alltoall": ("pairwise", "shift", "tacs2", "even", "joint"),
 }
 DIVIDING = ("chain", "circulant")  # the former
-# Long messages wait for the receiver's word before they go, and that word waits in the queues of loaded links. 32 KiB
-# are below where MPI libraries begin to ask over TCP; shorter ones fill a chain of some dozen ranks sooner.
-_OFFERED = {"chain": (8 << 10, 16 << 10), "circulant": (16 << 10,)}
-_ELSE = (32 << 10,)
-_DIVIDED = 8  # blocks into which the former divide a message by themselves
 MOST = 256  # parts of a message
+# Bytes to cut to, and for how many parts. Long messages wait for the receiver's word before they go, and that word waits
+# in the queues of loaded links. 32 KiB are below where MPI libraries begin to ask over TCP; shorter ones fill a chain of
+# some dozen ranks sooner. Those that divide have 8 parts by themselves; fewer spare a short message some start-ups.
+_OFFERED = {
+    "chain": {8 << 10: range(9, MOST + 1), 16 << 10: range(9, MOST + 1)},
+    "circulant": {4 << 10: range(3, 8), 16 << 10: range(9, MOST + 1)},
+}
+_ELSE = {32 << 10: range(2, MOST + 1)}
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20}
 
 
@@ -64,6 +67,6 @@ def variants(collective: str, names: Iterable[str], nbytes: int, ranks: int) -> 
     return [
         f"{name}/{size >> 10}K"
         for name in some
-        for size in _OFFERED.get(name, _ELSE)
-        if message > size * (_DIVIDED if name in DIVIDING else 1)
+        for size, parts in _OFFERED.get(name, _ELSE).items()
+        if segments_of(message, size) in parts
     ]

@@ -20,6 +20,7 @@ from ..segments import variants
 from .choice import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
 from .selector import library
+from .trial import LONG
 from .tunerecord import Measured, TuneRecord
 
 __all__ = ["METHODS", "measure", "record_of"]
@@ -50,7 +51,8 @@ def measure(
     """Time the algorithms of a method at one size, interleaved; alike on all ranks. Collective.
 
     Each algorithm runs once to make its plan; what the network or the size does not allow is left out. Then in each
-    round every algorithm runs once, in the order A B C, C B A, B C A, A C B; before each call a barrier, not timed.
+    round every algorithm is timed once, in the order A B C, C B A, B C A, A C B, after a call of its own that does not
+    count unless calls are long (see ``Trial``); before each call a barrier, not timed.
     What is four times slower than native after three rounds is not run again.
 
     :param nbytes: size in bytes, as ``Selector.choose`` counts.
@@ -66,11 +68,14 @@ def measure(
     names = [name for name in names if name != LEVELS or levels.divides]
     names = [name for name in names if run(levels, method, name, arguments) == name]  # plans are made here
     times: dict[str, list[float]] = {name: [] for name in names}
+    long = bool(_slowest(comm, {NATIVE: [_time(levels, method, NATIVE, arguments)]})[NATIVE][0] >= LONG)
     for turn in range(rounds):
         progress(f"{method} {nbytes} bytes, {len(names)} algorithms, round {turn + 1} of {rounds}")
         start = turn // 2 % len(names)  # none is always the first one after a pause
         for name in (names[start:] + names[:start])[:: -1 if turn % 2 else 1]:
-            times[name].append(_time(levels, method, name, arguments))
+            for _ in range(1 if long else 2):
+                seconds = _time(levels, method, name, arguments)
+            times[name].append(seconds)
         if turn + 1 == PROBED:
             probe = {name: np.median(column) for name, column in _slowest(comm, times).items()}
             names = [name for name in names if probe[name] < HOPELESS * probe[NATIVE]]

@@ -19,7 +19,8 @@ STAGES = (1, 3, 5, 8)  # timed rounds of each stage at most; the slower candidat
 FEWEST = (1, 1, 2, 4)  # and at least, where rounds take long
 KEPT = (4, 2, 1)  # rivals that go on after the first stage, which is a single look, after the second and the third
 PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
-LONG = 0.05  # seconds of native's first call from which on making a plan is no more than noise
+LONG = 0.05  # seconds of native's first call from which on what went before it is no more than noise
+TURN = 2  # calls of a candidate that are timed in a row
 CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
 CHANCE = 0.036  # of choosing one of two equal candidates: 8 of 9 rounds, 13 of 17
@@ -53,16 +54,18 @@ class Verdict:
 class Trial:
     """The calls of one class while its candidates are compared.
 
-    Each stage runs its candidates in turn, in the order A B C, C B A, A B C, so that drift favours none; the first
-    call of each is a warm-up in which plans are made, and does not count unless calls are so long that it matters
-    little. The call's number alone decides what runs:
+    Each stage runs its candidates in turn, in the order A B C, C B A, A B C, so that drift favours none. The first
+    call of each is a warm-up in which plans are made. From the second stage on a turn is three calls, of which the
+    first does not count: what is sought is the time of a call after its like, and another algorithm leaves other
+    links busy and other code in the caches. Calls that are so long that this matters little all count. The call's
+    number alone decides what runs:
     ranks that make equally many calls run the same. A stage is closed by the call after its last one, on all ranks:
     a call that failed on some rank has no time there, and loses. Successive halving: K. Jamieson and A. Talwalkar,
     Non-stochastic best arm identification and hyperparameter optimization, 2016. The last stage is made only where
     the best rival is clearly, but not steadily faster, as on a machine with other work.
 
     :param candidates: names, native first.
-    Cost: 2 calls for each candidate, then at most 3 for each of five, 5 for each of three and perhaps 8 for each of
+    Cost: 2 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 12 for each of
     two; where calls are long, 1, 1, 2 and 4. Four or five reductions of some ten numbers.
     """
 
@@ -71,12 +74,18 @@ class Trial:
             raise ValueError(f"expecting candidates with {NATIVE} first, got {list(candidates)}")
         self.candidates = list(candidates)
         self._kept = np.empty((len(candidates), 0))
-        self._stage, self._warm = 0, False
+        self._stage, self._warm, self._long = 0, False, False
         self._open(1)
 
     def _open(self, rounds: int) -> None:
+        """Lay out the calls of a stage: candidates by their places, and -1 - place for a call that does not count."""
         count = len(self.candidates)
-        self._order = [place for turn in range(rounds) for place in range(count)[:: -1 if turn % 2 else 1]]
+        before = 1 if self._stage and not self._long else 0
+        self._order = []
+        for turn in range(-(-rounds // TURN)):
+            timed = min(TURN, rounds - turn * TURN)
+            for place in range(count)[:: -1 if turn % 2 else 1]:
+                self._order += [-1 - place] * before + [place] * timed
         self._times = np.full(len(self._order), inf)
         self._call = -1
 
@@ -85,7 +94,8 @@ class Trial:
         if self._call + 1 == len(self._order):
             return None
         self._call += 1
-        return self.candidates[self._order[self._call]]
+        place = self._order[self._call]
+        return self.candidates[place if place >= 0 else -1 - place]
 
     def note(self, seconds: float) -> None:
         """The time of the latest call on this rank."""
@@ -104,7 +114,8 @@ class Trial:
         times, order = np.asarray(times, dtype=np.float64), np.array(self._order)
         if not self._warm:
             self._warm = True
-            if times[0] < LONG:
+            self._long = bool(times[0] >= LONG)
+            if not self._long:
                 self._open(STAGES[0])
                 return None
         rounds = np.array([times[order == place] for place in range(len(self.candidates))])
