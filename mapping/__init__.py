@@ -6,14 +6,21 @@ Where things are: ``graph`` who sends how much to whom, ``machine`` hosts, slots
 ``placement`` has the launchers' own plain placements.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .evaluate import Evaluation, evaluate
 from .graph import CommunicationGraph
 from .machine import Machine
-from .mappers import MAPPERS
-from .mappers.portfolio import best
 from .mapping import Mapping
 from .placement import place
-from .readers import read_graph
+
+if TYPE_CHECKING:
+    from .mappers import MAPPERS
+    from .mappers.portfolio import best
+    from .readers import read_graph
 
 __all__ = [
     "MAPPERS",
@@ -26,3 +33,12 @@ __all__ = [
     "place",
     "read_graph",
 ]
+
+# What finds mappings and reads graphs is imported when it is asked for: most programs that hold a mapping do neither.
+_LATER = {"MAPPERS": ".mappers", "best": ".mappers.portfolio", "read_graph": ".readers"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

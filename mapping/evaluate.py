@@ -13,7 +13,9 @@ from .graph import CommunicationGraph
 from .machine import Machine
 from .mapping import Mapping, MappingError
 
-__all__ = ["Evaluation", "doubled_hop_bytes", "evaluate"]
+__all__ = ["OBJECTIVES", "Evaluation", "doubled_hop_bytes", "evaluate"]
+
+OBJECTIVES = ("hop-bytes", "busiest link")  # what a mapping can be asked to keep small
 
 Integers = NDArray[np.int64]
 

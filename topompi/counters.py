@@ -7,8 +7,9 @@ import os
 import sys
 from collections import deque
 from dataclasses import dataclass, field
-from statistics import median
 from threading import Lock
+
+import numpy as np
 
 __all__ = ["Counters", "Row", "counters"]
 
@@ -78,7 +79,7 @@ class Counters:
 
 
 def _cells(method: str, digits: int, algorithm: str, row: Row) -> tuple[str, ...]:
-    measured = _time(median(row.seconds)) if row.seconds else "-"
+    measured = _time(float(np.median(row.seconds))) if row.seconds else "-"
     return (
         method,
         _class(digits),

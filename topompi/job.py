@@ -8,10 +8,10 @@ from typing import Any
 
 from mpi4py import MPI
 
-from mapping import place
+from mapping.placement import place
 
 from .errors import TopompiError
-from .topology import TopologyInterface, load
+from .topology import Discovery, TopologyInterface
 from .topology.hostlist import read_hosts
 from .topology.localhost import host_domains
 
@@ -61,7 +61,7 @@ def _place(
 ) -> TopologyInterface:
     """The job's view at rank 0, from what each rank said: processor name, rank in the world, (package, NUMA node)."""
     topology = topology or os.environ.get("TOPOMPI_TOPOLOGY") or None
-    discovery = None if topology is None else load(topology)
+    discovery = None if topology is None else _load(topology)
     world_ranks = [world_rank for _, world_rank, _ in facts]
     pretended = _pretended_hosts(hosts, world_ranks)
     names = pretended or [name for name, _, _ in facts]
@@ -84,6 +84,12 @@ def _place(
         packages, nodes = zip(*domains, strict=True)
         interface = interface.with_domains([("package", packages), ("NUMA node", nodes)])
     return interface
+
+
+def _load(topology: str | os.PathLike[str]) -> Discovery:
+    from .topology import load  # what reads all formats takes time to import, and one rank needs it
+
+    return load(topology)
 
 
 def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[int]) -> list[str] | None:

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapping.evaluate import Evaluation, evaluate
+from mapping.evaluate import OBJECTIVES, Evaluation, evaluate
 from mapping.graph import CommunicationGraph
 from mapping.machine import Machine
-from mapping.mappers.portfolio import OBJECTIVES, best
 from mapping.mapping import Mapping
-from mapping.readers import read_graph
 
 from .errors import TopompiError
 from .machine import machine_of
@@ -141,6 +139,8 @@ def communication_graph(given: Any, size: int) -> CommunicationGraph:
     if isinstance(given, CommunicationGraph):
         graph = given
     elif isinstance(given, (str, os.PathLike)):
+        from mapping import read_graph  # with all its formats: by one rank, and seldom
+
         graph = read_graph(given, size)
     elif hasattr(given, "number_of_nodes"):
         graph = CommunicationGraph.from_networkx(given)
@@ -164,6 +164,8 @@ def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> 
     before = evaluate(given, graph, machine)
     found, after, saved = given, before, 0.0
     if aim.cost(before) > 0 and machine.num_hosts > 1:
+        from mapping import best  # with all mappers and METIS: by one rank, and seldom
+
         quality = aim.good_enough()
         found = best(
             graph, machine, aim.seed, objective=aim.objective, given=given, quality=quality, seconds=aim.seconds

@@ -18,9 +18,9 @@ CUTTABLE: dict[str, tuple[str, ...]] = {
 }
 DIVIDING = ("chain", "circulant")  # the former
 MOST = 256  # parts of a message
-# Bytes to cut to, and for how many parts. Long messages wait for the receiver's word before they go, and that word waits
-# in the queues of loaded links. 32 KiB are below where MPI libraries begin to ask over TCP; shorter ones fill a chain of
-# some dozen ranks sooner. Those that divide have 8 parts by themselves; fewer spare a short message some start-ups.
+# Bytes to cut to, and for how many parts. Long messages wait for the receiver's word before they go, which waits in the
+# queues of loaded links. 32 KiB are below where MPI libraries begin to ask over TCP; shorter ones fill a chain of some
+# dozen ranks sooner. Those that divide have 8 parts by themselves; fewer spare a short message some start-ups.
 _OFFERED = {
     "chain": {8 << 10: range(9, MOST + 1), 16 << 10: range(9, MOST + 1)},
     "circulant": {4 << 10: range(3, 8), 16 << 10: range(9, MOST + 1)},

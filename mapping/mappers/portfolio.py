@@ -20,9 +20,8 @@ from .multilevel import scheme1, scheme2
 from .plain import cyclic
 from .refine import Effort, refine
 
-__all__ = ["OBJECTIVES", "best"]
+__all__ = ["best"]
 
-OBJECTIVES = ("hop-bytes", "busiest link")
 # Top-down mappings in turn: cuts of each cluster, bisections tried within each cut. Many bisections find regular
 # cuts, many cuts find irregular ones; which of the two a graph wants is not known beforehand.
 ROUNDS = ((1, 16), (16, 1), (8, 4), (24, 1))

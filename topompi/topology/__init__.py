@@ -1,5 +1,9 @@
 """What a network looks like and where a job sits in it: fabrics, routes, cluster trees, sources. Pure: no MPI."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .builder import FabricBuilder
 from .discovery import Discovery, Report
 from .fabric import Fabric
@@ -7,8 +11,10 @@ from .hostroutes import HostRoutes
 from .interface import Level, TopologyInterface
 from .routes import Routes
 from .routing import compute_routes
-from .sources import load
 from .tree import ClusterTree, cluster_tree
+
+if TYPE_CHECKING:
+    from .sources import load
 
 __all__ = [
     "ClusterTree",
@@ -24,3 +30,12 @@ __all__ = [
     "compute_routes",
     "load",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """``load``, once it is asked for: of a job's ranks only the first reads files, and all start at once."""
+    if name == "load":
+        from .sources import load
+
+        return load
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

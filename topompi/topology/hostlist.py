@@ -9,7 +9,6 @@ from itertools import product
 from typing import NoReturn
 
 from ..errors import SourceError
-from .sources.text import open_texts
 
 __all__ = ["MAX_NAMES", "compress", "expand", "read_hosts"]
 
@@ -177,6 +176,8 @@ def read_hosts(argument: str) -> list[str]:
 
 
 def _read_file(path: str) -> Iterator[str]:
+    from .sources.text import open_texts  # see ``topompi.topology``: of a job's ranks one reads files
+
     for text in open_texts(path):
         text.head()  # refuses empty and binary files
         for number, line in text.lines():
