@@ -121,6 +121,7 @@ def _busiest_link(
     used = machine.links[here, there]
     edge, _ = np.nonzero(used >= 0)
     loads = exact_sums(used[used >= 0], volume[edge], len(machine.capacity))
-    seconds = [load / rate for load, rate in zip(loads, machine.capacity.tolist(), strict=True)]
-    busiest = int(np.argmax(seconds)) if seconds else None
-    return (loads[busiest], seconds[busiest]) if busiest is not None else (0, 0.0)
+    # Of links whose seconds are equal, rounded to 53 bits, the one with more bytes.
+    busy = [(load / rate, load) for load, rate in zip(loads, machine.capacity.tolist(), strict=True)]
+    seconds, load = max(busy, default=(0.0, 0))
+    return load, seconds
