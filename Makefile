@@ -17,12 +17,14 @@ BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
 venv: $(VENV)/done
 
-# The stamp depends on what is installed; the package itself is installed editable.
+# The stamp depends on what is installed; the package itself is installed editable, and compiled as if it were not: where
+# Python is told to write no bytecode, every rank would else compile it at its start.
 $(VENV)/done: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA),plot,test,lint]'
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[thirdparty]' || \
 		echo 'third-party programs are not installed (mpi4py-fft needs a compiler and libfftw3-dev): their tests will be skipped'
+	$(PY) -m compileall -q topompi schedules mapping osu_like_bench
 	touch $@
 
 bench: venv
