@@ -1,0 +1,51 @@
+"""The programs of benchmarks/ that need an emulated network run to their end, and their tables say what they found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from .emulation import needs_root, private_state  # noqa: F401 - a fixture
+from .support import ROOT, mpirun
+
+pytestmark = [needs_root, pytest.mark.usefixtures("private_state")]
+
+
+def run(name: str, *arguments: object) -> str:
+    """What a program prints."""
+    mpirun()  # skips where there is none
+    command = [sys.executable, ROOT / "benchmarks" / name, "--network", "2x2", *arguments]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_applications_solve_alike_on_both_sides(tmp_path):
+    kept = tmp_path / "runs.json"
+    printed = run("applications.py", "--case", "cg", 1, "--grid 12x8x8", "--runs", 1, "--json", kept)
+    runs = json.loads(kept.read_text())["runs"]
+    assert [(one["side"], one["order"]) for one in runs] == [("original", "random:1"), ("topompi", "random:1")]
+    assert runs[0]["result"] == runs[1]["result"] != []
+    assert all(0 < one["communication"] < one["seconds"] < one["job"] for one in runs)
+    row = printed.splitlines()[2]
+    assert "| cg `--grid 12x8x8` | 1 |" in row
+    assert "| yes |" in row
+    again = run("applications.py", "--runs", 0, "--join", kept)
+    assert again.splitlines()[2].split("|")[:9] == row.split("|")[:9]
+
+
+def test_transposes_are_right_and_at_least_the_bound(tmp_path):
+    kept = tmp_path / "cells.json"
+    printed = run("transposes.py", "--grids", "2x2", "--sizes", "64K", "--orders", "block,random:1", "--json", kept)
+    cells = [line.split("|")[1:-1] for line in printed.splitlines() if line.startswith("| 4 ")]
+    assert [(cell[1].strip(), cell[3].strip()) for cell in cells] == [
+        (order, way) for order in ("block", "random:1") for way in ("rows", "columns")
+    ]
+    assert "WRONG" not in printed
+    for cell in cells:
+        bound, native, topompi = (float(number) for number in cell[5:8])
+        assert min(native, topompi) > 0.8 * bound
+    assert "geometric mean" in printed
