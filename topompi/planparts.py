@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,50 +43,46 @@ def part_of(
     all ranks; those of the others are dropped at once. With ``ordered``, a proof that order is kept besides.
     """
     key = ("part", collective, algorithm, root, None if counts is None else counts.tobytes(), ordered, blocks)
-    made: Part | str = levels.kept(key, lambda: _made(levels, collective, algorithm, root, counts, ordered, blocks))
+    wanted = _Wanted(collective, algorithm, root, counts, ordered, blocks)
+    made: Part | str = levels.kept(key, lambda: _made(levels, wanted))
     return made
 
 
-def _made(
-    levels: Levels,
-    collective: str,
-    algorithm: str,
-    root: int | None,
-    counts: Integers | None,
-    ordered: bool,
-    blocks: int | None,
-) -> Part | str:
+class _Wanted(NamedTuple):
+    """The arguments of ``part_of``."""
+
+    collective: str
+    algorithm: str
+    root: int | None
+    counts: Integers | None
+    ordered: bool
+    blocks: int | None
+
+
+def _made(levels: Levels, wanted: _Wanted) -> Part | str:
     try:
-        schedule = _generated(levels.network, collective, algorithm, root, counts, ordered, blocks)
+        schedule = _generated(levels.network, wanted)
         if isinstance(schedule, HostSchedule):
             rows = schedule.rows_of(levels.rank)
             return Part(levels.rank, rows, np.ones(len(rows), dtype=bool), schedule.blocks, True, schedule.window)
-        precedes = _precedes(schedule) if ordered else np.ones(schedule.num_rows, dtype=bool)
+        precedes = _precedes(schedule) if wanted.ordered else np.ones(schedule.num_rows, dtype=bool)
     except (ValueError, ScheduleError) as error:
         return str(error)
     return _cut(schedule, levels.rank, precedes)
 
 
-def _generated(
-    network: Network,
-    collective: str,
-    algorithm: str,
-    root: int | None,
-    counts: Integers | None,
-    ordered: bool,
-    blocks: int | None,
-) -> Schedule | HostSchedule:
+def _generated(network: Network, wanted: _Wanted) -> Schedule | HostSchedule:
     """As ``schedules.make``, but an alltoall over hosts stays in its compact form."""
-    chosen = ALGORITHMS[collective][algorithm]
-    arguments, keywords = chosen.view(network, root or 0)
+    chosen = ALGORITHMS[wanted.collective][wanted.algorithm]
+    arguments, keywords = chosen.view(network, wanted.root or 0)
     keywords = {**keywords, **chosen.fixed}
-    if collective in ROOTED:
-        keywords["root"] = root
-    if blocks is not None:
-        keywords["blocks"] = blocks
-    if counts is not None:
-        keywords["counts"] = counts
-    if ordered and "ordered" in chosen.parameters:
+    if wanted.collective in ROOTED:
+        keywords["root"] = wanted.root
+    if wanted.blocks is not None:
+        keywords["blocks"] = wanted.blocks
+    if wanted.counts is not None:
+        keywords["counts"] = wanted.counts
+    if wanted.ordered and "ordered" in chosen.parameters:
         keywords["ordered"] = True
     return chosen.generator(*arguments, **keywords)
 
