@@ -557,3 +557,28 @@ def test_a_trial_is_decided_and_remembered_by_rank_0(ranks):
 def test_a_rules_file_missing_at_rank_0_is_an_error_on_all_ranks(ranks):
     rows, folder = ranks
     assert rows[2]["missing"] == {"error": f"{folder}/missing: cannot be read: No such file or directory"}
+
+
+TIMED = """
+import os, sys
+from mpi4py import MPI
+import numpy as np
+import topompi, topompi.communicator.collectives as collectives, topompi.planparts as planparts
+events, made, clock = [], planparts._made, collectives.perf_counter
+planparts._made = lambda *arguments: (events.append("plan"), made(*arguments))[1]
+collectives.perf_counter = lambda: (events.append("clock"), clock())[1]
+comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
+sent, got = np.zeros((2, 4000), "B"), np.zeros((2, 4000), "B")
+for _ in range(60):
+    comm.Alltoall(sent, got)
+inside = [event for number, event in enumerate(events) if event == "plan" and events[:number].count("clock") % 2]
+if comm.rank == 0:
+    print(events.count("plan"), inside, events.count("clock") > 20)
+"""
+
+
+def test_a_trial_times_calls_and_not_the_making_of_plans(tmp_path):
+    done = run_mpi(2, "-c", TIMED, env={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(tmp_path)})
+    plans, rest = done.stdout.split(" ", 1)
+    assert int(plans) > 2, done.stderr
+    assert rest == "[] True\n"

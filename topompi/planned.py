@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -21,7 +22,7 @@ from .segments import DIVIDING, can_be_cut, cut, segments_of
 if TYPE_CHECKING:
     from .levels import Levels
 
-__all__ = ["METHODS", "can_run", "prepare", "run"]
+__all__ = ["METHODS", "can_run", "prepare", "ready", "run"]
 
 # Where a rank knows only what it sends and receives itself: one message for each pair, or none can run.
 _DIRECT = (
@@ -71,17 +72,24 @@ def run(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...])
     key = quick_key(method, algorithm, arguments)
     binding: Binding | None = None if key is None else levels.bindings.get(key)
     if binding is None:
-        operands = None if algorithm == "native" else _read(levels, method, algorithm, arguments)
-        plan = None if operands is None else _plan(levels, METHODS[method], algorithm, operands)
-        if operands is None or plan is None:
-            getattr(MPI.Intracomm, method)(levels.comm, *arguments)
-            return "native"
-        binding = bind(plan, operands, levels)
-        if key is not None and operands.by_address:
-            levels.bindings.put(key, binding, binding.weight)
+        binding = _bound(levels, method, algorithm, arguments, key)
+    if binding is None:
+        getattr(MPI.Intracomm, method)(levels.comm, *arguments)
+        return "native"
     for call, some in binding.calls:
         call(*some)
     return algorithm
+
+
+def ready(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
+    """Do what ``run`` does before the first message, so that it takes as long as later calls; local.
+
+    ``levels`` makes its communicators collectively, when it runs.
+    """
+    if algorithm not in ("native", "levels"):
+        key = quick_key(method, algorithm, arguments)
+        if key is None or levels.bindings.get(key) is None:
+            _bound(levels, method, algorithm, arguments, key)
 
 
 def prepare(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> MPI.Prequest | Prepared:
@@ -96,6 +104,20 @@ def prepare(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, .
         native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(levels.comm, *arguments)
         return native
     return Prepared(*bind_persistent(plan, operands, levels), arguments)
+
+
+def _bound(
+    levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None
+) -> Binding | None:
+    """The calls of a plan on these arguments, kept by the key where they can be found again; None for native."""
+    operands = None if algorithm == "native" else _read(levels, method, algorithm, arguments)
+    plan = None if operands is None else _plan(levels, METHODS[method], algorithm, operands)
+    if operands is None or plan is None:
+        return None
+    binding = bind(plan, operands, levels)
+    if key is not None and operands.by_address:
+        levels.bindings.put(key, binding, binding.weight)
+    return binding
 
 
 def _read(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> Operands | None:

@@ -71,8 +71,8 @@ class Selector:
     ) -> Choice:
         """The algorithm for a call.
 
-        Collective until the class is settled: the first call of a class costs a broadcast of some hundred bytes; each
-        call of a trial a barrier, so that what is timed is the call and not the wait for the last rank to come.
+        Collective until the class is settled: the first call of a class costs a broadcast of some hundred bytes, and a
+        stage of a trial a reduction. The caller times a call of a trial after a barrier, with all ranks ready for it.
 
         :param method: mpi4py's name of it, for example ``Alltoall``.
         :param nbytes: its size, known alike on all ranks: of ``Bcast`` the message; of ``Gather``, ``Scatter``,
@@ -158,7 +158,6 @@ class Selector:
                 return self._settle(key, verdict)
             algorithm = trial.next()
         self._timed = trial
-        self._comm.Barrier()
         return Choice(algorithm, "trial", None, True)
 
     def _settle(self, key: Key, verdict: Verdict) -> Choice:

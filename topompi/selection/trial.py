@@ -19,7 +19,7 @@ STAGES = (1, 3, 5, 8)  # timed rounds of each stage at most; the slower candidat
 FEWEST = (1, 1, 2, 4)  # and at least, where rounds take long
 KEPT = (4, 2, 1)  # rivals that go on after the first stage, which is a single look, after the second and the third
 PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
-LONG = 0.05  # seconds of native's first call from which on what went before it is no more than noise
+LONG = 0.05  # seconds of native's first call from which on what went before a call is no more than noise to it
 TURN = 2  # calls of a candidate that are timed in a row
 CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
@@ -55,14 +55,13 @@ class Trial:
     """The calls of one class while its candidates are compared.
 
     Each stage runs its candidates in turn, in the order A B C, C B A, A B C, so that drift favours none. The first
-    call of each is a warm-up in which plans are made. From the second stage on a turn is three calls, of which the
-    first does not count: what is sought is the time of a call after its like, and another algorithm leaves other
+    call of each is a warm-up, in which connections are made. From the second stage on a turn is three calls, of which
+    the first does not count: what is sought is the time of a call after its like, and another algorithm leaves other
     links busy and other code in the caches. Calls that are so long that this matters little all count. The call's
-    number alone decides what runs:
-    ranks that make equally many calls run the same. A stage is closed by the call after its last one, on all ranks:
-    a call that failed on some rank has no time there, and loses. Successive halving: K. Jamieson and A. Talwalkar,
-    Non-stochastic best arm identification and hyperparameter optimization, 2016. The last stage is made only where
-    the best rival is clearly, but not steadily faster, as on a machine with other work.
+    number alone decides what runs: ranks that make equally many calls run the same. A stage is closed by the call after
+    its last one, on all ranks: a call that failed on some rank has no time there, and loses. Successive halving: K.
+    Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016. The last
+    stage is made only where the best rival is clearly, but not steadily faster, as on a machine with other work.
 
     :param candidates: names, native first.
     Cost: 2 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 12 for each of
