@@ -82,9 +82,9 @@ def run(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...])
 
 
 def ready(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
-    """Do what ``run`` does before the first message, so that it takes as long as later calls; local.
+    """Do what ``run`` does before the first message, so that it takes as long as later calls; collective.
 
-    ``levels`` makes its communicators collectively, when it runs.
+    Nothing for ``levels``, which makes its communicators when it runs.
     """
     if algorithm not in ("native", "levels"):
         key = quick_key(method, algorithm, arguments)
