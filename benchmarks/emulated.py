@@ -245,8 +245,8 @@ def _chance(bench: Bench) -> Iterator[str]:
         low = [sum(ratio < FLOOR for ratio in some) / 2 for some in (ours, beneath)]
         name = " or ".join(bench.ours)
         yield f"\nOf {len(ours) // 2} cells with several starts, with the best rival's times from half of them and the "
-        yield f"other's from the other half: {name} is below {FLOOR} in {low[0]:g}, and the better of the libraries that it "
-        yield f"runs on, themselves, in {low[1]:g} (means of both ways to halve)"
+        yield f"other's from the other half: {name} is below {FLOOR} in {low[0]:g}, and the better of the libraries "
+        yield f"that it runs on, themselves, in {low[1]:g} (means of both ways to halve)"
 
 
 def _heading(bench: Bench) -> Iterator[str]:

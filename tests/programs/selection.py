@@ -43,7 +43,8 @@ def run(tune: str, rules: str, others_rules: str) -> dict[str, object]:
     comm = topompi.Intracomm(world.Dup(), topology="xgft:2,2;1,1", hosts="h[0000-0003]")
     selector = comm._levels.selector
     try:
-        right = [call(comm, turn, count) for turn in range(100) for count in (64, 40000)]
+        # More calls of a class than any trial takes.
+        right = [call(comm, turn, count) for turn in range(110) for count in (64, 40000)]
         seen = [
             selector.choose(method, nbytes, root=0, commutative=nbytes != 100, measurable=False).algorithm
             for method in METHODS
