@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapping import place
+from schedules.analysis.model import Model
 from schedules.registry import ALGORITHMS
 from tests.support import run_mpi
 from topompi.errors import TopompiError
@@ -449,6 +450,17 @@ def test_dcss_gives_long_alltoalls_a_schedule_where_links_are_shared():
     assert choice.algorithm in ("tacs1", "tacs2", "bound")
     assert choice.reason.startswith("DCSS: 16 of 16 hosts share links")
     assert predictor.choose("Alltoall", 100, 0, anything).algorithm == NATIVE
+
+
+def test_slow_links_have_slow_start_ups():
+    preset = Model.preset("stampede")
+    slow, fast = (Predictor(job_on(f"xgft:4,4;1,1@rate={rate}", 16).interface).model for rate in ("1xSDR", "4xHDR"))
+    assert slow.t_w[1] > 20 * preset.t_w[1]
+    assert np.allclose(np.divide(slow.t_s, slow.t_w), np.divide(preset.t_s, preset.t_w))
+    assert fast.t_s == preset.t_s
+    assert fast.t_w[1] < preset.t_w[1]
+    assert slow.t_s[0] == fast.t_s[0] == preset.t_s[0]
+    assert slow.t_w[0] == fast.t_w[0] == preset.t_w[0]
 
 
 def test_many_ranks_are_not_costed_while_they_wait():

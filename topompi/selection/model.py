@@ -72,8 +72,8 @@ class Together:
 class Predictor:
     """Costs of the algorithms on a job's network, by ``schedules.cost``.
 
-    The start-ups are those of the reference's Stampede, the bytes those of the fabric's fastest host link. There is
-    no model of the MPI library: the best topology-blind algorithm, costed on the true network, stands in for it.
+    Start-ups follow the reference's Stampede, bytes the fabric's fastest host link. There is no model of the MPI
+    library: the best topology-blind algorithm, costed on the true network, stands in for it.
 
     :param interface: where the ranks sit.
     :param siblings: the communicators that exchange at the same time: then alltoalls are costed all together.
@@ -103,11 +103,19 @@ class Predictor:
 
     @cached_property
     def model(self) -> Model:
-        """Start-ups of the preset, bytes of the fabric's fastest host link."""
+        """Between hosts the bytes of the fabric's fastest host link, all else the preset's.
+
+        Slower links have slower start-ups too: then the bytes that take as long as a start-up are the preset's (the
+        half-performance length of R. W. Hockney, The communication challenge for MPP, 1994).
+        """
         first = self.network.links[:, :, :1]
         fastest = float(self.network.capacity[first[first >= 0]].max(initial=0.0))
         preset = Model.preset("stampede")
-        return replace(preset, t_w=(1 / fastest,) * len(preset.hops)) if fastest else preset
+        if not fastest:
+            return preset
+        slower = max(1.0, 1 / fastest / preset.t_w[-1])
+        starts = (preset.t_s[0], *(slower * start for start in preset.t_s[1:]))
+        return replace(preset, t_s=starts, t_w=(preset.t_w[0], *(1 / fastest,) * (len(preset.hops) - 1)))
 
     @cached_property
     def mute(self) -> str:
