@@ -102,20 +102,23 @@ class Predictor:
         return network_of(replace(self.interface, routes=None))
 
     @cached_property
-    def model(self) -> Model:
-        """Between hosts the bytes of the fabric's fastest host link, all else the preset's.
+    def models(self) -> tuple[Model, ...]:
+        """The preset with the bytes of the fabric's fastest host link between hosts; where that is slower, two of them.
 
-        Slower links have slower start-ups too: then the bytes that take as long as a start-up are the preset's (the
-        half-performance length of R. W. Hockney, The communication challenge for MPP, 1994).
+        Networks that are slow are slow to start as well, but how slow? In the first model the bytes that take as long
+        as a start-up are the preset's (the half-performance length of R. W. Hockney, The communication challenge for
+        MPP, 1994), in the second one the start-ups are: in between lie a library's TCP and the link's own latency.
         """
         first = self.network.links[:, :, :1]
         fastest = float(self.network.capacity[first[first >= 0]].max(initial=0.0))
         preset = Model.preset("stampede")
         if not fastest:
-            return preset
-        slower = max(1.0, 1 / fastest / preset.t_w[-1])
-        starts = (preset.t_s[0], *(slower * start for start in preset.t_s[1:]))
-        return replace(preset, t_s=starts, t_w=(preset.t_w[0], *(1 / fastest,) * (len(preset.hops) - 1)))
+            return (preset,)
+        quick = replace(preset, t_w=(preset.t_w[0], *(1 / fastest,) * (len(preset.hops) - 1)))
+        slower = 1 / fastest / preset.t_w[-1]
+        if slower <= 1:
+            return (quick,)
+        return replace(quick, t_s=(preset.t_s[0], *(slower * start for start in preset.t_s[1:]))), quick
 
     @cached_property
     def mute(self) -> str:
@@ -163,16 +166,24 @@ class Predictor:
     def _compare(
         self, method: str, nbytes: int, root: int, runs: Callable[[str], bool], least: float, words: str
     ) -> Choice:
-        """The cheapest algorithm where it gains at least so much over what ignores switches, else native."""
-        blind, native = self.stand_in(method, nbytes, root)
+        """The algorithm with the greatest gain over what ignores switches, where that is so much at least, else native.
+
+        The gain is that in the model where it is least.
+        """
         ranking = self.rank(method, nbytes, root, runs)
+        (blind, native), *others = (self.stand_in(method, nbytes, root, model) for model in self.models)
         if not ranking:
             return Choice(NATIVE, "native: only candidate", native)
-        best, seconds = ranking[0]
-        gain = f"cost model: {best} {native / seconds:.2f}x as fast as {blind}, which ignores switches"
-        if native < least * seconds:
-            return Choice(NATIVE, f"native: {gain}", native)
-        return Choice(best, f"{words}{gain}", seconds)
+        gains = [native / seconds for _, seconds in ranking]
+        for (_, other), model in zip(others, self.models[1:], strict=True):
+            ours = [self._ours(method, name, nbytes, root, model) for name, _ in ranking]
+            gains = [min(gain, other / seconds) for gain, seconds in zip(gains, ours, strict=True)]
+        most = int(np.argmax(gains))
+        best, seconds = ranking[most]
+        says = f"cost model: {best} {gains[most]:.2f}x as fast as {blind}, which ignores switches"
+        if gains[most] < least:
+            return Choice(NATIVE, f"native: {says}", native)
+        return Choice(best, f"{words}{says}", seconds)
 
     def rank(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> list[tuple[str, float]]:
         """Algorithms but native that can run, with their seconds, the cheapest first; those over levels too.
@@ -184,20 +195,22 @@ class Predictor:
         names = [name for name in (LEVELS, *ALGORITHMS.get(collective, {})) if runs(name)]
         if not nbytes or not self._costs(collective):
             return [(name, float("nan")) for name in reversed(names)]
-        slower = replace(self.model, t_s=tuple(start + OVERHEAD for start in self.model.t_s))
-        costs = []
-        for name in names:
-            schedule = MODELLED_LEVELS if name == LEVELS else name
-            if schedule in ALGORITHMS[collective]:  # else there is no model of its levels
-                costs.append((name, self._cost(method, schedule, nbytes, root, slower)))
+        # of levels that no schedule stands for there is no model
+        costed = [name for name in names if _modelled(name) in ALGORITHMS[collective]]
+        costs = [(name, self._ours(method, name, nbytes, root, self.models[0])) for name in costed]
         return sorted(costs, key=lambda row: row[1])
 
-    def stand_in(self, method: str, nbytes: int, root: int) -> tuple[str, float]:
-        """The fastest algorithm that ignores switches, and its seconds on this network."""
+    def _ours(self, method: str, name: str, nbytes: int, root: int, model: Model) -> float:
+        """Seconds of an algorithm that we run."""
+        slower = replace(model, t_s=tuple(start + OVERHEAD for start in model.t_s))
+        return self._cost(method, _modelled(name), nbytes, root, slower)
+
+    def stand_in(self, method: str, nbytes: int, root: int, model: Model) -> tuple[str, float]:
+        """The fastest algorithm that ignores switches, and its seconds on this network, by a model."""
         names = BLIND[COLLECTIVE[method]]
         if COLLECTIVE[method] == "alltoall" and nbytes > PAIRWISE:
             names = ("shift",) if self.interface.num_ranks.bit_count() > 1 else ("pairwise", "shift")
-        seconds, name = min((self._cost(method, name, nbytes, root, self.model, blind=True), name) for name in names)
+        seconds, name = min((self._cost(method, name, nbytes, root, model, blind=True), name) for name in names)
         return name, seconds
 
     def _costs(self, collective: str) -> bool:
@@ -215,6 +228,11 @@ class Predictor:
         schedule = self._made[key]
         message = nbytes // self.interface.num_ranks if collective == "reduce_scatter" else nbytes
         return cost(schedule, self.network, model, max(1, -(-message // max(schedule.blocks, 1)))).seconds
+
+
+def _modelled(name: str) -> str:
+    """The schedule by which an algorithm is costed."""
+    return MODELLED_LEVELS if name == LEVELS else name
 
 
 def _with_rates(network: Network) -> Network:
