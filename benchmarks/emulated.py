@@ -6,7 +6,7 @@ Needs root. Each round starts every side once in every rank order, in turn, and 
 collective at a size), so that the machine's moods meet all sides alike; rounds are made until the time is over. topompi
 runs on Open MPI and on MPICH, with their defaults, and decides by measured trials (TOPOMPI_TUNE=measure) before the
 first round. As the best rival is taken cell by cell, so is the better of these two. Medians over all calls, 95 %
-intervals by bootstrap.
+intervals by bootstrap over starts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from osu_like_bench.emulate.launch import rank_hosts  # noqa: E402 - the path co
 from osu_like_bench.emulate.monitor import ENOUGH  # noqa: E402 - the path comes first
 from osu_like_bench.emulate.peers import PEERS  # noqa: E402 - the path comes first
 from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
-from osu_like_bench.statistics import Comparison, Summary, compare_runs, summary  # noqa: E402 - the path comes first
+from osu_like_bench.statistics import Comparison, Summary, compare_runs, summary_of_starts  # noqa: E402 - the path comes first
 from schedules import lower_bound  # noqa: E402 - the path comes first
 from topompi.errors import TopompiError  # noqa: E402 - the path comes first
 from topompi.network import network_of  # noqa: E402 - the path comes first
@@ -186,7 +186,7 @@ class Bench:
             measured = {side: self.measured[order, side].starts.get(key) for side in self.sides}
             if not all(measured.values()):
                 continue
-            found = {side: summary(np.concatenate(starts), generator) for side, starts in measured.items()}
+            found = {side: summary_of_starts([*map(np.array, starts)], generator) for side, starts in measured.items()}
             rivals = [side for side in self.sides if side in AGAINST] or self.sides
             ours, best = (min(some, key=lambda side: found[side].median, default="") for some in (self.ours, rivals))
             yield cell, found, ours, best, compare_runs([found[ours]], [found[best]]) if ours else None
@@ -228,7 +228,8 @@ def markdown(bench: Bench) -> Iterator[str]:
         rivals = ", ".join(side for side in bench.sides if side in AGAINST)
         ours = " or ".join(bench.ours)
         yield f"{ours} against the best of {rivals}, cell by cell: slower in "
-        yield f"{len(slower)} of {len(ratios)} cells, below {FLOOR} in {sum(one[0] < FLOOR for one in slower)}; "
+        yield f"{len(slower)} of {len(ratios)} cells, below {FLOOR} in {sum(one[0] < FLOOR for one in slower)}, "
+        yield f"with the whole interval in {sum(one[1].high < FLOOR for one in slower)}; "
         yield f"geometric mean {mean:.2f}x. The slowest:\n"
         for ratio, comparison, order, cell, best in slower[:10]:
             interval = _interval(f"{comparison.low:.2f}", f"{comparison.high:.2f}", comparison.pairs)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
 
-__all__ = ["LEAST_TIMES", "Comparison", "Summary", "compare", "compare_runs", "summary"]
+__all__ = ["LEAST_TIMES", "Comparison", "Summary", "compare", "compare_runs", "summary", "summary_of_starts"]
 
 RESAMPLES = 1000
 WORK = 1 << 20  # numbers held at once while resampling
@@ -118,6 +118,23 @@ def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summa
     medians = np.concatenate([np.median(times[chosen], axis=1) for chosen in _resamples(len(times), generator)])
     lower, median, upper = (float(value) for value in np.quantile(times, (0.25, 0.5, 0.75)))
     return Summary(median, (lower, upper), medians, len(times))
+
+
+def summary_of_starts(starts: Sequence[NDArray[np.float64]], generator: np.random.Generator) -> Summary:
+    """Sum up the times of all starts of one program: how starts differ tells how another one would.
+
+    Drawn are whole starts, not times (A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application, 1997,
+    section 3.8): the times within one share what it met. Of a single start the times are drawn, as ``summary`` does.
+
+    :param starts: times in seconds, of each start an array of shape (iterations,).
+    :raises BenchmarkError: as ``summary``.
+    """
+    found = summary(np.concatenate([np.empty(0), *starts]), generator)
+    if len(starts) < 2:
+        return found
+    drawn = generator.integers(len(starts), size=(RESAMPLES, len(starts)))
+    medians = [float(np.median(np.concatenate([starts[start] for start in row]))) for row in drawn]
+    return replace(found, medians=np.array(medians))
 
 
 def compare_runs(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
