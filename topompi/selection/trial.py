@@ -16,7 +16,7 @@ __all__ = ["CLEAR", "Trial", "Verdict", "floor", "interval", "judge", "rounds_of
 Floats = NDArray[np.float64]
 
 STAGES = (1, 3, 5, 8)  # timed rounds of each stage at most; the slower candidates are dropped between them
-FEWEST = (1, 1, 2, 4)  # and at least, where rounds take long
+FEWEST = (1, 2, 3, 5)  # and at least, where rounds take long
 KEPT = (4, 2, 1)  # rivals that go on after the first stage, which is a single look, after the second and the third
 PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
 LONG = 0.05  # seconds of native's first call from which on what went before a call is no more than noise to it
@@ -65,7 +65,7 @@ class Trial:
 
     :param candidates: names, native first.
     Cost: 2 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 12 for each of
-    two; where calls are long, 1, 1, 2 and 4. Four or five reductions of some ten numbers.
+    two; where calls are long, 1, 2, 3 and 5. Four or five reductions of some ten numbers.
     """
 
     def __init__(self, candidates: Sequence[str]) -> None:
@@ -125,7 +125,10 @@ class Trial:
         if self._stage == len(STAGES) or (self._stage == len(STAGES) - 1 and decided):
             return verdict
         hopeless = HOPELESS[min(self._stage, len(HOPELESS)) - 1]
-        kept = survivors(self._kept, KEPT[self._stage - 1], hopeless)
+        # What disturbs a short call makes it longer; long ones vary by themselves, on shared links by a tenth: of such
+        # the luckiest call would be one of the candidate that varies most.
+        times = np.median(self._kept, axis=1) if self._long else self._kept.min(axis=1)
+        kept = survivors(times, KEPT[self._stage - 1], hopeless)
         if len(kept) == 1:
             return verdict
         self.candidates = [self.candidates[place] for place in kept]
@@ -141,15 +144,14 @@ def rounds_of(stage: int, seconds: float) -> int:
 
 
 def survivors(times: Floats, rivals: int, hopeless: float) -> list[int]:
-    """Rows worth another stage: native, the first, and the fastest of the others.
+    """Candidates worth another stage: native, the first, and the fastest of the others.
 
-    :param times: seconds, shape (candidates, rounds).
+    :param times: seconds of each candidate.
     :param rivals: how many of the others go on at most.
     :param hopeless: those slower than native by this factor do not.
     """
-    best = times.min(axis=1)  # what disturbs a call makes it longer
-    others = 1 + np.argsort(best[1:], kind="stable")
-    better = [int(row) for row in others[:rivals] if best[row] < hopeless * best[0]]
+    others = 1 + np.argsort(times[1:], kind="stable")
+    better = [int(row) for row in others[:rivals] if times[row] < hopeless * times[0]]
     return [0, *sorted(better)]
 
 
