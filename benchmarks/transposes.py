@@ -152,7 +152,11 @@ def table(cells: list[dict[str, Any]]) -> Iterator[str]:
         rows.append([*first, *times, last, most, " ".join(cell["ran"]), "" if cell["right"] else "WRONG"])
     mean = float(np.exp(np.mean(np.log(ratios))))
     yield f"below 0.98x in {sum(one < 0.98 for one in ratios)} of {len(ratios)} cells, at least 1.15x in "
-    yield f"{sum(one >= 1.15 for one in ratios)}; geometric mean {mean:.2f}x\n"
+    yield f"{sum(one >= 1.15 for one in ratios)}; geometric mean {mean:.2f}x"
+    left = [ratio for ratio, cell in zip(ratios, cells, strict=True) if cell["ran"] == ["native"]]
+    if left:  # the same code on both sides: so much is chance, and what a call through topompi costs
+        yield f"; {len(left)} cells are native on both sides: {min(left):.2f}x to {max(left):.2f}x"
+    yield ""
     heads = ["ranks", "order", "grid", "of", "bytes", "bound (ms)", "native (ms)", "topompi (ms)"]
     heads += ["native / topompi", "native / bound", "ran", ""]
     yield f"| {' | '.join(heads)} |"
