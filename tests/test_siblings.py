@@ -5,9 +5,11 @@ import pytest
 
 from tests.support import ROOT, run_mpi
 from topompi.communicator.siblings import Siblings
-from topompi.selection.choice import JOINT
+from topompi.selection.advisor import Advisor
+from topompi.selection.choice import JOINT, NATIVE
 from topompi.selection.job import Job
 from topompi.selection.model import Predictor
+from topompi.selection.trial import ABREAST, AbreastTrial
 from topompi.topology import TopologyInterface, load
 
 ROUTES = load("XGFT(2; 4,4; 1,1)").routes
@@ -30,6 +32,26 @@ def column(number, ppn=2):
     ranks = np.arange(16 * ppn)
     siblings = Siblings.of_split(whole, np.stack((ranks % ppn, 0 * ranks, ranks), axis=1), number)
     return TopologyInterface.place(hosts, ROUTES), siblings
+
+
+def test_they_try_the_same_at_the_same_time_whatever_each_measures(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    tried = []
+    for number, speed in enumerate((1.0, 1e-4)):
+        interface, siblings = column(number)
+        advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01", siblings), {"TOPOMPI_TUNE": "measure"})
+        short = advisor.advise(("Alltoall", 14, True), 0, lambda name: True, measurable=True)
+        trial = AbreastTrial(advisor.advise(("Alltoall", 17, True), 0, lambda name: True, measurable=True))
+        assert set(trial.candidates) == {NATIVE, "paced", "joint", "even", "joint/32K", "even/32K"}
+        assert "bruck" in short
+        generator, calls = np.random.default_rng(number), []
+        while (name := trial.next()) is not None:
+            calls.append(name)
+            trial.note(speed * generator.uniform(0.9, 1.1) / (1.3 if name == f"{JOINT[1]}/32K" else 1))
+        assert [calls.count(name) for name in trial.candidates] == [ABREAST] * 6
+        assert trial.close(trial.times).algorithm == "joint/32K"
+        tried.append(calls)
+    assert tried[0] == tried[1]
 
 
 def test_the_model_costs_all_of_them_together():

@@ -9,7 +9,7 @@ from itertools import islice
 
 from ..errors import TopompiError
 from ..segments import variants
-from .choice import COLLECTIVE, LEVELS, NATIVE, Choice, Key, class_bytes
+from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice, Key, abreast, class_bytes
 from .job import Job
 from .memory import Memory
 from .model import Predictor
@@ -21,6 +21,7 @@ __all__ = ["MOST_CUT", "MOST_RIVALS", "TUNE", "Advisor"]
 TUNE = ("", "measure", "again", "off")
 MOST_RIVALS = 12  # schedules in a trial, beside native and the levels
 MOST_CUT = 4  # and those of them with messages that are cut
+SHARING = (*JOINT, "even")  # schedules whose steps leave no link with more than its share
 UNPROMISING = 4.0  # times the cheapest by the model: not tried
 
 Runs = Callable[[str], bool]
@@ -73,7 +74,7 @@ class Advisor:
             return Choice(verdict.algorithm, f"{verdict.describe()}, in an earlier run", verdict.seconds)
         middle = (smallest + largest + 1) // 2
         if self.tune in ("measure", "again") and measurable:
-            return [NATIVE, *self.rivals(method, middle, root, runs)]
+            return [NATIVE, *self.rivals(key, middle, root, runs)]
         choice = self.predictor.choose(method, middle, root, runs)
         return replace(choice, always=True) if self._settled_for_good else choice
 
@@ -83,12 +84,19 @@ class Advisor:
         forgetful = self.tune == "off" or (self.tune == "" and self.memory.empty)
         return bool(self.predictor.mute) and not self.rules.rules and forgetful
 
-    def rivals(self, method: str, nbytes: int, root: int, runs: Runs) -> list[str]:
-        """What a trial compares native with: the levels, and the schedules that the model does not rule out."""
+    def rivals(self, key: Key, nbytes: int, root: int, runs: Runs) -> list[str]:
+        """What a trial compares native with: the levels, and the schedules that the model does not rule out.
+
+        Siblings that exchange long messages try the few schedules that are made to share links, alike in all of them.
+        """
+        method, ranks = key[0], self.job.interface.num_ranks
+        if self.job.siblings is not None and abreast(key):
+            shared = [name for name in SHARING if runs(name)]
+            return [*shared, *filter(runs, variants(COLLECTIVE[method], shared, nbytes, ranks))]
         ranking = [row for row in self.predictor.rank(method, nbytes, root, runs) if row[0] != LEVELS]
         most = UNPROMISING * ranking[0][1] if ranking else 0.0
         rivals = [name for name, seconds in ranking if not seconds > most]  # nor those that it does not cost
-        cut = filter(runs, variants(COLLECTIVE[method], rivals, nbytes, self.job.interface.num_ranks))
+        cut = filter(runs, variants(COLLECTIVE[method], rivals, nbytes, ranks))
         return [*([LEVELS] if runs(LEVELS) else []), *rivals[:MOST_RIVALS], *islice(cut, MOST_CUT)]
 
     def keep(self, key: Key, verdict: Verdict) -> None:

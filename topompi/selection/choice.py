@@ -6,10 +6,25 @@ from dataclasses import dataclass
 
 from ..methods import METHODS
 
-__all__ = ["COLLECTIVE", "JOINT", "LEVELS", "NATIVE", "Choice", "Key", "class_bytes", "size_class"]
+__all__ = [
+    "COLLECTIVE",
+    "JOINT",
+    "LEVELS",
+    "NATIVE",
+    "PAIRWISE",
+    "Choice",
+    "Key",
+    "abreast",
+    "class_bytes",
+    "size_class",
+]
 
 NATIVE, LEVELS = "native", "levels"
 JOINT = ("paced", "joint")  # schedules for communicators that exchange at the same time
+
+# Above so many bytes libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
+# collective communication operations in MPICH, 2005) with a partner a step, and Open MPI likewise.
+PAIRWISE = 32768
 
 # A barrier has no schedule, but can run over levels.
 COLLECTIVE = {"Barrier": "barrier", **METHODS}
@@ -43,3 +58,9 @@ def size_class(nbytes: int) -> int:
 def class_bytes(number: int) -> tuple[int, int]:
     """Smallest and largest size in bytes of a class."""
     return (1 << number >> 1, (1 << number) - 1)
+
+
+def abreast(key: Key) -> bool:
+    """Whether communicators that make such calls at the same time are tried all together: long alltoalls fill links."""
+    method, number, _ = key
+    return COLLECTIVE[method] == "alltoall" and class_bytes(number)[0] > PAIRWISE

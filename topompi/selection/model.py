@@ -19,7 +19,7 @@ from schedules.schedule import Schedule
 
 from ..network import UNKNOWN_RATE, network_of
 from ..topology import TopologyInterface
-from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice
+from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, PAIRWISE, Choice
 
 if TYPE_CHECKING:
     from ..communicator.siblings import Siblings
@@ -42,9 +42,6 @@ BLIND = {
     "allreduce": ("doubling", "halving", "ring"),
     "alltoall": ("bruck", "scatter_destination"),
 }
-# Above so many bytes libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
-# collective communication operations in MPICH, 2005) with a partner a step, and Open MPI likewise.
-PAIRWISE = 32768
 MODELLED_LEVELS = "leaders"  # the schedule whose stages hierarchical.py runs
 
 

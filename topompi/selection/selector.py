@@ -13,9 +13,9 @@ from mpi4py import MPI
 from ..planned import can_run
 from ..topology import TopologyInterface
 from .advisor import Advisor
-from .choice import JOINT, LEVELS, NATIVE, Choice, Key
+from .choice import JOINT, LEVELS, NATIVE, Choice, Key, abreast
 from .job import Job
-from .trial import Trial, Verdict
+from .trial import AbreastTrial, Trial, Verdict
 
 if TYPE_CHECKING:
     from ..communicator.siblings import Siblings
@@ -135,7 +135,8 @@ class Selector:
             if isinstance(answer, Choice):
                 self.settled[key] = answer
                 return answer
-            trial = self._trials[key] = Trial(answer)
+            together = self._siblings is not None and abreast(key)
+            trial = self._trials[key] = (AbreastTrial if together else Trial)(answer)
         return self._next(key, trial)
 
     def _settle_unmeasured(self, key: Key, root: int) -> Choice:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .choice import NATIVE
 
-__all__ = ["CLEAR", "Trial", "Verdict", "floor", "interval", "judge", "rounds_of", "survivors"]
+__all__ = ["CLEAR", "AbreastTrial", "Trial", "Verdict", "floor", "interval", "judge", "rounds_of", "survivors"]
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +23,7 @@ LONG = 0.05  # seconds of native's first call from which on what went before a c
 TURN = 2  # calls of a candidate that are timed in a row
 CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
+ABREAST = 11  # timed calls of each candidate where none is dropped: 9 of them won are steady
 CHANCE = 0.036  # of choosing one of two equal candidates: 8 of 9 rounds, 13 of 17
 
 
@@ -135,6 +136,26 @@ class Trial:
         self._kept = self._kept[kept]
         self._open(rounds_of(self._stage, float(np.median(self._kept, axis=1).sum())))
         return None
+
+
+class AbreastTrial(Trial):
+    """The trial of calls that several communicators make at the same time, over the same links.
+
+    What a candidate takes depends on what the others run at the time. So none is dropped and every call counts: all
+    communicators that make such calls together try the same candidate at the same time, without a word between them.
+
+    Cost: 11 calls for each candidate, one reduction.
+    """
+
+    def __init__(self, candidates: Sequence[str]) -> None:
+        super().__init__(candidates)
+        self._long = True
+        self._open(ABREAST)
+
+    def close(self, times: Floats) -> Verdict:
+        """The verdict."""
+        order = np.array(self._order)
+        return judge(self.candidates, np.array([times[order == place] for place in range(len(self.candidates))]))
 
 
 def rounds_of(stage: int, seconds: float) -> int:
