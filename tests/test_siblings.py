@@ -43,7 +43,7 @@ def test_they_try_the_same_at_the_same_time_whatever_each_measures(monkeypatch, 
         short = advisor.advise(("Alltoall", 14, True), 0, lambda name: True, measurable=True)
         trial = AbreastTrial(advisor.advise(("Alltoall", 17, True), 0, lambda name: True, measurable=True))
         assert set(trial.candidates) == {NATIVE, "paced", "joint", "even", "joint/32K", "even/32K"}
-        assert "bruck" in short
+        assert {"levels", "shift"} <= set(short)
         generator, calls = np.random.default_rng(number), []
         while (name := trial.next()) is not None:
             calls.append(name)
