@@ -35,7 +35,7 @@ from topompi.network import network_of  # noqa: E402 - the path comes first
 from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
 
 SLICE = 2.0  # seconds that one side of a cell is called for, about
-FEWEST, MOST = 7, 40  # calls of a side of a cell
+FEWEST, MOST = 7, 200  # calls of a side of a cell
 TRIAL_CALLS = 110  # enough for every measured trial to end
 GRIDS = {1: "4x4,8x2", 2: "16x2,8x4"}
 
