@@ -54,6 +54,15 @@ def test_they_try_the_same_at_the_same_time_whatever_each_measures(monkeypatch, 
     assert tried[0] == tried[1]
 
 
+@pytest.mark.parametrize(("won", "winner"), [(11, "a"), (8, "a"), (7, NATIVE)])
+def test_they_need_not_be_as_sure_as_a_communicator_alone(won, winner):
+    trial, calls = AbreastTrial([NATIVE, "a"]), {NATIVE: 0, "a": 0}
+    while (name := trial.next()) is not None:
+        calls[name] += 1
+        trial.note(1.0 if name == NATIVE else 0.8 if calls[name] <= won else 2.0)
+    assert trial.close(trial.times).algorithm == winner
+
+
 def test_the_model_costs_all_of_them_together():
     """Twice the communicators on the same links take twice the time, and the joint schedule is among the cheapest."""
     interface, siblings = column(1)

@@ -23,8 +23,11 @@ LONG = 0.05  # seconds of native's first call from which on what went before a c
 TURN = 2  # calls of a candidate that are timed in a row
 CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
-ABREAST = 11  # timed calls of each candidate where none is dropped: 9 of them won are steady
+ABREAST = 11  # timed calls of each candidate where none is dropped
 CHANCE = 0.036  # of choosing one of two equal candidates: 8 of 9 rounds, 13 of 17
+CHANCE_ABREAST = (
+    0.12  # likewise, 8 of 11: to choose one of two equals costs little, to run others than one's siblings much
+)
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,8 @@ class AbreastTrial(Trial):
     def close(self, times: Floats) -> Verdict:
         """The verdict."""
         order = np.array(self._order)
-        return judge(self.candidates, np.array([times[order == place] for place in range(len(self.candidates))]))
+        rounds = np.array([times[order == place] for place in range(len(self.candidates))])
+        return judge(self.candidates, rounds, CHANCE_ABREAST)
 
 
 def rounds_of(stage: int, seconds: float) -> int:
@@ -176,14 +180,15 @@ def survivors(times: Floats, rivals: int, hopeless: float) -> list[int]:
     return [0, *sorted(better)]
 
 
-def judge(candidates: Sequence[str], times: Floats) -> Verdict:
+def judge(candidates: Sequence[str], times: Floats, chance: float = CHANCE) -> Verdict:
     """The winner: native, unless the fastest rival is clearly and steadily faster.
 
     Clearly: by 5 % in the median. Steadily: in so many rounds, compared with native's time of the same round, which
-    met the same disturbance, as chance would bring about in at most 3.6 % of trials; in all where they are few.
+    met the same disturbance, as chance would seldom bring about; in all where they are few.
 
     :param candidates: names, native first.
     :param times: seconds, the slowest rank's, shape (candidates, rounds).
+    :param chance: how seldom.
     """
     medians = np.median(times, axis=1)
     if len(candidates) == 1:
@@ -191,15 +196,15 @@ def judge(candidates: Sequence[str], times: Floats) -> Verdict:
     best = 1 + int(np.argmin(medians[1:]))
     ratio = float(medians[0] / medians[best]) if 0 < medians[best] < inf else 0.0
     rounds = times.shape[1]
-    steady = int((times[best] < times[0]).sum()) >= steadily(rounds)
+    steady = int((times[best] < times[0]).sum()) >= steadily(rounds, chance)
     won = best if ratio >= CLEAR and steady else 0
     return Verdict(candidates[won], ratio, float(medians[won]), candidates[best])
 
 
-def steadily(rounds: int) -> int:
-    """Of so many rounds, how many one has to win for it to be no more than ``CHANCE``; all where they are few."""
+def steadily(rounds: int, chance: float) -> int:
+    """Of so many rounds, how many one has to win for it to be no more than a chance; all where they are few."""
     chances = np.cumsum([comb(rounds, lost) / 2**rounds for lost in range(rounds + 1)])
-    return rounds - max(int((chances <= CHANCE).sum()) - 1, 0)
+    return rounds - max(int((chances <= chance).sum()) - 1, 0)
 
 
 def interval(ratios: Floats) -> tuple[float, float]:
