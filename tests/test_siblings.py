@@ -9,7 +9,7 @@ from topompi.selection.advisor import Advisor
 from topompi.selection.choice import JOINT, NATIVE
 from topompi.selection.job import Job
 from topompi.selection.model import Predictor
-from topompi.selection.trial import ABREAST, AbreastTrial
+from topompi.selection.trial import ABREAST, CLEAR_APART, AbreastTrial, Trial
 from topompi.topology import TopologyInterface, load
 
 ROUTES = load("XGFT(2; 4,4; 1,1)").routes
@@ -61,6 +61,19 @@ def test_they_need_not_be_as_sure_as_a_communicator_alone(won, winner):
         calls[name] += 1
         trial.note(1.0 if name == NATIVE else 0.8 if calls[name] <= won else 2.0)
     assert trial.close(trial.times).algorithm == winner
+
+
+@pytest.mark.parametrize(("gain", "winner"), [(1.1, NATIVE), (1.3, "a")])
+def test_where_they_try_apart_a_gain_must_be_large(gain, winner):
+    trial, verdict = Trial([NATIVE, "a"], CLEAR_APART), None
+    while verdict is None:
+        name = trial.next()
+        if name is None:
+            verdict = trial.close(trial.times)
+        else:
+            trial.note(0.001 / (gain if name == "a" else 1))
+    assert verdict.algorithm == winner
+    assert verdict.ratio == pytest.approx(gain)
 
 
 def test_the_model_costs_all_of_them_together():

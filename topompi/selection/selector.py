@@ -13,9 +13,9 @@ from mpi4py import MPI
 from ..planned import can_run
 from ..topology import TopologyInterface
 from .advisor import Advisor
-from .choice import JOINT, LEVELS, NATIVE, Choice, Key, abreast
+from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice, Key, abreast
 from .job import Job
-from .trial import AbreastTrial, Trial, Verdict
+from .trial import CLEAR_APART, AbreastTrial, Trial, Verdict
 
 if TYPE_CHECKING:
     from ..communicator.siblings import Siblings
@@ -135,9 +135,14 @@ class Selector:
             if isinstance(answer, Choice):
                 self.settled[key] = answer
                 return answer
-            together = self._siblings is not None and abreast(key)
-            trial = self._trials[key] = (AbreastTrial if together else Trial)(answer)
+            trial = self._trials[key] = self._trial(key, answer)
         return self._next(key, trial)
+
+    def _trial(self, key: Key, candidates: list[str]) -> Trial:
+        """How candidates are compared: exchanges of siblings depend on each other."""
+        if self._siblings is None or COLLECTIVE[key[0]] != "alltoall":
+            return Trial(candidates)
+        return AbreastTrial(candidates) if abreast(key) else Trial(candidates, CLEAR_APART)
 
     def _settle_unmeasured(self, key: Key, root: int) -> Choice:
         choice = self._unmeasured.get(key)

@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 
 from .choice import NATIVE
 
-__all__ = ["CLEAR", "AbreastTrial", "Trial", "Verdict", "floor", "interval", "judge", "rounds_of", "survivors"]
+__all__ = [
+    "CLEAR",
+    "CLEAR_APART",
+    "AbreastTrial",
+    "Trial",
+    "Verdict",
+    "floor",
+    "interval",
+    "judge",
+    "rounds_of",
+    "survivors",
+]
 
 Floats = NDArray[np.float64]
 
@@ -22,6 +33,7 @@ PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where 
 LONG = 0.05  # seconds of native's first call from which on what went before a call is no more than noise to it
 TURN = 2  # calls of a candidate that are timed in a row
 CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
+CLEAR_APART = 1.2  # likewise where neighbours on the same links try other candidates at the time
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
 ABREAST = 11  # timed calls of each candidate where none is dropped
 CHANCE = 0.036  # of choosing one of two equal candidates: 8 of 9 rounds, 13 of 17
@@ -68,14 +80,15 @@ class Trial:
     stage is made only where the best rival is clearly, but not steadily faster, as on a machine with other work.
 
     :param candidates: names, native first.
+    :param clear: a gain below this is no reason to leave native.
     Cost: 2 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 12 for each of
     two; where calls are long, 1, 2, 3 and 5. Four or five reductions of some ten numbers.
     """
 
-    def __init__(self, candidates: Sequence[str]) -> None:
+    def __init__(self, candidates: Sequence[str], clear: float = CLEAR) -> None:
         if not candidates or candidates[0] != NATIVE:
             raise ValueError(f"expecting candidates with {NATIVE} first, got {list(candidates)}")
-        self.candidates = list(candidates)
+        self.candidates, self._clear = list(candidates), clear
         self._kept = np.empty((len(candidates), 0))
         self._stage, self._warm, self._long = 0, False, False
         self._open(1)
@@ -124,8 +137,8 @@ class Trial:
         rounds = np.array([times[order == place] for place in range(len(self.candidates))])
         self._kept = np.concatenate((self._kept, rounds), axis=1)
         self._stage += 1
-        verdict = judge(self.candidates, self._kept)
-        decided = verdict.algorithm != NATIVE or verdict.ratio < CLEAR
+        verdict = judge(self.candidates, self._kept, self._clear)
+        decided = verdict.algorithm != NATIVE or verdict.ratio < self._clear
         if self._stage == len(STAGES) or (self._stage == len(STAGES) - 1 and decided):
             return verdict
         hopeless = HOPELESS[min(self._stage, len(HOPELESS)) - 1]
@@ -159,7 +172,7 @@ class AbreastTrial(Trial):
         """The verdict."""
         order = np.array(self._order)
         rounds = np.array([times[order == place] for place in range(len(self.candidates))])
-        return judge(self.candidates, rounds, CHANCE_ABREAST)
+        return judge(self.candidates, rounds, chance=CHANCE_ABREAST)
 
 
 def rounds_of(stage: int, seconds: float) -> int:
@@ -180,14 +193,15 @@ def survivors(times: Floats, rivals: int, hopeless: float) -> list[int]:
     return [0, *sorted(better)]
 
 
-def judge(candidates: Sequence[str], times: Floats, chance: float = CHANCE) -> Verdict:
+def judge(candidates: Sequence[str], times: Floats, clear: float = CLEAR, chance: float = CHANCE) -> Verdict:
     """The winner: native, unless the fastest rival is clearly and steadily faster.
 
-    Clearly: by 5 % in the median. Steadily: in so many rounds, compared with native's time of the same round, which
+    Clearly: in the median. Steadily: in so many rounds, compared with native's time of the same round, which
     met the same disturbance, as chance would seldom bring about; in all where they are few.
 
     :param candidates: names, native first.
     :param times: seconds, the slowest rank's, shape (candidates, rounds).
+    :param clear: how many times as fast the rival is at least.
     :param chance: how seldom.
     """
     medians = np.median(times, axis=1)
@@ -197,7 +211,7 @@ def judge(candidates: Sequence[str], times: Floats, chance: float = CHANCE) -> V
     ratio = float(medians[0] / medians[best]) if 0 < medians[best] < inf else 0.0
     rounds = times.shape[1]
     steady = int((times[best] < times[0]).sum()) >= steadily(rounds, chance)
-    won = best if ratio >= CLEAR and steady else 0
+    won = best if ratio >= clear and steady else 0
     return Verdict(candidates[won], ratio, float(medians[won]), candidates[best])
 
 
