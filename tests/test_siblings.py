@@ -9,7 +9,8 @@ from topompi.selection.advisor import Advisor
 from topompi.selection.choice import JOINT, NATIVE
 from topompi.selection.job import Job
 from topompi.selection.model import Predictor
-from topompi.selection.trial import ABREAST, CLEAR_APART, AbreastTrial, Trial
+from topompi.selection.selector import Selector
+from topompi.selection.trial import ABREAST, CLEAR, CLEAR_APART, AbreastTrial, Trial
 from topompi.topology import TopologyInterface, load
 
 ROUTES = load("XGFT(2; 4,4; 1,1)").routes
@@ -74,6 +75,20 @@ def test_where_they_try_apart_a_gain_must_be_large(gain, winner):
             trial.note(0.001 / (gain if name == "a" else 1))
     assert verdict.algorithm == winner
     assert verdict.ratio == pytest.approx(gain)
+
+
+def test_only_siblings_that_exchange_are_tried_otherwise():
+    def trial(siblings, method, number):
+        selector = object.__new__(Selector)
+        selector._siblings = siblings
+        made = selector._trial((method, number, True), [NATIVE, "even"])
+        return type(made), made._clear
+
+    siblings = column(1)[1]
+    assert trial(siblings, "Alltoall", 17)[0] is AbreastTrial
+    assert trial(siblings, "Alltoall", 16) == (Trial, CLEAR_APART)
+    assert trial(siblings, "Bcast", 17) == (Trial, CLEAR)
+    assert trial(None, "Alltoall", 17) == trial(None, "Alltoall", 16) == (Trial, CLEAR)
 
 
 def test_the_model_costs_all_of_them_together():

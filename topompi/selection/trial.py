@@ -37,9 +37,7 @@ CLEAR_APART = 1.2  # likewise where neighbours on the same links try other candi
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
 ABREAST = 11  # timed calls of each candidate where none is dropped
 CHANCE = 0.036  # of choosing one of two equal candidates: 8 of 9 rounds, 13 of 17
-CHANCE_ABREAST = (
-    0.12  # likewise, 8 of 11: to choose one of two equals costs little, to run others than one's siblings much
-)
+CHANCE_ABREAST = 0.12  # likewise, 8 of 11: one of two equals costs little, another schedule than the siblings' much
 
 
 @dataclass(frozen=True)
@@ -202,7 +200,7 @@ def judge(candidates: Sequence[str], times: Floats, clear: float = CLEAR, chance
     :param candidates: names, native first.
     :param times: seconds, the slowest rank's, shape (candidates, rounds).
     :param clear: how many times as fast the rival is at least.
-    :param chance: how seldom.
+    :param chance: of choosing one of two equals, at most.
     """
     medians = np.median(times, axis=1)
     if len(candidates) == 1:
