@@ -74,7 +74,7 @@ def settle(world: Any, call: Callable[[], object], child: Any) -> None:
     before = len(child._levels.selector.settled) if child._held else 0
     for _ in range(TRIAL_CALLS):
         call()
-        decided = len(child._levels.selector.settled) > before or child._flat.usable
+        decided = len(child._levels.selector.settled) > before or child._flat is not None
         if world.allreduce(decided, op=_land()):
             return
 

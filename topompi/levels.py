@@ -12,6 +12,7 @@ from mpi4py import MPI
 
 from schedules import Hierarchy, Network, RootedPlan
 
+from .known import Known
 from .network import network_of
 from .topology import TopologyInterface
 
@@ -74,7 +75,7 @@ class Levels:
         self.divides = self.hierarchy.num_levels > 1  # else no level says anything
         self.usable = True  # until it is freed
         self.comm = comm
-        self.known: dict[Any, Callable[..., object]] = {}  # how calls run, see the communicator's handle
+        self.known = Known()
         self._parts: dict[int, MPI.Intracomm] | None = None
         self._alone: MPI.Intracomm | None = None
         self._messages: MPI.Intracomm | None = None

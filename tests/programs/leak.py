@@ -56,7 +56,7 @@ def use(comm, number=1):
     size = comm.Get_size()
     if number % 20:  # the communicator's own selector weighs all algorithms: that takes its time
         comm._levels.selector = Turns()
-        comm._known = topompi.Intracomm._known  # every call is chosen for anew
+        comm._levels.known.add = lambda *call: None  # every call is chosen for anew
     data = np.zeros(size)
     comm.Bcast(data)
     comm.Alltoall(data, data.copy())

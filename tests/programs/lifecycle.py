@@ -14,6 +14,7 @@ from mpi4py import MPI
 import topompi
 import topompi.job
 from topompi.errors import HostError, SourceError, TopompiError
+from topompi.selection import Choice
 from topompi.topology import TopologyInterface, load
 
 pytestmark = pytest.mark.mpi
@@ -112,6 +113,60 @@ def test_a_new_topology_takes_the_place_of_the_old():
     assert (data == SIZE - 1).all()
     assert first.network is second.network
     comm.Free()
+
+
+def calls(comm, data, root, op):
+    """Of each collective whose calls are remembered, one call."""
+    size = comm.Get_size()
+    one, other = np.full(data, 1.0), np.empty(data)
+    each, others = np.full((size, data), 1.0), np.empty((size, data))
+    return {
+        "Bcast": lambda: comm.Bcast(one, root),
+        "Gather": lambda: comm.Gather(one, others, root),
+        "Scatter": lambda: comm.Scatter(each, other, root),
+        "Allgather": lambda: comm.Allgather(one, others),
+        "Alltoall": lambda: comm.Alltoall(each, others),
+        "Reduce": lambda: comm.Reduce(one, other, op, root),
+        "Allreduce": lambda: comm.Allreduce(one, other, op),
+        "Reduce_scatter": lambda: comm.Reduce_scatter(each, other, None, op),
+        "Reduce_scatter_block": lambda: comm.Reduce_scatter_block(each, other, op),
+    }
+
+
+def test_calls_like_an_earlier_one_are_not_chosen_for_again(monkeypatch):
+    """Like: of one method, as long, from one root, by one operation; and as long as the communicator is not freed."""
+    chosen = []
+
+    class Counting:
+        def choose(self, method, *call, **more):
+            chosen.append(method)
+            return Choice("native", "as it is")
+
+    comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
+    comm._levels.selector = Counting()
+    flat = comm._flat is not None  # one rank: never chosen for
+    other = topompi.Intracomm(comm)
+    last = SIZE - 1
+    for data, root, op, new in ((8, 0, MPI.SUM, True), (8, 0, MPI.SUM, False), (9, 0, MPI.SUM, True)):
+        for method, call in calls(comm, data, root, op).items():
+            chosen.clear()
+            call()
+            assert chosen == ([method] if new and not flat else []), (method, data, root)
+    for method, call in calls(comm, 8, last, MPI.MAX).items():
+        chosen.clear()
+        call()
+        apart = method not in ("Allgather", "Alltoall") and (last or method not in ("Bcast", "Gather", "Scatter"))
+        assert chosen == ([method] if apart and not flat else []), method
+    chosen.clear()
+    buffer = np.full(8, 2.0 if RANK == 0 else 0.0)
+    comm.Bcast([buffer, MPI.DOUBLE])
+    assert (buffer == 2).all()
+    assert chosen == ([] if flat else ["Bcast"])
+    comm.free()
+    for one in (comm, other):
+        for call in calls(one, 8, 0, MPI.SUM).values():
+            raised_alike(call, RuntimeError)
+    MPI.Comm.Free(comm)
 
 
 def test_bad_roots_are_refused_as_mpi_does():

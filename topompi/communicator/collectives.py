@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
 
 from mpi4py import MPI
-from numpy import ndarray
 
 from .. import agreement, planned
 from ..counters import counters
+from ..known import Run
 from ..levels import Levels
 from ..plankeys import lasting
 from ..selection import Choice
@@ -22,151 +22,162 @@ __all__ = ["Collectives"]
 
 _Native = MPI.Intracomm
 NOT_UNDERSTOOD = Choice("native", "the MPI library's to run or to refuse")
-# Place among the arguments of the message whose bytes are the size of the call, as ``sizes.nbytes`` has it.
-SIZED_BY = {
-    "Bcast": 0,
-    "Gather": 0,
-    "Scatter": 1,
-    "Allgather": 1,
-    "Alltoall": 1,
-    "Reduce": 0,
-    "Allreduce": 1,
-    "Reduce_scatter": 0,
-    "Reduce_scatter_block": 0,
-}
+
+
+# Raised by the look for a call like an earlier one: there is none, or the message is no array.
+NEW = (AttributeError, KeyError)
 
 
 class Collectives(Handle):
     """The buffer collectives of MPI, blocking; each keeps mpi4py's contract to the letter."""
 
     # A flat communicator's call goes to _Native by name: a tenth of a microsecond sooner than through super(). Calls
-    # like an earlier one are looked up in the method itself: where ranks outnumber cores, code and data are cold, and
-    # one frame and one dictionary more make a broadcast of 1 KiB on 16 ranks 5 % slower.
+    # like an earlier one are looked up in the method itself. Where ranks outnumber cores all is cold, and each object
+    # looked at costs half a percent of a broadcast of 1 KiB on 16 ranks, as each look does that the interpreter cannot
+    # specialise: hence slots, plain dictionaries, whole numbers for keys, and no look at the type of the message.
 
     def Barrier(self) -> None:
         """Wait until all ranks have come."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Barrier(self)
         else:
             self._run("Barrier", ())
 
     def Bcast(self, buf: Any, root: int = 0) -> None:
         """Broadcast a message from one rank to all others."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Bcast(self, buf, root)
-        elif type(buf) is ndarray and (run := self._known.get(("Bcast", buf.nbytes, root))):
-            run(self, buf, root)
-        else:
-            self._run("Bcast", (buf, root), root)
+            return
+        try:
+            run = self._known_bcast[root][buf.nbytes]
+        except NEW:
+            run = chosen("Bcast", root)
+        run(self, buf, root)
 
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Gather blocks of one size at one rank."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Gather(self, sendbuf, recvbuf, root)
-        elif type(sendbuf) is ndarray and (run := self._known.get(("Gather", sendbuf.nbytes, root))):
-            run(self, sendbuf, recvbuf, root)
-        else:
-            self._run("Gather", (sendbuf, recvbuf, root), root)
+            return
+        try:
+            run = self._known_gather[root][sendbuf.nbytes]
+        except NEW:
+            run = chosen("Gather", root)
+        run(self, sendbuf, recvbuf, root)
 
     def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Gather blocks of any sizes at one rank."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Gatherv(self, sendbuf, recvbuf, root)
         else:
             self._run("Gatherv", (sendbuf, recvbuf, root), root)
 
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Scatter blocks of one size from one rank."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Scatter(self, sendbuf, recvbuf, root)
-        elif type(recvbuf) is ndarray and (run := self._known.get(("Scatter", recvbuf.nbytes, root))):
-            run(self, sendbuf, recvbuf, root)
-        else:
-            self._run("Scatter", (sendbuf, recvbuf, root), root)
+            return
+        try:
+            run = self._known_scatter[root][recvbuf.nbytes]
+        except NEW:
+            run = chosen("Scatter", root)
+        run(self, sendbuf, recvbuf, root)
 
     def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Scatter blocks of any sizes from one rank."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Scatterv(self, sendbuf, recvbuf, root)
         else:
             self._run("Scatterv", (sendbuf, recvbuf, root), root)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
         """Gather blocks of one size at all ranks."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Allgather(self, sendbuf, recvbuf)
-        elif type(recvbuf) is ndarray and (run := self._known.get(("Allgather", recvbuf.nbytes))):
-            run(self, sendbuf, recvbuf)
-        else:
-            self._run("Allgather", (sendbuf, recvbuf))
+            return
+        try:
+            run = self._known_allgather[None][recvbuf.nbytes]
+        except NEW:
+            run = chosen("Allgather")
+        run(self, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Gather blocks of any sizes at all ranks."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Allgatherv(self, sendbuf, recvbuf)
         else:
             self._run("Allgatherv", (sendbuf, recvbuf))
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
         """Exchange blocks of one size between all ranks."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Alltoall(self, sendbuf, recvbuf)
-        elif type(recvbuf) is ndarray and (run := self._known.get(("Alltoall", recvbuf.nbytes))):
-            run(self, sendbuf, recvbuf)
-        else:
-            self._run("Alltoall", (sendbuf, recvbuf))
+            return
+        try:
+            run = self._known_alltoall[None][recvbuf.nbytes]
+        except NEW:
+            run = chosen("Alltoall")
+        run(self, sendbuf, recvbuf)
 
     def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Exchange blocks of any sizes between all ranks."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Alltoallv(self, sendbuf, recvbuf)
         else:
             self._run("Alltoallv", (sendbuf, recvbuf))
 
     def Alltoallw(self, sendbuf: Any, recvbuf: Any) -> None:
         """Exchange blocks of any sizes and datatypes between all ranks."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Alltoallw(self, sendbuf, recvbuf)
         else:
             self._run("Alltoallw", (sendbuf, recvbuf))
 
     def Reduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> None:
         """Reduce vectors to one rank."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Reduce(self, sendbuf, recvbuf, op, root)
-        elif type(sendbuf) is ndarray and (run := self._known.get(("Reduce", sendbuf.nbytes, root, id(op)))):
-            run(self, sendbuf, recvbuf, op, root)
-        else:
-            self._run("Reduce", (sendbuf, recvbuf, op, root), root, op)
+            return
+        try:
+            run = self._known_reduce[root, id(op)][sendbuf.nbytes]
+        except NEW:
+            run = chosen("Reduce", root, op)
+        run(self, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
         """Reduce vectors, the result for all ranks."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Allreduce(self, sendbuf, recvbuf, op)
-        elif type(recvbuf) is ndarray and (run := self._known.get(("Allreduce", recvbuf.nbytes, id(op)))):
-            run(self, sendbuf, recvbuf, op)
-        else:
-            self._run("Allreduce", (sendbuf, recvbuf, op), None, op)
+            return
+        try:
+            run = self._known_allreduce[id(op)][recvbuf.nbytes]
+        except NEW:
+            run = chosen("Allreduce", None, op)
+        run(self, sendbuf, recvbuf, op)
 
     def Reduce_scatter(
         self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int] | None = None, op: MPI.Op = MPI.SUM
     ) -> None:
         """Reduce vectors, a part of any size of the result for each rank."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
-        elif type(sendbuf) is ndarray and (run := self._known.get(("Reduce_scatter", sendbuf.nbytes, id(op)))):
-            run(self, sendbuf, recvbuf, recvcounts, op)
-        else:
-            self._run("Reduce_scatter", (sendbuf, recvbuf, recvcounts, op), None, op)
+            return
+        try:
+            run = self._known_reduce_scatter[id(op)][sendbuf.nbytes]
+        except NEW:
+            run = chosen("Reduce_scatter", None, op)
+        run(self, sendbuf, recvbuf, recvcounts, op)
 
     def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
         """Reduce vectors, a block of the result for each rank."""
-        if self._flat.usable:
+        if (flat := self._flat) and flat.usable:
             _Native.Reduce_scatter_block(self, sendbuf, recvbuf, op)
-        elif type(sendbuf) is ndarray and (run := self._known.get(("Reduce_scatter_block", sendbuf.nbytes, id(op)))):
-            run(self, sendbuf, recvbuf, op)
-        else:
-            self._run("Reduce_scatter_block", (sendbuf, recvbuf, op), None, op)
+            return
+        try:
+            run = self._known_reduce_scatter_block[id(op)][sendbuf.nbytes]
+        except NEW:
+            run = chosen("Reduce_scatter_block", None, op)
+        run(self, sendbuf, recvbuf, op)
 
     def _run(self, method: str, arguments: tuple[Any, ...], root: int | None = None, op: MPI.Op | None = None) -> None:
         """Check where it is asked for, choose, run; time it where somebody wants to know."""
@@ -177,8 +188,10 @@ class Collectives(Handle):
         if choice.always:
             self._settle(levels)
         if not (choice.trial or counters.enabled):
-            if choice is not NOT_UNDERSTOOD and lasting(op) and (key := likeness(method, arguments, root, op)):
-                self._know(key, runner(levels, method, choice.algorithm))
+            if not self._checks and choice is not NOT_UNDERSTOOD and lasting(op):
+                run = runner(levels, method, choice.algorithm)
+                if (alike := levels.known.add(method, arguments, root, op, run)) is not None:
+                    setattr(self, f"_known_{method.lower()}", alike)
             execute(levels, method, choice.algorithm, arguments)
             return
         if choice.trial:  # what is timed is the call: not its plan, nor the wait for the last rank to come
@@ -195,14 +208,9 @@ class Collectives(Handle):
             counters.count(method, size, ran, why, choice.predicted, seconds)
 
 
-def likeness(method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None) -> tuple[Any, ...] | None:
-    """What calls have in common that run alike, as the methods look it up; None where a size says too little."""
-    if method not in SIZED_BY:
-        return None
-    message = arguments[SIZED_BY[method]]
-    if type(message) is not ndarray:
-        return None
-    return (method, message.nbytes, *(() if root is None else (root,)), *(() if op is None else (id(op),)))
+def chosen(method: str, root: int | None = None, op: MPI.Op | None = None) -> Run:
+    """What chooses for a call of a kind not seen before, and runs it."""
+    return lambda handle, *arguments: handle._run(method, arguments, root, op)
 
 
 def choose(
@@ -231,10 +239,10 @@ def choose(
     return choice, size
 
 
-def runner(levels: Levels, method: str, algorithm: str) -> Callable[..., object]:
+def runner(levels: Levels, method: str, algorithm: str) -> Run:
     """What runs a collective by an algorithm, of a handle and the arguments."""
     if algorithm == "native":
-        native: Callable[..., object] = getattr(_Native, method)
+        native: Run = getattr(_Native, method)
         return native
     run = partial(planned.run, levels, method, algorithm)
     return lambda handle, *arguments: run(arguments)

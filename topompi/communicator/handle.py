@@ -13,6 +13,7 @@ from mpi4py import MPI
 from ..agreement import wanted
 from ..counters import counters
 from ..job import find_topology
+from ..known import SIZED_BY, UNKNOWN, Alike
 from ..levels import Levels, attach, attached
 from ..topology import TopologyInterface
 from .restriction import restricted
@@ -23,27 +24,29 @@ __all__ = ["Handle"]
 # As MPI names them; the launcher puts one of ours in the place of MPI.COMM_WORLD.
 PREDEFINED = {"COMM_WORLD": MPI.COMM_WORLD, "COMM_SELF": MPI.COMM_SELF, "COMM_NULL": MPI.COMM_NULL}
 
-MOST_KNOWN = 1024  # calls of a communicator that need no second look
-
 _keyval_lock = Lock()
-
-
-class _NotFlat:
-    """In the place of the levels of a communicator whose calls are not simply the MPI library's."""
-
-    usable = False
 
 
 class Handle(MPI.Intracomm):
     """A handle of a communicator and what is known of it. The object adds no duplicate: it is a second handle."""
 
+    # What the collectives look at first: slots are the quickest to read.
+    __slots__ = ("_flat", *(f"_known_{method.lower()}" for method in SIZED_BY))
+    # The levels where nothing is to be chosen, counted or checked: a call is one look away from the native one.
+    _flat: Levels | None
+    # How calls of a method run whose like has been chosen for; empty where calls are checked or counted.
+    _known_bcast: Alike
+    _known_gather: Alike
+    _known_scatter: Alike
+    _known_allgather: Alike
+    _known_alltoall: Alike
+    _known_reduce: Alike
+    _known_allreduce: Alike
+    _known_reduce_scatter: Alike
+    _known_reduce_scatter_block: Alike
+
     # The levels as this handle saw them last: an attribute of ours is read far quicker than one of MPI's.
     _held: Levels | None = None
-    # The same where nothing is to be chosen, counted or checked, so that a call is one look away from the native one.
-    _flat: Levels | type[_NotFlat] = _NotFlat
-    # How calls run whose like has been chosen for, by method, bytes, root and operation; empty where calls are checked
-    # or counted. Where ranks outnumber cores, code costs by its length, being cold: the choice is not made again.
-    _known: dict[Any, Callable[..., object]] = {}  # noqa: RUF012 - never written to: replaced in each object
     # Of a communicator made from another: the topology it is a part of, and this rank's number there.
     _origin: tuple[TopologyInterface, int] | None = None
     # Of a communicator that was split off together with others: these.
@@ -60,7 +63,11 @@ class Handle(MPI.Intracomm):
         # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
         # communicator is of the kind is for mpi4py's own class to say.
         native = next(base for base in cls.__mro__ if base.__module__ == MPI.__name__)
-        return MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
+        self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
+        self._flat = None
+        for slot in Handle.__slots__[1:]:
+            setattr(self, slot, UNKNOWN)
+        return self
 
     def __init__(
         self,
@@ -90,9 +97,7 @@ class Handle(MPI.Intracomm):
 
     def _hold(self, levels: Levels) -> None:
         self._held = levels
-        self._flat = _NotFlat
-        if not self._checks and not counters.enabled:
-            self._known = levels.known
+        self._flat = None
         if levels.size == 1 or (not levels.divides and levels.interface.num_hosts == 1):
             self._settle(levels)
 
@@ -100,13 +105,6 @@ class Handle(MPI.Intracomm):
         """Every call from here on is native: where ranks outnumber cores a look at sizes costs, its code being cold."""
         if not self._checks and not counters.enabled:
             self._flat = levels
-
-    def _know(self, key: Any, run: Callable[..., object]) -> None:
-        """Run calls like this one in this way from here on, unless they are checked or counted."""
-        if self._known is not Handle._known:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = run
 
     @property
     def _levels(self) -> Levels:

@@ -1,0 +1,185 @@
+"""What a short call costs through topompi on an emulated network, against the same library in the same job, in turn.
+
+    python benchmarks/in_turn.py --mpich-python .venv-mpich/bin/python --json in_turn.json
+
+Needs root. ``emulated.py`` compares jobs, which differ by a tenth where ranks outnumber processors: too much to see what
+costs a hundredth. Here every cell is timed through topompi and straight from the library by turns of some calls, in one
+job, after topompi has decided by measured trials. Where topompi on each of two libraries is not slower than that library,
+the better of the two is not slower than the better of the libraries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# This directory has files named as packages: it must not come first.
+sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+import numpy as np  # noqa: E402 - the path comes first
+
+from benchmarks.emulated import COLLECTIVES, FLOOR, OURS, TRIAL_CALLS, progress  # noqa: E402 - the path comes first
+from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
+from osu_like_bench.emulate.peers import PEERS  # noqa: E402 - the path comes first
+from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
+from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the path comes first
+from topompi.errors import TopompiError  # noqa: E402 - the path comes first
+
+TURN = 10  # calls of a side in a row, after one that is not counted
+TURNS = (4, 60)  # of each side, at least and at most
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell: what each side took in seconds, call by call, and what topompi had chosen."""
+
+    uplinks: str
+    order: str
+    library: str
+    collective: str
+    size: int
+    algorithm: str
+    ours: list[float]
+    native: list[float]
+
+    def comparison(self) -> Comparison:
+        """How many times as fast topompi is."""
+        return compare(np.array(self.ours), np.array(self.native))
+
+
+def rank(plan_path: str) -> None:
+    """What each rank runs: all cells of the plan; prints them on rank 0 as JSON."""
+    from mpi4py import MPI
+
+    import topompi
+    from benchmarks.emulated_ranks import bind, settled
+
+    plan = json.loads(Path(plan_path).read_text())
+    native = MPI.Intracomm(MPI.COMM_WORLD)
+    comm = topompi.Intracomm(MPI.COMM_WORLD)
+    native.Alltoall(np.zeros(native.size, "b"), np.zeros(native.size, "b"))
+    found = []
+    for collective in plan["collectives"]:
+        for size in plan["sizes"]:
+            sides = [bind(one, collective, size) for one in (comm, native)]
+            known = dict(comm._levels.selector.settled)
+            for _ in range(TRIAL_CALLS):
+                sides[0]()
+                if settled(comm) > len(known):
+                    break
+            chosen = {choice.algorithm for key, choice in comm._levels.selector.settled.items() if key not in known}
+            times = in_turn(native, sides, plan["seconds"])
+            found.append([collective, size, "".join(chosen), *times])
+    if native.rank == 0:
+        print(json.dumps(found))
+
+
+def in_turn(native: object, sides: list[Callable[[], object]], seconds: float) -> list[list[float]]:
+    """Of each side what its calls took, the slowest rank's time; as many as fit in some seconds, alike on all ranks."""
+    from benchmarks.emulated_ranks import measure
+
+    first = native.bcast([measure(native, side, TURN) for side in sides])
+    turns = int(np.clip(seconds / max(1e-9, np.sum(first)), *TURNS))
+    times: list[list[float]] = [[], []]
+    for turn in range(turns):
+        for side in (0, 1) if turn % 2 else (1, 0):
+            times[side] += measure(native, sides[side], TURN + 1)[1:]
+    return times
+
+
+def run(arguments: argparse.Namespace, directory: Path) -> Iterator[Row]:
+    """Every cell, job by job."""
+    plan = directory / "plan.json"
+    told = {"collectives": arguments.collectives.split(","), "sizes": arguments.sizes, "seconds": arguments.seconds}
+    plan.write_text(json.dumps(told))
+    pythons = {"Open MPI": sys.executable, "MPICH": arguments.mpich_python}
+    for uplinks in arguments.uplink_rates.split(","):
+        with Emulated(arguments.network, Rates.parse(arguments.host_rate, uplinks)) as network:
+            for order in arguments.orders.split(","):
+                for peer in (one for one in OURS.values() if pythons[PEERS[one].vendor]):
+                    options = JobOptions(
+                        mpi=peer,
+                        order=order,
+                        python=pythons[PEERS[peer].vendor],
+                        timeout=arguments.timeout,
+                        environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(directory / uplinks)},
+                    )
+                    done = network.run([str(Path(__file__).resolve()), "--ranks", str(plan)], options)
+                    if done.returncode:
+                        raise TopompiError(f"{peer}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
+                    for collective, size, *rest in json.loads(done.stdout.splitlines()[-1]):
+                        yield Row(uplinks, order, peer, collective, size, *rest)
+                    progress(f"{uplinks}, {order}, {peer}")
+
+
+def markdown(rows: list[Row]) -> Iterator[str]:
+    """The tables, what falls short first."""
+    compared = [(row, row.comparison()) for row in rows]
+    yield f"## In one job: topompi against the library beneath, {platform.system()} {platform.release()}, "
+    yield f"{os.cpu_count()} processors\n"
+    for size in sorted({row.size for row in rows}):
+        some = [found for row, found in compared if row.size == size]
+        mean = np.exp(np.mean([np.log(found.ratio) for found in some]))
+        low = sum(found.ratio < FLOOR for found in some), sum(found.high < FLOOR for found in some)
+        yield f"- {size} bytes: {len(some)} cells, geometric mean {mean:.3f}x; below {FLOOR}: {low[0]}, with the "
+        yield f"whole interval {low[1]}; least {min(found.ratio for found in some):.3f}x"
+    native = [found.ratio for row, found in compared if row.algorithm in ("native", "")]
+    if native:
+        yield f"- left to the library: {len(native)} cells, geometric mean {np.exp(np.mean(np.log(native))):.3f}x"
+    yield "\n| uplinks | order | library | collective | bytes | calls | topompi (ms) | library (ms) | ratio | chosen |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for row, found in sorted(compared, key=lambda pair: pair[1].ratio):
+        ours, native_time = (1e3 * np.median(times) for times in (row.ours, row.native))
+        where = f"{row.uplinks} | {row.order} | {row.library} | {row.collective} | {row.size} | {len(row.ours)}"
+        ratio = f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
+        yield f"| {where} | {ours:.2f} | {native_time:.2f} | {ratio} | {row.algorithm} |"
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
+    parser.add_argument("--host-rate", default="100M", help="of host links, bits/s")
+    parser.add_argument("--uplink-rates", default="100M,400M", help="one network each (default 100M,400M: 4:1 and 1:1)")
+    parser.add_argument("--orders", default="block,leaf-cyclic,random:1", help="rank orders (default all three)")
+    parser.add_argument("--collectives", default=",".join(COLLECTIVES))
+    parser.add_argument("--sizes", default="1K,4K,16K", help="bytes (default 1K,4K,16K)")
+    parser.add_argument(
+        "--seconds", type=float, default=4.0, help="that both sides of a cell take together (default 4)"
+    )
+    parser.add_argument("--mpich-python", help="a Python with MPICH and mpi4py; without it Open MPI alone")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one job may take")
+    parser.add_argument("--json", help="write all samples here")
+    parser.add_argument("--ranks", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    arguments.sizes = [parse_bytes(text, "--sizes") for text in arguments.sizes.split(",")]
+    return arguments
+
+
+def main() -> int:
+    """Measure, print the table, write the samples."""
+    arguments = parse()
+    if arguments.ranks:
+        rank(arguments.ranks)
+        return 0
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            rows = list(run(arguments, Path(scratch)))
+        print("\n".join(markdown(rows)))
+        if arguments.json:
+            Path(arguments.json).write_text(json.dumps([vars(row) for row in rows]) + "\n")
+    except (TopompiError, OSError) as error:
+        print(f"in_turn: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
