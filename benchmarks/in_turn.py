@@ -2,10 +2,10 @@
 
     python benchmarks/in_turn.py --mpich-python .venv-mpich/bin/python --json in_turn.json
 
-Needs root. ``emulated.py`` compares jobs, which differ by a tenth where ranks outnumber processors: too much to see what
-costs a hundredth. Here every cell is timed through topompi and straight from the library by turns of some calls, in one
-job, after topompi has decided by measured trials. Where topompi on each of two libraries is not slower than that library,
-the better of the two is not slower than the better of the libraries.
+Needs root. ``emulated.py`` compares jobs, which differ by a tenth where ranks outnumber processors: too much to see
+what costs a hundredth. Here every cell is timed through topompi and straight from the library by turns of some calls,
+in one job, after topompi has decided by measured trials. Where topompi on each of two libraries is not slower than that
+library, the better of the two is not slower than the better of the libraries.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the pa
 from topompi.errors import TopompiError  # noqa: E402 - the path comes first
 
 TURN = 10  # calls of a side in a row, after one that is not counted
-TURNS = (4, 60)  # of each side, at least and at most
+TURNS = (4, 150)  # of each side, at least and at most
 
 
 @dataclass(frozen=True)
@@ -151,9 +151,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--orders", default="block,leaf-cyclic,random:1", help="rank orders (default all three)")
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
     parser.add_argument("--sizes", default="1K,4K,16K", help="bytes (default 1K,4K,16K)")
-    parser.add_argument(
-        "--seconds", type=float, default=4.0, help="that both sides of a cell take together (default 4)"
-    )
+    parser.add_argument("--seconds", type=float, default=6.0, help="for both sides of a cell (default 6)")
     parser.add_argument("--mpich-python", help="a Python with MPICH and mpi4py; without it Open MPI alone")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one job may take")
     parser.add_argument("--json", help="write all samples here")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["GAIN", "Predictor"]
 
 GAIN = 1.2  # what must be predicted to leave native: the model is not exact, and knows native by a stand-in only
+SLOW_GAIN = 4 / 3  # the same where start-ups are a guess too: at 1.2 some choices were slower on emulated Ethernet
+SLOW = 10.0  # times the preset's start-ups: slower than on any InfiniBand
 OVERHEAD = 2e-6  # seconds that a message of ours takes longer to start than one inside the library: Python's
 MOST_RANKS = 256  # whose schedules of p * p rows are costed while a job waits
 COMPACT = ("gather", "scatter")  # whose schedules have some p rows: costed for any number of ranks
@@ -104,7 +106,8 @@ class Predictor:
 
         Networks that are slow are slow to start as well, but how slow? In the first model the bytes that take as long
         as a start-up are the preset's (the half-performance length of R. W. Hockney, The communication challenge for
-        MPP, 1994), in the second one the start-ups are: in between lie a library's TCP and the link's own latency.
+        MPP, 1994), in the second one the start-ups are: in between lie a library's TCP and the link's own latency. In
+        the first it is the hosts that are slow to start, however many switches a message crosses.
         """
         first = self.network.links[:, :, :1]
         fastest = float(self.network.capacity[first[first >= 0]].max(initial=0.0))
@@ -115,7 +118,14 @@ class Predictor:
         slower = 1 / fastest / preset.t_w[-1]
         if slower <= 1:
             return (quick,)
-        return replace(quick, t_s=(preset.t_s[0], *(slower * start for start in preset.t_s[1:]))), quick
+        start = slower * preset.t_s[1]
+        return replace(quick, t_s=(preset.t_s[0], *(start,) * (len(preset.t_s) - 1))), quick
+
+    @property
+    def gain(self) -> float:
+        """What must be predicted to leave native."""
+        starts = self.models[0].t_s[1], self.models[-1].t_s[1]
+        return SLOW_GAIN if starts[0] > SLOW * starts[1] else GAIN
 
     @cached_property
     def mute(self) -> str:
@@ -140,7 +150,7 @@ class Predictor:
             return self._choose_alltoall(method, nbytes, root, runs)
         if not self._costs(COLLECTIVE[method]):
             return Choice(NATIVE, f"native: more than {MOST_RANKS} ranks, too many to cost while they wait")
-        return self._compare(method, nbytes, root, runs, GAIN, "")
+        return self._compare(method, nbytes, root, runs, self.gain, "")
 
     def _choose_alltoall(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> Choice:
         """DCSS decides; a long message needs no predicted gain then, for the model has no loss where links are shared.
@@ -154,7 +164,7 @@ class Predictor:
             # What is free of conflicts is so in step only; ranks that drift are held together by steps that fill links.
             return self._compare(method, nbytes, root, lambda name: name == JOINT[0] and runs(name), 1.0, "siblings; ")
         if self._costs("alltoall"):
-            least = 1.0 if nbytes > PAIRWISE else GAIN
+            least = 1.0 if nbytes > PAIRWISE else self.gain
             return self._compare(method, nbytes, root, runs, least, f"DCSS: {scheme.reason}; ")
         if nbytes > PAIRWISE and runs(scheme.algorithm):
             return Choice(scheme.algorithm, f"DCSS: {scheme.reason}")
@@ -195,7 +205,10 @@ class Predictor:
         # of levels that no schedule stands for there is no model
         costed = [name for name in names if _modelled(name) in ALGORITHMS[collective]]
         costs = [(name, self._ours(method, name, nbytes, root, self.models[0])) for name in costed]
-        return sorted(costs, key=lambda row: row[1])
+        # Of both that leaders' schedule stands for, the levels come first where their last stage is inside hosts: that
+        # is the library's in shared memory. Between hosts the schedule is what the model knows.
+        inside = self.interface.num_hosts < self.interface.num_ranks
+        return sorted(costs, key=lambda row: (row[1], (row[0] == LEVELS) != inside))
 
     def _ours(self, method: str, name: str, nbytes: int, root: int, model: Model) -> float:
         """Seconds of an algorithm that we run."""
