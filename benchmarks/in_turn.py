@@ -25,9 +25,8 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import numpy as np  # noqa: E402 - the path comes first
 
-from benchmarks.emulated import COLLECTIVES, FLOOR, OURS, TRIAL_CALLS, progress  # noqa: E402 - the path comes first
+from benchmarks.emulated import COLLECTIVES, FLOOR, TRIAL_CALLS, progress  # noqa: E402 - the path comes first
 from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
-from osu_like_bench.emulate.peers import PEERS  # noqa: E402 - the path comes first
 from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
 from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the path comes first
 from topompi.errors import TopompiError  # noqa: E402 - the path comes first
@@ -76,7 +75,7 @@ def rank(plan_path: str) -> None:
                     break
             chosen = {choice.algorithm for key, choice in comm._levels.selector.settled.items() if key not in known}
             times = in_turn(native, sides, plan["seconds"])
-            found.append([collective, size, "".join(chosen), *times])
+            found.append([MPI.get_vendor()[0], collective, size, "".join(chosen), *times])
     if native.rank == 0:
         print(json.dumps(found))
 
@@ -99,24 +98,22 @@ def run(arguments: argparse.Namespace, directory: Path) -> Iterator[Row]:
     plan = directory / "plan.json"
     told = {"collectives": arguments.collectives.split(","), "sizes": arguments.sizes, "seconds": arguments.seconds}
     plan.write_text(json.dumps(told))
-    pythons = {"Open MPI": sys.executable, "MPICH": arguments.mpich_python}
     for uplinks in arguments.uplink_rates.split(","):
         with Emulated(arguments.network, Rates.parse(arguments.host_rate, uplinks)) as network:
             for order in arguments.orders.split(","):
-                for peer in (one for one in OURS.values() if pythons[PEERS[one].vendor]):
+                for python in filter(None, (sys.executable, arguments.mpich_python)):
                     options = JobOptions(
-                        mpi=peer,
                         order=order,
-                        python=pythons[PEERS[peer].vendor],
+                        python=python,
                         timeout=arguments.timeout,
                         environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(directory / uplinks)},
                     )
                     done = network.run([str(Path(__file__).resolve()), "--ranks", str(plan)], options)
                     if done.returncode:
-                        raise TopompiError(f"{peer}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
-                    for collective, size, *rest in json.loads(done.stdout.splitlines()[-1]):
-                        yield Row(uplinks, order, peer, collective, size, *rest)
-                    progress(f"{uplinks}, {order}, {peer}")
+                        raise TopompiError(f"{python}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
+                    for row in json.loads(done.stdout.splitlines()[-1]):
+                        yield Row(uplinks, order, *row)
+                    progress(f"{uplinks}, {order}, {python}")
 
 
 def markdown(rows: list[Row]) -> Iterator[str]:
@@ -152,7 +149,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
     parser.add_argument("--sizes", default="1K,4K,16K", help="bytes (default 1K,4K,16K)")
     parser.add_argument("--seconds", type=float, default=6.0, help="for both sides of a cell (default 6)")
-    parser.add_argument("--mpich-python", help="a Python with MPICH and mpi4py; without it Open MPI alone")
+    parser.add_argument("--mpich-python", help="a Python with MPICH and mpi4py, to be measured too")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one job may take")
     parser.add_argument("--json", help="write all samples here")
     parser.add_argument("--ranks", help=argparse.SUPPRESS)

@@ -36,7 +36,7 @@ from topompi.topology import TopologyInterface, load  # noqa: E402 - the path co
 
 SLICE = 2.0  # seconds that one side of a cell is called for, about
 FEWEST, MOST = 7, 200  # calls of a side of a cell
-TRIAL_CALLS = 110  # enough for every measured trial to end
+TRIAL_CALLS = 200  # enough for every measured trial to end
 GRIDS = {1: "4x4,8x2", 2: "16x2,8x4"}
 
 

@@ -11,6 +11,10 @@ from numpy import ndarray
 __all__ = ["SIZED_BY", "UNKNOWN", "Alike", "Known", "Run"]
 
 Run = Callable[..., object]  # of a communicator and the arguments of the method
+# Of a method, dictionaries in dictionaries: by the ``id`` of the operation and by the root, where it has them, then by
+# the bytes of the message.
+Alike = dict[Any, Any]
+UNKNOWN: Alike = {}  # never written to
 
 # Place among the arguments of the message whose bytes are the size of the call, as ``sizes.nbytes`` has it.
 SIZED_BY = {
@@ -27,10 +31,6 @@ SIZED_BY = {
 MOST = 1024  # of each kind of key: beyond, all are forgotten, and chosen for again
 
 
-Alike = dict[Any, dict[int, Run]]  # of a method: by root and operation, then by the bytes of the message
-UNKNOWN: Alike = {}  # never written to
-
-
 class Known:
     """How calls of one communicator run, method by method."""
 
@@ -43,22 +43,24 @@ class Known:
         """Run calls like this one in this way from here on.
 
         :param op: of a reduction, one that lasts.
-        :returns: how calls of the method run, by root, by the ``id`` of the operation, by both as a pair, or by None,
-            whichever it has; None where the size of a call is not that of an array.
+        :returns: how calls of the method run; None where the size of a call is not that of an array.
         """
         if method not in SIZED_BY or type(message := arguments[SIZED_BY[method]]) is not ndarray:
             return None
-        alike = self._methods.setdefault(method, {})
-        if len(alike) >= MOST:
-            alike.clear()
-        key = root if op is None else id(op) if root is None else (root, id(op))
-        runs = alike.setdefault(key, {})
-        if len(runs) >= MOST:
-            runs.clear()
-        runs[message.nbytes] = run
+        runs = alike = self._methods.setdefault(method, {})
+        for key in (*(() if op is None else (id(op),)), *(() if root is None else (root,))):
+            runs = _room(runs).setdefault(key, {})
+        _room(runs)[message.nbytes] = run
         return alike
 
     def clear(self) -> None:
         """Forget all; whoever holds how calls of a method run sees it."""
         for alike in self._methods.values():
             alike.clear()
+
+
+def _room(runs: Alike) -> Alike:
+    """The dictionary, emptied where it is full."""
+    if len(runs) >= MOST:
+        runs.clear()
+    return runs

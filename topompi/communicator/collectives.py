@@ -96,7 +96,7 @@ class Collectives(Handle):
             _Native.Allgather(self, sendbuf, recvbuf)
             return
         try:
-            run = self._known_allgather[None][recvbuf.nbytes]
+            run = self._known_allgather[recvbuf.nbytes]
         except NEW:
             run = chosen("Allgather")
         run(self, sendbuf, recvbuf)
@@ -114,7 +114,7 @@ class Collectives(Handle):
             _Native.Alltoall(self, sendbuf, recvbuf)
             return
         try:
-            run = self._known_alltoall[None][recvbuf.nbytes]
+            run = self._known_alltoall[recvbuf.nbytes]
         except NEW:
             run = chosen("Alltoall")
         run(self, sendbuf, recvbuf)
@@ -139,7 +139,7 @@ class Collectives(Handle):
             _Native.Reduce(self, sendbuf, recvbuf, op, root)
             return
         try:
-            run = self._known_reduce[root, id(op)][sendbuf.nbytes]
+            run = self._known_reduce[id(op)][root][sendbuf.nbytes]
         except NEW:
             run = chosen("Reduce", root, op)
         run(self, sendbuf, recvbuf, op, root)

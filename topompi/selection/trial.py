@@ -26,7 +26,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-STAGES = (1, 3, 5, 8)  # timed rounds of each stage at most; the slower candidates are dropped between them
+STAGES = (1, 3, 5, 40)  # timed rounds of each stage at most; the slower candidates are dropped between them
 FEWEST = (1, 2, 3, 5)  # and at least, where rounds take long
 KEPT = (4, 2, 1)  # rivals that go on after the first stage, which is a single look, after the second and the third
 PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
@@ -36,7 +36,7 @@ CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
 CLEAR_APART = 1.2  # likewise where neighbours on the same links try other candidates at the time
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
 ABREAST = 11  # timed calls of each candidate where none is dropped
-CHANCE = 0.036  # of choosing one of two equal candidates: 8 of 9 rounds, 13 of 17
+CHANCE = 0.036  # of choosing one of two equal candidates: 8 of 9 rounds, 26 of 40
 CHANCE_ABREAST = 0.12  # likewise, 8 of 11: one of two equals costs little, another schedule than the siblings' much
 
 
@@ -75,12 +75,13 @@ class Trial:
     number alone decides what runs: ranks that make equally many calls run the same. A stage is closed by the call after
     its last one, on all ranks: a call that failed on some rank has no time there, and loses. Successive halving: K.
     Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016. The last
-    stage is made only where the best rival is clearly, but not steadily faster, as on a machine with other work.
+    stage is made where the best rival was clearly faster, and of short calls it alone counts: of a dozen that were
+    looked at, the best was lucky too. Of long ones all count, and it is made where the rival was not steadily faster.
 
     :param candidates: names, native first.
     :param clear: a gain below this is no reason to leave native.
-    Cost: 2 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 12 for each of
-    two; where calls are long, 1, 2, 3 and 5. Four or five reductions of some ten numbers.
+    Cost: 2 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 60 for each of
+    two; where calls are long, 1, 2, 3 and at most 10. Four or five reductions of some ten numbers.
     """
 
     def __init__(self, candidates: Sequence[str], clear: float = CLEAR) -> None:
@@ -135,9 +136,10 @@ class Trial:
         rounds = np.array([times[order == place] for place in range(len(self.candidates))])
         self._kept = np.concatenate((self._kept, rounds), axis=1)
         self._stage += 1
-        verdict = judge(self.candidates, self._kept, self._clear)
-        decided = verdict.algorithm != NATIVE or verdict.ratio < self._clear
-        if self._stage == len(STAGES) or (self._stage == len(STAGES) - 1 and decided):
+        last = self._stage == len(STAGES)
+        verdict = judge(self.candidates, rounds if last and not self._long else self._kept, self._clear)
+        decided = verdict.ratio < self._clear or (self._long and verdict.algorithm != NATIVE)
+        if last or (self._stage == len(STAGES) - 1 and decided):
             return verdict
         hopeless = HOPELESS[min(self._stage, len(HOPELESS)) - 1]
         # What disturbs a short call makes it longer; long ones vary by themselves, on shared links by a tenth: of such

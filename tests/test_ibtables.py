@@ -1,0 +1,223 @@
+"""InfiniBand forwarding tables: what is read equals what was printed, and damage is named."""
+
+from __future__ import annotations
+
+import re
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ibreports import A1, S1, S2, Model, ibroute, models, opensm_dump, pair, read_tables
+from topompi.errors import RouteError, SourceError
+from topompi.topology.discovery import Report
+from topompi.topology.routes import Routes
+
+
+def next_ports(routes: Routes) -> dict[tuple[int, str, str], int]:
+    """(path, switch, adapter) -> port, as read."""
+    fabric = routes.fabric
+    return {
+        (path, fabric.switch_ids[s], fabric.adapter_ids[a]): int(fabric.link_source_port[routes.next_link[path, s, a]])
+        for path, s, a in np.argwhere(routes.next_link >= 0).tolist()
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(models(max_lmc=2))
+def test_all_spellings_of_tables_yield_the_ports_that_were_printed(model: Model) -> None:
+    expected = {
+        (path, switch, adapter): model.forwarding()[switch][model.lid[adapter] + path % (1 << model.lmc[adapter])][1]
+        for adapter in model.adapters
+        for switch in model.next_ports(adapter)
+        for path in range(1 << max(model.lmc[a] for a in model.adapters))
+        if path < (1 << model.lmc[adapter]) or not path % (1 << model.lmc[adapter])
+    }
+    for texts in (
+        [opensm_dump(model)],
+        [ibroute(model, switch) for switch in model.switches],
+        ["".join(ibroute(model, switch, by_dr_path=True) for switch in model.switches)],
+        [ibroute(model, switch, brief=True) for switch in model.switches],
+        [opensm_dump(model).replace("\n", "\r\n")],
+        [re.sub(r"# .* portguid .*", "# unknown node and type", opensm_dump(model))],
+        [
+            re.sub(r": \(.* portguid .*", ": (node info not available fabric scan)", ibroute(model, s))
+            for s in model.switches
+        ],
+    ):
+        found = next_ports(read_tables(model, texts))
+        assert {key: found.get(key) for key in expected} == expected
+
+
+def test_an_adapter_with_fewer_paths_repeats_its_first() -> None:
+    model = pair()
+    model.add_adapter(S1, "many HCA-1", lmc=2)
+    routes = read_tables(model, [opensm_dump(model)])
+    assert routes.num_paths == 4
+    ports = next_ports(routes)
+    many = list(model.adapters)[2]
+    assert [ports[path, S2, A1] for path in range(4)] == [1, 1, 1, 1]
+    assert [ports[path, S2, many] for path in range(4)] == [1, 2, 1, 2]
+    assert routes.engine == "forwarding tables of 0.txt"
+
+
+def test_invalid_entries_are_counted_but_not_used() -> None:
+    model = pair()
+    all_lids = (
+        ibroute(model, S1).replace("3 valid lids", "4 lids").replace("0x0001", "0x0000 255 : (illegal port)\n0x0001")
+    )
+    routes = read_tables(model, [all_lids, ibroute(model, S2)])
+    assert next_ports(routes) == next_ports(read_tables(model, [opensm_dump(model)]))
+
+
+def unroutable(model: Model, forwarding: dict[str, dict[int, tuple[str, int]]]) -> set[tuple[str, str]]:
+    """Ordered pairs of host names with a route that does not arrive, followed one by one."""
+    component: dict[str, set[str]] = {}
+    for switch in model.switches:
+        reached, queue = {switch}, [switch]
+        while queue:
+            for _, (peer, _) in model.ports(queue.pop()):
+                if peer in model.switches and peer not in reached:
+                    reached.add(peer)
+                    queue.append(peer)
+        component[switch] = reached
+    lost = set()
+    for one, other in permutations(model.adapters, 2):
+        hosts = model.adapters[one].split()[0], model.adapters[other].split()[0]
+        here = model.ports(one)[0][1][0]
+        if hosts[0] == hosts[1] or model.ports(other)[0][1][0] not in component[here]:
+            continue
+        for _ in range(70):
+            port = forwarding[here].get(model.lid[other], ("", 0))[1]
+            here = model.peer.get((here, port), ("", 0))[0]
+            if here not in model.switches:
+                break
+        if here != other:
+            lost.add(hosts)
+    return lost
+
+
+@settings(max_examples=100, deadline=None)
+@given(model=models(), data=st.data())
+def test_exactly_the_pairs_without_a_route_are_counted(model: Model, data: st.DataObject) -> None:
+    forwarding = model.forwarding()
+    for switch, table in forwarding.items():
+        for lid, (device, _) in list(table.items()):
+            ports = [port for port, _ in model.ports(switch)]
+            if device in model.adapters and ports and data.draw(st.integers(0, 3)) == 0:
+                table[lid] = device, data.draw(st.sampled_from(ports))
+    model.forwarding = lambda: forwarding  # type: ignore[method-assign] # the altered tables
+    report = Report(partial=True)
+    read_tables(model, [opensm_dump(model)], report)
+    lost = len(unroutable(model, forwarding))
+    noun = "ordered pair of hosts has" if lost == 1 else "ordered pairs of hosts have"
+    assert [problem.partition(" no route")[0] for problem in report.problems] == (
+        [f"forwarding tables of 0.txt: {lost} {noun}"] if lost else []
+    )
+
+
+def changed(old: str, new: str) -> str:
+    text = opensm_dump(pair())
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+ROUTE1, ROUTE2 = ibroute(pair(), S1), ibroute(pair(), S2)
+TABLE1 = f"the forwarding table of switch LID 1 ({S1})"
+TABLE2 = f"the forwarding table of switch LID 2 ({S2})"
+BAD_TABLES = {
+    "no footer": (
+        [changed("40 lids dumped\nUnicast", "Unicast")],
+        f"lft/0.txt:4: {TABLE1} is truncated: expected a footer that ends its (at most 40) LIDs, "
+        "got 3 entries and no footer",
+    ),
+    "no footer at the end": (
+        [ROUTE1, ROUTE2[: ROUTE2.index("3 valid")]],
+        f"lft/1.txt:6: {TABLE2} is truncated: expected a footer that ends its (at most 40) LIDs, "
+        "got 3 entries and no footer",
+    ),
+    "entry lost": (
+        [ROUTE1, ROUTE2.replace("0x0003", "oops")],
+        f"lft/1.txt:6: {TABLE2} is damaged: expected 3 entries by its footer, got 2",
+    ),
+    "other footer": (
+        [changed("40 lids dumped", "39 lids dumped")],
+        f"lft/0.txt:4: {TABLE1} is damaged: expected 40 LIDs by its header, got 39 by its footer",
+    ),
+    "cut GUID": (
+        [changed("0x000000000000a001: 'left HCA-1'", "0x000000")],
+        "lft/0.txt:3: expected LID, port and destination, got '0x0003 003 # Channel Adapter portguid 0x000000'",
+    ),
+    "cut header": (
+        [changed("switch Lid 2 guid 0x0000000000005020", "sw")],
+        "lft/0.txt:6: expected 'Unicast lids [..] of switch .. guid 0x..', "
+        "got \"Unicast lids [0-40] of sw ('MF0;sw2:X/U1'):\"",
+    ),
+    "no header": (
+        [opensm_dump(pair()).split("\n", 1)[1]],
+        "lft/0.txt:1: expected a table's header before "
+        "\"0x0001 000 # Switch portguid 0x0000000000005010: 'MF0;sw1:X/U1'\"",
+    ),
+    "unknown switch": (
+        [changed("guid 0x0000000000005020", "guid 0x0000000000005030")],
+        "lft/0.txt:6: the forwarding table of switch LID 2 (0x0000000000005030): no such switch in fabric.txt",
+    ),
+    "switch twice": (
+        [ROUTE1, ROUTE1, ROUTE2],
+        f"lft/1.txt:1: {TABLE1} is there twice, also at lft/0.txt:1",
+    ),
+    "switch without a table": (
+        [ROUTE1],
+        f"lft/0.txt: expected forwarding tables of 2 switches, got none of 1: {S2} (MF0;sw2:X/U1)",
+    ),
+    "port without a link": (
+        [changed("0x0004 001", "0x0004 017")],
+        f"lft/0.txt:4: {TABLE1} has 1 entries for adapters behind ports without a link (port 17)",
+    ),
+    "LID twice": (
+        [ROUTE1, ROUTE2.replace("0x0004", "0x0003")],
+        f"lft/1.txt:6: {TABLE2} has LID 3 more than once (2 times), with different contents",
+    ),
+    "LIDs of another time": (
+        [ROUTE1, ROUTE2.replace("0x0003", "0x0013")],
+        f"lft/1.txt:1: adapter {A1} has LID 19 here, but 3 in another table: expected tables of the same time",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_damaged_tables_are_refused_with_their_line(name: str) -> None:
+    texts, message = BAD_TABLES[name]
+    with pytest.raises(SourceError) as caught:
+        read_tables(pair(), texts)
+    assert str(caught.value) == message
+    report = Report(partial=True)
+    assert read_tables(pair(), texts, report).next_link.shape == (1, 2, 2)
+    assert message in report.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            changed("0x0003 001 #", "0x0003 003 #"),
+            "forwarding tables of 0.txt: 1 ordered pair of hosts has no route: "
+            f"right -> left dies at switch {S2} (MF0;sw2:X/U1)",
+        ),
+        (
+            changed("0x0004 001 #", "0x0004 255 #"),
+            "forwarding tables of 0.txt: 1 ordered pair of hosts has no route: "
+            f"left -> right dies at switch {S1} (MF0;sw1:X/U1)",
+        ),
+        (
+            changed("0x0004 003 #", "0x0004 001 #"),
+            "forwarding tables of 0.txt: 1 ordered pair of hosts has no route: left -> right loops at switch ",
+        ),
+    ],
+)
+def test_a_route_that_dies_or_loops_is_named(text: str, message: str) -> None:
+    with pytest.raises(RouteError) as caught:
+        read_tables(pair(), [text])
+    assert str(caught.value).startswith(message)
