@@ -4,8 +4,10 @@
 
 Needs root. ``emulated.py`` compares jobs, which differ by a tenth where ranks outnumber processors: too much to see
 what costs a hundredth. Here every cell is timed through topompi and straight from the library by turns of some calls,
-in one job, after topompi has decided by measured trials. Where topompi on each of two libraries is not slower than that
-library, the better of the two is not slower than the better of the libraries.
+in one job, after topompi has decided by measured trials. Two more sides tell what bounds it: the library once more, for
+what is chance, and a communicator whose methods only call the library's, for what any method in Python costs. Where
+topompi on each of two libraries is not slower than that library, the better of the two is not slower than the better of
+the libraries.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,19 +27,19 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import numpy as np  # noqa: E402 - the path comes first
 
-from benchmarks.emulated import COLLECTIVES, FLOOR, TRIAL_CALLS, progress  # noqa: E402 - the path comes first
+from benchmarks.emulated import COLLECTIVES, FLOOR, progress  # noqa: E402 - the path comes first
+from benchmarks.sides import together  # noqa: E402 - the path comes first
 from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
 from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
 from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the path comes first
 from topompi.errors import TopompiError  # noqa: E402 - the path comes first
 
-TURN = 10  # calls of a side in a row, after one that is not counted
-TURNS = (4, 150)  # of each side, at least and at most
+RANKS = Path(__file__).with_name("in_turn_ranks.py")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A cell: what each side took in seconds, call by call, and what topompi had chosen."""
+    """A cell: of how many bytes, what each side took in seconds, call by call, and what topompi had chosen."""
 
     uplinks: str
     order: str
@@ -47,50 +49,12 @@ class Row:
     algorithm: str
     ours: list[float]
     native: list[float]
+    again: list[float]
+    method: list[float]
 
-    def comparison(self) -> Comparison:
-        """How many times as fast topompi is."""
-        return compare(np.array(self.ours), np.array(self.native))
-
-
-def rank(plan_path: str) -> None:
-    """What each rank runs: all cells of the plan; prints them on rank 0 as JSON."""
-    from mpi4py import MPI
-
-    import topompi
-    from benchmarks.emulated_ranks import bind, settled
-
-    plan = json.loads(Path(plan_path).read_text())
-    native = MPI.Intracomm(MPI.COMM_WORLD)
-    comm = topompi.Intracomm(MPI.COMM_WORLD)
-    native.Alltoall(np.zeros(native.size, "b"), np.zeros(native.size, "b"))
-    found = []
-    for collective in plan["collectives"]:
-        for size in plan["sizes"]:
-            sides = [bind(one, collective, size) for one in (comm, native)]
-            known = dict(comm._levels.selector.settled)
-            for _ in range(TRIAL_CALLS):
-                sides[0]()
-                if settled(comm) > len(known):
-                    break
-            chosen = {choice.algorithm for key, choice in comm._levels.selector.settled.items() if key not in known}
-            times = in_turn(native, sides, plan["seconds"])
-            found.append([MPI.get_vendor()[0], collective, size, "".join(chosen), *times])
-    if native.rank == 0:
-        print(json.dumps(found))
-
-
-def in_turn(native: object, sides: list[Callable[[], object]], seconds: float) -> list[list[float]]:
-    """Of each side what its calls took, the slowest rank's time; as many as fit in some seconds, alike on all ranks."""
-    from benchmarks.emulated_ranks import measure
-
-    first = native.bcast([measure(native, side, TURN) for side in sides])
-    turns = int(np.clip(seconds / max(1e-9, np.sum(first)), *TURNS))
-    times: list[list[float]] = [[], []]
-    for turn in range(turns):
-        for side in (0, 1) if turn % 2 else (1, 0):
-            times[side] += measure(native, sides[side], TURN + 1)[1:]
-    return times
+    def comparison(self, side: str = "ours") -> Comparison:
+        """How many times as fast as the library a side is."""
+        return compare(np.array(getattr(self, side)), np.array(self.native))
 
 
 def run(arguments: argparse.Namespace, directory: Path) -> Iterator[Row]:
@@ -108,7 +72,7 @@ def run(arguments: argparse.Namespace, directory: Path) -> Iterator[Row]:
                         timeout=arguments.timeout,
                         environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(directory / uplinks)},
                     )
-                    done = network.run([str(Path(__file__).resolve()), "--ranks", str(plan)], options)
+                    done = network.run([str(RANKS), str(plan)], options)
                     if done.returncode:
                         raise TopompiError(f"{python}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
                     for row in json.loads(done.stdout.splitlines()[-1]):
@@ -119,17 +83,18 @@ def run(arguments: argparse.Namespace, directory: Path) -> Iterator[Row]:
 def markdown(rows: list[Row]) -> Iterator[str]:
     """The tables, what falls short first."""
     compared = [(row, row.comparison()) for row in rows]
-    yield f"## In one job: topompi against the library beneath, {platform.system()} {platform.release()}, "
-    yield f"{os.cpu_count()} processors\n"
+    machine = f"{platform.system()} {platform.release()}, {os.cpu_count()} processors"
+    yield f"## In one job: topompi against the library beneath, {machine}\n"
     for size in sorted({row.size for row in rows}):
-        some = [found for row, found in compared if row.size == size]
-        mean = np.exp(np.mean([np.log(found.ratio) for found in some]))
-        low = sum(found.ratio < FLOOR for found in some), sum(found.high < FLOOR for found in some)
-        yield f"- {size} bytes: {len(some)} cells, geometric mean {mean:.3f}x; below {FLOOR}: {low[0]}, with the "
-        yield f"whole interval {low[1]}; least {min(found.ratio for found in some):.3f}x"
-    native = [found.ratio for row, found in compared if row.algorithm in ("native", "")]
-    if native:
-        yield f"- left to the library: {len(native)} cells, geometric mean {np.exp(np.mean(np.log(native))):.3f}x"
+        sides = {
+            "topompi": [found for row, found in compared if row.size == size],
+            "of these, left to the library": [
+                found for row, found in compared if row.size == size and row.algorithm == "native"
+            ],
+            "the library against itself": [row.comparison("again") for row in rows if row.size == size],
+            "a method in Python": [row.comparison("method") for row in rows if row.size == size],
+        }
+        yield from (f"- {size} bytes, {side}: {together(cells, FLOOR)}" for side, cells in sides.items() if cells)
     yield "\n| uplinks | order | library | collective | bytes | calls | topompi (ms) | library (ms) | ratio | chosen |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for row, found in sorted(compared, key=lambda pair: pair[1].ratio):
@@ -148,11 +113,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--orders", default="block,leaf-cyclic,random:1", help="rank orders (default all three)")
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
     parser.add_argument("--sizes", default="1K,4K,16K", help="bytes (default 1K,4K,16K)")
-    parser.add_argument("--seconds", type=float, default=6.0, help="for both sides of a cell (default 6)")
+    parser.add_argument("--seconds", type=float, default=6.0, help="for all sides of a cell (default 6)")
     parser.add_argument("--mpich-python", help="a Python with MPICH and mpi4py, to be measured too")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one job may take")
     parser.add_argument("--json", help="write all samples here")
-    parser.add_argument("--ranks", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.sizes = [parse_bytes(text, "--sizes") for text in arguments.sizes.split(",")]
     return arguments
@@ -161,9 +125,6 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     """Measure, print the table, write the samples."""
     arguments = parse()
-    if arguments.ranks:
-        rank(arguments.ranks)
-        return 0
     try:
         with tempfile.TemporaryDirectory() as scratch:
             rows = list(run(arguments, Path(scratch)))

@@ -4,8 +4,9 @@
 
 Needs root. All rows of a process grid exchange at once, then all columns, each by an Alltoall on a communicator that
 ``Split`` made of topompi's: the call itself, which runs what the cost model chose (or with ``--tune measure`` a trial),
-and the MPI library's own on the very same communicator, in turn in one job. A time is that of the slowest rank of all
-communicators. Medians, 95 % intervals by bootstrap; the bound is what the busiest link needs at its nominal rate.
+and the MPI library's own on the very same communicator, in turn in one job; and that once more, which tells what is
+chance. A time is that of the slowest rank of all communicators. Medians, 95 % intervals by bootstrap on rounds; the
+bound is what the busiest link needs at its nominal rate.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +26,22 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import numpy as np  # noqa: E402 - the path comes first
 
+from benchmarks.emulated import TRIAL_CALLS  # noqa: E402 - the path comes first
+from benchmarks.sides import orders, together  # noqa: E402 - the path comes first
 from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
 from osu_like_bench.emulate.launch import rank_hosts  # noqa: E402 - the path comes first
 from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
-from osu_like_bench.statistics import compare_runs, summary  # noqa: E402 - the path comes first
+from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the path comes first
 from schedules import Network  # noqa: E402 - the path comes first
 from schedules.alltoall.fft import grid_groups  # noqa: E402 - the path comes first
 from topompi.errors import TopompiError  # noqa: E402 - the path comes first
 from topompi.network import network_of  # noqa: E402 - the path comes first
 from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
 
-SLICE = 2.0  # seconds that one side of a cell is called for, about
-FEWEST, MOST = 7, 200  # calls of a side of a cell
-TRIAL_CALLS = 200  # enough for every measured trial to end
+SLICE = 3.0  # seconds that one side of a cell is called for, about
+FEWEST, MOST = 7, 900  # calls of a side of a cell
+SIDES = ("native", "topompi", "again")
+FLOOR, AIM = 0.98, 1.15
 GRIDS = {1: "4x4,8x2", 2: "16x2,8x4"}
 
 
@@ -54,17 +59,15 @@ def measure(plan: dict[str, Any]) -> list[dict[str, Any]]:
         for way, child in (("rows", comm.Split(row, column)), ("columns", comm.Split(column, row))):
             for size in plan["sizes"]:
                 sent = np.full((child.size, size // 8), float(world.rank))
-                theirs, ours = np.empty_like(sent), np.empty_like(sent)
-                native = MPI.Intracomm(child)
-                settle(world, lambda one=child, out=sent, into=ours: one.Alltoall(out, into), child)
-                calls = [lambda one=native, out=sent, into=theirs: one.Alltoall(out, into)]
-                calls.append(lambda one=child, out=sent, into=ours: one.Alltoall(out, into))
+                native, into = MPI.Intracomm(child), [np.empty_like(sent) for _ in SIDES]
+                calls = [partial(one.Alltoall, sent, to) for one, to in zip((native, child, native), into, strict=True)]
+                settle(world, calls[1], child)
                 times = in_turn(world, calls)
                 chosen = child._levels.selector.choose("Alltoall", size).algorithm
                 all_chosen = sorted(set(world.allgather(chosen)))
-                right = world.allreduce(bool((theirs == ours).all()), MPI.LAND)
-                cell = {"rows": rows, "way": way, "size": size, "native": times[0], "topompi": times[1]}
-                found.append({**cell, "ran": all_chosen, "right": right})
+                right = world.allreduce(bool((into[0] == into[1]).all()), MPI.LAND)
+                cell = {"rows": rows, "way": way, "size": size, "ran": all_chosen, "right": right}
+                found.append(cell | dict(zip(SIDES, times, strict=True)))
             child.Free()
     return found
 
@@ -86,20 +89,21 @@ def _land() -> Any:
 
 
 def in_turn(world: Any, calls: list[Callable[[], object]]) -> list[list[float]]:
-    """Of each call the times of its slowest rank, in the order A B, B A, ..."""
+    """Of each call the times of its slowest rank, round by round."""
     from mpi4py import MPI
 
-    times: list[list[float]] = [[], []]
+    times: list[list[float]] = [[] for _ in calls]
     rounds = FEWEST
-    while len(times[0]) < rounds:
-        turn = len(times[0]) % 2
-        for side in (turn, 1 - turn):
+    for order in orders(len(calls)):
+        for side in order:
             world.Barrier()
             begin = time.perf_counter()
             calls[side]()
             times[side].append(world.allreduce(time.perf_counter() - begin, MPI.MAX))
         if len(times[0]) == 1:
             rounds = int(np.clip(SLICE / max(times[0][0], 1e-6), FEWEST, MOST))
+        if len(times[0]) >= rounds:
+            break
     return times
 
 
@@ -138,30 +142,43 @@ def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def table(cells: list[dict[str, Any]]) -> Iterator[str]:
-    """The lines of a Markdown table, and what falls short before it."""
-    generator, rows, ratios = np.random.default_rng(0), [], []
-    for cell in cells:
-        sides = [summary(np.array(cell[side]), generator) for side in ("native", "topompi")]
-        gain = compare_runs([sides[1]], [sides[0]])
-        ratios.append(gain.ratio)
-        grid = f"{cell['rows']}x{cell['ranks'] // cell['rows']}"
-        times = [f"{one.median * 1e3:.2f}" for one in sides]
-        last = f"{gain.ratio:.2f} [{gain.low:.2f}, {gain.high:.2f}]"
-        most = f"{sides[0].median / cell['bound']:.2f}" if cell["bound"] else "-"
-        first = [str(cell["ranks"]), cell["order"], grid, cell["way"], str(cell["size"]), f"{cell['bound'] * 1e3:.2f}"]
-        rows.append([*first, *times, last, most, " ".join(cell["ran"]), "" if cell["right"] else "WRONG"])
-    mean = float(np.exp(np.mean(np.log(ratios))))
-    yield f"below 0.98x in {sum(one < 0.98 for one in ratios)} of {len(ratios)} cells, at least 1.15x in "
-    yield f"{sum(one >= 1.15 for one in ratios)}; geometric mean {mean:.2f}x"
-    left = [ratio for ratio, cell in zip(ratios, cells, strict=True) if cell["ran"] == ["native"]]
-    if left:  # the same code on both sides: so much is chance, and what a call through topompi costs
-        yield f"; {len(left)} cells are native on both sides: {min(left):.2f}x to {max(left):.2f}x"
+    """What falls short, and the lines of a Markdown table."""
+    gains = [compare(np.array(cell["topompi"]), np.array(cell["native"])) for cell in cells]
+    for kind in sorted({(cell["size"], cell["ranks"]) for cell in cells}):
+        yield from sums([(cell, gain) for cell, gain in zip(cells, gains, strict=True) if kind == _kind(cell)])
     yield ""
     heads = ["ranks", "order", "grid", "of", "bytes", "bound (ms)", "native (ms)", "topompi (ms)"]
     heads += ["native / topompi", "native / bound", "ran", ""]
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
+    for cell, gain in zip(cells, gains, strict=True):
+        grid = f"{cell['rows']}x{cell['ranks'] // cell['rows']}"
+        ours, native = (float(np.median(cell[side])) for side in ("topompi", "native"))
+        times = [f"{1e3 * cell['bound']:.2f}", f"{1e3 * native:.2f}", f"{1e3 * ours:.2f}"]
+        ratio = f"{gain.ratio:.2f} [{gain.low:.2f}, {gain.high:.2f}]"
+        most = f"{native / cell['bound']:.2f}" if cell["bound"] else "-"
+        row = [str(cell["ranks"]), cell["order"], grid, cell["way"], str(cell["size"]), *times, ratio, most]
+        yield f"| {' | '.join([*row, ' '.join(cell['ran']), '' if cell['right'] else 'WRONG'])} |"
+
+
+def _kind(cell: dict[str, Any]) -> tuple[int, int]:
+    return cell["size"], cell["ranks"]
+
+
+def sums(compared: list[tuple[dict[str, Any], Comparison]]) -> Iterator[str]:
+    """What cells of one size on as many ranks say together, beside what is chance and what the links allow."""
+    first = compared[0][0]
+    told = f"- {first['size']} bytes, {first['ranks']} ranks"
+    found = [gain for _, gain in compared]
+    yield f"{told}, topompi: {together(found, FLOOR)}; at least {AIM}: {sum(gain.ratio >= AIM for gain in found)}"
+    left = [gain for cell, gain in compared if cell["ran"] == ["native"]]
+    if left:
+        yield f"{told}, of these, left to the library: {together(left, FLOOR)}"
+    itself = [compare(np.array(cell["again"]), np.array(cell["native"])) for cell, _ in compared]
+    yield f"{told}, the library against itself: {together(itself, FLOOR)}"
+    most = [np.median(cell["native"]) / cell["bound"] for cell, _ in compared if cell["bound"]]
+    if most:
+        yield f"{told}: the links would allow a mean of {np.exp(np.mean(np.log(most))):.2f}x in {len(most)} cells"
 
 
 def parse() -> argparse.Namespace:
@@ -175,7 +192,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--grids", help=f"rows x columns of processes (default {GRIDS})")
     parser.add_argument("--sizes", default="4K,64K,256K", help="bytes of a block (default 4K,64K,256K)")
     parser.add_argument("--tune", default="", help="TOPOMPI_TUNE: measure for trials (default: the cost model chooses)")
-    parser.add_argument("--timeout", type=float, default=280.0, help="seconds of a job at most")
+    parser.add_argument("--timeout", type=float, default=400.0, help="seconds of a job at most")
     parser.add_argument("--json", metavar="FILE", help="write all samples")
     parser.add_argument("--join", metavar="FILE", action="append", default=[], help="add an earlier run's samples")
     parser.add_argument("--ranks", metavar="PLAN", help=argparse.SUPPRESS)
@@ -195,7 +212,7 @@ def main() -> None:
     cells = [cell for path in arguments.join for cell in json.loads(Path(path).read_text())["cells"]]
     cells += run(arguments) if arguments.orders else []
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps({"format": "topompi transposes", "version": 1, "cells": cells}))
+        Path(arguments.json).write_text(json.dumps({"format": "topompi transposes", "version": 2, "cells": cells}))
     print("\n".join(table(cells)))
 
 

@@ -24,7 +24,7 @@ A1, A2 = "0x000000000000a001", "0x000000000000a011"
 
 @dataclass
 class Model:
-    """Switches and adapters by GUID, cables between (GUID, port); the oracle of the tests below."""
+    """Switches and adapters by GUID, cables between (GUID, port); the tests' oracle."""
 
     switches: dict[str, str] = field(default_factory=dict)
     adapters: dict[str, str] = field(default_factory=dict)

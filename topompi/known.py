@@ -16,7 +16,8 @@ Run = Callable[..., object]  # of a communicator and the arguments of the method
 Alike = dict[Any, Any]
 UNKNOWN: Alike = {}  # never written to
 
-# Place among the arguments of the message whose bytes are the size of the call, as ``sizes.nbytes`` has it.
+# Place among the arguments of the message whose bytes are the size of the call, as ``sizes.nbytes`` has it. Calls are
+# looked up by the ``nbytes`` of whatever has it: of an array, a memoryview or an ``MPI.buffer`` they are its message's.
 SIZED_BY = {
     "Bcast": 0,
     "Gather": 0,

@@ -133,7 +133,7 @@ def calls(comm, data, root, op):
     }
 
 
-def test_calls_like_an_earlier_one_are_not_chosen_for_again(monkeypatch):
+def test_calls_like_an_earlier_one_are_not_chosen_for_again():
     """Like: of one method, as long, from one root, by one operation; and as long as the communicator is not freed."""
     chosen = []
 

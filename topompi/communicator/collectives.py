@@ -22,8 +22,6 @@ __all__ = ["Collectives"]
 
 _Native = MPI.Intracomm
 NOT_UNDERSTOOD = Choice("native", "the MPI library's to run or to refuse")
-
-
 # Raised by the look for a call like an earlier one: there is none, or the message is no array.
 NEW = (AttributeError, KeyError)
 

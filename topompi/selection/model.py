@@ -24,7 +24,7 @@ from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, PAIRWISE, Choice
 if TYPE_CHECKING:
     from ..communicator.siblings import Siblings
 
-__all__ = ["GAIN", "Predictor"]
+__all__ = ["GAIN", "SLOW_GAIN", "Predictor"]
 
 GAIN = 1.2  # what must be predicted to leave native: the model is not exact, and knows native by a stand-in only
 SLOW_GAIN = 4 / 3  # the same where start-ups are a guess too: at 1.2 some choices were slower on emulated Ethernet

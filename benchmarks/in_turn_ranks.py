@@ -1,0 +1,101 @@
+"""What each rank of ``in_turn.py`` runs: all sides of all cells by turns; prints on rank 0 what each call took as JSON.
+
+``mpirun ... python in_turn_ranks.py PLAN.json``: the plan has ``collectives``, ``sizes`` in bytes, and ``seconds``, for
+all sides of a cell.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+# This directory has files named as packages: it must not come first.
+sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+import numpy as np  # noqa: E402 - the path comes first
+from mpi4py import MPI  # noqa: E402 - the path comes first
+
+import topompi  # noqa: E402 - the path comes first
+from benchmarks.emulated import TRIAL_CALLS  # noqa: E402 - the path comes first
+from benchmarks.emulated_ranks import bind, measure, settled  # noqa: E402 - the path comes first
+from benchmarks.sides import orders  # noqa: E402 - the path comes first
+
+TURN = 10  # calls of a side in a row, after one that is not counted
+TURNS = (6, 240)  # of each side, at least and at most
+Native = MPI.Intracomm
+
+
+class Methods(Native):
+    """A communicator whose collectives are methods in Python that call the library's and do nothing else."""
+
+    def Bcast(self, buf: Any, root: int = 0) -> None:
+        """Broadcast."""
+        Native.Bcast(self, buf, root)
+
+    def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        """Gather."""
+        Native.Gather(self, sendbuf, recvbuf, root)
+
+    def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        """Scatter."""
+        Native.Scatter(self, sendbuf, recvbuf, root)
+
+    def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
+        """Gather at all ranks."""
+        Native.Allgather(self, sendbuf, recvbuf)
+
+    def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
+        """Exchange."""
+        Native.Alltoall(self, sendbuf, recvbuf)
+
+    def Reduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> None:
+        """Reduce."""
+        Native.Reduce(self, sendbuf, recvbuf, op, root)
+
+    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
+        """Reduce to all ranks."""
+        Native.Allreduce(self, sendbuf, recvbuf, op)
+
+    def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
+        """Reduce, a block to each rank."""
+        Native.Reduce_scatter_block(self, sendbuf, recvbuf, op)
+
+
+def in_turn(native: MPI.Intracomm, sides: list[Callable[[], object]], seconds: float) -> list[list[float]]:
+    """Of each side what its calls took, the slowest rank's time; as many as fit in some seconds, alike on all ranks."""
+    first = native.bcast([measure(native, side, TURN) for side in sides])
+    turns = int(np.clip(seconds / max(1e-9, np.sum(first)), *TURNS))
+    times: list[list[float]] = [[] for _ in sides]
+    for order in islice(orders(len(sides)), turns):
+        for side in order:
+            times[side] += measure(native, sides[side], TURN + 1)[1:]
+    return times
+
+
+def main() -> None:
+    """Time topompi, the library twice, and the library through methods in Python; what topompi chose is beside."""
+    plan = json.loads(Path(sys.argv[1]).read_text())
+    native, comm = Native(MPI.COMM_WORLD), topompi.Intracomm(MPI.COMM_WORLD)
+    native.Alltoall(np.zeros(native.size, "b"), np.zeros(native.size, "b"))
+    found = []
+    for collective in plan["collectives"]:
+        for size in plan["sizes"]:
+            sides = [bind(one, collective, size) for one in (comm, native, native, Methods(native))]
+            known = dict(comm._levels.selector.settled)
+            for _ in range(TRIAL_CALLS):
+                sides[0]()
+                if settled(comm) > len(known):
+                    break
+            chosen = {choice.algorithm for key, choice in comm._levels.selector.settled.items() if key not in known}
+            times = in_turn(native, sides, plan["seconds"])
+            found.append([MPI.get_vendor()[0], collective, size, "".join(chosen), *times])
+    if native.rank == 0:
+        print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
