@@ -256,10 +256,10 @@ def test_a_call_counts_by_what_it_takes_after_its_like():
 
 def test_the_round_in_which_plans_are_made_does_not_count():
     trial = Trial([NATIVE, "a"])
-    times = {NATIVE: [*range(11, 20), *[16] * 40], "a": [*range(1, 10), *[4] * 40]}  # the last stage alone tells
-    # Behind it one that counts, then turns of 2 and 1, then of 2, 2 and 1, then of 2, each after one that does not.
+    times = {NATIVE: [*range(11, 20), *[16] * 50], "a": [*range(1, 10), *[4] * 50]}  # the last stage alone tells
+    # Behind it one that counts, then turns of 2 and 1, then of 2, 2 and 1, then of 8, each after one that does not.
     counted = [False, True, *[False, True, True, False, True], *[False, True, True, False, True, True, False, True]]
-    counted += 20 * [False, True, True]
+    counted += [*6 * [False, *8 * [True]], *[False, True, True]]
     calls = {
         name: iter([next(number) / 1000 if counts else LONG / 2 for counts in counted])
         for name, number in ((name, iter(each)) for name, each in times.items())
@@ -272,6 +272,20 @@ def test_the_round_in_which_plans_are_made_does_not_count():
         else:
             trial.note(next(calls[name]))
     assert verdict == Verdict("a", pytest.approx(16 / 4), 0.004, "a")
+
+
+@pytest.mark.parametrize(
+    ("first", "long"), [([2, 0.5, 0.5, 0.5], False), ([0.5, 2, 2, 2], False), ([2, 2, 2, 1], True)]
+)
+def test_one_disturbed_first_call_does_not_make_calls_long(first, long):
+    """They are where native's and half of the candidates' are; else all are looked at once more."""
+    trial = Trial([NATIVE, "a", "b", "c"])
+    for seconds in first:
+        trial.next()
+        trial.note(seconds * LONG)
+    assert trial.next() is None
+    trial.close(trial.times)
+    assert (list(iter(trial.next, None)) == [NATIVE, "a", "b", "c"]) is not long
 
 
 def test_the_first_round_counts_where_calls_are_long():

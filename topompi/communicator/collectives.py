@@ -196,8 +196,12 @@ class Collectives(Handle):
             planned.ready(levels, method, choice.algorithm, arguments)
             levels.comm.Barrier()
         begin = perf_counter()
-        ran = execute(levels, method, choice.algorithm, arguments)
-        seconds = perf_counter() - begin
+        try:
+            ran = execute(levels, method, choice.algorithm, arguments)
+            seconds = perf_counter() - begin
+        finally:
+            if choice.trial:  # ranks that are done early take no processor from the others to write down their times
+                levels.comm.Barrier()
         if choice.trial:
             commutes = op is None or op.Is_commutative()
             levels.selector.record(method, size, choice, seconds, root=root, commutative=commutes)

@@ -26,17 +26,18 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-STAGES = (1, 3, 5, 40)  # timed rounds of each stage at most; the slower candidates are dropped between them
+STAGES = (1, 3, 5, 54)  # timed rounds of each stage at most; the slower candidates are dropped between them
 FEWEST = (1, 2, 3, 5)  # and at least, where rounds take long
 KEPT = (4, 2, 1)  # rivals that go on after the first stage, which is a single look, after the second and the third
 PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
-LONG = 0.05  # seconds of native's first call from which on what went before a call is no more than noise to it
-TURN = 2  # calls of a candidate that are timed in a row
+LONG = 0.05  # seconds of first calls from which on what went before a call is no more than noise to it
+TURN = 2  # calls of a candidate that are timed in a row, at least
+TURNS = 6  # of each candidate, where there are calls enough
 CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
 CLEAR_APART = 1.2  # likewise where neighbours on the same links try other candidates at the time
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
 ABREAST = 11  # timed calls of each candidate where none is dropped
-CHANCE = 0.036  # of choosing one of two equal candidates: 8 of 9 rounds, 26 of 40
+CHANCE = 0.036  # of choosing one of two equal candidates: 8 of 9 rounds, 35 of 54
 CHANCE_ABREAST = 0.12  # likewise, 8 of 11: one of two equals costs little, another schedule than the siblings' much
 
 
@@ -97,8 +98,9 @@ class Trial:
         count = len(self.candidates)
         before = 1 if self._stage and not self._long else 0
         self._order = []
-        for turn in range(-(-rounds // TURN)):
-            timed = min(TURN, rounds - turn * TURN)
+        length = max(TURN, rounds // TURNS)
+        for turn in range(-(-rounds // length)):
+            timed = min(length, rounds - turn * length)
             for place in range(count)[:: -1 if turn % 2 else 1]:
                 self._order += [-1 - place] * before + [place] * timed
         self._times = np.full(len(self._order), inf)
@@ -129,7 +131,7 @@ class Trial:
         times, order = np.asarray(times, dtype=np.float64), np.array(self._order)
         if not self._warm:
             self._warm = True
-            self._long = bool(times[0] >= LONG)
+            self._long = bool(min(times[0], np.median(times)) >= LONG)  # one alone may have been disturbed
             if not self._long:
                 self._open(STAGES[0])
                 return None
