@@ -63,7 +63,8 @@ def measure(plan: dict[str, Any]) -> list[dict[str, Any]]:
                 calls = [partial(one.Alltoall, sent, to) for one, to in zip((native, child, native), into, strict=True)]
                 settle(world, calls[1], child)
                 times = in_turn(world, calls)
-                chosen = child._levels.selector.choose("Alltoall", size).algorithm
+                flat = child._flat is not None  # on one host: nothing to choose
+                chosen = "native" if flat else child._levels.selector.choose("Alltoall", size).algorithm
                 all_chosen = sorted(set(world.allgather(chosen)))
                 right = world.allreduce(bool((into[0] == into[1]).all()), MPI.LAND)
                 cell = {"rows": rows, "way": way, "size": size, "ran": all_chosen, "right": right}
