@@ -6,12 +6,14 @@ To be run as ``mpirun -n N python -m pytest --with-mpi tests/programs/lifecycle.
 import gc
 import os
 import resource
+import time
 
 import numpy as np
 import pytest
 from mpi4py import MPI
 
 import topompi
+import topompi.communicator.collectives
 import topompi.job
 from topompi.errors import HostError, SourceError, TopompiError
 from topompi.selection import Choice
@@ -167,6 +169,43 @@ def test_calls_like_an_earlier_one_are_not_chosen_for_again():
         for call in calls(one, 8, 0, MPI.SUM).values():
             raised_alike(call, RuntimeError)
     MPI.Comm.Free(comm)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_rank_writes_down_what_a_call_of_a_trial_took_after_all_are_done(monkeypatch, fails):
+    """Else it would take the processor from those that are not; so too where the call fails on the slowest rank."""
+    execute = topompi.communicator.collectives.execute
+    ended, written, failed = 0.0, [], False
+
+    class Trying:
+        def choose(self, method, *call, **more):
+            return Choice("native", "trial", None, True)
+
+        def record(self, *call, **more):
+            written.append(time.monotonic())
+
+    def slow(levels, method, algorithm, arguments):
+        nonlocal ended
+        execute(levels, method, algorithm, arguments)
+        time.sleep(0.05 if RANK == SIZE - 1 else 0)
+        ended = time.monotonic()
+        if fails and RANK == SIZE - 1:
+            raise ValueError("late")
+        return algorithm
+
+    comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
+    if comm._flat is not None:  # one rank: never chosen for
+        return
+    comm._levels.selector = Trying()
+    monkeypatch.setattr(topompi.communicator.collectives, "execute", slow)
+    try:
+        comm.Bcast(np.zeros(1))
+    except ValueError:
+        failed = True
+    assert failed == (fails and RANK == SIZE - 1)
+    assert bool(written) != failed
+    assert min(WORLD.allgather(min(written, default=ended))) >= max(WORLD.allgather(ended))
+    comm.Free()
 
 
 def test_bad_roots_are_refused_as_mpi_does():
