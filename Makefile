@@ -24,6 +24,8 @@ $(VENV)/done: pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA),plot,test,lint]'
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[thirdparty]' || \
 		echo 'third-party programs are not installed (mpi4py-fft needs a compiler and libfftw3-dev): their tests will be skipped'
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[peers]' || \
+		echo 'other mappers are not installed (extra peers): their tests will be skipped'
 	$(PY) -m compileall -q topompi schedules mapping osu_like_bench
 	touch $@
 

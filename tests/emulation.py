@@ -12,7 +12,7 @@ from osu_like_bench.emulate import take_down
 from osu_like_bench.emulate.state import states
 
 
-def _may_emulate() -> bool:
+def may_emulate() -> bool:
     """Whether namespaces and token buckets may be made here: tried out, for a container's root may not."""
     if os.geteuid() != 0 or any(shutil.which(name) is None for name in ("ip", "tc", "nsenter", "unshare")):
         return False
@@ -20,7 +20,7 @@ def _may_emulate() -> bool:
     return subprocess.run(["unshare", "--net", "sh", "-c", script], capture_output=True, timeout=30).returncode == 0
 
 
-needs_root = pytest.mark.skipif(not _may_emulate(), reason="needs root, iproute2 and a kernel with tbf")
+needs_root = pytest.mark.skipif(not may_emulate(), reason="needs root, iproute2 and a kernel with tbf")
 
 
 @pytest.fixture

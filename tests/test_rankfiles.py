@@ -17,6 +17,7 @@ from mapping.machine import Machine
 from mapping.mapping import Mapping
 from mapping.rankfiles import WRITERS, RankFileError, read_mapping, write_mapping
 from mapping.rankfiles.slurm import plane_size
+from tests.slurm import CORES, slurm_cluster  # noqa: F401 - a fixture
 from tests.support import ROOT, mpirun
 
 HOLDS_SLOTS = ("rankfile", "rankfile5", "json")
@@ -321,44 +322,38 @@ def test_hydra_puts_every_rank_on_its_host_which_stays_one(folder, agent):
     assert [ranks for _, ranks in said] == [np.flatnonzero(host == at).tolist() for at in host]
 
 
-def slurm_hosts():
-    """Idle hosts of a Slurm cluster and their cores; skips the test where there are not two of them."""
-    if shutil.which("sinfo") is None:
-        pytest.skip("no Slurm here")
-    done = subprocess.run(["sinfo", "-hN", "-t", "idle", "-o", "%N %c"], capture_output=True, text=True, timeout=20)
-    found = dict(line.split() for line in done.stdout.splitlines())
-    if len(found) < 2:
-        pytest.skip("no Slurm cluster with two idle hosts answers here")
-    return list(found)[:4], [min(4, int(cores)) for cores in list(found.values())[:4]]
+# Slurm itself, on an emulated network.
 
 
-def srun(hosts, options, **env):
-    """Host of each rank of a run by Slurm."""
-    # Within an allocation, where a map's hosts are known.
-    allocate = ["salloc", "--immediate=10", f"--nodelist={','.join(hosts)}", f"--nodes={len(hosts)}", "--exclusive"]
-    own = ["env", *(f"{name}={value}" for name, value in env.items())]
-    command = [*allocate, *own, "srun", *options, "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    found = dict(line.split() for line in done.stdout.splitlines())
-    return [found[str(rank)] for rank in range(len(found))]
-
-
-@pytest.mark.parametrize(("block", "ranks"), [(1, 4), (2, 4), (2, 3), (1, 1)])
-def test_slurms_plane_is_the_one_that_was_meant(folder, block, ranks):
-    hosts, slots = slurm_hosts()
-    dealt = np.arange(ranks) // block % len(hosts)
-    if (np.bincount(dealt, minlength=len(hosts)) > slots).any():
-        pytest.skip("the hosts have too few cores")
-    machine = Machine.tree(hosts, slots, [], [1, 0])
+@pytest.mark.parametrize(("block", "ranks"), [(1, 4), (2, 8), (2, 7), (4, 13), (1, 16), (1, 1)])
+def test_slurms_plane_is_the_one_that_was_meant(slurm, block, ranks):
+    dealt = np.arange(ranks) // block % len(slurm.hosts)
+    machine = Machine.tree(slurm.hosts, [CORES] * len(slurm.hosts), [], [1, 0])
     options = lines_of(write_mapping(Mapping.on_hosts(dealt, machine), "plane"))
-    assert srun(hosts, options[0].split()) == [hosts[host] for host in dealt]
+    assert slurm.landed(options[0].split(), {}) == [slurm.hosts[host] for host in dealt]
 
 
-def test_slurm_puts_every_rank_on_its_host(folder):
-    hosts, slots = slurm_hosts()
-    order = np.random.default_rng(3).permutation(sum(slots))[:-1]
-    mapping = Mapping.of(order, hosts, np.array(slots))
+def test_slurm_puts_every_rank_on_its_host(folder, slurm):
+    order = np.random.default_rng(3).permutation(CORES * len(slurm.hosts))[:-1]
+    mapping = Mapping.of(order, slurm.hosts, np.full(len(slurm.hosts), CORES))
     path = written(folder, write_mapping(mapping, "slurm"))
-    said = srun(hosts, [f"--ntasks={mapping.size}", "--distribution=arbitrary"], SLURM_HOSTFILE=str(path))
-    assert said == [hosts[host] for host in mapping.host_of_rank]
+    options = [f"--ntasks={mapping.size}", "--distribution=arbitrary"]
+    assert slurm.landed(options, {"SLURM_HOSTFILE": str(path)}) == [slurm.hosts[at] for at in mapping.host_of_rank]
+
+
+def test_a_job_maps_itself_onto_the_hosts_that_slurm_gave_it(folder, slurm):
+    """Within an allocation: hosts and slots are Slurm's, and those who talk much end up on one host."""
+    pairs = [(0, 4), (1, 5), (2, 6), (3, 7)]
+    graph, path = folder / "halo.txt", folder / "job.map"
+    graph.write_text("".join(f"{a} {b} 900\n{b} {a} 900\n" for a, b in pairs))
+    map_it = [sys.executable, "-m", "topompi", "map", "--graph", str(graph), "--topology", "XGFT(2; 2,2; 1,2)"]
+    run_it = ["srun", "--ntasks=8", "--distribution=arbitrary", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]
+    job = f"""
+        {shlex.join(map_it)} --hosts "$SLURM_JOB_NODELIST" --format slurm -o {shlex.quote(str(path))} >&2 &&
+        SLURM_HOSTFILE={shlex.quote(str(path))} {shlex.join(run_it)}"""
+    allocate = ["salloc", "--quiet", "--immediate=20", "--nodes=4", "--ntasks-per-node=2", "--ntasks=8"]
+    done = slurm.run([*allocate, "sh", "-c", job])
+    assert done.returncode == 0, done.stderr
+    host = dict(line.split() for line in done.stdout.splitlines())
+    assert sorted(host.values()) == sorted(2 * slurm.hosts)
+    assert all(host[str(a)] == host[str(b)] for a, b in pairs)

@@ -23,8 +23,10 @@ __all__ = ["Effort", "host_of_all", "refine"]
 Integers = NDArray[np.int64]
 # Prices of all ranks on all places, 8 bytes each, that are held at once.
 LARGEST_TABLE = 2**24
-# Of annealing: more are a sign of too high a temperature.
+# Of annealing: more are a sign of too high a temperature. Each prices the neighbours of two ranks anew, so that there
+# are fewer where ranks have more of them than this.
 SWAPS_A_RANK = 60
+NEIGHBOURS = 32
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,9 @@ def _improve(
     least = state.total * TOLERANCE
     descend(state, least)
     if effort.proposals:
-        anneal(state, Schedule(effort.proposals * len(place), effort.accepted, swaps=SWAPS_A_RANK * len(place)), rng)
+        ranks = len(place)
+        swaps = SWAPS_A_RANK * ranks * min(1.0, NEIGHBOURS * ranks / max(len(graph.targets), 1))
+        anneal(state, Schedule(effort.proposals * ranks, effort.accepted, swaps=swaps), rng)
         descend(state, least)
     kick(state, effort.kicks, rng)
     return state.place

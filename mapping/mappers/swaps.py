@@ -53,15 +53,9 @@ class SwapState:
         here, there = self.on(a), self.on(b)
         leave_a = self.cost[here, a] - self.cost[here, b]
         leave_b = self.cost[there, b] - self.cost[there, a]
-        gain: Floats = leave_a[:, None] + leave_b[None, :]
-        between = 2 * self.distance[a, b] - self.distance[a, a] - self.distance[b, b]
-        offsets, targets, weight = self.graph
-        for row, rank in enumerate(here.tolist()):
-            near = targets[offsets[rank] : offsets[rank + 1]]
-            hit = np.flatnonzero(self.place[near] == b)
-            if len(hit):
-                column = self.slot_of[near[hit]] - self.first[b]
-                gain[row, column] -= between * weight[offsets[rank] + hit]
+        # Two that speak with each other stay as far apart as they were.
+        together = 2 * self.distance[a, b] - self.distance[a, a] - self.distance[b, b]
+        gain: Floats = leave_a[:, None] + leave_b - together * self.between(here[:, None], there)
         return gain
 
     def on(self, place: int) -> Integers:
