@@ -15,8 +15,10 @@ from mpi4py import MPI
 import topompi
 import topompi.communicator.collectives
 import topompi.job
+import topompi.selection.trial
 from topompi.errors import HostError, SourceError, TopompiError
 from topompi.selection import Choice
+from topompi.selection.trial import Trial
 from topompi.topology import TopologyInterface, load
 
 pytestmark = pytest.mark.mpi
@@ -171,40 +173,42 @@ def test_calls_like_an_earlier_one_are_not_chosen_for_again():
     MPI.Comm.Free(comm)
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_rank_writes_down_what_a_call_of_a_trial_took_after_all_are_done(monkeypatch, fails):
-    """Else it would take the processor from those that are not; so too where the call fails on the slowest rank."""
-    execute = topompi.communicator.collectives.execute
-    ended, written, failed = 0.0, [], False
-
-    class Trying:
-        def choose(self, method, *call, **more):
-            return Choice("native", "trial", None, True)
-
-        def record(self, *call, **more):
-            written.append(time.monotonic())
-
-    def slow(levels, method, algorithm, arguments):
-        nonlocal ended
-        execute(levels, method, algorithm, arguments)
-        time.sleep(0.05 if RANK == SIZE - 1 else 0)
-        ended = time.monotonic()
-        if fails and RANK == SIZE - 1:
-            raise ValueError("late")
-        return algorithm
-
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_trial_begins_its_calls_together_and_chooses_for_few_of_them(monkeypatch, tmp_path, apart):
+    """So too where rank 0 passes another kind of message, whose like are always chosen for."""
+    monkeypatch.setenv("TOPOMPI_TUNE", "measure")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
     if comm._flat is not None:  # one rank: never chosen for
         return
-    comm._levels.selector = Trying()
-    monkeypatch.setattr(topompi.communicator.collectives, "execute", slow)
-    try:
-        comm.Bcast(np.zeros(1))
-    except ValueError:
-        failed = True
-    assert failed == (fails and RANK == SIZE - 1)
-    assert bool(written) != failed
-    assert min(WORLD.allgather(min(written, default=ended))) >= max(WORLD.allgather(ended))
+    selector = comm._levels.selector
+    choose, step, chosen, entered, begun, ran = selector.choose, Trial.next, [], [], [], []
+    monkeypatch.setattr(selector, "choose", lambda *call, **more: chosen.append(call) or choose(*call, **more))
+
+    def clock():
+        begun.append((len(entered), now := time.perf_counter()))
+        return now
+
+    monkeypatch.setattr(topompi.communicator.collectives, "perf_counter", clock)
+    monkeypatch.setattr(topompi.selection.trial, "HOPELESS", (np.inf, np.inf))  # so that there are turns
+    monkeypatch.setattr(Trial, "next", lambda trial: ran.append(step(trial)) or ran[-1])
+    special = apart and RANK == 0
+    message = [np.zeros(16), MPI.DOUBLE] if special else np.zeros(16)
+    others = 0  # calls that run another algorithm than the one before, or go on after a stage
+    while not selector.settled:
+        upcoming = [trial.upcoming for trial in selector._trials.values()]
+        others += not upcoming or upcoming[0] is None or upcoming[0] != ran[-1]
+        time.sleep(0.002 if len(entered) % SIZE == RANK else 0)
+        entered.append(time.perf_counter())
+        comm.Bcast(message)
+    begins = np.array([min(at for call, at in begun if call == number + 1) for number in range(len(entered) - 1)])
+    first, last = np.empty_like(begins), np.empty_like(begins)
+    WORLD.Allreduce(begins, first, MPI.MIN)
+    WORLD.Allreduce(np.array(entered[:-1]), last, MPI.MAX)  # all but the call that settled it: that is no trial's
+    assert (first >= last).all()
+    assert others < len(entered)
+    assert len(chosen) == (len(entered) if special else others)
+    assert len({choice.algorithm for found in WORLD.allgather(selector.settled) for choice in found.values()}) == 1
     comm.Free()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -17,6 +17,9 @@ from ..plankeys import lasting
 from ..selection import Choice
 from .handle import Handle
 from .sizes import UNEVEN, nbytes, own_bytes
+
+if TYPE_CHECKING:
+    from ..selection.trial import Trial
 
 __all__ = ["Collectives"]
 
@@ -185,29 +188,31 @@ class Collectives(Handle):
         choice, size = choose(levels, method, arguments, root, op)
         if choice.always:
             self._settle(levels)
-        if not (choice.trial or counters.enabled):
-            if not self._checks and choice is not NOT_UNDERSTOOD and lasting(op):
-                run = runner(levels, method, choice.algorithm)
-                if (alike := levels.known.add(method, arguments, root, op, run)) is not None:
-                    setattr(self, f"_known_{method.lower()}", alike)
-            execute(levels, method, choice.algorithm, arguments)
-            return
-        if choice.trial:  # what is timed is the call: not its plan, nor the wait for the last rank to come
+        if choice.trial is not None:  # what is timed is the call, not its plan
             planned.ready(levels, method, choice.algorithm, arguments)
+        if counters.enabled:
+            self._count(levels, method, size, choice, arguments)
+            return
+        run = runner(levels, method, choice.algorithm)
+        if choice.trial is not None:
+            run = timed(levels.comm, choice.trial, run)
+        if not self._checks and choice is not NOT_UNDERSTOOD and lasting(op):
+            again = run if choice.trial is None else tried(method, root, op, choice, run)
+            if (alike := levels.known.add(method, arguments, root, op, again)) is not None:
+                setattr(self, f"_known_{method.lower()}", alike)
+        run(self, *arguments)
+
+    def _count(self, levels: Levels, method: str, size: int, choice: Choice, arguments: tuple[Any, ...]) -> None:
+        """Run a call and count it."""
+        if choice.trial is not None:
             levels.comm.Barrier()
         begin = perf_counter()
-        try:
-            ran = execute(levels, method, choice.algorithm, arguments)
-            seconds = perf_counter() - begin
-        finally:
-            if choice.trial:  # ranks that are done early take no processor from the others to write down their times
-                levels.comm.Barrier()
-        if choice.trial:
-            commutes = op is None or op.Is_commutative()
-            levels.selector.record(method, size, choice, seconds, root=root, commutative=commutes)
-        if counters.enabled:
-            why = choice.reason if ran == choice.algorithm else f"{choice.algorithm} cannot run here; {choice.reason}"
-            counters.count(method, size, ran, why, choice.predicted, seconds)
+        ran = execute(levels, method, choice.algorithm, arguments)
+        seconds = perf_counter() - begin
+        if choice.trial is not None:
+            choice.trial.note(seconds)
+        why = choice.reason if ran == choice.algorithm else f"{choice.algorithm} cannot run here; {choice.reason}"
+        counters.count(method, size, ran, why, choice.predicted, seconds)
 
 
 def chosen(method: str, root: int | None = None, op: MPI.Op | None = None) -> Run:
@@ -248,6 +253,37 @@ def runner(levels: Levels, method: str, algorithm: str) -> Run:
         return native
     run = partial(planned.run, levels, method, algorithm)
     return lambda handle, *arguments: run(arguments)
+
+
+def timed(comm: MPI.Intracomm, trial: Trial, run: Run) -> Run:
+    """What runs a call of a trial: all ranks begin together, and each notes what the call took there."""
+
+    def call(handle: MPI.Intracomm, *arguments: Any) -> None:
+        comm.Barrier()
+        begin = perf_counter()
+        run(handle, *arguments)
+        trial.note(perf_counter() - begin)
+
+    return call
+
+
+def tried(method: str, root: int | None, op: MPI.Op | None, choice: Choice, run: Run) -> Run:
+    """What runs calls like one of a trial as long as the trial stays with its algorithm; the next one is chosen for.
+
+    In a trial a call is to meet what calls will meet after it: with more work between two of them the network would
+    come to rest, and take from many ranks at once what it does not take from them call after call.
+    """
+    trial, algorithm = choice.trial, choice.algorithm
+    choose_first = chosen(method, root, op)
+
+    def again(handle: MPI.Intracomm, *arguments: Any) -> None:
+        if trial is not None and trial.upcoming == algorithm:
+            trial.next()
+            run(handle, *arguments)
+        else:
+            choose_first(handle, *arguments)
+
+    return again
 
 
 def execute(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:

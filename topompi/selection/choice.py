@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..methods import METHODS
+
+if TYPE_CHECKING:
+    from .trial import Trial
 
 __all__ = [
     "COLLECTIVE",
@@ -39,14 +43,14 @@ class Choice:
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.registry.ALGORITHMS``.
     :param reason: in words, with the numbers that decided.
     :param predicted: seconds by the cost model or an earlier measurement; None where nothing predicts.
-    :param trial: this call is timed: its time goes to ``Selector.record``.
+    :param trial: the trial that this call is one of: it wants to know what it took on this rank.
     :param always: every call of this communicator would be answered so, of any method and size.
     """
 
     algorithm: str
     reason: str
     predicted: float | None = None
-    trial: bool = False
+    trial: Trial | None = None
     always: bool = False
 
 

@@ -58,7 +58,6 @@ class Selector:
         self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
         self._trials: dict[Key, Trial] = {}
         self._typical: dict[str, int] = {}  # bytes of calls with blocks of any sizes
-        self._timed: Trial | None = None  # whose call is under way
 
     def choose(
         self,
@@ -104,25 +103,6 @@ class Selector:
             found = self._typical[method] = int(most[0])
         return found
 
-    def record(
-        self,
-        method: str,
-        nbytes: int,
-        choice: Choice,
-        seconds: float,
-        *,
-        root: int | None = None,
-        commutative: bool = True,
-    ) -> None:
-        """The time on this rank of the call that was chosen last, if that was a trial's; arguments as of ``choose``.
-
-        Local: the call that follows the last one of a stage ends it, on all ranks. A call that failed and has no time
-        counts as endless.
-        """
-        if choice.trial and self._timed is not None:
-            self._timed.note(seconds)
-            self._timed = None
-
     def _consider(self, key: Key, root: int, measurable: bool) -> Choice:
         """A class that is not settled: the next call of its trial, or rank 0's word on it."""
         if self._size == 1:
@@ -163,8 +143,7 @@ class Selector:
             if verdict is not None:
                 return self._settle(key, verdict)
             algorithm = trial.next()
-        self._timed = trial
-        return Choice(algorithm, "trial", None, True)
+        return Choice(algorithm, "trial", None, trial)
 
     def _settle(self, key: Key, verdict: Verdict) -> Choice:
         self._trials.pop(key, None)

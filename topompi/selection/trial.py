@@ -103,19 +103,24 @@ class Trial:
             timed = min(length, rounds - turn * length)
             for place in range(count)[:: -1 if turn % 2 else 1]:
                 self._order += [-1 - place] * before + [place] * timed
+        self._names = [self.candidates[place if place >= 0 else -1 - place] for place in self._order]
         self._times = np.full(len(self._order), inf)
         self._call = -1
 
-    def next(self) -> str | None:
+    @property
+    def upcoming(self) -> str | None:
         """The algorithm of the next call; None where a stage is complete, for ``close`` to go on."""
-        if self._call + 1 == len(self._order):
-            return None
-        self._call += 1
-        place = self._order[self._call]
-        return self.candidates[place if place >= 0 else -1 - place]
+        return self._names[self._call + 1] if self._call + 1 < len(self._names) else None
+
+    def next(self) -> str | None:
+        """The algorithm of the next call, which is under way from here on."""
+        algorithm = self.upcoming
+        if algorithm is not None:
+            self._call += 1
+        return algorithm
 
     def note(self, seconds: float) -> None:
-        """The time of the latest call on this rank."""
+        """The time of the latest call on this rank; one that failed has none, and counts as endless."""
         self._times[self._call] = seconds
 
     @property
