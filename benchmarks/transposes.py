@@ -60,12 +60,12 @@ def measure(plan: dict[str, Any]) -> list[dict[str, Any]]:
             for size in plan["sizes"]:
                 sent = np.full((child.size, size // 8), float(world.rank))
                 native, into = MPI.Intracomm(child), [np.empty_like(sent) for _ in SIDES]
+                settle(world, partial(child.Alltoall, sent, into[1]), child)
                 calls = [partial(one.Alltoall, sent, to) for one, to in zip((native, child, native), into, strict=True)]
-                settle(world, calls[1], child)
                 times = in_turn(world, calls)
-                flat = child._flat is not None  # on one host: nothing to choose
-                chosen = "native" if flat else child._levels.selector.choose("Alltoall", size).algorithm
-                all_chosen = sorted(set(world.allgather(chosen)))
+                # On one host there is nothing to choose.
+                choice = child._levels.only or child._levels.selector.choose("Alltoall", size)
+                all_chosen = sorted(set(world.allgather(choice.algorithm)))
                 right = world.allreduce(bool((into[0] == into[1]).all()), MPI.LAND)
                 cell = {"rows": rows, "way": way, "size": size, "ran": all_chosen, "right": right}
                 found.append(cell | dict(zip(SIDES, times, strict=True)))
@@ -75,11 +75,11 @@ def measure(plan: dict[str, Any]) -> list[dict[str, Any]]:
 
 def settle(world: Any, call: Callable[[], object], child: Any) -> None:
     """Call until all communicators have decided on such calls."""
-    before = len(child._levels.selector.settled) if child._held else 0
+    before = len(child._levels.selector.settled) if child._held and not child._levels.only else 0
     for _ in range(TRIAL_CALLS):
         call()
-        decided = len(child._levels.selector.settled) > before or child._flat is not None
-        if world.allreduce(decided, op=_land()):
+        decided = child._levels.only or len(child._levels.selector.settled) > before
+        if world.allreduce(bool(decided), op=_land()):
             return
 
 

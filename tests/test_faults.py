@@ -25,3 +25,41 @@ def test_without_checks_nothing_is_compared():
     )
     done = run_mpi(2, "-c", code, env={"TOPOMPI_CHECK": "0"})
     assert done.stdout.count("nobody compared False") == 2, done.stderr[-2000:]
+
+
+COUNTS = """
+import os
+rank = int(os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK"))
+if rank == 0:
+    os.environ["TOPOMPI_VERBOSE"] = "1"
+import numpy as np
+from mpi4py import MPI
+import topompi
+hosts = [f"h000{rank % 2 * 3}" for rank in range(MPI.COMM_WORLD.size)]
+place = {place}
+comm = topompi.Intracomm(MPI.COMM_WORLD, **place)
+for size in [4, 400, 40000, 4] + [70] * 60:
+    data, total = np.full(size, 3.0 if rank == 0 else 0.0), np.empty(size)
+    comm.Bcast(data)
+    comm.Allreduce(np.ones(size), total)
+    request = comm.Bcast_init(data)
+    request.Start()
+    request.Wait()
+    request.Free()
+    counts = np.full(comm.size, 1)
+    every = np.empty(comm.size)
+    comm.Allgatherv(np.array([1.0]), [every, counts])
+    assert (data == 3).all() and (total == comm.size).all() and (every == 1).all()
+print("right", flush=True)
+"""
+
+
+@pytest.mark.parametrize("tune", ["", "measure"])
+@pytest.mark.parametrize("place", ["{}", "dict(topology='xgft:2,2,2;1,1,1', hosts=hosts)"])
+def test_calls_that_one_rank_alone_counts_are_chosen_alike(place, tune, tmp_path):
+    """Launchers do not always pass variables on to other hosts."""
+    env = {"TOPOMPI_TUNE": tune, "TOPOMPI_TOPOLOGY": "", "XDG_CACHE_HOME": str(tmp_path)}
+    done = run_mpi(3, "-m", "mpi4py", "-c", COUNTS.replace("{place}", place), env=env, timeout=60)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    assert done.stdout.count("right") == 3
+    assert "operation" in done.stdout + done.stderr

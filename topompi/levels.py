@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from mpi4py import MPI
 
@@ -14,6 +15,8 @@ from schedules import Hierarchy, Network, RootedPlan
 
 from .known import Known
 from .network import network_of
+from .selection import Choice
+from .settled import unsettle
 from .topology import TopologyInterface
 
 if TYPE_CHECKING:
@@ -66,6 +69,7 @@ class Levels:
     :param comm: the user's communicator; not owned.
     :param interface: where its ranks sit.
     :param siblings: the communicators made with it, if they are known.
+    :ivar only: the answer to every call, where nothing is left to choose.
     """
 
     def __init__(self, comm: MPI.Intracomm, interface: TopologyInterface, siblings: Siblings | None = None) -> None:
@@ -74,8 +78,13 @@ class Levels:
         self.hierarchy = Hierarchy(self.size, [level.cluster for level in interface.levels])
         self.divides = self.hierarchy.num_levels > 1  # else no level says anything
         self.usable = True  # until it is freed
+        # The answer to every call where nothing is left to choose: from what all ranks know, for who chooses meanwhile
+        # talks to the others.
+        self.only = _only(self.size, self.divides, interface)
         self.comm = comm
         self.known = Known()
+        # Handles whose methods are the MPI library's as long as this is usable, by their ``id``.
+        self.settled: WeakValueDictionary[int, MPI.Intracomm] = WeakValueDictionary()
         self._parts: dict[int, MPI.Intracomm] | None = None
         self._alone: MPI.Intracomm | None = None
         self._messages: MPI.Intracomm | None = None
@@ -128,7 +137,7 @@ class Levels:
         """What chooses the algorithms; collective at its first use."""
         from .selection import Selector
 
-        return Selector(self.interface, self.rank, self.size, self.comm, siblings=self.siblings)
+        return Selector(self.interface, self.rank, self.comm, siblings=self.siblings)
 
     @cached_property
     def bindings(self) -> Kept:
@@ -155,6 +164,8 @@ class Levels:
             return
         self.usable = False
         self.known.clear()
+        for handle in tuple(self.settled.values()):
+            unsettle(handle)
         if MPI.Is_finalized():
             return  # MPI has freed them
         for part in (self._parts or {}).values():
@@ -165,6 +176,13 @@ class Levels:
         self._parts = self._alone = self._messages = None
         self._plans.clear()
         self.__dict__.pop("bindings", None)
+
+
+def _only(size: int, divides: bool, interface: TopologyInterface) -> Choice | None:
+    """What is left to choose where one rank, or one host without levels of its own, is all there is."""
+    if size == 1:
+        return Choice("native", "native: one rank")
+    return Choice("native", "native: one host") if interface.num_hosts == 1 and not divides else None
 
 
 _keyval = MPI.KEYVAL_INVALID

@@ -5,6 +5,7 @@ To be run as ``mpirun -n N python -m pytest --with-mpi tests/programs/lifecycle.
 
 import gc
 import os
+import pickle
 import resource
 import time
 
@@ -148,7 +149,7 @@ def test_calls_like_an_earlier_one_are_not_chosen_for_again():
 
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
     comm._levels.selector = Counting()
-    flat = comm._flat is not None  # one rank: never chosen for
+    flat = SIZE == 1  # never chosen for
     other = topompi.Intracomm(comm)
     last = SIZE - 1
     for data, root, op, new in ((8, 0, MPI.SUM, True), (8, 0, MPI.SUM, False), (9, 0, MPI.SUM, True)):
@@ -173,13 +174,63 @@ def test_calls_like_an_earlier_one_are_not_chosen_for_again():
     MPI.Comm.Free(comm)
 
 
+def test_where_nothing_is_to_be_chosen_methods_are_the_librarys():
+    """As long as the communicator is not freed, through whichever handle."""
+    comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS[:1] * SIZE)
+    grid = comm.Create_cart([SIZE])
+    grid.Barrier()  # its levels are found at its first use
+    for made, kind in ((comm, topompi.Intracomm), (grid, topompi.Cartcomm)):
+        assert isinstance(made, kind)
+        assert type(made).__name__ == kind.__name__
+        assert all(getattr(made, name).__self__ is made for name in ("Bcast", "allreduce", "Ibcast", "Bcast_init"))
+        assert type(made).Bcast is MPI.Intracomm.Bcast
+        assert type(made).bcast is MPI.Intracomm.bcast
+    assert type(grid).Neighbor_allgather is MPI.Topocomm.Neighbor_allgather
+    buffer = np.full(8, 2.0 if RANK == 0 else 0.0)
+    comm.Bcast(buffer)
+    assert (buffer == 2).all()
+    grid.free()
+    other = topompi.Intracomm(comm)
+    other.free()
+    for one in (comm, other):
+        assert type(one) is topompi.Intracomm
+        for call in calls(one, 8, 0, MPI.SUM).values():
+            raised_alike(call, RuntimeError)
+    MPI.Comm.Free(comm)
+
+
+def test_a_class_derived_from_ours_keeps_its_methods():
+    said = []
+
+    class Loud(topompi.Intracomm):
+        def Barrier(self):
+            said.append("Barrier")
+            super().Barrier()
+
+    comm = Loud(WORLD.Dup(), topology=SPEC, hosts=HOSTS[:1] * SIZE)
+    assert type(comm) is Loud
+    comm.Barrier()
+    comm.Bcast(np.zeros(3))
+    assert said == ["Barrier"]
+    comm.free()
+    raised_alike(comm.Barrier, RuntimeError)
+    MPI.Comm.Free(comm)
+
+
+def test_settled_communicators_are_pickled_as_others_are():
+    one = topompi.Intracomm(MPI.COMM_SELF)
+    assert type(one).Bcast is MPI.Intracomm.Bcast
+    assert pickle.loads(pickle.dumps(one)) == MPI.COMM_SELF
+    one.free()
+
+
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_trial_begins_its_calls_together_and_chooses_for_few_of_them(monkeypatch, tmp_path, apart):
     """So too where rank 0 passes another kind of message, whose like are always chosen for."""
     monkeypatch.setenv("TOPOMPI_TUNE", "measure")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
-    if comm._flat is not None:  # one rank: never chosen for
+    if SIZE == 1:  # never chosen for
         return
     selector = comm._levels.selector
     choose, step, chosen, entered, begun, ran = selector.choose, Trial.next, [], [], [], []

@@ -32,23 +32,16 @@ NEW = (AttributeError, KeyError)
 class Collectives(Handle):
     """The buffer collectives of MPI, blocking; each keeps mpi4py's contract to the letter."""
 
-    # A flat communicator's call goes to _Native by name: a tenth of a microsecond sooner than through super(). Calls
-    # like an earlier one are looked up in the method itself. Where ranks outnumber cores all is cold, and each object
-    # looked at costs half a percent of a broadcast of 1 KiB on 16 ranks, as each look does that the interpreter cannot
-    # specialise: hence slots, plain dictionaries, whole numbers for keys, and no look at the type of the message.
+    # Calls like an earlier one are looked up in the method itself. Where ranks outnumber cores all is cold, and each
+    # object looked at costs half a percent of a broadcast of 1 KiB on 16 ranks, as does each look that the interpreter
+    # cannot specialise: hence slots, plain dictionaries, whole numbers for keys, no look at the type of the message.
 
     def Barrier(self) -> None:
         """Wait until all ranks have come."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Barrier(self)
-        else:
-            self._run("Barrier", ())
+        self._run("Barrier", ())
 
     def Bcast(self, buf: Any, root: int = 0) -> None:
         """Broadcast a message from one rank to all others."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Bcast(self, buf, root)
-            return
         try:
             run = self._known_bcast[root][buf.nbytes]
         except NEW:
@@ -57,9 +50,6 @@ class Collectives(Handle):
 
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Gather blocks of one size at one rank."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Gather(self, sendbuf, recvbuf, root)
-            return
         try:
             run = self._known_gather[root][sendbuf.nbytes]
         except NEW:
@@ -68,16 +58,10 @@ class Collectives(Handle):
 
     def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Gather blocks of any sizes at one rank."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Gatherv(self, sendbuf, recvbuf, root)
-        else:
-            self._run("Gatherv", (sendbuf, recvbuf, root), root)
+        self._run("Gatherv", (sendbuf, recvbuf, root), root)
 
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Scatter blocks of one size from one rank."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Scatter(self, sendbuf, recvbuf, root)
-            return
         try:
             run = self._known_scatter[root][recvbuf.nbytes]
         except NEW:
@@ -86,16 +70,10 @@ class Collectives(Handle):
 
     def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         """Scatter blocks of any sizes from one rank."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Scatterv(self, sendbuf, recvbuf, root)
-        else:
-            self._run("Scatterv", (sendbuf, recvbuf, root), root)
+        self._run("Scatterv", (sendbuf, recvbuf, root), root)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
         """Gather blocks of one size at all ranks."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Allgather(self, sendbuf, recvbuf)
-            return
         try:
             run = self._known_allgather[recvbuf.nbytes]
         except NEW:
@@ -104,16 +82,10 @@ class Collectives(Handle):
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Gather blocks of any sizes at all ranks."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Allgatherv(self, sendbuf, recvbuf)
-        else:
-            self._run("Allgatherv", (sendbuf, recvbuf))
+        self._run("Allgatherv", (sendbuf, recvbuf))
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
         """Exchange blocks of one size between all ranks."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Alltoall(self, sendbuf, recvbuf)
-            return
         try:
             run = self._known_alltoall[recvbuf.nbytes]
         except NEW:
@@ -122,23 +94,14 @@ class Collectives(Handle):
 
     def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
         """Exchange blocks of any sizes between all ranks."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Alltoallv(self, sendbuf, recvbuf)
-        else:
-            self._run("Alltoallv", (sendbuf, recvbuf))
+        self._run("Alltoallv", (sendbuf, recvbuf))
 
     def Alltoallw(self, sendbuf: Any, recvbuf: Any) -> None:
         """Exchange blocks of any sizes and datatypes between all ranks."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Alltoallw(self, sendbuf, recvbuf)
-        else:
-            self._run("Alltoallw", (sendbuf, recvbuf))
+        self._run("Alltoallw", (sendbuf, recvbuf))
 
     def Reduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> None:
         """Reduce vectors to one rank."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Reduce(self, sendbuf, recvbuf, op, root)
-            return
         try:
             run = self._known_reduce[id(op)][root][sendbuf.nbytes]
         except NEW:
@@ -147,9 +110,6 @@ class Collectives(Handle):
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
         """Reduce vectors, the result for all ranks."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Allreduce(self, sendbuf, recvbuf, op)
-            return
         try:
             run = self._known_allreduce[id(op)][recvbuf.nbytes]
         except NEW:
@@ -160,9 +120,6 @@ class Collectives(Handle):
         self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int] | None = None, op: MPI.Op = MPI.SUM
     ) -> None:
         """Reduce vectors, a part of any size of the result for each rank."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
-            return
         try:
             run = self._known_reduce_scatter[id(op)][sendbuf.nbytes]
         except NEW:
@@ -171,9 +128,6 @@ class Collectives(Handle):
 
     def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
         """Reduce vectors, a block of the result for each rank."""
-        if (flat := self._flat) and flat.usable:
-            _Native.Reduce_scatter_block(self, sendbuf, recvbuf, op)
-            return
         try:
             run = self._known_reduce_scatter_block[id(op)][sendbuf.nbytes]
         except NEW:
@@ -187,6 +141,7 @@ class Collectives(Handle):
             agreement.check(levels.comm, method, arguments, root, op)
         choice, size = choose(levels, method, arguments, root, op)
         if choice.always:
+            levels.only = choice
             self._settle(levels)
         if choice.trial is not None:  # what is timed is the call, not its plan
             planned.ready(levels, method, choice.algorithm, arguments)
@@ -235,6 +190,9 @@ def choose(
     if root is not None and not 0 <= root < levels.size:
         return NOT_UNDERSTOOD, 0
     try:
+        if levels.only:
+            bytes_of = own_bytes if method in UNEVEN else nbytes
+            return levels.only, bytes_of(method, arguments, levels.size)
         if method in UNEVEN:  # a rank knows its own blocks only
             size = levels.selector.typical(method, lambda: own_bytes(method, arguments, levels.size))
         else:

@@ -15,6 +15,7 @@ from ..counters import counters
 from ..job import find_topology
 from ..known import SIZED_BY, UNKNOWN, Alike
 from ..levels import Levels, attach, attached
+from ..settled import kind_of, settle
 from ..topology import TopologyInterface
 from .restriction import restricted
 from .siblings import Siblings
@@ -31,9 +32,7 @@ class Handle(MPI.Intracomm):
     """A handle of a communicator and what is known of it. The object adds no duplicate: it is a second handle."""
 
     # What the collectives look at first: slots are the quickest to read.
-    __slots__ = ("_flat", *(f"_known_{method.lower()}" for method in SIZED_BY))
-    # The levels where nothing is to be chosen, counted or checked: a call is one look away from the native one.
-    _flat: Levels | None
+    __slots__ = tuple(f"_known_{method.lower()}" for method in SIZED_BY)
     # How calls of a method run whose like has been chosen for; empty where calls are checked or counted.
     _known_bcast: Alike
     _known_gather: Alike
@@ -64,8 +63,7 @@ class Handle(MPI.Intracomm):
         # communicator is of the kind is for mpi4py's own class to say.
         native = next(base for base in cls.__mro__ if base.__module__ == MPI.__name__)
         self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
-        self._flat = None
-        for slot in Handle.__slots__[1:]:
+        for slot in Handle.__slots__:
             setattr(self, slot, UNKNOWN)
         return self
 
@@ -97,14 +95,12 @@ class Handle(MPI.Intracomm):
 
     def _hold(self, levels: Levels) -> None:
         self._held = levels
-        self._flat = None
-        if levels.size == 1 or (not levels.divides and levels.interface.num_hosts == 1):
-            self._settle(levels)
+        self._settle(levels)
 
     def _settle(self, levels: Levels) -> None:
-        """Every call from here on is native: where ranks outnumber cores a look at sizes costs, its code being cold."""
-        if not self._checks and not counters.enabled:
-            self._flat = levels
+        """Be the MPI library's alone, until the levels are freed, where nothing is to be chosen, checked or counted."""
+        if levels.usable and levels.only and not self._checks and not counters.enabled and settle(self):
+            levels.settled[id(self)] = self
 
     @property
     def _levels(self) -> Levels:
@@ -201,7 +197,7 @@ class Handle(MPI.Intracomm):
         """Predefined communicators are pickled by name, others refuse, as mpi4py's do."""
         for name, predefined in PREDEFINED.items():
             if self == predefined:
-                return _named, (type(self), name)
+                return _named, (kind_of(self), name)
         raise ValueError(f"cannot serialize '{type(self).__module__}.{type(self).__qualname__}' instance")
 
 

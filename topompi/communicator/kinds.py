@@ -6,6 +6,7 @@ from typing import Any
 
 from mpi4py import MPI
 
+from ..settled import settled_kind
 from .collectives import Collectives
 from .derived import CHILDREN, adopt, make_ours, register
 from .passing import BUFFERS, NEIGHBOURS, OBJECTS, pass_on
@@ -21,7 +22,8 @@ class Intracomm(Reordering, Persistent):
     A buffer collective runs natively, over the leaders of the job's levels (switch clusters, hosts, packages), or as a
     schedule made for the network, whichever is chosen for its size (see ``topompi.selection``); the MPI library's own
     is always a candidate. Object, non-blocking and neighbourhood collectives are the MPI library's. The contract of
-    each is mpi4py's. Where there is nothing to choose (one host without inner levels, one rank) all calls are native.
+    each is mpi4py's. Where there is nothing to choose (one host without inner levels, one rank) the methods are the MPI
+    library's themselves.
 
     The object is a second handle of the communicator it wraps: no duplicate is made. The topology is found once a
     communicator and kept with it as an MPI attribute; it is freed with it, or by ``free``. Communicators made from
@@ -86,6 +88,10 @@ def _complete() -> None:
     for name, everyone in CHILDREN.items():
         make_ours(Intracomm, name, everyone)
     make_ours(Cartcomm, "Sub", True)
+    own = {*passed, *BUFFERS, *(f"{name}_init" for name in BUFFERS)}
+    settled_kind(Intracomm, own)
+    for kind in (Cartcomm, Graphcomm, Distgraphcomm):
+        settled_kind(kind, own | NEIGHBOURS.keys())
     for native in ("Cartcomm", "Graphcomm", "Distgraphcomm", "Intracomm", "Intercomm"):
         register(getattr(MPI, native), globals()[native])
 

@@ -98,9 +98,6 @@ class Persistent(Collectives):
     ) -> MPI.Prequest:
         """A request that runs a collective at each start: a plan's where one is chosen, else the MPI library's."""
         name = f"{method}_init"
-        if (flat := self._flat) and flat.usable:
-            native: MPI.Prequest = getattr(_Native, name)(self, *arguments, info)
-            return native
         levels = self._working()
         if self._checks:
             agreement.check(levels.comm, name, arguments, root, op)

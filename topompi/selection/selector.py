@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Selector", "library"]
 
-ALONE = Choice(NATIVE, "native: one rank")
-
 
 class Selector:
     """Chooses the algorithm of each call; all ranks call it alike, and get the same answer.
@@ -34,7 +32,7 @@ class Selector:
     every rank draws the same verdict from them. See ``docs/rules.md``.
 
     :param interface: where the ranks sit.
-    :param rank: this rank, of ``size`` ranks.
+    :param rank: this rank.
     :param comm: a communicator over them, for the selector's own collective calls.
     :param environment: what rank 0 goes by; the process's own by default.
     :param siblings: the communicators that call the same at the same time, if they are known.
@@ -45,13 +43,12 @@ class Selector:
         self,
         interface: TopologyInterface,
         rank: int,
-        size: int,
         comm: MPI.Intracomm,
         environment: Mapping[str, str] | None = None,
         siblings: Siblings | None = None,
     ) -> None:
         self._siblings = siblings
-        self._interface, self._rank, self._size = interface, rank, size
+        self._interface, self._rank = interface, rank
         self._comm = MPI.Intracomm(comm)  # a plain handle: ours would ask us
         self._environment = os.environ if environment is None else environment
         self.settled: dict[Key, Choice] = {}
@@ -105,8 +102,6 @@ class Selector:
 
     def _consider(self, key: Key, root: int, measurable: bool) -> Choice:
         """A class that is not settled: the next call of its trial, or rank 0's word on it."""
-        if self._size == 1:
-            return ALONE
         if not measurable:
             return self._settle_unmeasured(key, root)
         trial = self._trials.get(key)
