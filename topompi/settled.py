@@ -27,17 +27,16 @@ def settled_kind(kind: type[MPI.Intracomm], methods: Iterable[str]) -> None:
     _settled[kind] = type(kind.__name__, (kind,), {"__slots__": (), **about, **own})
 
 
-def settle(handle: Any) -> bool:
-    """Make a communicator's methods the MPI library's; False for those of a user's class, whose own would be lost."""
-    kind = _settled.get(type(handle))
-    if kind is not None:
-        handle.__class__ = kind
-    return kind is not None
+def settle(handle: Any) -> None:
+    """Make a communicator's methods the MPI library's; those of a user's class stay, for their own would be lost."""
+    handle._settled = True
+    handle.__class__ = _settled.get(type(handle), type(handle))
 
 
 def unsettle(handle: Any) -> None:
     """Give a settled communicator its methods back."""
     handle.__class__ = kind_of(handle)
+    handle._settled = False
 
 
 def kind_of(handle: Any) -> type:

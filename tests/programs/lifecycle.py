@@ -186,9 +186,11 @@ def test_where_nothing_is_to_be_chosen_methods_are_the_librarys():
         assert type(made).Bcast is MPI.Intracomm.Bcast
         assert type(made).bcast is MPI.Intracomm.bcast
     assert type(grid).Neighbor_allgather is MPI.Topocomm.Neighbor_allgather
-    buffer = np.full(8, 2.0 if RANK == 0 else 0.0)
-    comm.Bcast(buffer)
-    assert (buffer == 2).all()
+    before = topompi.Intracomm.Bcast.__get__(comm)  # as if it had been taken before
+    for call in (comm.Bcast, before):
+        for message in (buffer := np.full(8, 2.0 if RANK == 0 else 0.0), [buffer, 8, MPI.DOUBLE]):
+            call(message)
+            assert (buffer == 2).all()
     grid.free()
     other = topompi.Intracomm(comm)
     other.free()
@@ -196,6 +198,7 @@ def test_where_nothing_is_to_be_chosen_methods_are_the_librarys():
         assert type(one) is topompi.Intracomm
         for call in calls(one, 8, 0, MPI.SUM).values():
             raised_alike(call, RuntimeError)
+    raised_alike(lambda: before(np.zeros(1)), RuntimeError)
     MPI.Comm.Free(comm)
 
 

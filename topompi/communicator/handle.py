@@ -32,7 +32,9 @@ class Handle(MPI.Intracomm):
     """A handle of a communicator and what is known of it. The object adds no duplicate: it is a second handle."""
 
     # What the collectives look at first: slots are the quickest to read.
-    __slots__ = tuple(f"_known_{method.lower()}" for method in SIZED_BY)
+    __slots__ = ("_settled", *(f"_known_{method.lower()}" for method in SIZED_BY))
+    # Whether every call is the MPI library's, as long as the levels are not freed.
+    _settled: bool
     # How calls of a method run whose like has been chosen for; empty where calls are checked or counted.
     _known_bcast: Alike
     _known_gather: Alike
@@ -63,7 +65,8 @@ class Handle(MPI.Intracomm):
         # communicator is of the kind is for mpi4py's own class to say.
         native = next(base for base in cls.__mro__ if base.__module__ == MPI.__name__)
         self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
-        for slot in Handle.__slots__:
+        self._settled = False
+        for slot in Handle.__slots__[1:]:
             setattr(self, slot, UNKNOWN)
         return self
 
@@ -99,7 +102,8 @@ class Handle(MPI.Intracomm):
 
     def _settle(self, levels: Levels) -> None:
         """Be the MPI library's alone, until the levels are freed, where nothing is to be chosen, checked or counted."""
-        if levels.usable and levels.only and not self._checks and not counters.enabled and settle(self):
+        if levels.usable and levels.only and not self._checks and not counters.enabled:
+            settle(self)
             levels.settled[id(self)] = self
 
     @property
