@@ -33,7 +33,7 @@ class Collectives(Handle):
     """The buffer collectives of MPI, blocking; each keeps mpi4py's contract to the letter."""
 
     # Of settled communicators (see ``settled``) only methods that were taken before come here, as in ``call =
-    # comm.Bcast``, and those of classes derived from ours. Calls like an earlier one are looked up in the method itself.
+    # comm.Bcast``, and those of classes derived from ours. Calls like an earlier one are looked up in the methods.
     # Where ranks outnumber cores all is cold, and each object looked at costs half a percent of a broadcast of 1 KiB on
     # 16 ranks, as does each look that the interpreter cannot specialise: hence slots, plain dictionaries, whole numbers
     # for keys, no look at the type of the message.
