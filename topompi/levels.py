@@ -179,7 +179,7 @@ class Levels:
 
 
 def _only(size: int, divides: bool, interface: TopologyInterface) -> Choice | None:
-    """What is left to choose where one rank, or one host without levels of its own, is all there is."""
+    """The answer to every call where one rank, or one host without levels of its own, is all there is; else None."""
     if size == 1:
         return Choice("native", "native: one rank")
     return Choice("native", "native: one host") if interface.num_hosts == 1 and not divides else None
