@@ -54,10 +54,10 @@ class Case:
 
 
 CASES = (
-    Case("stencil3d", 1, "--grid 192x96x96 --steps 100"),
-    Case("stencil3d", 1, "--grid 192x96x96 --steps 100 --periodic"),
-    Case("stencil3d", 2, "--grid 192x192x96 --steps 40"),
-    Case("stencil3d", 2, "--grid 192x192x96 --steps 40 --periodic"),
+    Case("stencil3d", 1, "--grid 192x96x96 --steps 800"),
+    Case("stencil3d", 1, "--grid 192x96x96 --steps 400 --periodic"),
+    Case("stencil3d", 2, "--grid 192x192x96 --steps 400"),
+    Case("stencil3d", 2, "--grid 192x192x96 --steps 200 --periodic"),
     Case("cg", 1, "--grid 192x96x96 --tolerance 3e-3"),
     Case("cg", 2, "--grid 192x192x96 --tolerance 1e-2"),
     Case("fft3d", 1, "--shape 64x64x64 --steps 5"),

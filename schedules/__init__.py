@@ -1,19 +1,25 @@
 """What is sent, by whom and in which step, for each collective: pure data over arrays, without MPI.
 
 Where things are: ``rooted``, ``symmetric`` and ``alltoall`` hold the generators, ``registry`` all of them by name;
-``check`` proves a schedule, ``analysis`` weighs it on a network, ``exports`` and ``drawing`` show it to other programs
+``proof`` proves one, ``analysis`` weighs it on a network, ``exports`` and ``drawing`` show it to other programs
 and to people. ``hierarchy`` holds the plans that ``topompi.Intracomm`` runs.
 """
 
-from .analysis.bounds import lower_bound
-from .analysis.loads import Analysis, analyse
-from .analysis.model import Cost, Model, cost
-from .check import Proof, ScheduleError, check
-from .exports.jsonio import from_json, to_json
-from .hierarchy import Hierarchy, RootedPlan, Stage
-from .network import Beside, Network
-from .registry import ALGORITHMS, make
-from .schedule import Schedule
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .analysis.bounds import lower_bound
+    from .analysis.loads import Analysis, analyse
+    from .analysis.model import Cost, Model, cost
+    from .exports.jsonio import from_json, to_json
+    from .hierarchy import Hierarchy, RootedPlan, Stage
+    from .network import Beside, Network
+    from .proof import Proof, ScheduleError, check
+    from .registry import ALGORITHMS, make
+    from .schedule import Schedule
 
 __all__ = [
     "ALGORITHMS",
@@ -36,3 +42,22 @@ __all__ = [
     "make",
     "to_json",
 ]
+
+# Imported when asked for: every rank of a job waits for what an MPI program imports, and many need but a few of these.
+_WHERE = {
+    **dict.fromkeys(("lower_bound",), ".analysis.bounds"),
+    **dict.fromkeys(("Analysis", "analyse"), ".analysis.loads"),
+    **dict.fromkeys(("Cost", "Model", "cost"), ".analysis.model"),
+    **dict.fromkeys(("Proof", "ScheduleError", "check"), ".proof"),
+    **dict.fromkeys(("from_json", "to_json"), ".exports.jsonio"),
+    **dict.fromkeys(("Hierarchy", "RootedPlan", "Stage"), ".hierarchy"),
+    **dict.fromkeys(("Beside", "Network"), ".network"),
+    **dict.fromkeys(("ALGORITHMS", "make"), ".registry"),
+    **dict.fromkeys(("Schedule",), ".schedule"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

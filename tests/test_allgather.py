@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.check import check
+from schedules.proof import check
 from schedules.rooted.trees import depth_first
 from schedules.symmetric.allgather import allgather_doubling, allgather_leaders, allgather_ring
 

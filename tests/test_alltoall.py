@@ -16,7 +16,7 @@ from schedules.alltoall.direct import (
     alltoall_shift,
     spread,
 )
-from schedules.check import check
+from schedules.proof import check
 from tests.test_allgather import SIZES, crossing
 
 DIRECT = (alltoall_pairwise, alltoall_shift, alltoall_scatter_destination)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from schedules.alltoall.bound import bound, fewest_steps, schedule_transfers
 from schedules.alltoall.colouring import colour
 from schedules.alltoall.leafroutes import room
-from schedules.check import check
+from schedules.proof import check
 from tests.networks import job, jobs, link_loads, one_message_each, same_rows, steps
 from tests.support import shared_data
 from topompi.network import network_of

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.check import check
 from schedules.network import Network
+from schedules.proof import check
 from schedules.rooted import broadcast
 from schedules.rooted.circulant import arrivals, receive_blocks, skips
 from schedules.rooted.embedding import best_of, critical_path, host_trees

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedules import Schedule
-from schedules.check import Proof, ScheduleError, check
+from schedules.proof import Proof, ScheduleError, check
 from schedules.schedule import COLUMNS, COPY, INPUT, OUTPUT, REDUCE, SCRATCH
 from tests.handwritten import IN_RANK_ORDER, WRITERS, make
 from tests.symbolic import Refused, interleave, run

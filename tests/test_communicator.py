@@ -22,6 +22,24 @@ def equals_native(size, *arguments, timeout=150):
     assert "every algorithm ran" in done.stdout
 
 
+LIGHT = """
+import numpy as np, sys, topompi
+from mpi4py import MPI
+comm = topompi.Intracomm(MPI.COMM_WORLD)
+comm.Bcast(np.zeros(4))
+comm.Allreduce(np.zeros(4), np.zeros(4))
+print("heavy:", {"hashlib", "mapping", "schedules.registry", "topompi.plan", "topompi.reordering"} & set(sys.modules))
+"""
+
+
+def test_on_one_host_a_program_imports_neither_schedules_nor_mapping():
+    """All ranks of a job import at once, often from one file system."""
+    done = run_mpi(
+        2, "-m", "mpi4py", "-c", LIGHT, env={"TOPOMPI_TOPOLOGY": "", "TOPOMPI_HOSTS": "", "TOPOMPI_TUNE": ""}
+    )
+    assert done.stdout.count("heavy: set()") == 2, done.stdout + done.stderr[-2000:]
+
+
 @pytest.mark.parametrize("size", range(1, 6))
 def test_every_collective_algorithm_and_form_equals_native(size):
     equals_native(size)

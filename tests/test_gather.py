@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.check import check
 from schedules.hierarchy import Hierarchy
+from schedules.proof import check
 from schedules.rooted import gather
 from schedules.rooted.trees import Tree, rank_clusters
 from schedules.schedule import INPUT, OUTPUT, SCRATCH

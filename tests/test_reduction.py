@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.check import ScheduleError, check
+from schedules.proof import ScheduleError, check
 from schedules.rooted.inorder import in_order
 from schedules.rooted.reduction import reduce_chain, reduce_halving, reduce_knomial, reduce_leaders
 from schedules.rooted.trees import knomial

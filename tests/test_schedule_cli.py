@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from schedules.check import check
 from schedules.exports.jsonio import from_json
+from schedules.proof import check
 from schedules.registry import ALGORITHMS, make
 from schedules.schedule import COLLECTIVES, ROOTED
 from tests.support import ROOT

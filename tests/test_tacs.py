@@ -14,7 +14,7 @@ from schedules.alltoall.dcss import DEFAULT, dcss, hosts_sharing_links
 from schedules.alltoall.hostschedule import HostSchedule
 from schedules.alltoall.leafroutes import room
 from schedules.alltoall.tacs import matchings, tacs1, tacs2
-from schedules.check import check
+from schedules.proof import check
 from tests.networks import job, jobs, link_loads, one_message_each, routes, same_rows, steps
 from topompi.topology import TopologyInterface
 

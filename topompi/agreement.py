@@ -12,7 +12,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from .buffers import block, blocks, is_in_place, vector
+from .buffers import DeviceMemoryError, block, blocks, is_in_place, vector
 from .errors import TopompiError
 
 __all__ = ["AgreementError", "check", "wanted"]
@@ -30,6 +30,7 @@ class Facts:
     :param size: bytes of a vector that is as long on all ranks.
     :param sends: bytes to each rank, or to each rank alike; None where nothing is sent or known.
     :param receives: bytes from each rank, likewise.
+    :param memory: where the messages lie; of a device's nothing more is compared.
     :param problem: why this rank cannot make the call at all.
     """
 
@@ -39,6 +40,7 @@ class Facts:
     size: int | None = None
     sends: Any = None
     receives: Any = None
+    memory: str = "the host's"
     problem: str | None = None
 
 
@@ -71,6 +73,7 @@ def check(
     for rank, one in enumerate(told):
         if one.problem is not None:
             raise AgreementError(f"{method}: rank {rank}: {one.problem}")
+    _alike(method, "kind of memory", [one.memory for one in told])
     _alike(method, "number of bytes", [one.size for one in told])
     _pairs(method, told)
 
@@ -119,6 +122,8 @@ def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) ->
         return said
     try:
         return replace(said, **describe(arguments, rank, size))
+    except DeviceMemoryError:
+        return replace(said, memory="a device's")
     except Exception as error:  # whatever it is, all ranks are to hear of it
         return replace(said, problem=f"{error}")
 

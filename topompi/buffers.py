@@ -9,10 +9,27 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-__all__ = ["Block", "Blocks", "address_of", "block", "blocks", "is_in_place", "message_at", "vector", "whole"]
+__all__ = [
+    "Block",
+    "Blocks",
+    "DeviceMemoryError",
+    "address_of",
+    "block",
+    "blocks",
+    "is_in_place",
+    "message_at",
+    "vector",
+    "whole",
+]
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
+
+HOST_KINDS = (1, 3, 11)  # of memory, as DLPack numbers them: the host's, also where it is pinned for a device
+
+
+class DeviceMemoryError(TypeError):
+    """A message that lies where the host's processors may not read: the MPI library's to send."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -285,9 +302,22 @@ def _buffer(buffer: Any, datatype: Any, readonly: bool) -> tuple[Any, MPI.Dataty
     if buffer is None:
         return MPI.buffer(b""), MPI.BYTE if datatype is None else datatype
     data = MPI.buffer.frombuffer(buffer, readonly=readonly)
-    if datatype is None:
-        datatype = MPI.Datatype.fromcode(memoryview(buffer).format.lstrip("@=<"))
-    return data, datatype
+    try:
+        code = memoryview(buffer).format
+    except TypeError:
+        code = _code_on_host(buffer)
+    return data, MPI.Datatype.fromcode(code.lstrip("@=<")) if datatype is None else datatype
+
+
+def _code_on_host(buffer: Any) -> str:
+    """The type of the items of an array that shares its memory by DLPack only.
+
+    :raises DeviceMemoryError: where it is not the host's, or nothing says that it is.
+    """
+    where = getattr(buffer, "__dlpack_device__", None)
+    if where is None or where()[0] not in HOST_KINDS:
+        raise DeviceMemoryError("message: expecting memory of the host")
+    return np.from_dlpack(buffer).dtype.char
 
 
 def _entries(data: Any, datatype: MPI.Datatype) -> int:

@@ -8,8 +8,6 @@ from typing import Any
 
 from mpi4py import MPI
 
-from mapping.placement import place
-
 from .errors import TopompiError
 from .topology import Discovery, TopologyInterface
 from .topology.hostlist import read_hosts
@@ -94,15 +92,17 @@ def _load(topology: str | os.PathLike[str]) -> Discovery:
 
 def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[int]) -> list[str] | None:
     """The virtual host of each rank, None where placement is real."""
+    listed: Any = os.environ.get("TOPOMPI_HOSTS")
+    if hosts is None and not listed:
+        return None
+    from mapping.placement import place  # with all of ``mapping``: most jobs run where they run
+
     if isinstance(hosts, str):
         return place(len(world_ranks), read_hosts(hosts), "block")
     if hosts is not None:
         if len(hosts) != len(world_ranks):
             raise TopompiError(f"hosts: expected one for each of {len(world_ranks)} ranks, got {len(hosts)}")
         return list(hosts)
-    listed: Any = os.environ.get("TOPOMPI_HOSTS")
-    if not listed:
-        return None
     of_world = place(MPI.COMM_WORLD.Get_size(), read_hosts(listed), "block")
     return [of_world[rank] for rank in world_ranks]
 

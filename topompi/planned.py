@@ -10,6 +10,7 @@ from mpi4py import MPI
 from schedules import ALGORITHMS
 
 from . import overlevels
+from .buffers import DeviceMemoryError
 from .methods import METHODS
 from .plan import Plan, compile_part
 from .planbind import Binding, bind, bind_persistent
@@ -61,24 +62,31 @@ def run(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...])
     :param algorithm: what ``can_run`` allows, alike on all ranks.
     :param arguments: those of the method, in their order, defaults filled in.
     :returns: the algorithm that ran: ``native`` where this one cannot, for the network or for the sizes, which all
-        ranks find alike.
+        ranks find alike, or for messages in a device's memory, which they must be on all ranks or on none.
     :raises ValueError: for an algorithm that ``can_run`` does not allow; and as the method itself.
     """
     if algorithm == "levels":
         if method not in overlevels.METHODS:
             raise ValueError(f"expecting a method of {', '.join(overlevels.METHODS)}, got {method!r}")
-        overlevels.METHODS[method](levels, *arguments)
+        try:
+            overlevels.METHODS[method](levels, *arguments)
+        except DeviceMemoryError:  # messages are read before any is sent
+            return _native(levels, method, arguments)
         return algorithm
     key = quick_key(method, algorithm, arguments)
     binding: Binding | None = None if key is None else levels.bindings.get(key)
     if binding is None:
         binding = _bound(levels, method, algorithm, arguments, key)
     if binding is None:
-        getattr(MPI.Intracomm, method)(levels.comm, *arguments)
-        return "native"
+        return _native(levels, method, arguments)
     for call, some in binding.calls:
         call(*some)
     return algorithm
+
+
+def _native(levels: Levels, method: str, arguments: tuple[Any, ...]) -> str:
+    getattr(MPI.Intracomm, method)(levels.comm, *arguments)
+    return "native"
 
 
 def ready(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
@@ -123,7 +131,10 @@ def _bound(
 def _read(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> Operands | None:
     if not can_run(method, algorithm):
         raise ValueError(f"expecting an algorithm that can run {method}, got {algorithm!r}")
-    operands = READERS[method](levels, *arguments)
+    try:
+        operands = READERS[method](levels, *arguments)
+    except DeviceMemoryError:
+        return None
     return operands.in_bytes if operands is not None and "/" in algorithm else operands
 
 

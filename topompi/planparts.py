@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from schedules import ALGORITHMS, Network, Schedule, ScheduleError, check
 from schedules.alltoall.hostschedule import HostSchedule
-from schedules.check.contributions import ranges_of
-from schedules.check.history import History
-from schedules.check.places import Places
-from schedules.check.values import Values
+from schedules.proof.contributions import ranges_of
+from schedules.proof.history import History
+from schedules.proof.places import Places
+from schedules.proof.values import Values
 from schedules.schedule import ROOTED
 
 from .plan import Part

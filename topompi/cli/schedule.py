@@ -16,11 +16,11 @@ from rich.console import Console
 from mapping.placement import place
 from schedules import Network
 from schedules.analysis.model import Model
-from schedules.check import check as prove
 from schedules.drawing.charts import draw as picture
 from schedules.exports.goal import write_goal
 from schedules.exports.jsonio import to_json
 from schedules.exports.simgrid import write_traces
+from schedules.proof import check as prove
 from schedules.registry import ALGORITHMS
 
 from ..errors import TopompiError

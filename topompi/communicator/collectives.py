@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from .. import agreement, planned
+from .. import agreement
 from ..counters import counters
 from ..known import Run
 from ..levels import Levels
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Collectives"]
 
+# ``planned``, with all generators of schedules, takes a third of the time to import that all of topompi does: it is
+# imported where the first call is not the library's.
 _Native = MPI.Intracomm
 NOT_UNDERSTOOD = Choice("native", "the MPI library's to run or to refuse")
 # Raised by the look for a call like an earlier one: there is none, or the message is no array.
@@ -176,6 +178,8 @@ class Collectives(Handle):
             levels.only = choice
             self._settle(levels)
         if choice.trial is not None:  # what is timed is the call, not its plan
+            from .. import planned
+
             planned.ready(levels, method, choice.algorithm, arguments)
         if counters.enabled:
             self._count(levels, method, size, choice, arguments)
@@ -241,6 +245,8 @@ def runner(levels: Levels, method: str, algorithm: str) -> Run:
     if algorithm == "native":
         native: Run = getattr(_Native, method)
         return native
+    from .. import planned
+
     run = partial(planned.run, levels, method, algorithm)
     return lambda handle, *arguments: run(arguments)
 
@@ -279,6 +285,8 @@ def tried(method: str, root: int | None, op: MPI.Op | None, choice: Choice, run:
 def execute(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
     """Run a collective by the algorithm of this name; returns the name of what ran."""
     if algorithm != "native":
+        from .. import planned
+
         return planned.run(levels, method, algorithm, arguments)
     getattr(_Native, method)(levels.comm, *arguments)
     return algorithm

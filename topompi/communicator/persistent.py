@@ -7,7 +7,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from .. import agreement, planned
+from .. import agreement
 from ..counters import counters
 from .collectives import Collectives, choose
 
@@ -105,10 +105,11 @@ class Persistent(Collectives):
         algorithm = "native" if choice.algorithm == "levels" else choice.algorithm
         if counters.enabled:
             counters.count(name, size, algorithm, choice.reason, choice.predicted)
-        request: Any = (
-            getattr(_Native, name)(levels.comm, *arguments, info)
-            if algorithm == "native"
-            else planned.prepare(levels, method, algorithm, arguments)
-        )
-        prepared: MPI.Prequest = request  # a plan's has the methods of a request, if not its type
-        return prepared
+        if algorithm == "native":
+            native: MPI.Prequest = getattr(_Native, name)(levels.comm, *arguments, info)
+            return native
+        from .. import planned  # as late as in ``collectives``
+
+        prepared: Any = planned.prepare(levels, method, algorithm, arguments)
+        request: MPI.Prequest = prepared  # it has the methods of a request, if not its type
+        return request

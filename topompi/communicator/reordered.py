@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from hashlib import blake2b
 from sys import stderr
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from mapping.graph import CommunicationGraph
-
 from .. import agreement
 from ..agreement import AgreementError
 from ..counters import counters
-from ..neighbourhoods import DISTRIBUTED, SHARED
-from ..reordering import THRESHOLD, Aim, MappingReport, RemapError, Solution, communication_graph, solve
 from ..topology import TopologyInterface
 from .derived import adopt
 from .handle import Handle
 
+if TYPE_CHECKING:
+    from mapping.graph import CommunicationGraph
+
+    from ..reordering import Aim, MappingReport, Solution
+
 __all__ = ["Reordering"]
 
+# ``mapping`` and what says what is wanted of it are imported by the communicators that are to be re-ordered.
 _Native = MPI.Intracomm
 
 
@@ -41,7 +42,7 @@ class Reordering(Handle):
         graph: Any,
         *,
         objective: str = "hop-bytes",
-        threshold: float = THRESHOLD,
+        threshold: float | None = None,
         quality: float | None = None,
         seed: int = 0,
         seconds: float | None = None,
@@ -56,19 +57,21 @@ class Reordering(Handle):
         :param graph: who sends how many bytes to whom: a ``mapping.graph.CommunicationGraph``, a networkx graph, a
             matrix (row sends to column), or the name of a file of any format that ``topompi map`` reads.
         :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link of the routes.
-        :param threshold: the part of the objective that must be saved, else the ranks keep the given order.
+        :param threshold: the part of the objective that must be saved, else the ranks keep the given order; 0.03.
         :param quality: stop at this part of the given order's objective; by default ``TOPOMPI_MAP_QUALITY``, or 0.
         :param seed: one seed gives one order, unless the search is stopped by ``seconds``.
         :param report: print the report to rank 0's standard error.
         :raises RemapError: the same on all ranks, for a graph of another size, or arguments out of range.
         Cost: the search on rank 0, one broadcast of 8 bytes a rank, one allreduce of 24 bytes, one split.
         """
+        from ..reordering import THRESHOLD, Aim, communication_graph
+
         plain = self._working().comm
         if self._checks:
             agreement.check(plain, "remap", ())
 
         def ask() -> tuple[CommunicationGraph, Aim]:
-            aim = Aim(objective, threshold, quality, seed, seconds)
+            aim = Aim(objective, THRESHOLD if threshold is None else threshold, quality, seed, seconds)
             return communication_graph(graph, plain.Get_size()), aim
 
         solution = _solved(plain, "remap", self.network, ask)
@@ -143,6 +146,9 @@ class Reordering(Handle):
 
     def _create_shared(self, name: str, given: tuple[Any, ...]) -> Any:
         """What a method makes whose arguments are alike on all ranks."""
+        from ..neighbourhoods import SHARED
+        from ..reordering import Aim
+
         plain, network, form = self._working().comm, self.network, SHARED[name]
         if network.num_hosts == 1:
             return self._reported(name, getattr(_Native, name)(plain, *given, False), _one_host(network))
@@ -162,6 +168,9 @@ class Reordering(Handle):
 
         Cost beyond ``remap``'s: one gather of all parts, one message a rank.
         """
+        from ..neighbourhoods import DISTRIBUTED
+        from ..reordering import Aim, RemapError
+
         plain, network, form = self._working().comm, self.network, DISTRIBUTED[name]
         if network.num_hosts == 1:
             return self._reported(name, getattr(_Native, name)(plain, *given, info, False), _one_host(network))
@@ -210,6 +219,8 @@ class Reordering(Handle):
 
 
 def _one_host(network: TopologyInterface) -> MappingReport:
+    from ..reordering import MappingReport
+
     return MappingReport(False, "one host", virtual=network.virtual)
 
 
@@ -228,6 +239,8 @@ def _solved(
     :raises RemapError: what goes wrong on rank 0, the same on all ranks.
     :raises AgreementError: the same on all ranks, where they do not all hold one permutation afterwards.
     """
+    from ..reordering import RemapError, solve
+
     answer: tuple[Solution | None, Exception | None] = (None, None)
     if plain.Get_rank() == 0:
         try:
@@ -255,6 +268,8 @@ def told(plain: MPI.Intracomm, answer: Any) -> Any:
 
 def _agreed(plain: MPI.Intracomm, value: bytes | None) -> bool:
     """Whether all ranks have the same value, and none has None; collective: one allreduce of 24 bytes."""
+    from hashlib import blake2b  # OpenSSL with it: where it is needed
+
     number = int.from_bytes(blake2b(value or b"", digest_size=7).digest(), "big")
     ends = np.array([number, -number, value is None], dtype=np.int64)
     plain.Allreduce(MPI.IN_PLACE, ends, MPI.MAX)

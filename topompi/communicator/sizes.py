@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ..buffers import block, blocks, is_in_place, vector
-from ..plancalls import typed
-from ..planrun import Pieces
 
 __all__ = ["UNEVEN", "nbytes", "own_bytes"]
 
@@ -30,6 +28,9 @@ def nbytes(method: str, arguments: tuple[Any, ...], size: int) -> int:
 def own_bytes(method: str, arguments: tuple[Any, ...], size: int) -> int:
     """Mean bytes of the blocks that this rank sends, or in place receives, in a call of ``UNEVEN``; 0 of what is not
     understood, for all ranks have to say something."""
+    from ..plancalls import typed  # as late as in ``collectives``
+    from ..planrun import Pieces
+
     sendbuf, recvbuf = arguments[:2]
     message = recvbuf if is_in_place(sendbuf) else sendbuf
     try:
