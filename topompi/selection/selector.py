@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
-from ..planned import can_run
 from ..topology import TopologyInterface
-from .advisor import Advisor
 from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice, Key, abreast
-from .job import Job
 from .trial import CLEAR_APART, AbreastTrial, Trial, Verdict
 
 if TYPE_CHECKING:
     from ..communicator.siblings import Siblings
+    from .advisor import Advisor
 
 __all__ = ["Selector", "library"]
 
@@ -164,12 +162,17 @@ class Selector:
 
     def _runs(self, key: Key, algorithm: str) -> bool:
         """Whether an algorithm can run for a class, and is not native by another name."""
+        from ..planned import can_run
+
         divides = algorithm != LEVELS or len(self._interface.levels) > 0
         alone = algorithm in JOINT and self._siblings is None  # then it is ``even`` by another name
         return divides and not alone and can_run(key[0], algorithm, commutative=key[2])
 
     @cached_property
     def _advisor(self) -> Advisor:
+        from .advisor import Advisor  # with models and generators: rank 0 alone asks
+        from .job import Job
+
         job = Job(self._interface, library(), MPI.Get_processor_name(), self._siblings)
         return Advisor(job, self._environment)
 
