@@ -9,6 +9,7 @@ from typing import Any
 from mpi4py import MPI
 
 from .errors import TopompiError
+from .rankzero import from_rank_0
 from .topology import Discovery, TopologyInterface
 from .topology.hostlist import read_hosts
 from .topology.localhost import host_domains
@@ -32,24 +33,18 @@ def find_topology(
         hosts where the ranks run.
     :raises TopompiError: for a source that cannot be read, or hosts that are not in it (with
         ``TOPOMPI_FALLBACK`` as ``print`` or ``silent``: one flat level of hosts).
-    Cost: one gather of some hundred bytes a rank, one broadcast of the job's part of the fabric.
+    Cost: one gather of some hundred bytes a rank, one barrier, one broadcast of the job's part of the fabric.
     """
     plain = MPI.Intracomm(comm)  # never one of ours: this is how ours begin
     world_rank = MPI.COMM_WORLD.Get_rank()
     facts = plain.gather((MPI.Get_processor_name(), world_rank, host_domains()))
-    answer: tuple[TopologyInterface | None, Exception | None] = (None, None)
-    if facts is not None:
-        try:
-            placed = _place(facts, topology, hosts)
-            _ = placed.levels  # worked out once and sent along: the others need not do it again, all at once
-            answer = (placed, None)
-        except Exception as error:  # whatever it is, the others wait for word of it
-            answer = (None, error)
-    interface: TopologyInterface | None
-    interface, failure = plain.bcast(answer)
-    if interface is None:
-        raise failure
-    return interface
+
+    def find() -> TopologyInterface:
+        placed = _place(facts or [], topology, hosts)
+        _ = placed.levels  # worked out once and sent along: the others need not do it again, all at once
+        return placed
+
+    return from_rank_0(plain, find)
 
 
 def _place(

@@ -16,6 +16,7 @@ import topompi
 import topompi.agreement
 from topompi.agreement import AgreementError
 from topompi.errors import SourceError, TopompiError
+from topompi.rankzero import from_rank_0
 from topompi.topology import TopologyInterface
 
 pytestmark = [pytest.mark.mpi, pytest.mark.skipif(MPI.COMM_WORLD.Get_size() < 2, reason="one rank agrees with itself")]
@@ -167,6 +168,23 @@ def test_a_topology_file_that_one_rank_has_not(folder):
     comm.Bcast(works, 1)
     assert works[0] == 1
     comm.Free()
+
+
+class UnsendableError(ValueError):
+    """An error that holds what cannot be sent, as an open file is."""
+
+    def __init__(self, words, held):
+        super().__init__(words)
+        self.held = held
+
+
+@pytest.mark.parametrize("held", [open, lambda: None], ids=["not to be made again", "not to be sent"])
+def test_an_error_of_rank_0_that_cannot_be_sent(held):
+    def work():
+        raise UnsendableError("a broken fabric", held)
+
+    raised_alike(lambda: from_rank_0(WORLD, work), TopompiError, "UnsendableError: a broken fabric")
+    assert from_rank_0(WORLD, lambda: RANK + 7) == 7
 
 
 def test_a_rules_file_that_is_not_there(monkeypatch):

@@ -422,18 +422,18 @@ def raised(kind, words, call):
 
 @pytest.mark.parametrize("how", ["swapped on one", "no permutation anywhere"])
 def test_a_disagreement_is_raised_on_all_ranks(comm, monkeypatch, how):
-    honest = reordered.told
+    honest = reordered.from_rank_0
 
-    def told(plain, answer):
-        solution, failure = honest(plain, answer)
+    def told(plain, work):
+        solution = honest(plain, work)
         order = solution.new_rank if solution.new_rank is not None else np.arange(SIZE)
         if how.startswith("no"):
             order[:] = 0
         elif RANK == SIZE - 1:
             order[:2] = order[1::-1]
-        return type(solution)(order, solution.report), failure
+        return type(solution)(order, solution.report)
 
-    monkeypatch.setattr(reordered, "told", told)
+    monkeypatch.setattr(reordered, "from_rank_0", told)
     words = f"expecting one permutation of {SIZE} ranks, the same on all of them"
     around, before = [(RANK + 1) % SIZE], [(RANK - 1) % SIZE]
     raised(AgreementError, f"remap: {words}", lambda: comm.remap(np.eye(SIZE, k=1, dtype=int)))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import agreement
 from ..agreement import AgreementError
 from ..counters import counters
+from ..rankzero import from_rank_0
 from ..topology import TopologyInterface
 from .derived import adopt
 from .handle import Handle
@@ -241,29 +242,19 @@ def _solved(
     """
     from ..reordering import RemapError, solve
 
-    answer: tuple[Solution | None, Exception | None] = (None, None)
-    if plain.Get_rank() == 0:
+    def search() -> Solution:
         try:
             graph, aim = ask()
-            answer = (solve(graph, network, aim), None)
+            return solve(graph, network, aim)
         except ValueError as error:
-            answer = (None, RemapError(f"{name}: {error}"))
-        except Exception as error:  # whatever it is, the others wait for word of it
-            answer = (None, error)
-    solution: Solution
-    solution, failure = told(plain, answer)
-    if failure is not None:
-        raise failure
+            raise RemapError(f"{name}: {error}") from error
+
+    solution = from_rank_0(plain, search)
     order = np.arange(plain.Get_size()) if solution.new_rank is None else solution.new_rank
     valid = np.array_equal(np.sort(order), np.arange(plain.Get_size()))
     if not _agreed(plain, order.tobytes() if valid else None):
         raise AgreementError(f"{name}: expecting one permutation of {plain.Get_size()} ranks, the same on all of them")
     return solution
-
-
-def told(plain: MPI.Intracomm, answer: Any) -> Any:
-    """Rank 0's answer, on all ranks."""
-    return plain.bcast(answer)
 
 
 def _agreed(plain: MPI.Intracomm, value: bytes | None) -> bool:

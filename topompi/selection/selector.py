@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
+from ..rankzero import from_rank_0
 from ..topology import TopologyInterface
 from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice, Key, abreast
 from .trial import CLEAR_APART, AbreastTrial, Trial, Verdict
@@ -148,17 +149,9 @@ class Selector:
 
     def _ask(self, key: Key, root: int, *, measurable: bool) -> Choice | list[str]:
         """Rank 0's answer, on all ranks; its error too."""
-        answer: tuple[Choice | list[str] | None, Exception | None] = (None, None)
-        if self._rank == 0:
-            try:
-                answer = (self._advisor.advise(key, root, partial(self._runs, key), measurable=measurable), None)
-            except Exception as error:  # whatever it is, the others wait for word of it
-                answer = (None, error)
-        choice: Choice | list[str] | None
-        choice, failure = self._comm.bcast(answer)
-        if choice is None:
-            raise failure
-        return choice
+        return from_rank_0(
+            self._comm, lambda: self._advisor.advise(key, root, partial(self._runs, key), measurable=measurable)
+        )
 
     def _runs(self, key: Key, algorithm: str) -> bool:
         """Whether an algorithm can run for a class, and is not native by another name."""
