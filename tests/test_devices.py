@@ -33,6 +33,13 @@ def test_what_shares_its_memory_is_read(code):
         assert found.datatype == MPI.Datatype.fromcode(code)
 
 
+def test_items_without_a_code_are_what_the_datatype_says():
+    dates = np.zeros(5, dtype="M8[s]")
+    assert block([dates, MPI.INT64_T], readonly=True).size == dates.nbytes
+    with pytest.raises(ValueError, match="cannot include dtype 'M' in a buffer"):
+        block(dates, readonly=True)
+
+
 def test_what_a_device_holds_is_not():
     array = np.zeros(12)
     for message in (OnDevice(array), [OnDevice(array), MPI.DOUBLE], [OnDevice(array), 12, MPI.DOUBLE]):

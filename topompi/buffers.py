@@ -306,6 +306,10 @@ def _buffer(buffer: Any, datatype: Any, readonly: bool) -> tuple[Any, MPI.Dataty
         code = memoryview(buffer).format
     except TypeError:
         code = _code_on_host(buffer)
+    except ValueError:  # the host's, of items that have no code, as numpy's dates: the datatype says what they are
+        if datatype is None:
+            raise
+        return data, datatype
     return data, MPI.Datatype.fromcode(code.lstrip("@=<")) if datatype is None else datatype
 
 

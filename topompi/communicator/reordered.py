@@ -58,7 +58,7 @@ class Reordering(Handle):
         :param graph: who sends how many bytes to whom: a ``mapping.graph.CommunicationGraph``, a networkx graph, a
             matrix (row sends to column), or the name of a file of any format that ``topompi map`` reads.
         :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link of the routes.
-        :param threshold: the part of the objective that must be saved, else the ranks keep the given order; 0.03.
+        :param threshold: the part of the objective that must be saved, else the given order stays; by default 0.03.
         :param quality: stop at this part of the given order's objective; by default ``TOPOMPI_MAP_QUALITY``, or 0.
         :param seed: one seed gives one order, unless the search is stopped by ``seconds``.
         :param report: print the report to rank 0's standard error.
