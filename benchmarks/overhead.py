@@ -1,8 +1,10 @@
 """What topompi adds where it has nothing to choose, and what a communicator costs: ``python benchmarks/overhead.py``.
 
-Three runs under ``mpirun``, one after the other: 8-byte collectives on a flat communicator of 2 ranks against the same
-calls of mpi4py, interleaved, per iteration the slowest rank's time; start-up at 16 ranks on a virtual placement over 64
-hosts; memory for each communicator, at 16 ranks too. More ranks than cores: read the last two as upper bounds.
+Runs under ``mpirun``, one after the other: 8-byte collectives on a flat communicator of 2 ranks against the same calls
+of mpi4py, interleaved, per iteration the slowest rank's time; likewise on two virtual hosts, where a rule leaves the
+calls to the library, without and with work on 8 MB between two calls, as programs have it; start-up at 16 ranks on a
+virtual placement over 64 hosts; memory for each communicator, at 16 ranks too. More ranks than cores: read the last two
+as upper bounds.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +27,8 @@ from numpy.typing import NDArray  # noqa: E402 - the path comes first
 
 FABRIC, HOSTS = "xgft:16,4;1,4", "h[0000-0063]"  # 64 hosts on 4 leaf switches
 CALLS = 10  # timed together: one lasts less than what the clock resolves well
+WORK = np.zeros(1 << 20)  # numbers, 8 MB: more than a core's own caches hold
+NATIVE = '{"format": "topompi rules", "version": 1, "rules": [{"algorithm": "native"}]}'
 AT_MOST = {"Bcast": 1.3, "Gather": 1.3, "Alltoall": 1.3, "Allreduce": 1.3, "Bcast_init": 1.15}
 
 
@@ -49,6 +54,34 @@ def overhead(iterations: int) -> None:
             print(f"{method:<16} {ours:12.2f} {native:11.2f} {found.ratio:7.2f}   {interval} {most:9.2f}", flush=True)
 
 
+def left(iterations: int) -> None:
+    """Ratios of the times of 8-byte calls that are left to the library, ours over native; on 2 ranks."""
+    from mpi4py import MPI
+
+    import topompi
+    from osu_like_bench.statistics import compare
+
+    methods = {name: getattr(topompi.Intracomm, name) for name in AT_MOST if not name.endswith("_init")}
+    python = {name: getattr(method, "__wrapped__", method) for name, method in methods.items()}
+    world = MPI.COMM_WORLD
+    ours = topompi.Intracomm(world.Dup(), topology=FABRIC, hosts=["h0000", "h0016"])
+    sides = [ours, type("InPython", (topompi.Intracomm,), python)(ours), world.Dup()]
+    for work in (None, WORK):
+        if world.rank == 0:
+            print(f"# 8 bytes, left to the library, {'no work' if work is None else '8 MB of work'} between two calls")
+            print("#                topompi(us)  in Python(us)  native(us)   ratio   95% interval   ratio in Python")
+        for method in methods:
+            times = _interleaved(world, [_call(comm, method) for comm in sides], iterations, work)
+            if world.rank == 0:
+                found, other = compare(times[2], times[0]), compare(times[2], times[1])
+                ours_took, python_took, native = np.median(times, axis=1) * 1e6
+                print(
+                    f"{method:<16} {ours_took:12.2f} {python_took:14.2f} {native:11.2f} {found.ratio:7.2f}   "
+                    f"[{found.low:.2f}, {found.high:.2f}]   {other.ratio:.2f} [{other.low:.2f}, {other.high:.2f}]",
+                    flush=True,
+                )
+
+
 def _call(comm: object, method: str) -> Callable[[], None]:
     """A call without arguments that runs a collective of 8 bytes."""
     send, receive = np.zeros(comm.size), np.zeros(comm.size)
@@ -70,17 +103,26 @@ def _call(comm: object, method: str) -> Callable[[], None]:
     }[method]
 
 
-def _interleaved(world: object, calls: list[Callable[[], None]], iterations: int) -> NDArray[np.float64]:
-    """Seconds of one call of each side, the slowest rank's, shape (sides, iterations)."""
+def _interleaved(
+    world: object, calls: list[Callable[[], None]], iterations: int, work: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Seconds of one call of each side, the slowest rank's, shape (sides, iterations).
+
+    :param work: to be done before each call, which is timed alone then.
+    """
+    repeats = CALLS if work is None else 1
     times = np.empty((len(calls), iterations))
     for iteration in range(-iterations // 10, iterations):
         for side in range(len(calls)) if iteration % 2 else reversed(range(len(calls))):
             call = calls[side]
+            if work is not None:
+                work += 1
+                world.Barrier()  # the first one after work takes long to come back, on each rank in another way
             world.Barrier()
             begin = time.perf_counter()
-            for _ in range(CALLS):
+            for _ in range(repeats):
                 call()
-            times[side, iteration] = (time.perf_counter() - begin) / CALLS
+            times[side, iteration] = (time.perf_counter() - begin) / repeats
     slowest = np.empty_like(times)
     from mpi4py import MPI
 
@@ -155,14 +197,14 @@ def _resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _mpirun(ranks: int, *arguments: object) -> None:
+def _mpirun(ranks: int, *arguments: object, **more: str) -> None:
     beside = Path(sys.executable).parent / "mpirun"
     command = [str(beside) if beside.exists() else str(shutil.which("mpirun")), "-n", str(ranks)]
     version = subprocess.run([command[0], "--version"], capture_output=True, text=True, check=True).stdout
     if "Open MPI" in version:
         command[1:1] = ["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TOPOMPI_")}
-    environment["PYTHONPATH"] = str(ROOT)
+    environment.update(more, PYTHONPATH=str(ROOT))
     subprocess.run([*command, sys.executable, __file__, *map(str, arguments)], env=environment, check=True, timeout=300)
 
 
@@ -170,14 +212,20 @@ def main() -> None:
     """Start the runs, or be one of them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--iterations", type=int, default=2000)
-    parser.add_argument("part", nargs="?", choices=("overhead", "start", "memory"), help="used within")
+    parser.add_argument("part", nargs="?", choices=("overhead", "left", "start", "memory"), help="used within")
     options = parser.parse_args()
     if options.part is None:
         _mpirun(2, "overhead", "--iterations", options.iterations)
+        with tempfile.TemporaryDirectory() as scratch:
+            rules = Path(scratch, "native.json")
+            rules.write_text(NATIVE)
+            _mpirun(2, "left", "--iterations", options.iterations, TOPOMPI_RULES=str(rules))
         _mpirun(16, "start")
         _mpirun(16, "memory")
     elif options.part == "overhead":
         overhead(options.iterations)
+    elif options.part == "left":
+        left(options.iterations)
     elif options.part == "start":
         start(10)
     else:

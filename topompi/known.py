@@ -8,7 +8,10 @@ from typing import Any
 from mpi4py import MPI
 from numpy import ndarray
 
-__all__ = ["SIZED_BY", "UNKNOWN", "Alike", "Known", "Run"]
+from .direct import Calls, number
+from .methods import SIZED_BY
+
+__all__ = ["UNKNOWN", "Alike", "Known", "Run"]
 
 Run = Callable[..., object]  # of a communicator and the arguments of the method
 # Of a method, dictionaries in dictionaries: by the ``id`` of the operation and by the root, where it has them, then by
@@ -16,27 +19,18 @@ Run = Callable[..., object]  # of a communicator and the arguments of the method
 Alike = dict[Any, Any]
 UNKNOWN: Alike = {}  # never written to
 
-# Place among the arguments of the message whose bytes are the size of the call, as ``sizes.nbytes`` has it. Calls are
-# looked up by the ``nbytes`` of whatever has it: of an array, a memoryview or an ``MPI.buffer`` they are its message's.
-SIZED_BY = {
-    "Bcast": 0,
-    "Gather": 0,
-    "Scatter": 1,
-    "Allgather": 1,
-    "Alltoall": 1,
-    "Reduce": 0,
-    "Allreduce": 1,
-    "Reduce_scatter": 0,
-    "Reduce_scatter_block": 0,
-}
 MOST = 1024  # of each kind of key: beyond, all are forgotten, and chosen for again
 
 
 class Known:
-    """How calls of one communicator run, method by method."""
+    """How calls of one communicator run, method by method.
+
+    :ivar left: those that are left to the MPI library.
+    """
 
     def __init__(self) -> None:
         self._methods: dict[str, Alike] = {}
+        self.left = Calls()
 
     def add(
         self, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None, run: Run
@@ -52,10 +46,13 @@ class Known:
         for key in (*(() if op is None else (id(op),)), *(() if root is None else (root,))):
             runs = _room(runs).setdefault(key, {})
         _room(runs)[message.nbytes] = run
+        if run is getattr(MPI.Intracomm, method):
+            self.left.add(number(method), root or 0, op, message.nbytes)
         return alike
 
     def clear(self) -> None:
         """Forget all; whoever holds how calls of a method run sees it."""
+        self.left.clear()
         for alike in self._methods.values():
             alike.clear()
 

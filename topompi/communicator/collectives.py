@@ -11,8 +11,10 @@ from mpi4py import MPI
 
 from .. import agreement
 from ..counters import counters
+from ..direct import direct
 from ..known import Run
 from ..levels import Levels
+from ..methods import METHODS
 from ..plankeys import lasting
 from ..selection import Choice
 from .handle import Handle
@@ -34,11 +36,12 @@ NEW = (AttributeError, KeyError)
 class Collectives(Handle):
     """The buffer collectives of MPI, blocking; each keeps mpi4py's contract to the letter."""
 
-    # Of settled communicators (see ``settled``) only methods that were taken before come here, as in ``call =
-    # comm.Bcast``, and those of classes derived from ours. Calls like an earlier one are looked up in the methods.
-    # Where ranks outnumber cores all is cold, and each object looked at costs half a percent of a broadcast of 1 KiB on
-    # 16 ranks, as does each look that the interpreter cannot specialise: hence slots, plain dictionaries, whole numbers
-    # for keys, no look at the type of the message.
+    # What is known to be the library's does not come here where ``direct`` is compiled; where it is not, of settled
+    # communicators (see ``settled``) methods that were taken before do, as in ``call = comm.Bcast``, and those of
+    # classes derived from ours. Calls like an earlier one are looked up in the methods. Where ranks outnumber cores all
+    # is cold, and each object looked at costs half a percent of a broadcast of 1 KiB on 16 ranks, as does each look
+    # that the interpreter cannot specialise: hence slots, plain dictionaries, whole numbers for keys, no look at the
+    # type of the message.
 
     def Barrier(self) -> None:
         """Wait until all ranks have come."""
@@ -204,6 +207,10 @@ class Collectives(Handle):
             choice.trial.note(seconds)
         why = choice.reason if ran == choice.algorithm else f"{choice.algorithm} cannot run here; {choice.reason}"
         counters.count(method, size, ran, why, choice.predicted, seconds)
+
+
+for _name in ("Barrier", *METHODS):
+    setattr(Collectives, _name, direct(getattr(Collectives, _name), Handle._left))
 
 
 def chosen(method: str, root: int | None = None, op: MPI.Op | None = None) -> Run:

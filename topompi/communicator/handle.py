@@ -12,9 +12,11 @@ from mpi4py import MPI
 
 from ..agreement import wanted
 from ..counters import counters
+from ..direct import Calls
 from ..job import find_topology
-from ..known import SIZED_BY, UNKNOWN, Alike
+from ..known import UNKNOWN, Alike
 from ..levels import Levels, attach, attached
+from ..methods import SIZED_BY
 from ..settled import kind_of, settle
 from ..topology import TopologyInterface
 from .restriction import restricted
@@ -32,7 +34,9 @@ class Handle(MPI.Intracomm):
     """A handle of a communicator and what is known of it. The object adds no duplicate: it is a second handle."""
 
     # What the collectives look at first: slots are the quickest to read.
-    __slots__ = ("_settled", *(f"_known_{method.lower()}" for method in SIZED_BY))
+    __slots__ = ("_left", "_settled", *(f"_known_{method.lower()}" for method in SIZED_BY))
+    # The calls that are left to the MPI library; not there where calls are checked or counted.
+    _left: Calls
     # Whether every call is the MPI library's, as long as the levels are not freed.
     _settled: bool
     # How calls of a method run whose like has been chosen for; empty where calls are checked or counted.
@@ -66,7 +70,7 @@ class Handle(MPI.Intracomm):
         native = next(base for base in cls.__mro__ if base.__module__ == MPI.__name__)
         self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
         self._settled = False
-        for slot in Handle.__slots__[1:]:
+        for slot in Handle.__slots__[2:]:
             setattr(self, slot, UNKNOWN)
         return self
 
@@ -98,12 +102,15 @@ class Handle(MPI.Intracomm):
 
     def _hold(self, levels: Levels) -> None:
         self._held = levels
+        if not self._checks and not counters.enabled:
+            self._left = levels.known.left
         self._settle(levels)
 
     def _settle(self, levels: Levels) -> None:
         """Be the MPI library's alone, until the levels are freed, where nothing is to be chosen, checked or counted."""
         if levels.usable and levels.only and not self._checks and not counters.enabled:
             settle(self)
+            levels.known.left.all = True
             levels.settled[id(self)] = self
 
     @property

@@ -1,0 +1,315 @@
+"""Calls that are left to the MPI library reach it without Python, and no others do."""
+
+import gc
+import inspect
+import pydoc
+import re
+import sys
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpi4py import MPI
+
+from tests.support import ROOT, run_mpi
+from topompi.direct import COMPILED, Calls, direct, number
+from topompi.methods import METHODS, SIZED_BY
+
+compiled = pytest.mark.skipif(not COMPILED, reason="topompi was installed without a C compiler")
+
+FORMS = {  # of the parameters: what is looked at, by place
+    "Bcast": ("buf", "root"),
+    "Reduce": ("sendbuf", "recvbuf", "op", "root"),
+    "Scatter": ("sendbuf", "recvbuf", "root"),
+    "Allreduce": ("sendbuf", "recvbuf", "op"),
+    "Gatherv": ("sendbuf", "recvbuf", "root"),
+}
+OPS = (MPI.SUM, MPI.MAX, MPI.MIN)
+
+
+class Handle:
+    """As a communicator: it says who ran a call, and with what."""
+
+    __slots__ = ("__weakref__", "left")
+
+
+class Derived(Handle):
+    """One more kind."""
+
+
+def made(name):
+    """A method as of a communicator; both ways return who ran and with what."""
+    from topompi._direct import Method
+
+    def function(*args, **kwargs):
+        return "python", args, kwargs
+
+    def native(*args, **kwargs):
+        return "native", args, kwargs
+
+    parameters = FORMS[name]
+    root, op = (parameters.index(one) if one in parameters else -1 for one in ("root", "op"))
+    number_of = number(name)
+    message = SIZED_BY.get(name, -1)
+    return Method(function, native, Handle.left, number_of, parameters, message, root, op, MPI.SUM)
+
+
+def messages(nbytes):
+    """Of so many bytes, each with whether its size is told without the method in Python; not where there are none: so
+    ``MPI.IN_PLACE`` presents itself."""
+    array = np.zeros(nbytes, np.uint8)
+    return [
+        (array, True),
+        (bytes(nbytes), True),
+        (bytearray(nbytes), True),
+        (memoryview(array), True),
+        (np.zeros((2, nbytes), np.uint8)[0], True),
+        ([array, nbytes], False),
+        (MPI.IN_PLACE, False),
+        (None, False),
+        (np.zeros(2 * nbytes + 2, np.uint8)[::2][:nbytes], nbytes == 1),  # with gaps
+        (np.zeros(nbytes, "M8[s]"), False),
+    ]
+
+
+ROOTS = st.sampled_from([0, 1, 15, 1 << 20, -1, 1 << 31, 1 << 70, True, np.int64(1), None, "0"])
+KEYS = st.tuples(
+    st.sampled_from(sorted(FORMS)), st.sampled_from([0, 1, 15, 1 << 20]), st.integers(0, 2), st.integers(0, 70)
+)
+
+
+@compiled
+@settings(deadline=None, max_examples=300)
+@given(st.data())
+def test_just_the_calls_that_were_left_to_the_library_are_passed_on(data):
+    """Whatever form their arguments have, which arrive as they were given."""
+    handle, known = Derived(), set()
+    handle.left = Calls()
+    for name, root, op, nbytes in data.draw(st.lists(KEYS, max_size=30)):
+        root, op = root if "root" in FORMS[name] else 0, op if "op" in FORMS[name] else None
+        handle.left.add(number(name), root, None if op is None else OPS[op], nbytes)
+        known.add((name, root, op, nbytes))
+    assert len(handle.left) == len({(number(name), *rest) for name, *rest in known})
+    for _ in range(data.draw(st.integers(1, 5))):
+        aimed = data.draw(st.sampled_from(sorted(known, key=repr)) if known and data.draw(st.booleans()) else KEYS)
+        name, root, op, nbytes = aimed
+        message, plain = messages(nbytes)[data.draw(st.integers(0, 9))]
+        given_root = data.draw(st.one_of(st.just(root), ROOTS))
+        arguments = {
+            "root": given_root,
+            "op": OPS[op or 0],
+            **{one: object() for one in ("buf", "sendbuf", "recvbuf")},
+        }
+        parameters = FORMS[name]
+        place = SIZED_BY.get(name)
+        if place is not None:
+            arguments[parameters[place]] = message
+        ordered = [(one, arguments[one]) for one in parameters]
+        positional = data.draw(st.integers(0, len(ordered)))
+        by_name = data.draw(st.permutations(ordered[positional:]))
+        by_name = by_name[: data.draw(st.integers(0, len(by_name)))]  # the rest is left to its default
+        told = dict(ordered[:positional]) | dict(by_name)
+        whole = type(told.get("root", 0)) is int and 0 <= told.get("root", 0) < 1 << 31
+        key = (
+            name,
+            told.get("root", 0) if "root" in parameters else 0,
+            OPS.index(told.get("op", MPI.SUM)) if "op" in parameters else None,
+            nbytes,
+        )
+        left = (
+            place is not None
+            and parameters[place] in told
+            and plain
+            and nbytes > 0
+            and (whole or "root" not in parameters)
+            and key in known
+        )
+        args = tuple(value for _, value in ordered[:positional])
+        who, got, named = made(name)(handle, *args, **dict(by_name))
+        assert (who == "native") == left, (aimed, args, by_name, known)
+        assert all(one is other for one, other in zip(got, (handle, *args), strict=True))
+        assert named == dict(by_name)
+
+
+@compiled
+def test_all_calls_are_passed_on_where_nothing_is_to_be_chosen():
+    handle, call = Handle(), made("Gatherv")
+    assert call(handle)[0] == "python"  # nothing is in the slot
+    handle.left = Calls()
+    assert call(handle)[0] == "python"
+    handle.left.all = True
+    assert call(handle, 1, other=2) == ("native", (handle, 1), {"other": 2})
+    handle.left.clear()
+    assert not handle.left.all
+    assert call(handle)[0] == "python"
+
+
+@compiled
+def test_objects_of_other_kinds_are_not_looked_into():
+    call = made("Bcast")
+    handle = Derived()
+    handle.left = Calls()
+    handle.left.all = True
+    assert call(handle)[0] == "native"
+    for other in (object(), 5, MPI.COMM_SELF, type("Handle", (), {"left": handle.left})()):
+        assert call(other)[0] == "python"
+    assert call() == ("python", (), {})
+    handle.left = "something else"
+    assert call(handle)[0] == "python"
+
+
+@compiled
+def test_calls_grow_to_a_limit_and_keep_the_first():
+    handle, call = Handle(), made("Bcast")
+    handle.left = calls = Calls()
+    for nbytes in range(1, 3001):
+        calls.add(number("Bcast"), nbytes % 7, None, nbytes)
+        calls.add(number("Bcast"), nbytes % 7, None, nbytes)
+    assert len(calls) == 1024
+    passed = [call(handle, bytes(nbytes), nbytes % 7)[0] == "native" for nbytes in range(1, 3001)]
+    assert passed == [nbytes <= 1024 for nbytes in range(1, 3001)]
+    calls.clear()
+    assert len(calls) == 0
+    assert call(handle, bytes(8), 1)[0] == "python"
+
+
+@compiled
+def test_a_method_tells_of_itself_what_the_one_in_python_does():
+    import topompi
+
+    for name in ("Bcast", "Reduce_scatter", "Gatherv", "Barrier"):
+        method = getattr(topompi.Intracomm, name)
+        function = method.__wrapped__
+        assert inspect.isfunction(function)
+        assert (method.__doc__, method.__name__, method.__qualname__, method.__module__) == (
+            function.__doc__,
+            name,
+            function.__qualname__,
+            "topompi.communicator.collectives",
+        )
+        assert inspect.signature(method) == inspect.signature(function)
+    assert "Broadcast a message" in pydoc.render_doc(topompi.Intracomm)
+
+
+@compiled
+def test_what_makes_no_sense_is_refused():
+    from topompi._direct import Method
+
+    def function(handle, one, two):
+        return None
+
+    for wrong in (
+        {"number": 0},
+        {"message": 2},
+        {"root": -2},
+        {"op": 5},
+        {"parameters": tuple("abcde")},
+    ):
+        fine = {"number": 1, "parameters": ("one", "two"), "message": 0, "root": 1, "op": -1, "usual_op": None}
+        with pytest.raises(ValueError, match="expecting a slot"):
+            Method(function, function, Handle.left, **{**fine, **wrong})
+    with pytest.raises(TypeError):
+        Method(function, function, property(), **fine)
+    with pytest.raises(TypeError, match="names"):
+        Method(function, function, Handle.left, **{**fine, "parameters": ("one", 2)})
+    with pytest.raises(ValueError, match="got 0"):
+        Calls().add(0, 0, None, 8)
+
+
+@compiled
+def test_no_handle_or_array_is_held():
+    handle, array, call = Handle(), np.zeros(8), made("Bcast")
+    handle.left = Calls()
+    handle.left.add(number("Bcast"), 0, None, 64)
+    before = sys.getrefcount(array), sys.getrefcount(handle)
+    assert call(handle, array, root=0)[0] == "native"
+    assert call(handle, array[::2])[0] == "python"
+    assert (sys.getrefcount(array), sys.getrefcount(handle)) == before
+    gone = weakref.ref(handle)
+    del handle
+    gc.collect()
+    assert gone() is None
+
+
+def test_methods_are_numbered_apart():
+    """Those whose sizes are looked up; the others have no part in it."""
+    assert len({number(name) for name in SIZED_BY}) == len(SIZED_BY)
+    assert not {number(name) for name in SIZED_BY} & {number(name) for name in METHODS.keys() - SIZED_BY.keys()}
+    if not COMPILED:
+        assert direct(made, None) is made
+
+
+TRACED = """
+import sys
+import numpy as np
+from mpi4py import MPI
+import topompi
+comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
+one, all_ = np.ones(4), np.ones((2, 4))
+calls = {
+    "Bcast": lambda: comm.Bcast(one, root=1),
+    "Gather": lambda: comm.Gather(one, all_),
+    "Scatter": lambda: comm.Scatter(all_, one, 1),
+    "Allgather": lambda: comm.Allgather(one, all_),
+    "Alltoall": lambda: comm.Alltoall(all_, all_.copy()),
+    "Reduce": lambda: comm.Reduce(one, one.copy(), MPI.MAX),
+    "Allreduce": lambda: comm.Allreduce(one, one.copy(), op=MPI.MAX),
+    "Reduce_scatter": lambda: comm.Reduce_scatter(all_, one, [4, 4]),
+    "Reduce_scatter_block": lambda: comm.Reduce_scatter_block(all_, one),
+}
+ran = []
+for name, call in calls.items():
+    call()
+    sys.setprofile(lambda frame, event, _: event == "call" and ran.append(frame.f_code.co_qualname))
+    call()
+    sys.setprofile(None)
+ran = [name for name in ran if name != "<lambda>" and not name.endswith(".<lambda>")]
+print("ran in Python:", ran)
+checking = topompi.Intracomm(comm)
+print("calls left:", len(comm._levels.known.left), "looks:", hasattr(comm, "_left"), hasattr(checking, "_left"))
+"""
+
+
+def left_to_the_library(tmp_path, **environment):
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"format": "topompi rules", "version": 1, "rules": [{"algorithm": "native"}]}')
+    done = run_mpi(2, "-m", "mpi4py", "-c", TRACED, env={"TOPOMPI_RULES": str(rules), **environment})
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@compiled
+def test_what_rules_leave_to_the_library_runs_nothing_of_ours(tmp_path):
+    said = left_to_the_library(tmp_path)
+    assert said.count("ran in Python: []") == 2, said
+    assert said.count("calls left: 9 looks: True True") == 2, said
+
+
+def test_where_calls_are_checked_or_counted_they_all_come_to_python(tmp_path):
+    for name in ("TOPOMPI_CHECK", "TOPOMPI_VERBOSE"):
+        said = left_to_the_library(tmp_path, **{name: "1"})
+        assert "ran in Python: ['Collectives.Bcast'" in said
+        assert len(re.findall(r"'Collectives\.[A-Z]\w+'", said)) == 2 * len(SIZED_BY)
+        assert said.count("looks: False False") == 2, said
+
+
+WITHOUT = """
+import os, runpy, sys
+sys.modules["topompi._direct"] = None  # as where it was not compiled
+import topompi.direct
+assert not topompi.direct.COMPILED
+sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("program", ["matrix.py"])
+def test_all_works_without_a_compiler(tmp_path, program):
+    script = tmp_path / "without.py"
+    script.write_text(WITHOUT)
+    done = run_mpi(3, "-m", "mpi4py", script, ROOT / "tests" / "programs" / program, timeout=150)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert ", 0 failures" in done.stdout
