@@ -74,7 +74,9 @@ def messages(nbytes):
     ]
 
 
-ROOTS = st.sampled_from([0, 1, 15, 1 << 20, -1, 1 << 31, 1 << 70, True, np.int64(1), None, "0"])
+ROOTS = st.sampled_from(
+    [0, 1, 15, 1 << 20, -1, 1 << 31, 1 << 32, (1 << 32) + 15, 1 << 70, True, np.int64(1), None, "0"]
+)
 KEYS = st.tuples(
     st.sampled_from(sorted(FORMS)), st.sampled_from([0, 1, 15, 1 << 20]), st.integers(0, 2), st.integers(0, 70)
 )
@@ -147,7 +149,7 @@ def test_all_calls_are_passed_on_where_nothing_is_to_be_chosen():
 
 
 @compiled
-def test_objects_of_other_kinds_are_not_looked_into():
+def test_other_objects_and_arguments_are_not_looked_into():
     call = made("Bcast")
     handle = Derived()
     handle.left = Calls()
@@ -156,6 +158,12 @@ def test_objects_of_other_kinds_are_not_looked_into():
     for other in (object(), 5, MPI.COMM_SELF, type("Handle", (), {"left": handle.left})()):
         assert call(other)[0] == "python"
     assert call() == ("python", (), {})
+    handle.left.all = False
+    handle.left.add(number("Bcast"), 0, None, 8)
+    assert call(handle, bytes(8), root=0)[0] == "native"
+    for twice_or_unknown in ({"buf": bytes(8)}, {"wrong": 0}):
+        assert call(handle, bytes(8), **twice_or_unknown)[0] == "python"
+    assert call(handle, bytes(8), 0, 0)[0] == "python"
     handle.left = "something else"
     assert call(handle)[0] == "python"
 
@@ -269,12 +277,17 @@ ran = [name for name in ran if name != "<lambda>" and not name.endswith(".<lambd
 print("ran in Python:", ran)
 checking = topompi.Intracomm(comm)
 print("calls left:", len(comm._levels.known.left), "looks:", hasattr(comm, "_left"), hasattr(checking, "_left"))
+comm.free()
+try:
+    calls["Bcast"]()
+except RuntimeError as error:
+    print(error)
 """
 
 
-def left_to_the_library(tmp_path, **environment):
+def left_to_the_library(tmp_path, first="", **environment):
     rules = tmp_path / "rules.json"
-    rules.write_text('{"format": "topompi rules", "version": 1, "rules": [{"algorithm": "native"}]}')
+    rules.write_text(f'{{"format": "topompi rules", "version": 1, "rules": [{first}{{"algorithm": "native"}}]}}')
     done = run_mpi(2, "-m", "mpi4py", "-c", TRACED, env={"TOPOMPI_RULES": str(rules), **environment})
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
@@ -285,6 +298,15 @@ def test_what_rules_leave_to_the_library_runs_nothing_of_ours(tmp_path):
     said = left_to_the_library(tmp_path)
     assert said.count("ran in Python: []") == 2, said
     assert said.count("calls left: 9 looks: True True") == 2, said
+    assert said.count("communicator already freed") == 2, said
+
+
+@compiled
+def test_what_rules_leave_to_topompi_is_not_passed_on(tmp_path):
+    said = left_to_the_library(tmp_path, '{"methods": ["Allreduce"], "algorithm": "doubling"}, ')
+    assert said.count("ran in Python: ['Collectives.Allreduce', ") == 2, said
+    assert "'Collectives.Bcast'" not in said
+    assert said.count("calls left: 8 looks") == 2, said
 
 
 def test_where_calls_are_checked_or_counted_they_all_come_to_python(tmp_path):

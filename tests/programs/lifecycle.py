@@ -191,9 +191,11 @@ def test_where_nothing_is_to_be_chosen_methods_are_the_librarys():
         for message in (buffer := np.full(8, 2.0 if RANK == 0 else 0.0), [buffer, 8, MPI.DOUBLE]):
             call(message)
             assert (buffer == 2).all()
+    assert comm._left.all  # that it passes by our method is for tests/test_direct.py to show
     grid.free()
     other = topompi.Intracomm(comm)
     other.free()
+    assert not comm._left.all
     for one in (comm, other):
         assert type(one) is topompi.Intracomm
         for call in calls(one, 8, 0, MPI.SUM).values():
