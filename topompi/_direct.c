@@ -187,6 +187,14 @@ size_of(PyObject *message)
     return nbytes ? nbytes : NONE;
 }
 
+/* What is in the handle's slot; NULL where that is not a table. */
+static const Calls *
+calls_of(const Method *self, PyObject *handle)
+{
+    PyObject *kept = *(PyObject **)((char *)handle + self->slot);
+    return kept != NULL && Py_IS_TYPE(kept, &CallsType) ? (const Calls *)kept : NULL;
+}
+
 static int
 is_left(Method *self, PyObject *handle, PyObject *const *given, Py_ssize_t count, PyObject *names)
 {
@@ -196,10 +204,9 @@ is_left(Method *self, PyObject *handle, PyObject *const *given, Py_ssize_t count
         Py_INCREF(Py_TYPE(handle));
         Py_XSETREF(self->kind, Py_TYPE(handle));
     }
-    PyObject *kept = *(PyObject **)((char *)handle + self->slot);
-    if (kept == NULL || !Py_IS_TYPE(kept, &CallsType))
+    const Calls *calls = calls_of(self, handle);
+    if (calls == NULL)
         return 0;
-    const Calls *calls = (const Calls *)kept;
     if (calls->all)
         return 1;
     PyObject *arguments[MOST_PARAMETERS] = {NULL};
@@ -218,7 +225,8 @@ is_left(Method *self, PyObject *handle, PyObject *const *given, Py_ssize_t count
         call.root = (int32_t)root;
     }
     call.nbytes = size_of(arguments[self->message]);
-    return find(calls->table, calls->places, &call)->method != 0;
+    calls = calls_of(self, handle); /* a message of a class in Python may have freed the communicator meanwhile */
+    return calls != NULL && calls->used != 0 && find(calls->table, calls->places, &call)->method != 0;
 }
 
 static PyObject *
