@@ -25,6 +25,7 @@ from topompi.selection.memory import Memory, cache_directory
 from topompi.selection.model import BLIND, GAIN, MOST_RANKS, SLOW_GAIN, Predictor
 from topompi.selection.rules import Rule, Rules, RulesError
 from topompi.selection.trial import (
+    CHOOSING,
     CLEAR,
     FEWEST,
     KEPT,
@@ -190,7 +191,7 @@ def test_a_trial_without_noise_finds_the_fastest_and_leaves_native_for_a_clear_g
     verdict, calls = run_trial(times, names, unit=unit)
     best = min(times[1:], default=inf)
     assert verdict.algorithm == (NATIVE if times[0] < CLEAR * best else names[1:][times[1:].index(best)])
-    most = 5 * (1 + KEPT[0]) + 8 * (1 + KEPT[1]) + 60 * (1 + KEPT[2])
+    most = 5 * (1 + KEPT[0]) + 8 * (1 + KEPT[1]) + 2 * 60 * (1 + KEPT[2])
     assert len(calls) <= 2 * len(names) + most
     assert set(calls) == set(names)
 
@@ -204,14 +205,30 @@ def test_long_rounds_are_fewer_and_never_too_few(stage, seconds):
 
 def test_equal_candidates_seldom_beat_native():
     wins = sum(run_trial([1, 1, 1], [NATIVE, "a", "b"], seed, 0.5)[0].algorithm != NATIVE for seed in range(300))
-    assert wins <= 15
+    assert wins <= 3
 
 
 def test_the_luckiest_of_many_equals_is_seldom_chosen():
     """Twelve rivals in calls that vary by a half: one is always lucky, but not in the last stage too."""
     names = [NATIVE, *(f"a{number}" for number in range(12))]
     wins = sum(run_trial([1] * 13, names, seed, 1.0, unit=1e-3)[0].algorithm != NATIVE for seed in range(300))
-    assert wins <= 10
+    assert wins <= 2
+
+
+@pytest.mark.parametrize("lucky", [1, 2])
+def test_a_rival_that_was_lucky_once_is_not_chosen(lucky):
+    """What holds for half a second, as other work on some host, is not what holds."""
+    trial, verdict, stage = Trial([NATIVE, "a"]), None, -1
+    while verdict is None:
+        name = trial.next()
+        if name is None:
+            stage += 1  # that is complete: the warm-up is 0
+            verdict = trial.close(trial.times)
+        else:
+            now_lucky = stage < CHOOSING or lucky == 2
+            trial.note((1.0 if name == NATIVE or not now_lucky else 0.8) / 1000)
+    assert verdict.algorithm == (NATIVE if lucky == 1 else "a")
+    assert stage == len(STAGES)
 
 
 def test_a_clear_gain_is_found_in_noise():
@@ -256,10 +273,10 @@ def test_a_call_counts_by_what_it_takes_after_its_like():
 
 def test_the_round_in_which_plans_are_made_does_not_count():
     trial = Trial([NATIVE, "a"])
-    times = {NATIVE: [*range(11, 20), *[16] * 50], "a": [*range(1, 10), *[4] * 50]}  # the last stage alone tells
+    times = {NATIVE: [*range(11, 20), *[16] * 104], "a": [*range(1, 10), *[4] * 104]}  # the last stages alone tell
     # Behind it one that counts, then turns of 2 and 1, then of 2, 2 and 1, then of 8, each after one that does not.
     counted = [False, True, *[False, True, True, False, True], *[False, True, True, False, True, True, False, True]]
-    counted += [*6 * [False, *8 * [True]], *[False, True, True]]
+    counted += 2 * [*6 * [False, *8 * [True]], *[False, True, True]]
     calls = {
         name: iter([next(number) / 1000 if counts else LONG / 2 for counts in counted])
         for name, number in ((name, iter(each)) for name, each in times.items())

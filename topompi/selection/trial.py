@@ -26,9 +26,10 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-STAGES = (1, 3, 5, 54)  # timed rounds of each stage at most; the slower candidates are dropped between them
-FEWEST = (1, 2, 3, 5)  # and at least, where rounds take long
+STAGES = (1, 3, 5, 54, 54)  # timed rounds of each stage at most; the slower candidates are dropped between them
+FEWEST = (1, 2, 3, 5, 5)  # and at least, where rounds take long
 KEPT = (4, 2, 1)  # rivals that go on after the first stage, which is a single look, after the second and the third
+CHOOSING = 4  # the stage with which short calls begin to be decided by each stage alone
 PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
 LONG = 0.05  # seconds of first calls from which on what went before a call is no more than noise to it
 TURN = 2  # calls of a candidate that are timed in a row, at least
@@ -37,7 +38,7 @@ CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
 CLEAR_APART = 1.2  # likewise where neighbours on the same links try other candidates at the time
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
 ABREAST = 11  # timed calls of each candidate where none is dropped
-CHANCE = 0.036  # of choosing one of two equal candidates: 8 of 9 rounds, 35 of 54
+CHANCE = 0.036  # of choosing one of two equal candidates in one look: 8 of 9 rounds, 35 of 54
 CHANCE_ABREAST = 0.12  # likewise, 8 of 11: one of two equals costs little, another schedule than the siblings' much
 
 
@@ -75,14 +76,15 @@ class Trial:
     links busy and other code in the caches. Calls that are so long that this matters little all count. The call's
     number alone decides what runs: ranks that make equally many calls run the same. A stage is closed by the call after
     its last one, on all ranks: a call that failed on some rank has no time there, and loses. Successive halving: K.
-    Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016. The last
+    Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016. A fourth
     stage is made where the best rival was clearly faster, and of short calls it alone counts: of a dozen that were
-    looked at, the best was lucky too. Of long ones all count, and it is made where the rival was not steadily faster.
+    looked at, the best was lucky too. Where the rival wins it, a fifth has to find the same: of many classes of calls
+    some are lucky once. Of long ones all count, and a fourth is made where the rival was not steadily faster.
 
     :param candidates: names, native first.
     :param clear: a gain below this is no reason to leave native.
-    Cost: 2 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 60 for each of
-    two; where calls are long, 1, 2, 3 and at most 10. Four or five reductions of some ten numbers.
+    Cost: 2 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 60 or 120 for
+    each of two; where calls are long, 1, 2, 3 and at most 10. Four to six reductions of some ten numbers.
     """
 
     def __init__(self, candidates: Sequence[str], clear: float = CLEAR) -> None:
@@ -143,22 +145,34 @@ class Trial:
         rounds = np.array([times[order == place] for place in range(len(self.candidates))])
         self._kept = np.concatenate((self._kept, rounds), axis=1)
         self._stage += 1
-        last = self._stage == len(STAGES)
-        verdict = judge(self.candidates, rounds if last and not self._long else self._kept, self._clear)
-        decided = verdict.ratio < self._clear or (self._long and verdict.algorithm != NATIVE)
-        if last or (self._stage == len(STAGES) - 1 and decided):
+        alone = self._stage >= CHOOSING and not self._long
+        verdict = judge(self.candidates, rounds if alone else self._kept, self._clear)
+        if self._decided(verdict):
             return verdict
+        if self._stage < CHOOSING:
+            self._drop()
+        if len(self.candidates) == 1:
+            return verdict
+        self._open(rounds_of(self._stage, float(np.median(self._kept, axis=1).sum())))
+        return None
+
+    def _drop(self) -> None:
+        """Go on with native and the fastest of the others."""
         hopeless = HOPELESS[min(self._stage, len(HOPELESS)) - 1]
         # What disturbs a short call makes it longer; long ones vary by themselves, on shared links by a tenth: of such
         # the luckiest call would be one of the candidate that varies most.
         times = np.median(self._kept, axis=1) if self._long else self._kept.min(axis=1)
         kept = survivors(times, KEPT[self._stage - 1], hopeless)
-        if len(kept) == 1:
-            return verdict
         self.candidates = [self.candidates[place] for place in kept]
         self._kept = self._kept[kept]
-        self._open(rounds_of(self._stage, float(np.median(self._kept, axis=1).sum())))
-        return None
+
+    def _decided(self, verdict: Verdict) -> bool:
+        """Whether the stage that is complete was the last one."""
+        if self._stage == CHOOSING - 1:
+            return verdict.ratio < self._clear or (self._long and verdict.algorithm != NATIVE)
+        if self._stage == CHOOSING:
+            return self._long or verdict.algorithm == NATIVE
+        return self._stage == len(STAGES)
 
 
 class AbreastTrial(Trial):
