@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mpi4py import MPI
 
 from tests.support import ROOT, run_mpi
-from topompi.direct import COMPILED, Calls, direct, number
+from topompi.direct import COMPILED, Calls, number
 from topompi.methods import METHODS, SIZED_BY
 
 compiled = pytest.mark.skipif(not COMPILED, reason="topompi was installed without a C compiler")
@@ -245,8 +245,6 @@ def test_methods_are_numbered_apart():
     """Those whose sizes are looked up; the others have no part in it."""
     assert len({number(name) for name in SIZED_BY}) == len(SIZED_BY)
     assert not {number(name) for name in SIZED_BY} & {number(name) for name in METHODS.keys() - SIZED_BY.keys()}
-    if not COMPILED:
-        assert direct(made, None) is made
 
 
 TRACED = """
@@ -318,20 +316,20 @@ def test_where_calls_are_checked_or_counted_they_all_come_to_python(tmp_path):
 
 
 WITHOUT = """
-import os, runpy, sys
+import inspect, os, runpy, sys
 sys.modules["topompi._direct"] = None  # as where it was not compiled
 import topompi.direct
 assert not topompi.direct.COMPILED
+assert inspect.isfunction(topompi.Intracomm.Bcast)
 sys.argv = sys.argv[1:]
 sys.path[0] = os.path.dirname(sys.argv[0])
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-@pytest.mark.parametrize("program", ["matrix.py"])
-def test_all_works_without_a_compiler(tmp_path, program):
+def test_all_works_without_a_compiler(tmp_path):
     script = tmp_path / "without.py"
     script.write_text(WITHOUT)
-    done = run_mpi(3, "-m", "mpi4py", script, ROOT / "tests" / "programs" / program, timeout=150)
+    done = run_mpi(3, "-m", "mpi4py", script, ROOT / "tests" / "programs" / "matrix.py", timeout=150)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert ", 0 failures" in done.stdout

@@ -209,7 +209,7 @@ def test_equal_candidates_seldom_beat_native():
 
 
 def test_the_luckiest_of_many_equals_is_seldom_chosen():
-    """Twelve rivals in calls that vary by a half: one is always lucky, but not in the last stage too."""
+    """Twelve rivals in calls that vary by a half: one is always lucky, but not in the last stages too."""
     names = [NATIVE, *(f"a{number}" for number in range(12))]
     wins = sum(run_trial([1] * 13, names, seed, 1.0, unit=1e-3)[0].algorithm != NATIVE for seed in range(300))
     assert wins <= 2
