@@ -38,6 +38,7 @@ PICTURES = (
     ("allgather", "doubling"),
     ("allgather", "leaders"),
     ("reduce", "leaders"),
+    ("reduce", "circulant"),
     ("reduce", "halving"),
     ("reduce_scatter", "halving"),
     ("allreduce", "halving"),

@@ -192,6 +192,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "knomial": Algorithm(reduction.reduce_knomial, _size, _CHEAP, {"radix": 4}),
         "leaders": Algorithm(reduction.reduce_leaders, _clusters, _SCARCE),
         "chain": Algorithm(reduction.reduce_chain, _order, "for long vectors on few ranks", {"blocks": 8}),
+        "circulant": Algorithm(
+            reduction.reduce_circulant, _size, "for medium vectors, full bisection, commuting operations", {"blocks": 8}
+        ),
         "halving": Algorithm(reduction.reduce_halving, _order, "for long vectors on many ranks"),
     },
     "reduce_scatter": {

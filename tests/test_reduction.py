@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from schedules.proof import ScheduleError, check
 from schedules.rooted.inorder import in_order
-from schedules.rooted.reduction import reduce_chain, reduce_halving, reduce_knomial, reduce_leaders
+from schedules.rooted.reduction import reduce_chain, reduce_circulant, reduce_halving, reduce_knomial, reduce_leaders
 from schedules.rooted.trees import knomial
 from schedules.symmetric.allreduce import allreduce_doubling, allreduce_halving, allreduce_leaders, allreduce_ring
 from schedules.symmetric.reduce_scatter import reduce_scatter_halving, reduce_scatter_leaders, reduce_scatter_ring
@@ -40,6 +40,7 @@ def test_every_reduce_is_proved_for_any_size_and_root(size):
             reduce_knomial(size, root=root, radix=4),
             reduce_leaders(size, (np.arange(size) % 3, np.arange(size) % 6), root=root),
             reduce_chain(size, root=root, blocks=3),
+            reduce_circulant(size, root=root, blocks=3),
             reduce_halving(size, root=root, order=np.arange(size)[::-1]),
         )
         in_rank_order = (
@@ -82,6 +83,7 @@ def test_every_reduction_is_proved_for_any_order_counts_and_clusters(job, data):
     root, radix, blocks = data.draw(st.tuples(st.integers(0, size - 1), st.integers(2, 5), st.integers(1, 9)))
     check(reduce_leaders(size, clusters, root=root, radix=radix))
     check(reduce_chain(size, root=root, order=order, blocks=blocks))
+    check(reduce_circulant(size, root=root, blocks=blocks))
     check(reduce_halving(size, root=root, order=order, blocks=blocks))
     check(reduce_scatter_ring(size, order=order, counts=counts))
     check(reduce_scatter_halving(size, order=order, counts=counts))
@@ -137,6 +139,19 @@ def test_one_message_leaves_each_cluster_without_the_root_and_none_enters(job, d
         assert sorted(cluster[schedule.source[rows]]) == others
 
 
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("blocks", [1, 2, 5, 8])
+def test_circulant_takes_the_fewest_steps_with_one_send_and_one_receive_a_rank_and_step(size, blocks):
+    schedule = reduce_circulant(size, root=size // 2, blocks=blocks)
+    rows = schedule.messages
+    assert len(rows) == (size - 1) * blocks
+    assert schedule.count[rows].tolist() == [1] * len(rows)
+    assert len(np.unique(schedule.step[rows])) == (blocks - 1 + math.ceil(math.log2(size)) if size > 1 else 0)
+    for end in (schedule.source, schedule.destination):
+        pairs = np.stack((schedule.step[rows], end[rows]))
+        assert len(np.unique(pairs, axis=1).T) == len(rows)
+
+
 @pytest.mark.parametrize("size", [2, 8, 32])
 def test_ring_and_halving_send_the_least_bytes_from_each_rank(size):
     """2 (1 - 1/p) of a vector for an allreduce, half of it for a reduce-scatter."""
@@ -176,6 +191,8 @@ def test_halving_to_one_root_takes_the_messages_of_its_docstring(size, root):
         (lambda: reduce_knomial(4, radix=1, ordered=True), "radix of at least 2"),
         (lambda: reduce_knomial(4, root=4, ordered=True), "expecting root"),
         (lambda: reduce_chain(4, root=4), "expecting root"),
+        (lambda: reduce_circulant(4, root=4), "expecting root"),
+        (lambda: reduce_circulant(4, blocks=0), "at least one block"),
         (lambda: reduce_halving(4, root=-1), "expecting root"),
         (lambda: reduce_halving(4, order=[0, 1, 2, 2]), "holds each rank"),
         (lambda: reduce_leaders(4, ([0, 1, 0, 1],), ordered=True), "a range of ranks"),

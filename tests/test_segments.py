@@ -55,6 +55,7 @@ def test_only_what_can_be_cut_is():
     assert not can_run("Allgather", "doubling/32K")
     assert not can_run("Alltoallw", "even/32K"), "a datatype's data are not cut"
     assert not can_run("Allreduce", "ring/32K", commutative=False)
+    assert not can_run("Reduce", "circulant/4K", commutative=False)
 
 
 def test_a_rule_may_name_an_algorithm_that_is_cut():

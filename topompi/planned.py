@@ -32,7 +32,7 @@ _DIRECT = (
 )
 _LOCAL_COUNTS = {"Gatherv": ("linear",), "Scatterv": ("linear",), "Alltoallv": _DIRECT, "Alltoallw": _DIRECT}
 _REDUCTIONS = ("Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block")
-_UNORDERED = ("ring",)  # never in rank order
+_UNORDERED = ("ring", "circulant")  # never in rank order
 
 
 def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:

@@ -10,7 +10,7 @@ __all__ = ["CUTTABLE", "DIVIDING", "can_be_cut", "cut", "segments_of", "variants
 # each of whose transfers is one block, whole, all the way: the parts of the blocks then travel on lanes of their own.
 CUTTABLE: dict[str, tuple[str, ...]] = {
     "bcast": ("chain", "circulant"),
-    "reduce": ("chain",),
+    "reduce": ("chain", "circulant"),
     "allgather": ("ring",),
     "reduce_scatter": ("ring",),
     "allreduce": ("ring",),
