@@ -248,6 +248,36 @@ def test_a_clear_gain_is_found_among_disturbed_calls():
     assert wins([1, 1, 1]) <= 5
 
 
+@pytest.mark.parametrize(("bad", "winner"), [({1}, "best"), (range(2, 8), "best"), ({1, 2}, "a")])
+def test_one_disturbed_look_drops_no_candidate(bad, winner):
+    """The first two calls of each are one look each at who is worth more; the first is remembered in later stages."""
+    names = [NATIVE, *"abcde", "best"]
+    trial, verdict, calls = Trial(names), None, 0
+    while verdict is None:
+        name = trial.next()
+        if name is None:
+            verdict = trial.close(trial.times)
+            continue
+        calls += name == "best"
+        times = {NATIVE: 1.6, "best": 5.0 if calls in bad else 1.0}
+        trial.note(times.get(name, 1.5) / 1000)
+    assert verdict.algorithm == winner
+
+
+def test_a_candidate_that_fails_once_goes_no_further():
+    """However quick its other calls are."""
+    trial, verdict, calls = Trial([NATIVE, "a"]), None, 0
+    while verdict is None:
+        name = trial.next()
+        if name is None:
+            verdict = trial.close(trial.times)
+            continue
+        calls += name == "a"
+        if name == NATIVE or calls != 2:
+            trial.note((1.0 if name == NATIVE else 0.5) / 1000)
+    assert (verdict.algorithm, calls) == (NATIVE, 2)
+
+
 def test_turns_are_interleaved_after_a_round_that_does_not_count():
     trial = Trial([NATIVE, "a", "b"])
     for _ in range(2):
