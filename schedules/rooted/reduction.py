@@ -109,12 +109,10 @@ def reduce_circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
         raise ValueError(f"expecting at least one block, got {blocks}")
     order = rotation(size, checked_root(size, root))
     at, above, child, block = arrivals(size, blocks)
-    adds = np.zeros((size, blocks), dtype=bool)
-    adds[above, block] = True
-    adds[0] = True
-    inner, buffer = np.flatnonzero(adds.any(axis=1)), _sums_at(0, size)
-    # Of a block to which a rank has nothing to add it sends its input.
-    here = np.where(adds[child, block], SCRATCH, INPUT)
+    adds = np.zeros(size, dtype=bool)
+    adds[above] = adds[0] = True
+    inner, buffer = np.flatnonzero(adds), _sums_at(0, size)
+    here = np.where(adds[child], SCRATCH, INPUT)
     rows = sequence(
         local_moves(0, order[inner], (INPUT, 0), (buffer[inner], 0), blocks),
         transfers(at.max(initial=0) - at, order[child], order[above], (here, block), (buffer[above], block), 1, REDUCE),
