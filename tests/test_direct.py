@@ -317,9 +317,10 @@ def test_where_calls_are_checked_or_counted_they_all_come_to_python(tmp_path):
 
 WITHOUT = """
 import inspect, os, runpy, sys
-sys.modules["topompi._direct"] = None  # as where it was not compiled
-import topompi.direct
+sys.modules["topompi._direct"] = sys.modules["topompi._keys"] = None  # as where they were not compiled
+import topompi.direct, topompi.plankeys
 assert not topompi.direct.COMPILED
+assert topompi.plankeys.packed((), {}) is None
 assert inspect.isfunction(topompi.Intracomm.Bcast)
 sys.argv = sys.argv[1:]
 sys.path[0] = os.path.dirname(sys.argv[0])

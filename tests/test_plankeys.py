@@ -1,0 +1,126 @@
+"""Keys of a call's arguments: equal where the calls are, different where they are not, in C and in Python alike."""
+
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpi4py import MPI
+
+from topompi import plankeys
+from topompi.plankeys import quick_key
+
+try:
+    from topompi._keys import packed
+except ImportError:
+    packed = None
+
+compiled = pytest.mark.skipif(packed is None, reason="topompi was installed without a C compiler")
+
+BASE = np.zeros(64, np.uint8)
+READ_ONLY = BASE[:]
+READ_ONLY.flags.writeable = False
+
+
+def of_array(array):
+    """What tells one array from another, read without a buffer."""
+    return array.__array_interface__["data"][0], array.nbytes, array.dtype.char
+
+
+# Arguments, each with what tells it from others.
+ARRAYS = [
+    *(BASE, BASE[:32], BASE[32:], BASE[:8], BASE.reshape(8, 8), BASE.view("i4"), BASE[:8].view("f8"), BASE.view("?")),
+    *(BASE.view(code) for code in "bhHIlLqQefdFDgG"),
+    np.zeros((), "i4"),
+]
+KNOWN = [
+    *((array, of_array(array)) for array in ARRAYS),
+    *((number, number) for number in (0, 1, -1, 7, 1 << 40, BASE.__array_interface__["data"][0], id(MPI.SUM))),
+    *((one, ("constant", id(one))) for one in (None, MPI.IN_PLACE, MPI.SUM, MPI.MAX, MPI.INT, MPI.BYTE)),
+]
+UNKNOWN = [  # among them numbers that MPI takes as well: their calls are read
+    *(BASE[::2], BASE.view(">i4"), READ_ONLY, BASE.view(np.recarray)),
+    *(True, np.int64(1), 1.0, "0", MPI.INT.Create_contiguous(2).Commit(), object()),
+]
+
+
+def without_compiler(arguments, lasting):
+    """As ``packed`` where it was not compiled."""
+
+
+@pytest.fixture(scope="module", params=[pytest.param("compiled", marks=compiled), "in Python"])
+def way(request):
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "in Python":
+            patch.setattr(plankeys, "packed", without_compiler)
+        yield request.param
+
+
+def test_keys_are_equal_where_the_arguments_are(way):
+    keys = [quick_key("Bcast", "binomial", (one,)) for one, _ in KNOWN]
+    assert None not in keys
+    for (key, (_, told)), (other, (_, other_told)) in product(zip(keys, KNOWN, strict=True), repeat=2):
+        assert (key == other) == (told == other_told)
+
+
+@pytest.mark.parametrize("one", UNKNOWN, ids=lambda one: type(one).__name__)
+def test_arguments_that_are_not_told_apart_have_no_key(way, one):
+    assert quick_key("Bcast", "binomial", (BASE, one)) is None
+
+
+@given(call=st.lists(st.sampled_from(KNOWN), min_size=1, max_size=5), other=st.sampled_from(KNOWN), data=st.data())
+def test_every_argument_counts_in_its_place(way, call, other, data):
+    place = data.draw(st.integers(0, len(call) - 1))
+    changed = [*call[:place], other, *call[place + 1 :]]
+    one, two = (quick_key("Bcast", "binomial", tuple(given for given, _ in some)) for some in (call, changed))
+    assert (one == two) == (call[place][1] == other[1])
+
+
+def test_a_key_tells_the_method_and_the_algorithm(way):
+    keys = {quick_key(*call, (BASE, 0)) for call in (("Bcast", "a"), ("Bcast", "b"), ("Reduce", "a"))}
+    assert len(keys) == 3
+
+
+def test_counts_are_told_by_what_they_are_and_not_where(way):
+    counts = np.array([3, 5])
+    key = quick_key("Reduce_scatter", "ring", (BASE, BASE[:8], counts, MPI.SUM))
+    assert key == quick_key("Reduce_scatter", "ring", (BASE, BASE[:8], counts.copy(), MPI.SUM))
+    counts[:] = 5, 3
+    assert key != quick_key("Reduce_scatter", "ring", (BASE, BASE[:8], counts, MPI.SUM))
+
+
+@compiled
+def test_what_python_would_have_to_do_is_done_in_c():
+    """Else it would be right, and slow."""
+    lasting = {id(MPI.SUM): MPI.SUM}
+    assert packed((BASE, BASE[:8], MPI.SUM, 0), lasting)
+    assert packed((), lasting) == b""
+    for given_ in ((BASE, [BASE, 3]), (1 << 64,), (MPI.MAX,), (READ_ONLY,), (BASE,) * 5):
+        assert packed(given_, lasting) is None
+
+
+@compiled
+@pytest.mark.parametrize("given_", [(), ((),), ([], {}), ((), []), ((), {}, 1)])
+def test_other_arguments_are_refused(given_):
+    with pytest.raises(TypeError, match="a tuple and a dictionary"):
+        packed(*given_)
+
+
+@compiled
+def test_keys_hold_nothing():
+    """Neither of what has a key nor of what has none."""
+    held, lasting = (BASE, READ_ONLY, MPI.SUM, None), {id(MPI.SUM): MPI.SUM}
+
+    def use(times):
+        for _ in range(times):
+            packed((BASE, MPI.SUM, 1 << 40), lasting)
+            packed((BASE, READ_ONLY, None), lasting)
+            packed((BASE, None), lasting)
+
+    use(10)
+    before = [*map(sys.getrefcount, held), sys.getallocatedblocks()]
+    use(1000)
+    after = [*map(sys.getrefcount, held), sys.getallocatedblocks()]
+    assert max(abs(one - other) for one, other in zip(before, after, strict=True)) < 500
