@@ -48,7 +48,7 @@ AGAINST = ("openmpi", "han", "mpich")  # the best of these is what a user could 
 SLICE, MOST = 0.1, 100  # seconds of a cell in a start by its bound, and calls at most: starts differ more than calls
 FLOOR = 0.97  # times as fast as the best rival: what no cell should be below
 FEWEST = 3  # times of which an interval says anything
-TRIAL_CALLS = 320  # enough for every measured trial to end
+TRIAL_CALLS = 350  # enough for every measured trial to end
 
 
 @dataclass(frozen=True)

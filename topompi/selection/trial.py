@@ -26,9 +26,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-STAGES = (1, 3, 5, 54, 54)  # timed rounds of each stage at most; the slower candidates are dropped between them
-FEWEST = (1, 2, 3, 5, 5)  # and at least, where rounds take long
-KEPT = (4, 2, 1)  # rivals that go on after the first stage, which is two looks at most, after the second and the third
+STAGES = (2, 3, 5, 54, 54)  # timed rounds of each stage at most; the slower candidates are dropped between them
+FEWEST = (2, 2, 3, 5, 5)  # and at least, where rounds take long
+KEPT = (4, 2, 1)  # rivals that go on after the first stage, of two looks, after the second and the third
 CHOOSING = 4  # the stage with which short calls begin to be decided by each stage alone
 PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
 LONG = 0.05  # seconds of first calls from which on what went before a call is no more than noise to it
@@ -71,9 +71,8 @@ class Trial:
     """The calls of one class while its candidates are compared.
 
     Each stage runs its candidates in turn, in the order A B C, C B A, A B C, so that drift favours none. The first
-    call of each is a warm-up, in which connections are made: it helps to tell who is worth another stage, as one look
-    alone may have been disturbed, but not who wins. From the second stage on a turn is three calls, of which the first
-    does not count: what is sought is the time of a call after its like, and another algorithm leaves other
+    call of each is a warm-up, in which connections are made. After it a turn is three calls, of which the first does
+    not count: what is sought is the time of a call after its like, and another algorithm leaves other
     links busy and other code in the caches. Calls that are so long that this matters little all count. The call's
     number alone decides what runs: ranks that make equally many calls run the same. A stage is closed by the call after
     its last one, on all ranks: a call that failed on some rank has no time there, and loses. Successive halving: K.
@@ -84,7 +83,7 @@ class Trial:
 
     :param candidates: names, native first.
     :param clear: a gain below this is no reason to leave native.
-    Cost: 2 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 60 or 120 for
+    Cost: 4 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 60 or 120 for
     each of two; where calls are long, 1, 2, 3 and at most 10. Four to six reductions of some ten numbers.
     """
 
@@ -93,14 +92,13 @@ class Trial:
             raise ValueError(f"expecting candidates with {NATIVE} first, got {list(candidates)}")
         self.candidates, self._clear = list(candidates), clear
         self._kept = np.empty((len(candidates), 0))
-        self._warmup = np.full(len(candidates), inf)
         self._stage, self._warm, self._long = 0, False, False
         self._open(1)
 
     def _open(self, rounds: int) -> None:
         """Lay out the calls of a stage: candidates by their places, and -1 - place for a call that does not count."""
         count = len(self.candidates)
-        before = 1 if self._stage and not self._long else 0
+        before = 1 if self._warm and not self._long else 0
         self._order = []
         length = max(TURN, rounds // TURNS)
         for turn in range(-(-rounds // length)):
@@ -142,7 +140,6 @@ class Trial:
             self._warm = True
             self._long = bool(min(times[0], np.median(times)) >= LONG)  # one alone may have been disturbed
             if not self._long:
-                self._warmup = times
                 self._open(STAGES[0])
                 return None
         rounds = np.array([times[order == place] for place in range(len(self.candidates))])
@@ -164,11 +161,11 @@ class Trial:
         hopeless = HOPELESS[min(self._stage, len(HOPELESS)) - 1]
         # What disturbs a short call makes it longer; long ones vary by themselves, on shared links by a tenth: of such
         # the luckiest call would be one of the candidate that varies most.
-        times = np.median(self._kept, axis=1) if self._long else np.minimum(self._warmup, self._kept.min(axis=1))
+        times = np.median(self._kept, axis=1) if self._long else self._kept.min(axis=1)
         times[np.isinf(self._kept).any(axis=1)] = inf  # it failed
         kept = survivors(times, KEPT[self._stage - 1], hopeless)
         self.candidates = [self.candidates[place] for place in kept]
-        self._kept, self._warmup = self._kept[kept], self._warmup[kept]
+        self._kept = self._kept[kept]
 
     def _decided(self, verdict: Verdict) -> bool:
         """Whether the stage that is complete was the last one."""
