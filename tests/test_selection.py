@@ -306,7 +306,12 @@ def test_the_round_in_which_plans_are_made_does_not_count():
     trial = Trial([NATIVE, "a"])
     times = {NATIVE: [*range(11, 21), *[16] * 104], "a": [*range(1, 11), *[4] * 104]}  # the last stages alone tell
     # Behind it turns of 2, then of 2 and 1, of 2, 2 and 1, and of 9, each after one that does not count.
-    counted = [False, *[False, True, True], *[False, True, True, False, True], *[False, True, True, False, True, True, False, True]]
+    counted = [
+        False,
+        *[False, True, True],
+        *[False, True, True, False, True],
+        *[False, True, True, False, True, True, False, True],
+    ]
     counted += 2 * [*6 * [False, *8 * [True]], *[False, True, True]]
     calls = {
         name: iter([next(number) / 1000 if counts else LONG / 2 for counts in counted])
