@@ -44,7 +44,7 @@ def run(tune: str, rules: str, others_rules: str) -> dict[str, object]:
     selector = comm._levels.selector
     try:
         # More calls of a class than any trial takes.
-        right = [call(comm, turn % 255, count) for turn in range(320) for count in (64, 40000)]
+        right = [call(comm, turn % 255, count) for turn in range(350) for count in (64, 40000)]
         seen = [
             selector.choose(method, nbytes, root=0, commutative=nbytes != 100, measurable=False).algorithm
             for method in METHODS
