@@ -2,11 +2,11 @@
 
     python benchmarks/emulated.py --mpich-python .venv-mpich/bin/python --json emulated.json
 
-Needs root. Each round starts every side once in every rank order, in turn, and each start times every cell (a
-collective at a size), so that the machine's moods meet all sides alike; rounds are made until the time is over. topompi
-runs on Open MPI and on MPICH, with their defaults, and decides by measured trials (TOPOMPI_TUNE=measure) before the
-first round. As the best rival is taken cell by cell, so is the better of these two. Medians over all calls, 95 %
-intervals by bootstrap over starts.
+Needs root. Each round starts every side once in every rank order, in turn, and each start settles for a second and
+times every cell (a collective at a size), so that the machine's moods meet all sides alike; rounds are made until the
+time is over. topompi runs on Open MPI and on MPICH, with their defaults, and decides by measured trials
+(TOPOMPI_TUNE=measure) before the first round. As the best rival is taken cell by cell, so is the better of these two.
+Medians over all calls, 95 % intervals by bootstrap over starts.
 """
 
 from __future__ import annotations
