@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 # This directory has files named as packages: it must not come first.
@@ -37,9 +38,17 @@ from topompi.errors import TopompiError  # noqa: E402 - the path comes first
 RANKS = Path(__file__).with_name("in_turn_ranks.py")
 
 
+SIDES = {
+    "topompi": "topompi",
+    "library": "the library",
+    "library again": "the library against itself",
+    "method": "a method in Python",
+}
+
+
 @dataclass(frozen=True)
 class Row:
-    """A cell: of how many bytes, what each side took in seconds, call by call, and what topompi had chosen."""
+    """A cell: of how many bytes, what topompi had chosen, and of each side what its calls took in seconds."""
 
     uplinks: str
     order: str
@@ -47,61 +56,74 @@ class Row:
     collective: str
     size: int
     algorithm: str
-    ours: list[float]
-    native: list[float]
-    again: list[float]
-    method: list[float]
+    times: dict[str, list[float]]
 
-    def comparison(self, side: str = "ours") -> Comparison:
+    def comparison(self, side: str) -> Comparison:
         """How many times as fast as the library a side is."""
-        return compare(np.array(getattr(self, side)), np.array(self.native))
+        return compare(np.array(self.times[side]), np.array(self.times["library"]))
+
+    def add(self, times: dict[str, list[float]]) -> None:
+        """Of another job."""
+        for side, more in times.items():
+            self.times[side] += more
 
 
-def run(arguments: argparse.Namespace, directory: Path) -> Iterator[Row]:
+def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
     """Every cell, job by job."""
-    plan = directory / "plan.json"
-    told = {"collectives": arguments.collectives.split(","), "sizes": arguments.sizes, "seconds": arguments.seconds}
-    plan.write_text(json.dumps(told))
-    for uplinks in arguments.uplink_rates.split(","):
+    plan, cache = directory / "plan.json", Path(arguments.cache or directory / "cache")
+    plan.write_text(
+        json.dumps({name: getattr(arguments, name) for name in ("collectives", "sizes", "sides", "seconds")})
+    )
+    rows: dict[tuple[object, ...], Row] = {}
+    jobs = [
+        (order, python) for order in arguments.orders for python in (sys.executable, arguments.mpich_python) if python
+    ]
+    for uplinks in arguments.uplink_rates:
         with Emulated(arguments.network, Rates.parse(arguments.host_rate, uplinks)) as network:
-            for order in arguments.orders.split(","):
-                for python in filter(None, (sys.executable, arguments.mpich_python)):
-                    options = JobOptions(
-                        order=order,
-                        python=python,
-                        timeout=arguments.timeout,
-                        environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(directory / uplinks)},
-                    )
-                    done = network.run([str(RANKS), str(plan)], options)
-                    if done.returncode:
-                        raise TopompiError(f"{python}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
-                    for row in json.loads(done.stdout.splitlines()[-1]):
-                        yield Row(uplinks, order, *row)
-                    progress(f"{uplinks}, {order}, {python}")
+            for (order, python), _ in product(jobs, range(arguments.rounds)):
+                options = JobOptions(
+                    order=order,
+                    python=python,
+                    timeout=arguments.timeout,
+                    environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(cache / uplinks)},
+                )
+                done = network.run([str(RANKS), str(plan)], options)
+                if done.returncode:
+                    raise TopompiError(f"{python}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
+                for cell in json.loads(done.stdout.splitlines()[-1]):
+                    key = uplinks, order, cell["library"], cell["collective"], cell["size"]
+                    if key in rows:
+                        rows[key].add(cell["times"])
+                    else:
+                        rows[key] = Row(uplinks, order, **cell)
+                progress(f"{uplinks}, {order}, {python}")
+    return list(rows.values())
 
 
 def markdown(rows: list[Row]) -> Iterator[str]:
     """The tables, what falls short first."""
-    compared = [(row, row.comparison()) for row in rows]
+    compared = {side: [row.comparison(side) for row in rows] for side in rows[0].times if side != "library"}
     machine = f"{platform.system()} {platform.release()}, {os.cpu_count()} processors"
     yield f"## In one job: topompi against the library beneath, {machine}\n"
     for size in sorted({row.size for row in rows}):
-        sides = {
-            "topompi": [found for row, found in compared if row.size == size],
-            "of these, left to the library": [
-                found for row, found in compared if row.size == size and row.algorithm == "native"
-            ],
-            "the library against itself": [row.comparison("again") for row in rows if row.size == size],
-            "a method in Python": [row.comparison("method") for row in rows if row.size == size],
-        }
-        yield from (f"- {size} bytes, {side}: {together(cells, FLOOR)}" for side, cells in sides.items() if cells)
+        for side, found in compared.items():
+            cells = [(row, one) for row, one in zip(rows, found, strict=True) if row.size == size]
+            yield f"- {size} bytes, {SIDES[side]}: {together([one for _, one in cells], FLOOR)}"
+            left = [one for row, one in cells if row.algorithm == "native"]
+            if side == "topompi" and left:
+                yield f"- {size} bytes, of these, left to the library: {together(left, FLOOR)}"
     yield "\n| uplinks | order | library | collective | bytes | calls | topompi (ms) | library (ms) | ratio | chosen |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
-    for row, found in sorted(compared, key=lambda pair: pair[1].ratio):
-        ours, native_time = (1e3 * np.median(times) for times in (row.ours, row.native))
-        where = f"{row.uplinks} | {row.order} | {row.library} | {row.collective} | {row.size} | {len(row.ours)}"
+    for row, found in sorted(zip(rows, compared["topompi"], strict=True), key=lambda pair: pair[1].ratio):
+        ours, native_time = (1e3 * np.median(row.times[side]) for side in ("topompi", "library"))
+        where = f"{row.uplinks} | {row.order} | {row.library} | {row.collective} | {row.size} | {found.pairs}"
         ratio = f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
         yield f"| {where} | {ours:.2f} | {native_time:.2f} | {ratio} | {row.algorithm} |"
+
+
+def words(text: str) -> list[str]:
+    """What stands between commas."""
+    return text.split(",")
 
 
 def parse() -> argparse.Namespace:
@@ -109,16 +131,27 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4: 4 leaves x 4 hosts)")
     parser.add_argument("--host-rate", default="100M", help="of host links, bits/s")
-    parser.add_argument("--uplink-rates", default="100M,400M", help="one network each (default 100M,400M: 4:1 and 1:1)")
-    parser.add_argument("--orders", default="block,leaf-cyclic,random:1", help="rank orders (default all three)")
-    parser.add_argument("--collectives", default=",".join(COLLECTIVES))
-    parser.add_argument("--sizes", default="1K,4K,16K", help="bytes (default 1K,4K,16K)")
-    parser.add_argument("--seconds", type=float, default=6.0, help="for all sides of a cell (default 6)")
+    parser.add_argument(
+        "--uplink-rates", type=words, default="100M,400M", help="one network each (default 100M,400M: 4:1 and 1:1)"
+    )
+    parser.add_argument(
+        "--orders", type=words, default="block,leaf-cyclic,random:1", help="rank orders (default all three)"
+    )
+    parser.add_argument("--collectives", type=words, default=",".join(COLLECTIVES))
+    parser.add_argument("--sizes", type=words, default="1K,4K,16K", help="bytes (default 1K,4K,16K)")
+    parser.add_argument(
+        "--sides", type=words, default=",".join(SIDES), help="the first two at least (default all four)"
+    )
+    parser.add_argument("--seconds", type=float, default=6.0, help="for all sides of a cell in a job (default 6)")
+    parser.add_argument("--rounds", type=int, default=1, help="jobs of each library in each order (default 1)")
+    parser.add_argument("--cache", help="keep what was tuned here, for another run (default: tuned anew each time)")
     parser.add_argument("--mpich-python", help="a Python with MPICH and mpi4py, to be measured too")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds that one job may take")
     parser.add_argument("--json", help="write all samples here")
     arguments = parser.parse_args()
-    arguments.sizes = [parse_bytes(text, "--sizes") for text in arguments.sizes.split(",")]
+    arguments.sizes = [parse_bytes(text, "--sizes") for text in arguments.sizes]
+    if not {"topompi", "library"} <= set(arguments.sides) <= set(SIDES) or arguments.rounds < 1:
+        parser.error(f"--sides: topompi and library, and others of {', '.join(SIDES)}; --rounds: 1 at least")
     return arguments
 
 
@@ -127,7 +160,7 @@ def main() -> int:
     arguments = parse()
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            rows = list(run(arguments, Path(scratch)))
+            rows = run(arguments, Path(scratch))
         print("\n".join(markdown(rows)))
         if arguments.json:
             Path(arguments.json).write_text(json.dumps([vars(row) for row in rows]) + "\n")

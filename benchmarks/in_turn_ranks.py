@@ -1,13 +1,14 @@
 """What each rank of ``in_turn.py`` runs: all sides of all cells by turns; prints on rank 0 what each call took as JSON.
 
-``mpirun ... python in_turn_ranks.py PLAN.json``: the plan has ``collectives``, ``sizes`` in bytes, and ``seconds``, for
-all sides of a cell.
+``mpirun ... python in_turn_ranks.py PLAN.json``: the plan has ``collectives``, ``sizes`` in bytes, ``sides``, and
+``seconds``, for all sides of a cell.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -21,11 +22,12 @@ from mpi4py import MPI  # noqa: E402 - the path comes first
 
 import topompi  # noqa: E402 - the path comes first
 from benchmarks.emulated import TRIAL_CALLS  # noqa: E402 - the path comes first
-from benchmarks.emulated_ranks import bind, measure, settled  # noqa: E402 - the path comes first
+from benchmarks.emulated_ranks import bind, measure, settle, settled  # noqa: E402 - the path comes first
 from benchmarks.sides import orders  # noqa: E402 - the path comes first
 
-TURN = 10  # calls of a side in a row, after one that is not counted
-TURNS = (6, 240)  # of each side, at least and at most
+TURN = 10  # calls of a side in a row at most, after one that is not counted
+LONGEST = 0.2  # seconds that a turn takes, unless one call takes more
+TURNS = (6, 960)  # of each side, at least and at most
 Native = MPI.Intracomm
 
 
@@ -67,32 +69,38 @@ class Methods(Native):
 
 def in_turn(native: MPI.Intracomm, sides: list[Callable[[], object]], seconds: float) -> list[list[float]]:
     """Of each side what its calls took, the slowest rank's time; as many as fit in some seconds, alike on all ranks."""
-    first = native.bcast([measure(native, side, TURN) for side in sides])
-    turns = int(np.clip(seconds / max(1e-9, np.sum(first)), *TURNS))
+    begin = time.perf_counter()
+    for side in sides:
+        measure(native, side, 2)
+    call = native.bcast((time.perf_counter() - begin) / 2 / len(sides))  # in seconds, with all that is around it
+    turn = int(np.clip(LONGEST / call, 1, TURN))
+    turns = int(np.clip(seconds / len(sides) / call / (turn + 1), *TURNS))
     times: list[list[float]] = [[] for _ in sides]
     for order in islice(orders(len(sides)), turns):
         for side in order:
-            times[side] += measure(native, sides[side], TURN + 1)[1:]
+            times[side] += measure(native, sides[side], turn + 1)[1:]
     return times
 
 
 def main() -> None:
-    """Time topompi, the library twice, and the library through methods in Python; what topompi chose is beside."""
+    """Time what the plan names of topompi, the library, the same again, and the library through methods in Python."""
     plan = json.loads(Path(sys.argv[1]).read_text())
     native, comm = Native(MPI.COMM_WORLD), topompi.Intracomm(MPI.COMM_WORLD)
-    native.Alltoall(np.zeros(native.size, "b"), np.zeros(native.size, "b"))
+    communicators = {"topompi": comm, "library": native, "library again": native, "method": Methods(native)}
+    settle(native)
     found = []
     for collective in plan["collectives"]:
         for size in plan["sizes"]:
-            sides = [bind(one, collective, size) for one in (comm, native, native, Methods(native))]
+            sides = {name: bind(communicators[name], collective, size) for name in plan["sides"]}
             known = dict(comm._levels.selector.settled)
             for _ in range(TRIAL_CALLS):
-                sides[0]()
+                sides["topompi"]()
                 if settled(comm) > len(known):
                     break
             chosen = {choice.algorithm for key, choice in comm._levels.selector.settled.items() if key not in known}
-            times = in_turn(native, sides, plan["seconds"])
-            found.append([MPI.get_vendor()[0], collective, size, "".join(chosen), *times])
+            times = in_turn(native, list(sides.values()), plan["seconds"])
+            cell = {"library": MPI.get_vendor()[0], "collective": collective, "size": size}
+            found.append({**cell, "algorithm": "".join(chosen), "times": dict(zip(sides, times, strict=True))})
     if native.rank == 0:
         print(json.dumps(found))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from osu_like_bench.statistics import Comparison
 
-__all__ = ["orders", "together"]
+__all__ = ["orders", "spread", "together"]
 
 
 def orders(sides: int) -> Iterator[tuple[int, ...]]:
@@ -17,9 +17,25 @@ def orders(sides: int) -> Iterator[tuple[int, ...]]:
     return cycle(permutations(range(sides)))
 
 
+def spread(found: Sequence[Comparison]) -> float:
+    """By how much the true ratios of some comparisons differ, as the standard deviation of their logarithms.
+
+    What is left of the differences of the ratios when what their intervals explain is taken off (R. DerSimonian and
+    N. Laird, 1986): 0 where chance explains it all. Comparisons without an interval are left out.
+    """
+    ends = np.log([(one.low, one.ratio, one.high) for one in found if one.low < one.high])
+    if len(ends) < 2:
+        return 0.0
+    weights = (2 * 1.96 / (ends[:, 2] - ends[:, 0])) ** 2
+    about = ends[:, 1] - np.average(ends[:, 1], weights=weights)
+    beyond = np.sum(weights * about**2) - (len(ends) - 1)
+    return float(np.sqrt(max(0.0, beyond / (np.sum(weights) - np.sum(weights**2) / np.sum(weights)))))
+
+
 def together(found: Sequence[Comparison], floor: float) -> str:
-    """The mean of some comparisons, how many are below the floor, and the least."""
+    """The mean of some comparisons, how many are below the floor, the least, and how much they truly differ."""
     ratios = np.array([one.ratio for one in found])
     low, sure = np.sum(ratios < floor), sum(one.high < floor for one in found)
     mean = f"{len(found)} cells, geometric mean {np.exp(np.mean(np.log(ratios))):.3f}x"
-    return f"{mean}; below {floor}: {low}, with the whole interval {sure}; least {ratios.min():.3f}x"
+    least = f"least {ratios.min():.3f}x, differing by {spread(found):.1%} beyond chance"
+    return f"{mean}; below {floor}: {low}, with the whole interval {sure}; {least}"
