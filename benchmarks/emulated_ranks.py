@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 
 # This directory has files named as packages: it must not come first.
 sys.path[0] = str(Path(__file__).resolve().parents[1])
@@ -23,11 +24,20 @@ from osu_like_bench.emulate.monitor import idle_ticks  # noqa: E402 - the path c
 SETTLING, SETTLING_BLOCK = 1.0, 1024  # seconds, and bytes from each rank to each
 
 
-def bind(comm: MPI.Intracomm, collective: str, size: int) -> Callable[[], object]:
-    """The call of a collective; ``size`` is of a rank's block, or of the whole message where there are no blocks."""
-    one, everyone = np.zeros(size // 4, np.float32), np.zeros((comm.size, size // 4), np.float32)
-    other = np.zeros_like(one)
-    at_root = everyone if comm.rank == 0 else None
+class Buffers:
+    """What the calls of a collective send and receive; ``size`` is of a rank's block, or of all if there are none."""
+
+    def __init__(self, comm: MPI.Intracomm, collective: str, size: int) -> None:
+        self.one, self.everyone = np.zeros(size // 4, np.float32), np.zeros((comm.size, size // 4), np.float32)
+        self.other = np.zeros_like(self.one)
+        self.at_root = self.everyone if comm.rank == 0 else None
+        self.received = np.zeros_like(self.everyone) if collective == "alltoall" else self.everyone
+
+
+def bind(comm: MPI.Intracomm, collective: str, buffers: Buffers) -> Callable[[], object]:
+    """The call of a collective, of code of its own: what Python learns of it is of this communicator."""
+    one, other, everyone, at_root = buffers.one, buffers.other, buffers.everyone, buffers.at_root
+    received = buffers.received
     calls: dict[str, Callable[[], object]] = {
         "bcast": lambda: comm.Bcast(one),
         "gather": lambda: comm.Gather(one, at_root),
@@ -38,8 +48,8 @@ def bind(comm: MPI.Intracomm, collective: str, size: int) -> Callable[[], object
         "reduce_scatter": lambda: comm.Reduce_scatter_block(everyone, one),
         "alltoall": lambda: comm.Alltoall(everyone, received),
     }
-    received = np.zeros_like(everyone) if collective == "alltoall" else everyone
-    return calls[collective]
+    call = calls[collective]
+    return FunctionType(call.__code__.replace(), globals(), closure=call.__closure__)
 
 
 def measure(native: MPI.Intracomm, call: Callable[[], object], iterations: int) -> list[float]:
@@ -80,11 +90,11 @@ def main() -> None:
 
         comm = topompi.Intracomm(MPI.COMM_WORLD)
     for first in plan["cells"][:1]:
-        bind(comm, first["collective"], first["size"])()
+        bind(comm, first["collective"], Buffers(comm, first["collective"], first["size"]))()
     settle(native)
     found = []
     for cell in plan["cells"]:
-        call = bind(comm, cell["collective"], cell["size"])
+        call = bind(comm, cell["collective"], Buffers(comm, cell["collective"], cell["size"]))
         decided = settled(comm)
         for _ in range(cell["warmup"]):
             call()

@@ -22,7 +22,7 @@ from mpi4py import MPI  # noqa: E402 - the path comes first
 
 import topompi  # noqa: E402 - the path comes first
 from benchmarks.emulated import TRIAL_CALLS  # noqa: E402 - the path comes first
-from benchmarks.emulated_ranks import bind, measure, settle, settled  # noqa: E402 - the path comes first
+from benchmarks.emulated_ranks import Buffers, bind, measure, settle, settled  # noqa: E402 - the path comes first
 from benchmarks.sides import orders  # noqa: E402 - the path comes first
 
 TURN = 10  # calls of a side in a row at most, after one that is not counted
@@ -91,7 +91,8 @@ def main() -> None:
     found = []
     for collective in plan["collectives"]:
         for size in plan["sizes"]:
-            sides = {name: bind(communicators[name], collective, size) for name in plan["sides"]}
+            buffers = Buffers(native, collective, size)  # of all sides: where they lie matters as well
+            sides = {name: bind(communicators[name], collective, buffers) for name in plan["sides"]}
             known = dict(comm._levels.selector.settled)
             for _ in range(TRIAL_CALLS):
                 sides["topompi"]()

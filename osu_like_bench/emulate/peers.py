@@ -65,7 +65,11 @@ _TREES = {
 
 PEERS: Mapping[str, Peer] = {
     "openmpi": Peer("Open MPI", "Open MPI's defaults", _OPEN_MPI),
-    "han": Peer("Open MPI", "Open MPI with HAN first", (*_OPEN_MPI, *_mca(coll_han_priority="100"))),
+    "han": Peer(
+        "Open MPI",
+        "Open MPI with HAN first, as its version 5 has by itself",
+        (*_OPEN_MPI, *_mca(coll_han_priority="100")),
+    ),
     "mpich": Peer("MPICH", "MPICH's defaults", ("-iface", CONTROL), _MPICH),
     "mpich-topology": Peer(
         "MPICH", "MPICH's topology-aware trees", ("-iface", CONTROL), {**_MPICH, **_TREES}, coordinates=True
