@@ -56,7 +56,7 @@ bench-transposes: venv
 bench-emulated: venv
 	$(PY) benchmarks/emulated.py --mpich-python .venv-mpich/bin/python $(EMULATED_OPTIONS)
 
-# What short calls cost through topompi, in one job; as bench-emulated.
+# What calls cost through topompi, in one job; as bench-emulated.
 bench-in-turn: venv
 	$(PY) benchmarks/in_turn.py --mpich-python .venv-mpich/bin/python $(IN_TURN_OPTIONS)
 
