@@ -36,7 +36,8 @@ def test_a_cell_known_better_counts_for_more():
 def test_cells_without_an_interval_say_nothing_of_the_spread():
     alone = [Comparison(ratio, ratio, ratio, 1) for ratio in (0.5, 1.0, 2.0)]
     assert spread(alone) == 0
-    assert spread(alone + cells(np.array([1.0, 1.0]), 0.1)) == 0
+    apart = cells(np.array([0.8, 1.25]), 0.01)
+    assert spread(alone + apart) == spread(apart) > 0.3
     assert "3 cells, geometric mean 1.000x; below 0.97: 1, with the whole interval 1; least 0.500x" in together(
         alone, 0.97
     )
