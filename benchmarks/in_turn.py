@@ -150,8 +150,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--json", help="write all samples here")
     arguments = parser.parse_args()
     arguments.sizes = [parse_bytes(text, "--sizes") for text in arguments.sizes]
-    if not {"topompi", "library"} <= set(arguments.sides) <= set(SIDES) or arguments.rounds < 1:
-        parser.error(f"--sides: topompi and library, and others of {', '.join(SIDES)}; --rounds: 1 at least")
+    if not {"topompi", "library"} <= set(arguments.sides) <= set(SIDES):
+        got = ",".join(arguments.sides)
+        parser.error(f"--sides: expected topompi and library, and others of {', '.join(SIDES)}, got {got}")
+    if arguments.rounds < 1:
+        parser.error(f"--rounds: expected 1 at least, got {arguments.rounds}")
     return arguments
 
 
