@@ -82,3 +82,17 @@ def run_mpi(
             out, err = process.communicate()
             pytest.fail(f"no end within {timeout} s: {' '.join(command)}\n{out}\n{err}")
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def pytest_on_ranks(
+    size: int, program: Path, *options: str, timeout: float = 90, env: dict[str, str] | None = None
+) -> str:
+    """What rank after rank printed when each of ``size`` ran the tests of ``program`` and all passed.
+
+    The first failure on any rank ends the job. There are no fixtures of temporary folders: ranks that tidy up pytest's
+    folder at the same time fail, now and then, over what another has removed.
+    """
+    pytest_args = ["-m", "pytest", "-q", "-x", "--with-mpi", "-p", "no:tmpdir", "-p", "no:cacheprovider"]
+    done = run_mpi(size, "-m", "mpi4py", *pytest_args, *options, program, timeout=timeout, env=env)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout

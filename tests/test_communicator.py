@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support import ROOT, SIZES, run_mpi
+from tests.support import ROOT, SIZES, pytest_on_ranks, run_mpi
 from topompi.communicator.restriction import restricted
 from topompi.topology import TopologyInterface, load
 
@@ -57,21 +57,15 @@ def test_every_case_meets_every_algorithm_and_form(size):
     equals_native(size, "all", timeout=1200)
 
 
-def passes(size, program, timeout=150):
-    done = run_mpi(size, "-m", "pytest", "--with-mpi", "-q", PROGRAMS / program, timeout=timeout)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return done.stdout
-
-
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_derived_communicators(size):
-    assert "passed" in passes(size, "derived.py")
+    assert "passed" in pytest_on_ranks(size, PROGRAMS / "derived.py", timeout=150)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("size", SIZES)
 def test_derived_communicators_at_all_sizes(size):
-    assert "passed" in passes(size, "derived.py")
+    assert "passed" in pytest_on_ranks(size, PROGRAMS / "derived.py", timeout=150)
 
 
 def leaks_nothing(size, cycles, timeout):

@@ -7,7 +7,7 @@ import pytest
 from mpi4py import MPI
 
 from tests.programs.devices import ALGORITHMS, OnDevice
-from tests.support import ROOT, run_mpi
+from tests.support import ROOT, pytest_on_ranks
 from topompi.buffers import DeviceMemoryError, block, vector
 
 
@@ -62,6 +62,5 @@ def test_a_device_s_messages_are_the_library_s(size, tmp_path):
         )
     )
     program = ROOT / "tests" / "programs" / "devices.py"
-    done = run_mpi(size, "-m", "pytest", "--with-mpi", "-q", program, env={"DEVICES_RULES": str(rules)}, timeout=90)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert f"{len(ALGORITHMS) * 2 + 4} passed" in done.stdout
+    printed = pytest_on_ranks(size, program, env={"DEVICES_RULES": str(rules)})
+    assert f"{len(ALGORITHMS) * 2 + 4} passed" in printed

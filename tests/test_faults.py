@@ -2,16 +2,14 @@
 
 import pytest
 
-from tests.support import ROOT, run_mpi
+from tests.support import ROOT, pytest_on_ranks, run_mpi
 
 FAULTS = ROOT / "tests" / "programs" / "faults.py"
 
 
 @pytest.mark.parametrize("size", [2, 5])
 def test_faults_are_errors_on_all_ranks(size):
-    done = run_mpi(size, "-m", "pytest", "--with-mpi", "-q", FAULTS, timeout=90)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert "errors on" in done.stdout
+    assert "errors on" in pytest_on_ranks(size, FAULTS)
 
 
 def test_without_checks_nothing_is_compared():

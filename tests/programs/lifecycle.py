@@ -7,6 +7,7 @@ import gc
 import os
 import pickle
 import resource
+import tempfile
 import time
 
 import numpy as np
@@ -229,11 +230,19 @@ def test_settled_communicators_are_pickled_as_others_are():
     one.free()
 
 
+@pytest.fixture
+def empty_memory(monkeypatch):
+    """A memory of trials that begins and ends with the test."""
+    with tempfile.TemporaryDirectory() as name:
+        monkeypatch.setenv("XDG_CACHE_HOME", name)
+        yield
+
+
+@pytest.mark.usefixtures("empty_memory")
 @pytest.mark.parametrize("apart", [False, True])
-def test_a_trial_begins_its_calls_together_and_chooses_for_few_of_them(monkeypatch, tmp_path, apart):
+def test_a_trial_begins_its_calls_together_and_chooses_for_few_of_them(monkeypatch, apart):
     """So too where rank 0 passes another kind of message, whose like are always chosen for."""
     monkeypatch.setenv("TOPOMPI_TUNE", "measure")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
     if SIZE == 1:  # never chosen for
         return
