@@ -1,4 +1,4 @@
-"""Selection: rules, trials, memory and model without MPI; then the same answer on ranks with different files."""
+"""Selection: rules, memory and model without MPI; then the same answer on ranks with different files."""
 
 import json
 import re
@@ -24,20 +24,7 @@ from topompi.selection.job import Job
 from topompi.selection.memory import Memory, cache_directory
 from topompi.selection.model import BLIND, GAIN, MOST_RANKS, SLOW_GAIN, Predictor
 from topompi.selection.rules import Rule, Rules, RulesError
-from topompi.selection.trial import (
-    CHOOSING,
-    CLEAR,
-    FEWEST,
-    KEPT,
-    LONG,
-    STAGES,
-    Trial,
-    Verdict,
-    interval,
-    judge,
-    rounds_of,
-    survivors,
-)
+from topompi.selection.trial import CLEAR, Contest, Verdict
 from topompi.topology import TopologyInterface, load
 
 PROGRAM = "tests/programs/selection.py"
@@ -167,249 +154,6 @@ def test_what_is_no_rules_file_is_refused(text):
         Rules.parse(text, "f")
 
 
-# --- trials --------------------------------------------------------------------------------------------------------
-
-
-def run_trial(times, names, seed=0, noise=0.0, unit=1e-3, spikes=0.0):
-    """The verdict on candidates with these true times, and the calls it took."""
-    trial, generator, calls = Trial(names), np.random.default_rng(seed), []
-    while True:
-        name = trial.next()
-        if name is None:
-            verdict = trial.close(trial.times)
-            if verdict is not None:
-                return verdict, calls
-            continue
-        calls.append(name)
-        spike = 5 if generator.random() < spikes else 1
-        trial.note(unit * times[names.index(name)] * (1 + noise * generator.random()) * spike)
-
-
-@given(st.lists(st.floats(0.1, 10), min_size=1, max_size=12), st.sampled_from([1e-6, 1e-3, 1.0]))
-def test_a_trial_without_noise_finds_the_fastest_and_leaves_native_for_a_clear_gain_only(times, unit):
-    names = [NATIVE, *(f"a{number}" for number in range(1, len(times)))]
-    verdict, calls = run_trial(times, names, unit=unit)
-    best = min(times[1:], default=inf)
-    assert verdict.algorithm == (NATIVE if times[0] < CLEAR * best else names[1:][times[1:].index(best)])
-    most = 5 * (1 + KEPT[0]) + 8 * (1 + KEPT[1]) + 2 * 60 * (1 + KEPT[2])
-    assert len(calls) <= 4 * len(names) + most
-    assert set(calls) == set(names)
-
-
-@given(st.integers(1, 2), st.floats(0, 100))
-def test_long_rounds_are_fewer_and_never_too_few(stage, seconds):
-    rounds = rounds_of(stage, seconds)
-    assert FEWEST[stage] <= rounds <= STAGES[stage]
-    assert rounds == FEWEST[stage] or rounds * seconds <= 1
-
-
-def test_equal_candidates_seldom_beat_native():
-    wins = sum(run_trial([1, 1, 1], [NATIVE, "a", "b"], seed, 0.5)[0].algorithm != NATIVE for seed in range(300))
-    assert wins <= 3
-
-
-def test_the_luckiest_of_many_equals_is_seldom_chosen():
-    """Twelve rivals in calls that vary by a half: one is always lucky, but not in the last stages too."""
-    names = [NATIVE, *(f"a{number}" for number in range(12))]
-    wins = sum(run_trial([1] * 13, names, seed, 1.0, unit=1e-3)[0].algorithm != NATIVE for seed in range(300))
-    assert wins <= 2
-
-
-@pytest.mark.parametrize("lucky", [1, 2])
-def test_a_rival_that_was_lucky_once_is_not_chosen(lucky):
-    """What holds for half a second, as other work on some host, is not what holds."""
-    trial, verdict, stage = Trial([NATIVE, "a"]), None, -1
-    while verdict is None:
-        name = trial.next()
-        if name is None:
-            stage += 1  # that is complete: the warm-up is 0
-            verdict = trial.close(trial.times)
-        else:
-            now_lucky = stage < CHOOSING or lucky == 2
-            trial.note((1.0 if name == NATIVE or not now_lucky else 0.8) / 1000)
-    assert verdict.algorithm == (NATIVE if lucky == 1 else "a")
-    assert stage == len(STAGES)
-
-
-def test_a_clear_gain_is_found_in_noise():
-    wins = sum(run_trial([1.5, 1, 2], [NATIVE, "a", "b"], seed, 0.3)[0].algorithm == "a" for seed in range(100))
-    assert wins >= 95
-
-
-def test_a_clear_gain_is_found_among_disturbed_calls():
-    """One call of five takes five times as long."""
-
-    def wins(times):
-        return sum(
-            run_trial(times, [NATIVE, "a", "b"], seed, 0.1, spikes=0.2)[0].algorithm == "a" for seed in range(100)
-        )
-
-    assert wins([1.2, 1, 1.1]) >= 70
-    assert wins([1, 1, 1]) <= 5
-
-
-@pytest.mark.parametrize(("bad", "winner"), [({1, 2, 3}, "best"), ({1, 2, 4}, "best"), ({3, 4}, "a")])
-def test_one_disturbed_look_drops_no_candidate(bad, winner):
-    """The third and the fourth call of each, which follow their like, are the looks at who is worth more."""
-    names = [NATIVE, *"abcde", "best"]
-    trial, verdict, calls = Trial(names), None, 0
-    while verdict is None:
-        name = trial.next()
-        if name is None:
-            verdict = trial.close(trial.times)
-            continue
-        calls += name == "best"
-        times = {NATIVE: 1.6, "best": 5.0 if calls in bad else 1.0}
-        trial.note(times.get(name, 1.5) / 1000)
-    assert verdict.algorithm == winner
-
-
-def test_a_candidate_that_fails_once_goes_no_further():
-    """However quick its other calls are."""
-    trial, verdict, calls = Trial([NATIVE, "a"]), None, 0
-    while verdict is None:
-        name = trial.next()
-        if name is None:
-            verdict = trial.close(trial.times)
-            continue
-        calls += name == "a"
-        if name == NATIVE or calls != 3:
-            trial.note((1.0 if name == NATIVE else 0.5) / 1000)
-    assert (verdict.algorithm, calls) == (NATIVE, 4)
-
-
-def test_turns_are_interleaved_after_a_round_that_does_not_count():
-    trial = Trial([NATIVE, "a", "b"])
-    assert [trial.next() for _ in range(4)] == [NATIVE, "a", "b", None]
-    assert trial.close(np.array([1, 1, 1.0]) / 1000) is None
-    assert [trial.next() for _ in range(10)] == [*[NATIVE] * 3, *["a"] * 3, *["b"] * 3, None]
-    assert trial.close(np.ones(9) / 1000) is None
-    calls = [trial.next() for _ in range(16)]
-    assert calls == [*[NATIVE] * 3, *["a"] * 3, *["b"] * 3, *["b"] * 2, *["a"] * 2, *[NATIVE] * 2, None]
-
-
-def test_a_call_counts_by_what_it_takes_after_its_like():
-    """Calls after another algorithm's are slow for one candidate and quick for the other: the third stage tells."""
-    trial, last, verdict = Trial([NATIVE, "a"]), "", None
-    after_its_like, else_ = {NATIVE: 2.0, "a": 1.0}, {NATIVE: 1.0, "a": 1.05}
-    while verdict is None:
-        name = trial.next()
-        if name is None:
-            verdict = trial.close(trial.times)
-        else:
-            trial.note((after_its_like if name == last else else_)[name] / 1000)
-            last = name
-    assert verdict == Verdict("a", 2.0, 0.001, "a")
-
-
-def test_the_round_in_which_plans_are_made_does_not_count():
-    trial = Trial([NATIVE, "a"])
-    times = {NATIVE: [*range(11, 21), *[16] * 104], "a": [*range(1, 11), *[4] * 104]}  # the last stages alone tell
-    # Behind it turns of 2, then of 2 and 1, of 2, 2 and 1, and of 9, each after one that does not count.
-    counted = [
-        False,
-        *[False, True, True],
-        *[False, True, True, False, True],
-        *[False, True, True, False, True, True, False, True],
-    ]
-    counted += 2 * [*6 * [False, *8 * [True]], *[False, True, True]]
-    calls = {
-        name: iter([next(number) / 1000 if counts else LONG / 2 for counts in counted])
-        for name, number in ((name, iter(each)) for name, each in times.items())
-    }
-    verdict = None
-    while verdict is None:
-        name = trial.next()
-        if name is None:
-            verdict = trial.close(trial.times)
-        else:
-            trial.note(next(calls[name]))
-    assert verdict == Verdict("a", pytest.approx(16 / 4), 0.004, "a")
-
-
-@pytest.mark.parametrize(
-    ("first", "long"), [([2, 0.5, 0.5, 0.5], False), ([0.5, 2, 2, 2], False), ([2, 2, 2, 1], True)]
-)
-def test_one_disturbed_first_call_does_not_make_calls_long(first, long):
-    """They are where native's and half of the candidates' are; else all are looked at once more."""
-    trial = Trial([NATIVE, "a", "b", "c"])
-    for seconds in first:
-        trial.next()
-        trial.note(seconds * LONG)
-    assert trial.next() is None
-    trial.close(trial.times)
-    assert len(list(iter(trial.next, None))) == (FEWEST[1] * 4 if long else 3 * 4)
-
-
-def test_the_first_round_counts_where_calls_are_long():
-    names = [NATIVE, *"abcdefgh"]
-    verdict, calls = run_trial([2.0, 1.0, *range(5, 12)], names, unit=1.0)
-    assert verdict == Verdict("a", 2.0, 1.0, "a")
-    assert len(calls) == len(names) + 2 * FEWEST[1] + 2 * FEWEST[2]
-
-
-def test_a_steady_gain_is_found_among_long_calls_that_vary():
-    """Messages that wait for each other take a tenth more or less, cut ones do not: luck must not win."""
-    names = [NATIVE, *"abcdefgh", "steady"]
-    found = 0
-    for seed in range(100):
-        generator = np.random.default_rng(seed)
-        trial, verdict = Trial(names), None
-        while verdict is None:
-            name = trial.next()
-            if name is None:
-                verdict = trial.close(trial.times)
-            elif name == "steady":
-                trial.note(0.5 / 1.15)
-            else:
-                trial.note(0.5 * np.exp(0.1 * generator.normal()))
-        found += verdict.algorithm == "steady"
-    assert found >= 70
-
-
-def test_a_call_without_a_time_loses():
-    verdict, _ = run_trial([1.0, inf], [NATIVE, "a"])
-    assert verdict.algorithm == NATIVE
-    lost = judge([NATIVE, "a"], np.array([[inf] * 8, [inf] * 8]))
-    assert lost.algorithm == NATIVE
-
-
-def test_a_trial_ends_early_where_nothing_rivals_native():
-    verdict, calls = run_trial([1.0, 2.1, 3.0], [NATIVE, "a", "b"])
-    assert (verdict.algorithm, verdict.rival, len(calls)) == (NATIVE, "a", 3 * (2 + STAGES[0]))
-    verdict, calls = run_trial([1.0, 1.9, 3.0], [NATIVE, "a", "b"])
-    assert (verdict.algorithm, verdict.rival, len(calls)) == (NATIVE, "a", 3 * (2 + STAGES[0]) + 2 * (STAGES[1] + 2))
-
-
-def test_survivors_are_native_and_the_fastest_that_are_not_hopeless():
-    times = np.array([5.0, 9.0, 1.0, 2.0, 3.0])
-    assert survivors(times, 2, 1.1) == [0, 2, 3]
-    assert survivors(times, 9, 1.1) == [0, 2, 3, 4]
-    assert survivors(times[:2], 2, 1.1) == [0]
-    assert survivors(times[:2], 2, 2.0) == [0, 1]
-
-
-def test_one_lucky_round_is_no_steady_gain():
-    native, rival = np.full(8, 1.0), np.full(8, 0.9)
-    assert judge([NATIVE, "a"], np.array([native, rival])).algorithm == "a"
-    rival[0] = 2
-    assert judge([NATIVE, "a"], np.array([native, rival])).algorithm == "a"
-    rival[1] = 2
-    assert judge([NATIVE, "a"], np.array([native, rival])).algorithm == NATIVE
-
-
-def test_the_interval_of_a_median_is_that_of_the_tables():
-    # Order statistics for 95 %, as tabulated: 6 to 15 of 20, 1 to 6 of 6.
-    assert interval(np.arange(1.0, 21)) == (6, 15)
-    assert interval(np.arange(1.0, 7)) == (1, 6)
-    assert interval(np.array([3.0, 1, 2])) == (1, 3)
-
-
-def test_a_trial_begins_with_native():
-    with pytest.raises(ValueError, match="native first"):
-        Trial(["bound"])
-
-
 # --- memory --------------------------------------------------------------------------------------------------------
 
 KEY = ("Alltoall", 17, True)
@@ -426,6 +170,16 @@ def test_a_verdict_is_remembered_by_its_class(tmp_path):
     assert again.recall(("Allreduce", 4, False)).algorithm == "ring"
     assert again.recall(("Allreduce", 4, True)) is None
     assert again.recall(("Alltoall", 16, True)) is None
+
+
+def test_how_many_trials_found_the_same_is_remembered_and_was_one_where_it_is_not_told(tmp_path):
+    memory = Memory(JOB, tmp_path)
+    memory.keep(KEY, replace(VERDICT, trials=2))
+    assert memory.recall(KEY).trials == 2
+    data = json.loads(memory.path.read_text())
+    del data["decisions"]["Alltoall 17"]["trials"]
+    memory.path.write_text(json.dumps(data))
+    assert memory.recall(KEY) == VERDICT
 
 
 def test_another_network_layout_library_or_machine_is_another_file(tmp_path):
@@ -458,6 +212,12 @@ def test_another_network_layout_library_or_machine_is_another_file(tmp_path):
         '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": {"algorithm": 1}}}',
         '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": '
         '{"algorithm": "bound", "rival": "", "ratio": NaN, "seconds": 1}}}',
+        '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": '
+        '{"algorithm": "bound", "rival": "", "ratio": 2.0, "seconds": 1.0, "trials": "2"}}}',
+        '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": '
+        '{"algorithm": "bound", "rival": "", "ratio": 2.0, "seconds": 1.0, "trials": 0}}}',
+        '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": '
+        '{"algorithm": "bound", "rival": "", "ratio": 2.0, "seconds": 1.0, "trials": 1' + 400 * "0" + "}}}",
     ],
 )
 def test_a_damaged_file_counts_as_empty_and_is_replaced(text, tmp_path):
@@ -598,10 +358,9 @@ def test_rules_weigh_more_than_memory_and_memory_more_than_the_model(monkeypatch
     modelled = advise(advisor(monkeypatch, tmp_path))
     assert modelled.reason.startswith("DCSS")
     advisor(monkeypatch, tmp_path).keep(KEY, VERDICT)
-    remembered = advise(advisor(monkeypatch, tmp_path, TUNE="measure"))
+    remembered = advise(advisor(monkeypatch, tmp_path))
     assert (remembered.algorithm, remembered.predicted) == ("bound", 0.001)
-    assert remembered.reason == "measured: 1.50x faster than native, in an earlier run"
-    assert advise(advisor(monkeypatch, tmp_path)) == remembered
+    assert remembered.reason == "measured: 1.50x faster than native, in an earlier trial"
     assert advise(advisor(monkeypatch, tmp_path, TUNE="off")) == modelled
     path = tmp_path / "rules.json"
     path.write_text(rules_text('{"algorithm": "native"}'))
@@ -609,8 +368,65 @@ def test_rules_weigh_more_than_memory_and_memory_more_than_the_model(monkeypatch
     assert ruled == Choice(NATIVE, f"rules file {path}, rule 1")
 
 
+def remembered(monkeypatch, tmp_path, *ratios, rival="bound"):
+    """What is remembered after trials with these gains, each in a job of its own that measures."""
+    for ratio in ratios:
+        winner = rival if ratio >= CLEAR else NATIVE
+        advisor(monkeypatch, tmp_path, TUNE="measure").keep(KEY, Verdict(winner, ratio, 0.001, rival))
+    return advisor(monkeypatch, tmp_path).memory.recall(KEY)
+
+
+def test_a_rival_is_looked_at_again_until_its_gain_is_sure(monkeypatch, tmp_path):
+    def later(tune, **rest):
+        return advise(advisor(monkeypatch, tmp_path, TUNE=tune), **rest)
+
+    remembered(monkeypatch, tmp_path, 1.3)
+    assert later("measure") == Contest((NATIVE, "bound"), again=True)
+    assert later("measure", measurable=False).algorithm == "bound"
+    assert later("").algorithm == "bound"
+    assert later("").reason == "measured: 1.30x faster than native, in an earlier trial"
+    remembered(monkeypatch, tmp_path, 1.3)
+    assert later("measure").reason == "measured: 1.30x faster than native, in 2 earlier trials"
+    assert later("again").candidates[:2] != (NATIVE, "bound")
+
+
+def test_a_rival_that_loses_the_trial_after_the_first_is_left_for_good(monkeypatch, tmp_path):
+    assert remembered(monkeypatch, tmp_path, 1.5, 1.0) == Verdict(NATIVE, 1.0, 0.001, "bound", 2)
+
+
+def test_a_rival_that_loses_a_trial_is_kept_for_what_it_gains_in_all(monkeypatch, tmp_path):
+    found = remembered(monkeypatch, tmp_path, 1.5, 1.24, 0.95)
+    assert (found.algorithm, found.trials) == ("bound", 3)
+    assert found.ratio == pytest.approx((1.24 * 0.95) ** 0.5)
+    assert not found.sure
+    found = remembered(monkeypatch, tmp_path, 0.9)
+    assert (found.algorithm, found.trials) == (NATIVE, 4)
+    assert advise(advisor(monkeypatch, tmp_path, TUNE="measure")).algorithm == NATIVE
+
+
+def test_a_remembered_gain_that_makes_no_sense_is_not_sure(tmp_path):
+    memory = Memory(JOB, tmp_path)
+    memory.keep(KEY, Verdict("bound", 0.0, 0.0, "bound", 3))
+    assert not memory.recall(KEY).sure
+    memory.keep(KEY, Verdict("bound", 1e308, 0.0, "bound", 1_000_000))
+    assert memory.recall(KEY).and_then(Verdict("bound", 1e308, 0.0, "bound")).sure
+
+
+def test_trials_of_different_rivals_are_not_taken_together(monkeypatch, tmp_path):
+    remembered(monkeypatch, tmp_path, 1.4)
+    assert remembered(monkeypatch, tmp_path, 1.2, rival="tacs1") == Verdict("tacs1", 1.2, 0.001, "tacs1")
+    assert advise(advisor(monkeypatch, tmp_path, TUNE="measure")) == Contest((NATIVE, "tacs1"), again=True)
+
+
+def test_what_is_measured_again_replaces_what_is_remembered(monkeypatch, tmp_path):
+    remembered(monkeypatch, tmp_path, 1.4, 1.4)
+    verdict = Verdict("bound", 1.2, 0.001, "bound")
+    advisor(monkeypatch, tmp_path, TUNE="again").keep(KEY, verdict)
+    assert remembered(monkeypatch, tmp_path) == verdict
+
+
 def test_a_trial_has_native_the_levels_and_few_schedules(monkeypatch, tmp_path):
-    candidates = advise(advisor(monkeypatch, tmp_path, TUNE="again"))
+    candidates = advise(advisor(monkeypatch, tmp_path, TUNE="again")).candidates
     assert candidates[0] == NATIVE
     cut = [name for name in candidates if can_be_cut("alltoall", name)]
     whole = [name for name in candidates if name not in cut]
@@ -651,7 +467,7 @@ def ranks(tmp_path_factory):
     return json.loads(done.stdout.splitlines()[-1]), folder
 
 
-@pytest.mark.parametrize("case", ["rules", "trial", "remembered", "missing"])
+@pytest.mark.parametrize("case", ["rules", "trial", "remembered", "once more", "missing"])
 def test_ranks_that_disagree_on_everything_choose_alike(case, ranks):
     rows, _ = ranks
     assert [row[case] for row in rows] == [rows[0][case]] * 4
@@ -671,10 +487,14 @@ def test_a_trial_is_decided_and_remembered_by_rank_0(ranks):
     assert all(reason.startswith("measured: ") for reason in found["reasons"])
     (kept,) = (folder / "cache0" / "topompi").iterdir()
     decisions = json.loads(kept.read_text())["decisions"]
-    assert {name: entry["algorithm"] for name, entry in decisions.items()} == found["settled"]
+    once_more = rows[3]["once more"]["settled"]
+    for name, algorithm in found["settled"].items():
+        trials = 1 if algorithm == NATIVE else 2
+        assert (decisions[name]["trials"], decisions[name]["algorithm"] in (NATIVE, algorithm)) == (trials, True)
+        assert once_more[name] in (NATIVE, algorithm)
     assert not any((folder / f"cache{rank}" / "topompi").is_dir() for rank in (1, 2, 3))
     assert rows[3]["remembered"]["settled"] == found["settled"]
-    assert all(reason.endswith("in an earlier run") for reason in rows[3]["remembered"]["reasons"])
+    assert all(reason.endswith("in an earlier trial") for reason in rows[3]["remembered"]["reasons"])
 
 
 def test_a_rules_file_missing_at_rank_0_is_an_error_on_all_ranks(ranks):

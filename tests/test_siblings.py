@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from tests.support import ROOT, run_mpi
+from tests.support import ROOT, pytest_on_ranks
 from topompi.communicator.siblings import Siblings
 from topompi.selection.advisor import Advisor
 from topompi.selection.choice import JOINT, NATIVE
 from topompi.selection.job import Job
 from topompi.selection.model import Predictor
 from topompi.selection.selector import Selector
-from topompi.selection.trial import ABREAST, CLEAR, CLEAR_APART, AbreastTrial, Trial
+from topompi.selection.trial import ABREAST, CLEAR, CLEAR_APART, AbreastTrial, Contest, Trial, Verdict
 from topompi.topology import TopologyInterface, load
 
 ROUTES = load("XGFT(2; 4,4; 1,1)").routes
@@ -18,12 +18,7 @@ ROUTES = load("XGFT(2; 4,4; 1,1)").routes
 
 @pytest.mark.parametrize("size", [1, 5, 8])
 def test_siblings_on_all_ranks(size):
-    done = run_mpi(
-        size, "-m", "mpi4py", "-m", "pytest", "-q", "--with-mpi", "-p", "no:cacheprovider", "-x",
-        ROOT / "tests" / "programs" / "siblings.py", timeout=150,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
-    assert "passed" in done.stdout
+    assert "passed" in pytest_on_ranks(size, ROOT / "tests" / "programs" / "siblings.py", timeout=150)
 
 
 def column(number, ppn=2):
@@ -42,9 +37,9 @@ def test_they_try_the_same_at_the_same_time_whatever_each_measures(monkeypatch, 
         interface, siblings = column(number)
         advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01", siblings), {"TOPOMPI_TUNE": "measure"})
         short = advisor.advise(("Alltoall", 14, True), 0, lambda name: True, measurable=True)
-        trial = AbreastTrial(advisor.advise(("Alltoall", 17, True), 0, lambda name: True, measurable=True))
+        trial = AbreastTrial(advisor.advise(("Alltoall", 17, True), 0, lambda name: True, measurable=True).candidates)
         assert set(trial.candidates) == {NATIVE, "paced", "joint", "even", "joint/32K", "even/32K"}
-        assert {"levels", "shift"} <= set(short)
+        assert {"levels", "shift"} <= set(short.candidates)
         generator, calls = np.random.default_rng(number), []
         while (name := trial.next()) is not None:
             calls.append(name)
@@ -53,6 +48,17 @@ def test_they_try_the_same_at_the_same_time_whatever_each_measures(monkeypatch, 
         assert trial.close(trial.times).algorithm == "joint/32K"
         tried.append(calls)
     assert tried[0] == tried[1]
+
+
+def test_what_they_tried_together_they_do_not_look_at_again_one_by_one(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    interface, siblings = column(0)
+    advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01", siblings), {"TOPOMPI_TUNE": "measure"})
+    long, short = ("Alltoall", 17, True), ("Alltoall", 14, True)
+    for key in (long, short):
+        advisor.keep(key, Verdict("even", 1.5, 0.001, "even"))
+    assert advisor.advise(long, 0, lambda name: True, measurable=True).algorithm == "even"
+    assert advisor.advise(short, 0, lambda name: True, measurable=True) == Contest((NATIVE, "even"), again=True)
 
 
 @pytest.mark.parametrize(("won", "winner"), [(11, "a"), (8, "a"), (7, NATIVE)])
@@ -81,7 +87,7 @@ def test_only_siblings_that_exchange_are_tried_otherwise():
     def trial(siblings, method, number):
         selector = object.__new__(Selector)
         selector._siblings = siblings
-        made = selector._trial((method, number, True), [NATIVE, "even"])
+        made = selector._trial((method, number, True), Contest((NATIVE, "even")))
         return type(made), made._clear
 
     siblings = column(1)[1]
@@ -89,6 +95,13 @@ def test_only_siblings_that_exchange_are_tried_otherwise():
     assert trial(siblings, "Alltoall", 16) == (Trial, CLEAR_APART)
     assert trial(siblings, "Bcast", 17) == (Trial, CLEAR)
     assert trial(None, "Alltoall", 17) == trial(None, "Alltoall", 16) == (Trial, CLEAR)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_shorter_trial_is_made_of_what_won_before(again):
+    selector = object.__new__(Selector)
+    for selector._siblings, method in ((None, "Alltoall"), (None, "Bcast"), (column(1)[1], "Alltoall")):
+        assert selector._trial((method, 14, True), Contest((NATIVE, "even"), again))._again == again
 
 
 def test_the_model_costs_all_of_them_together():

@@ -28,7 +28,8 @@ def main(rules: str, folder: Path) -> None:
     found = {
         "rules": run("", rules, str(folder / f"missing{rank}")),
         "trial": run("again", "", rules),
-        "remembered": run("measure", "", rules),
+        "remembered": run("", "", rules),
+        "once more": run("measure", "", rules),
         "missing": run("", str(folder / "missing"), ""),
     }
     rows = world.gather(found)

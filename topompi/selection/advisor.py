@@ -14,7 +14,7 @@ from .job import Job
 from .memory import Memory
 from .model import Predictor
 from .rules import Rules
-from .trial import Verdict
+from .trial import Contest, Verdict
 
 __all__ = ["MOST_CUT", "MOST_RIVALS", "TUNE", "Advisor"]
 
@@ -32,8 +32,8 @@ class Advisor:
 
     :param job: the job.
     :param environment: where ``TOPOMPI_RULES`` names the rules file, and ``TOPOMPI_TUNE`` says what may be measured:
-        nothing new (empty, the default), ``measure`` what is not remembered, ``again`` all, or ``off``: nothing is
-        measured or remembered.
+        nothing new (empty, the default), ``measure`` what is not remembered or not sure, ``again`` all, or ``off``:
+        nothing is measured or remembered.
     :raises TopompiError: for another word, or a rules file that is not as wanted.
     """
 
@@ -55,8 +55,8 @@ class Advisor:
         """The cost model of this job."""
         return Predictor(self.job.interface, self.job.siblings)
 
-    def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | list[str]:
-        """The choice for a class of calls, or the candidates of a trial, native first.
+    def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
+        """The choice for a class of calls, or what to compare in a trial.
 
         A class counts by its smallest size for the rules, and by the middle of its sizes for the model.
 
@@ -71,10 +71,13 @@ class Advisor:
             return Choice(found[1].algorithm, f"rules file {self.rules.name}, rule {found[0]}")
         verdict = self.memory.recall(key) if self.tune in ("", "measure") else None
         if verdict is not None and runs(verdict.algorithm):
-            return Choice(verdict.algorithm, f"{verdict.describe()}, in an earlier run", verdict.seconds)
+            if self.tune == "measure" and measurable and not self._sure(key, verdict):
+                return Contest((NATIVE, verdict.algorithm), again=True)
+            trials = "an earlier trial" if verdict.trials == 1 else f"{verdict.trials} earlier trials"
+            return Choice(verdict.algorithm, f"{verdict.describe()}, in {trials}", verdict.seconds)
         middle = (smallest + largest + 1) // 2
         if self.tune in ("measure", "again") and measurable:
-            return [NATIVE, *self.rivals(key, middle, root, runs)]
+            return Contest((NATIVE, *self.rivals(key, middle, root, runs)))
         choice = self.predictor.choose(method, middle, root, runs)
         return replace(choice, always=True) if self._settled_for_good else choice
 
@@ -99,6 +102,16 @@ class Advisor:
         cut = filter(runs, variants(COLLECTIVE[method], rivals, nbytes, ranks))
         return [*([LEVELS] if runs(LEVELS) else []), *rivals[:MOST_RIVALS], *islice(cut, MOST_CUT)]
 
+    def _sure(self, key: Key, verdict: Verdict) -> bool:
+        """Whether a remembered verdict needs no other trial. What siblings compare together they compare once.
+
+        For each of them remembers its own verdict, and then they would compare different things.
+        """
+        return verdict.sure or (self.job.siblings is not None and abreast(key))
+
     def keep(self, key: Key, verdict: Verdict) -> None:
-        """Remember a trial's verdict."""
+        """Remember a trial's verdict, with those of earlier trials of its rival unless all is measured again."""
+        before = self.memory.recall(key) if self.tune == "measure" else None
+        if before is not None and before.algorithm == verdict.rival:
+            verdict = before.and_then(verdict)
         self.memory.keep(key, verdict)

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from contextlib import suppress
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from .trial import Verdict
 
 __all__ = ["Memory", "cache_directory"]
 
+MOST_TRIALS = 1_000_000  # no file that says more was written here
 FORMAT, VERSION = "topompi decisions", 1
 
 
@@ -48,7 +50,7 @@ class Memory:
 
     def keep(self, key: Key, verdict: Verdict) -> None:
         """Remember a verdict, in place of an earlier one."""
-        entry = {name: getattr(verdict, name) for name in ("algorithm", "ratio", "seconds", "rival")}
+        entry = asdict(verdict)
         decisions = {**self._read(), _name(key): entry}
         text = json.dumps(
             {"format": FORMAT, "version": VERSION, "about": self._about, "decisions": decisions}, indent=1
@@ -76,8 +78,10 @@ def _name(key: Key) -> str:
 def _verdict(entry: Any) -> Verdict | None:
     match entry:
         case {"algorithm": str(algorithm), "rival": str(rival), "ratio": float(ratio), "seconds": float(seconds)}:
+            trials = entry.get("trials", 1)  # earlier versions did not count them
             sound = all(isfinite(number) and number >= 0 for number in (ratio, seconds))
-            return Verdict(algorithm, ratio, seconds, rival) if sound else None
+            counted = isinstance(trials, int) and 1 <= trials <= MOST_TRIALS
+            return Verdict(algorithm, ratio, seconds, rival, trials) if sound and counted else None
         case _:
             return None
 

@@ -13,7 +13,7 @@ from mpi4py import MPI
 from ..rankzero import from_rank_0
 from ..topology import TopologyInterface
 from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice, Key, abreast
-from .trial import CLEAR_APART, AbreastTrial, Trial, Verdict
+from .trial import CLEAR, CLEAR_APART, AbreastTrial, Contest, Trial, Verdict
 
 if TYPE_CHECKING:
     from ..communicator.siblings import Siblings
@@ -99,6 +99,11 @@ class Selector:
             found = self._typical[method] = int(most[0])
         return found
 
+    @property
+    def trying(self) -> bool:
+        """Whether a trial is under way, alike on all ranks."""
+        return bool(self._trials)
+
     def _consider(self, key: Key, root: int, measurable: bool) -> Choice:
         """A class that is not settled: the next call of its trial, or rank 0's word on it."""
         if not measurable:
@@ -112,11 +117,12 @@ class Selector:
             trial = self._trials[key] = self._trial(key, answer)
         return self._next(key, trial)
 
-    def _trial(self, key: Key, candidates: list[str]) -> Trial:
+    def _trial(self, key: Key, contest: Contest) -> Trial:
         """How candidates are compared: exchanges of siblings depend on each other."""
-        if self._siblings is None or COLLECTIVE[key[0]] != "alltoall":
-            return Trial(candidates)
-        return AbreastTrial(candidates) if abreast(key) else Trial(candidates, CLEAR_APART)
+        exchange = self._siblings is not None and COLLECTIVE[key[0]] == "alltoall"
+        if exchange and abreast(key):
+            return AbreastTrial(contest.candidates)
+        return Trial(contest.candidates, CLEAR_APART if exchange else CLEAR, again=contest.again)
 
     def _settle_unmeasured(self, key: Key, root: int) -> Choice:
         choice = self._unmeasured.get(key)
@@ -147,7 +153,7 @@ class Selector:
             self._advisor.keep(key, verdict)
         return choice
 
-    def _ask(self, key: Key, root: int, *, measurable: bool) -> Choice | list[str]:
+    def _ask(self, key: Key, root: int, *, measurable: bool) -> Choice | Contest:
         """Rank 0's answer, on all ranks; its error too."""
         return from_rank_0(
             self._comm, lambda: self._advisor.advise(key, root, partial(self._runs, key), measurable=measurable)

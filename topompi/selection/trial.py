@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, inf
+from math import comb, exp, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ __all__ = [
     "CLEAR",
     "CLEAR_APART",
     "AbreastTrial",
+    "Contest",
     "Trial",
     "Verdict",
     "floor",
@@ -38,24 +39,57 @@ CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
 CLEAR_APART = 1.2  # likewise where neighbours on the same links try other candidates at the time
 HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
 ABREAST = 11  # timed calls of each candidate where none is dropped
+JOBS_APART = 0.1  # standard deviation of the logarithm of a gain from job to job: docs/emulated.md
+SURELY = 2.33  # such deviations of the mean above no gain at all: one chance in a hundred
 CHANCE = 0.036  # of choosing one of two equal candidates in one look: 8 of 9 rounds, 35 of 54
+CHANCE_TURNS = 0.11  # likewise of turns, whose calls share what they met: 5 of 6
 CHANCE_ABREAST = 0.12  # likewise, 8 of 11: one of two equals costs little, another schedule than the siblings' much
 
 
 @dataclass(frozen=True)
+class Contest:
+    """What a trial is to compare.
+
+    :param candidates: names, native first.
+    :param again: whether an earlier trial has found the only rival faster: a shorter one tells whether it still is.
+    """
+
+    candidates: tuple[str, ...]
+    again: bool = False
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """How a trial ended.
+    """How a trial ended, or several of the same rival.
 
     :param algorithm: the winner.
-    :param ratio: native's median time over the best rival's: above 1 where the rival was faster.
+    :param ratio: native's median time over the best rival's: above 1 where the rival was faster. Of several trials the
+        geometric mean of all but the first one, which chose the rival among others: the best of many was lucky too.
     :param seconds: the winner's median time.
     :param rival: the fastest candidate but native; empty where there was none.
+    :param trials: how many.
     """
 
     algorithm: str
     ratio: float
     seconds: float
     rival: str
+    trials: int = 1
+
+    @property
+    def sure(self) -> bool:
+        """Whether later jobs need not look again: at native, which loses nothing, or a gain beyond what jobs differ."""
+        if self.algorithm == NATIVE:
+            return True
+        return self.trials > 1 and self.ratio >= exp(SURELY * JOBS_APART / sqrt(self.trials - 1))
+
+    def and_then(self, later: Verdict) -> Verdict:
+        """This verdict for a rival and that of a later trial of it alone, taken together."""
+        trials, share = self.trials + 1, 1 / self.trials  # of the later one: the first does not count
+        ratio = self.ratio ** (1 - share) * later.ratio**share
+        if ratio < CLEAR:
+            return Verdict(NATIVE, ratio, later.seconds, later.rival, trials)
+        return Verdict(self.algorithm, ratio, self.seconds, later.rival, trials)
 
     def describe(self) -> str:
         """The reason in words."""
@@ -79,18 +113,21 @@ class Trial:
     Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016. A fourth
     stage is made where the best rival was clearly faster, and of short calls it alone counts: of a dozen that were
     looked at, the best was lucky too. Where the rival wins it, a fifth has to find the same: of many classes of calls
-    some are lucky once. Of long ones all count, and a fourth is made where the rival was not steadily faster.
+    some are lucky once. Of long ones all count, and a fourth is made where the rival was not steadily faster. Where an
+    earlier trial found a rival, the fifth stage is the first one.
 
     :param candidates: names, native first.
     :param clear: a gain below this is no reason to leave native.
+    :param again: whether an earlier trial has found the only rival faster.
     Cost: 4 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 60 or 120 for
-    each of two; where calls are long, 1, 2, 3 and at most 10. Four to six reductions of some ten numbers.
+    each of two; where calls are long, 1, 2, 3 and at most 10. Four to six reductions of some ten numbers. Once more, 61
+    for each of two.
     """
 
-    def __init__(self, candidates: Sequence[str], clear: float = CLEAR) -> None:
+    def __init__(self, candidates: Sequence[str], clear: float = CLEAR, *, again: bool = False) -> None:
         if not candidates or candidates[0] != NATIVE:
             raise ValueError(f"expecting candidates with {NATIVE} first, got {list(candidates)}")
-        self.candidates, self._clear = list(candidates), clear
+        self.candidates, self._clear, self._again = list(candidates), clear, again
         self._kept = np.empty((len(candidates), 0))
         self._stage, self._warm, self._long = 0, False, False
         self._open(1)
@@ -100,9 +137,9 @@ class Trial:
         count = len(self.candidates)
         before = 1 if self._warm and not self._long else 0
         self._order = []
-        length = max(TURN, rounds // TURNS)
-        for turn in range(-(-rounds // length)):
-            timed = min(length, rounds - turn * length)
+        self._turn = max(TURN, rounds // TURNS)
+        for turn in range(-(-rounds // self._turn)):
+            timed = min(self._turn, rounds - turn * self._turn)
             for place in range(count)[:: -1 if turn % 2 else 1]:
                 self._order += [-1 - place] * before + [place] * timed
         self._names = [self.candidates[place if place >= 0 else -1 - place] for place in self._order]
@@ -140,13 +177,18 @@ class Trial:
             self._warm = True
             self._long = bool(min(times[0], np.median(times)) >= LONG)  # one alone may have been disturbed
             if not self._long:
-                self._open(STAGES[0])
+                self._stage = len(STAGES) - 1 if self._again else 0
+                # The shortest tells best what later ones will take: the first ones make connections.
+                self._open(rounds_of(self._stage, len(times) * float(times.min())))
                 return None
         rounds = np.array([times[order == place] for place in range(len(self.candidates))])
         self._kept = np.concatenate((self._kept, rounds), axis=1)
         self._stage += 1
         alone = self._stage >= CHOOSING and not self._long
-        verdict = judge(self.candidates, rounds if alone else self._kept, self._clear)
+        if alone:
+            verdict = judge(self.candidates, rounds, self._clear, turn=self._turn)
+        else:
+            verdict = judge(self.candidates, self._kept, self._clear)
         if self._decided(verdict):
             return verdict
         if self._stage < CHOOSING:
@@ -215,26 +257,38 @@ def survivors(times: Floats, rivals: int, hopeless: float) -> list[int]:
     return [0, *sorted(better)]
 
 
-def judge(candidates: Sequence[str], times: Floats, clear: float = CLEAR, chance: float = CHANCE) -> Verdict:
+def judge(
+    candidates: Sequence[str], times: Floats, clear: float = CLEAR, chance: float = CHANCE, turn: int = 1
+) -> Verdict:
     """The winner: native, unless the fastest rival is clearly and steadily faster.
 
     Clearly: in the median. Steadily: in so many rounds, compared with native's time of the same round, which
-    met the same disturbance, as chance would seldom bring about; in all where they are few.
+    met the same disturbance, as chance would seldom bring about; in all where they are few. Likewise in the medians of
+    turns: what slows a call at times slows those after it as well, so that many calls may tell no more than few turns.
 
     :param candidates: names, native first.
     :param times: seconds, the slowest rank's, shape (candidates, rounds).
     :param clear: how many times as fast the rival is at least.
     :param chance: of choosing one of two equals, at most.
+    :param turn: rounds in which a candidate's calls followed each other.
     """
     medians = np.median(times, axis=1)
     if len(candidates) == 1:
         return Verdict(NATIVE, 1.0, float(medians[0]), "")
     best = 1 + int(np.argmin(medians[1:]))
     ratio = float(medians[0] / medians[best]) if 0 < medians[best] < inf else 0.0
-    rounds = times.shape[1]
-    steady = int((times[best] < times[0]).sum()) >= steadily(rounds, chance)
+    steady = _steady(times[best], times[0], chance)
+    if turn > 1:
+        cuts = range(turn, times.shape[1], turn)
+        turns = np.array([np.median(part, axis=1) for part in np.split(times[[0, best]], cuts, axis=1)]).T
+        steady = steady and _steady(turns[1], turns[0], CHANCE_TURNS)
     won = best if ratio >= clear and steady else 0
     return Verdict(candidates[won], ratio, float(medians[won]), candidates[best])
+
+
+def _steady(rival: Floats, native: Floats, chance: float) -> bool:
+    """Whether the rival's times are below native's as often as chance would seldom bring about."""
+    return int((rival < native).sum()) >= steadily(len(rival), chance)
 
 
 def steadily(rounds: int, chance: float) -> int:
