@@ -5,8 +5,9 @@
 Needs root. Each round starts every side once in every rank order, in turn, and each start settles for a second and
 times every cell (a collective at a size), so that the machine's moods meet all sides alike; rounds are made until the
 time is over. topompi runs on Open MPI and on MPICH, with their defaults, and decides by measured trials
-(TOPOMPI_TUNE=measure) before the first round. As the best rival is taken cell by cell, so is the better of these two.
-Medians over all calls, 95 % intervals by bootstrap over starts.
+(TOPOMPI_TUNE=measure) in two starts before the first round, and in later ones, before a cell is timed, on what is not
+sure yet. As the best rival is taken cell by cell, so is the better of these two. Medians over all calls, 95 % intervals
+by bootstrap over starts.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 # This directory has files named as packages: it must not come first.
@@ -50,8 +52,8 @@ OURS = {"topompi": "openmpi", "topompi-mpich": "mpich"}  # our sides, and the li
 AGAINST = (("openmpi", "han"), ("mpich",))
 SLICE, MOST = 0.1, 100  # seconds of a cell in a start by its bound, and calls at most: starts differ more than calls
 FLOOR = 0.97  # times as fast as the best rival: what no cell should be below
+TUNING = 2  # starts of ours before any that counts: in the first one trials choose, in the next they look again
 FEWEST = 3  # times of which an interval says anything
-TRIAL_CALLS = 350  # enough for every measured trial to end
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,8 @@ class Cell:
 
     def plan(self, tuning: bool = False) -> dict[str, object]:
         """What the ranks are told: many calls where they take little time, one where they take much."""
-        calls = int(np.clip(SLICE / self.bound, 1, MOST))
-        warmup = TRIAL_CALLS if tuning else 1  # in which connections and plans are made
-        return {
-            "collective": self.collective,
-            "size": self.size,
-            "warmup": warmup,
-            "iterations": 1 if tuning else calls,
-        }
+        calls = 1 if tuning else int(np.clip(SLICE / self.bound, 1, MOST))
+        return {"collective": self.collective, "size": self.size, "iterations": calls}
 
 
 @dataclass
@@ -125,8 +121,7 @@ class Bench:
         """Run all cells of one side in one order, and keep the samples unless it is only to tune."""
         plan = self.directory / "plan.json"
         cells = self.cells[order]
-        told = {"ours": side in OURS, "tuning": tuning, "cells": [cell.plan(tuning) for cell in cells]}
-        plan.write_text(json.dumps(told))
+        plan.write_text(json.dumps({"ours": side in OURS, "cells": [cell.plan(tuning) for cell in cells]}))
         peer = OURS.get(side, side)
         options = JobOptions(
             mpi=peer,
@@ -172,7 +167,7 @@ class Bench:
             return
         begin = time.monotonic()
         for order in self.cells:
-            for side in self.ours:
+            for side, _ in product(self.ours, range(TUNING)):
                 self.start(order, side, tuning=True)
         longest = 0.0
         while not self.rounds or time.monotonic() - begin + longest < 60 * self.arguments.minutes:

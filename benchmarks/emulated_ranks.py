@@ -1,7 +1,7 @@
 """What each rank of ``emulated.py`` runs: time the cells of a plan, and print on rank 0 what each call took as JSON.
 
-``mpirun ... python emulated_ranks.py PLAN.json``: the plan has ``ours`` (whether topompi runs), ``tuning`` (whether
-warming up ends with a decision), and ``cells``: ``collective``, ``size`` in bytes, ``warmup``, ``iterations``.
+``mpirun ... python emulated_ranks.py PLAN.json``: the plan has ``ours`` (whether topompi runs) and ``cells``:
+``collective``, ``size`` in bytes, ``iterations``.
 """
 
 from __future__ import annotations
@@ -75,10 +75,12 @@ def settle(native: MPI.Intracomm) -> None:
         native.Bcast(more)
 
 
-def settled(comm: MPI.Intracomm) -> int:
-    """How many classes of calls topompi has decided on, alike on all ranks; 0 for others' communicators."""
+def warm_up(comm: MPI.Intracomm, call: Callable[[], object]) -> None:
+    """Make a call once, in which connections and plans are made, and with topompi until no trial is under way."""
+    call()
     levels = getattr(comm, "_levels", None)
-    return 0 if levels is None else len(levels.selector.settled)
+    while levels is not None and levels.selector.trying:
+        call()
 
 
 def main() -> None:
@@ -95,11 +97,7 @@ def main() -> None:
     found = []
     for cell in plan["cells"]:
         call = bind(comm, cell["collective"], Buffers(comm, cell["collective"], cell["size"]))
-        decided = settled(comm)
-        for _ in range(cell["warmup"]):
-            call()
-            if plan["tuning"] and settled(comm) > decided:
-                break
+        warm_up(comm, call)
         before = idle_ticks()
         times = measure(native, call, cell["iterations"])
         after = idle_ticks()

@@ -4,10 +4,10 @@
 
 Needs root. ``emulated.py`` compares jobs, which differ by a tenth where ranks outnumber processors: too much to see
 what costs a hundredth. Here every cell is timed through topompi and straight from the library by turns of some calls,
-in one job, after topompi has decided by measured trials. Two more sides tell what bounds it: the library once more, for
-what is chance, and a communicator whose methods only call the library's, for what any method in Python costs. Where
-topompi on each of two libraries is not slower than that library, the better of the two is not slower than the better of
-the libraries.
+in one job, after topompi has decided by measured trials, in two others and, on what is not sure yet, in this one. Two
+more sides tell what bounds it: the library once more, for what is chance, and a communicator whose methods only call
+the library's, for what any method in Python costs. Where topompi on each of two libraries is not slower than that
+library, the better of the two is not slower than the better of the libraries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import numpy as np  # noqa: E402 - the path comes first
 
-from benchmarks.emulated import COLLECTIVES, FLOOR, progress  # noqa: E402 - the path comes first
+from benchmarks.emulated import COLLECTIVES, FLOOR, TUNING, progress  # noqa: E402 - the path comes first
 from benchmarks.sides import together  # noqa: E402 - the path comes first
 from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
 from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
@@ -48,22 +48,23 @@ SIDES = {
 
 @dataclass(frozen=True)
 class Row:
-    """A cell: of how many bytes, what topompi had chosen, and of each side what its calls took in seconds."""
+    """A cell: of how many bytes, what topompi chose job by job, and of each side what its calls took in seconds."""
 
     uplinks: str
     order: str
     library: str
     collective: str
     size: int
-    algorithm: str
+    algorithms: list[str]
     times: dict[str, list[float]]
 
     def comparison(self, side: str) -> Comparison:
         """How many times as fast as the library a side is."""
         return compare(np.array(self.times[side]), np.array(self.times["library"]))
 
-    def add(self, times: dict[str, list[float]]) -> None:
+    def add(self, algorithms: list[str], times: dict[str, list[float]]) -> None:
         """Of another job."""
+        self.algorithms.extend(algorithms)
         for side, more in times.items():
             self.times[side] += more
 
@@ -71,16 +72,16 @@ class Row:
 def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
     """Every cell, job by job."""
     plan, cache = directory / "plan.json", Path(arguments.cache or directory / "cache")
-    plan.write_text(
-        json.dumps({name: getattr(arguments, name) for name in ("collectives", "sizes", "sides", "seconds")})
-    )
+    told = {name: getattr(arguments, name) for name in ("collectives", "sizes", "sides", "seconds")}
     rows: dict[tuple[object, ...], Row] = {}
     jobs = [
         (order, python) for order in arguments.orders for python in (sys.executable, arguments.mpich_python) if python
     ]
     for uplinks in arguments.uplink_rates:
         with Emulated(arguments.network, Rates.parse(arguments.host_rate, uplinks)) as network:
-            for (order, python), _ in product(jobs, range(arguments.rounds)):
+            for (order, python), number in product(jobs, range(-TUNING, arguments.rounds)):
+                tuning = number < 0
+                plan.write_text(json.dumps({**told, "tuning": tuning}))
                 options = JobOptions(
                     order=order,
                     python=python,
@@ -90,13 +91,13 @@ def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
                 done = network.run([str(RANKS), str(plan)], options)
                 if done.returncode:
                     raise TopompiError(f"{python}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
-                for cell in json.loads(done.stdout.splitlines()[-1]):
+                progress(f"{'tuning ' if tuning else ''}{uplinks}, {order}, {python}")
+                for cell in () if tuning else json.loads(done.stdout.splitlines()[-1]):
                     key = uplinks, order, cell["library"], cell["collective"], cell["size"]
                     if key in rows:
-                        rows[key].add(cell["times"])
+                        rows[key].add(cell["algorithms"], cell["times"])
                     else:
                         rows[key] = Row(uplinks, order, **cell)
-                progress(f"{uplinks}, {order}, {python}")
     return list(rows.values())
 
 
@@ -109,7 +110,7 @@ def markdown(rows: list[Row]) -> Iterator[str]:
         for side, found in compared.items():
             cells = [(row, one) for row, one in zip(rows, found, strict=True) if row.size == size]
             yield f"- {size} bytes, {SIDES[side]}: {together([one for _, one in cells], FLOOR)}"
-            left = [one for row, one in cells if row.algorithm == "native"]
+            left = [one for row, one in cells if set(row.algorithms) == {"native"}]
             if side == "topompi" and left:
                 yield f"- {size} bytes, of these, left to the library: {together(left, FLOOR)}"
     yield "\n| uplinks | order | library | collective | bytes | calls | topompi (ms) | library (ms) | ratio | chosen |"
@@ -118,7 +119,7 @@ def markdown(rows: list[Row]) -> Iterator[str]:
         ours, native_time = (1e3 * np.median(row.times[side]) for side in ("topompi", "library"))
         where = f"{row.uplinks} | {row.order} | {row.library} | {row.collective} | {row.size} | {found.pairs}"
         ratio = f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
-        yield f"| {where} | {ours:.2f} | {native_time:.2f} | {ratio} | {row.algorithm} |"
+        yield f"| {where} | {ours:.2f} | {native_time:.2f} | {ratio} | {', '.join(sorted(set(row.algorithms)))} |"
 
 
 def words(text: str) -> list[str]:

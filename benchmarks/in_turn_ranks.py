@@ -1,7 +1,7 @@
 """What each rank of ``in_turn.py`` runs: all sides of all cells by turns; prints on rank 0 what each call took as JSON.
 
 ``mpirun ... python in_turn_ranks.py PLAN.json``: the plan has ``collectives``, ``sizes`` in bytes, ``sides``, and
-``seconds``, for all sides of a cell.
+``seconds``, for all sides of a cell, and ``tuning``: whether only topompi is to decide.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ import numpy as np  # noqa: E402 - the path comes first
 from mpi4py import MPI  # noqa: E402 - the path comes first
 
 import topompi  # noqa: E402 - the path comes first
-from benchmarks.emulated import TRIAL_CALLS  # noqa: E402 - the path comes first
-from benchmarks.emulated_ranks import Buffers, bind, measure, settle, settled  # noqa: E402 - the path comes first
+from benchmarks.emulated_ranks import Buffers, bind, measure, settle, warm_up  # noqa: E402 - the path comes first
 from benchmarks.sides import orders  # noqa: E402 - the path comes first
 
 TURN = 10  # calls of a side in a row at most, after one that is not counted
@@ -94,14 +93,13 @@ def main() -> None:
             buffers = Buffers(native, collective, size)  # of all sides: where they lie matters as well
             sides = {name: bind(communicators[name], collective, buffers) for name in plan["sides"]}
             known = dict(comm._levels.selector.settled)
-            for _ in range(TRIAL_CALLS):
-                sides["topompi"]()
-                if settled(comm) > len(known):
-                    break
+            warm_up(comm, sides["topompi"])
+            if plan["tuning"]:
+                continue
             chosen = {choice.algorithm for key, choice in comm._levels.selector.settled.items() if key not in known}
             times = in_turn(native, list(sides.values()), plan["seconds"])
             cell = {"library": MPI.get_vendor()[0], "collective": collective, "size": size}
-            found.append({**cell, "algorithm": "".join(chosen), "times": dict(zip(sides, times, strict=True))})
+            found.append({**cell, "algorithms": list(chosen), "times": dict(zip(sides, times, strict=True))})
     if native.rank == 0:
         print(json.dumps(found))
 

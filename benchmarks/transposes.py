@@ -26,7 +26,6 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import numpy as np  # noqa: E402 - the path comes first
 
-from benchmarks.emulated import TRIAL_CALLS  # noqa: E402 - the path comes first
 from benchmarks.sides import orders, together  # noqa: E402 - the path comes first
 from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
 from osu_like_bench.emulate.launch import rank_hosts  # noqa: E402 - the path comes first
@@ -75,18 +74,16 @@ def measure(plan: dict[str, Any]) -> list[dict[str, Any]]:
 
 def settle(world: Any, call: Callable[[], object], child: Any) -> None:
     """Call until all communicators have decided on such calls."""
-    before = len(child._levels.selector.settled) if child._held and not child._levels.only else 0
-    for _ in range(TRIAL_CALLS):
+    trying = True
+    while trying:
         call()
-        decided = child._levels.only or len(child._levels.selector.settled) > before
-        if world.allreduce(bool(decided), op=_land()):
-            return
+        trying = world.allreduce(not child._levels.only and child._levels.selector.trying, op=_lor())
 
 
-def _land() -> Any:
+def _lor() -> Any:
     from mpi4py import MPI
 
-    return MPI.LAND
+    return MPI.LOR
 
 
 def in_turn(world: Any, calls: list[Callable[[], object]]) -> list[list[float]]:
