@@ -153,6 +153,19 @@ def chain() -> Schedule:
     return make("chain_bcast", 4)
 
 
+MALFORMED = ("source", "destination", "source_buffer", "destination_buffer", "count", "operation", "source_block")
+BAD = dict(zip(MALFORMED, (9, 9, 5, INPUT, -1, REDUCE, 7), strict=True))
+
+
+@pytest.mark.parametrize("first", MALFORMED)
+@pytest.mark.parametrize("second", MALFORMED)
+def test_of_two_malformed_rows_the_first_is_named_whatever_is_wrong(first: str, second: str) -> None:
+    one = changed(chain(), 1, **{first: BAD[first]})
+    two = one.copy()
+    two[2, COLUMNS.index(second)] = BAD[second]
+    assert refused(chain(), two) == refused(chain(), one)
+
+
 def test_a_lost_block_is_named() -> None:
     schedule = make("linear_gather", 4, blocks=2)
     message = refused(schedule, np.delete(rows_of(schedule), 2, axis=0))

@@ -43,11 +43,19 @@ def _unknown(schedule: Schedule) -> Violation | None:
 
 def _forbidden(schedule: Schedule, places: Places) -> Violation | None:
     """The first row that writes to the input, or reduces where nothing is to be reduced."""
-    into = first_row(schedule.destination_buffer == INPUT)
-    if into is not None:
-        block, rank = schedule.destination_block[into], schedule.destination[into]
-        return Violation(into, f"writes input block {block} of rank {rank}, and the input is never written")
-    row = None if places.reduces else first_row(schedule.operation == REDUCE)
+    return first_of(_into_input(schedule), None if places.reduces else _reducing(schedule))
+
+
+def _into_input(schedule: Schedule) -> Violation | None:
+    row = first_row(schedule.destination_buffer == INPUT)
+    if row is None:
+        return None
+    block, rank = schedule.destination_block[row], schedule.destination[row]
+    return Violation(row, f"writes input block {block} of rank {rank}, and the input is never written")
+
+
+def _reducing(schedule: Schedule) -> Violation | None:
+    row = first_row(schedule.operation == REDUCE)
     return None if row is None else Violation(row, f"reduces, and {schedule.collective} only copies")
 
 
