@@ -35,10 +35,10 @@ from osu_like_bench.emulate.monitor import ENOUGH  # noqa: E402 - the path comes
 from osu_like_bench.emulate.peers import PEERS  # noqa: E402 - the path comes first
 from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
 from osu_like_bench.statistics import Comparison, Summary, compare_runs, summary_of_starts  # noqa: E402 - the path comes first
-from schedules import lower_bound  # noqa: E402 - the path comes first
 from topompi.errors import TopompiError  # noqa: E402 - the path comes first
-from topompi.network import network_of  # noqa: E402 - the path comes first
+from topompi.schedules import lower_bound  # noqa: E402 - the path comes first
 from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
+from topompi.views.network import network_of  # noqa: E402 - the path comes first
 
 RANKS = Path(__file__).with_name("emulated_ranks.py")
 COLLECTIVES = ("gather", "scatter", "bcast", "allreduce", "alltoall", "allgather", "reduce", "reduce_scatter")

@@ -21,8 +21,8 @@ sys.path[0] = str(ROOT)
 import numpy as np  # noqa: E402 - the path comes first
 from mpi4py import MPI  # noqa: E402 - the path comes first
 
-from topompi import planned  # noqa: E402 - the path comes first
-from topompi.levels import Levels  # noqa: E402 - the path comes first
+from topompi.execution import running as planned  # noqa: E402 - the path comes first
+from topompi.execution.levels import Levels  # noqa: E402 - the path comes first
 from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
 
 Way = Callable[[], object]

@@ -28,17 +28,17 @@ sys.path[0] = str(ROOT)
 import numpy as np  # noqa: E402 - the path comes first
 
 from benchmarks.patterns import made  # noqa: E402 - the path comes first
-from mapping.evaluate import doubled_hop_bytes, evaluate  # noqa: E402 - the path comes first
-from mapping.graph import CommunicationGraph  # noqa: E402 - the path comes first
-from mapping.machine import Machine  # noqa: E402 - the path comes first
-from mapping.mappers.cartesian import cartesian  # noqa: E402 - the path comes first
-from mapping.mappers.multilevel import scheme1  # noqa: E402 - the path comes first
-from mapping.mappers.plain import identity  # noqa: E402 - the path comes first
-from mapping.mappers.portfolio import best  # noqa: E402 - the path comes first
-from mapping.mappers.sharedmap import sharedmap  # noqa: E402 - the path comes first
-from mapping.mapping import Mapping  # noqa: E402 - the path comes first
-from mapping.partition import available, partitioner  # noqa: E402 - the path comes first
-from mapping.readers import read_graph  # noqa: E402 - the path comes first
+from topompi.mapping.evaluate import doubled_hop_bytes, evaluate  # noqa: E402 - the path comes first
+from topompi.mapping.graph import CommunicationGraph  # noqa: E402 - the path comes first
+from topompi.mapping.machine import Machine  # noqa: E402 - the path comes first
+from topompi.mapping.mappers.cartesian import cartesian  # noqa: E402 - the path comes first
+from topompi.mapping.mappers.multilevel import scheme1  # noqa: E402 - the path comes first
+from topompi.mapping.mappers.plain import identity  # noqa: E402 - the path comes first
+from topompi.mapping.mappers.portfolio import best  # noqa: E402 - the path comes first
+from topompi.mapping.mappers.sharedmap import sharedmap  # noqa: E402 - the path comes first
+from topompi.mapping.mapping import Mapping  # noqa: E402 - the path comes first
+from topompi.mapping.partition import available, partitioner  # noqa: E402 - the path comes first
+from topompi.mapping.readers import read_graph  # noqa: E402 - the path comes first
 
 SHARED = Path(os.environ.get("TOPOMPI_SHARED_DATA", ROOT.parent / "shared" / "data")) / "commgraphs"
 DISTANCE = "1:10:100"

@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from mapping.graph import CommunicationGraph
-from mapping.machine import Machine
+from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.machine import Machine
 
 __all__ = ["made"]
 

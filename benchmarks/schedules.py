@@ -22,14 +22,14 @@ sys.path[0] = str(ROOT)
 
 import numpy as np  # noqa: E402 - the path comes first
 
-from schedules import Network  # noqa: E402 - the path comes first
-from schedules.alltoall.bound import bound, fewest_steps  # noqa: E402 - the path comes first
-from schedules.alltoall.fft import grid_groups  # noqa: E402 - the path comes first
-from schedules.alltoall.joint import joint_steps  # noqa: E402 - the path comes first
-from schedules.alltoall.tacs import tacs1  # noqa: E402 - the path comes first
-from topompi.network import network_of  # noqa: E402 - the path comes first
+from topompi.schedules import Network  # noqa: E402 - the path comes first
+from topompi.schedules.alltoall.bound import bound, fewest_steps  # noqa: E402 - the path comes first
+from topompi.schedules.alltoall.fft import grid_groups  # noqa: E402 - the path comes first
+from topompi.schedules.alltoall.joint import joint_steps  # noqa: E402 - the path comes first
+from topompi.schedules.alltoall.tacs import tacs1  # noqa: E402 - the path comes first
 from topompi.topology import Routes, TopologyInterface, load  # noqa: E402 - the path comes first
 from topompi.topology.hostnames import find_hosts  # noqa: E402 - the path comes first
+from topompi.views.network import network_of  # noqa: E402 - the path comes first
 
 SHARED = Path(os.environ.get("TOPOMPI_SHARED_DATA", ROOT.parent / "shared" / "data")) / "fabrics"
 RANKS = 16
@@ -216,7 +216,7 @@ def leonardo_jobs(least: int) -> tuple[Routes, list[list[str]]] | str:
 
 def knomial_table() -> Iterator[str]:
     """Critical path of re-ordered k-nomial trees over the plain ones'."""
-    from schedules.rooted.embedding import best_of, critical_path, host_trees
+    from topompi.schedules.rooted.embedding import best_of, critical_path, host_trees
 
     yield "Re-ordered 4-nomial broadcast on 200 random allocations of real Leonardo jobs of 3 nodes or more, one rank a"
     yield "node: delay of the critical path (hops) over the plain tree's; `best` is what `reordered` takes"
@@ -241,7 +241,7 @@ def knomial_table() -> Iterator[str]:
 
 def cells_table() -> Iterator[str]:
     """Messages between cells of a broadcast over the jobs that have several."""
-    from schedules.rooted import trees
+    from topompi.schedules.rooted import trees
 
     yield "Broadcast across cells (hops > 3), all real Leonardo jobs on several cells, one rank a node: messages"
     yield "between cells, and the saving against the halving binomial tree over the order listed"

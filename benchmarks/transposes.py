@@ -31,11 +31,11 @@ from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - t
 from osu_like_bench.emulate.launch import rank_hosts  # noqa: E402 - the path comes first
 from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
 from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the path comes first
-from schedules import Network  # noqa: E402 - the path comes first
-from schedules.alltoall.fft import grid_groups  # noqa: E402 - the path comes first
 from topompi.errors import TopompiError  # noqa: E402 - the path comes first
-from topompi.network import network_of  # noqa: E402 - the path comes first
+from topompi.schedules import Network  # noqa: E402 - the path comes first
+from topompi.schedules.alltoall.fft import grid_groups  # noqa: E402 - the path comes first
 from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
+from topompi.views.network import network_of  # noqa: E402 - the path comes first
 
 SLICE = 3.0  # seconds that one side of a cell is called for, about
 FEWEST, MOST = 7, 900  # calls of a side of a cell

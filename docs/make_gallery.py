@@ -8,13 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mapping.placement import place
-from schedules import Network
-from schedules.drawing.charts import draw
-from schedules.registry import make
 from topompi.cli.schedulefigures import link_names
-from topompi.network import network_of
+from topompi.mapping.placement import place
+from topompi.schedules import Network
+from topompi.schedules.drawing.charts import draw
+from topompi.schedules.registry import make
 from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
 PAGE = Path(__file__).parent / "schedules.md"
 FOLDER = Path(__file__).parent / "schedules"

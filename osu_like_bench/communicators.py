@@ -11,8 +11,8 @@ from typing import TypeVar
 from mpi4py import MPI
 
 import topompi
-from mapping import place
 from topompi.errors import BenchmarkError, TopompiError
+from topompi.mapping import place
 from topompi.topology import TopologyInterface, load
 from topompi.topology.hostlist import read_hosts
 

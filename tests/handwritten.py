@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from schedules.schedule import COPY, INPUT, OUTPUT, REDUCE, ROOTED, SCRATCH, Schedule
+from topompi.schedules.schedule import COPY, INPUT, OUTPUT, REDUCE, ROOTED, SCRATCH, Schedule
 
 __all__ = ["IN_RANK_ORDER", "UNIFORM", "WRITERS", "make", "power_of_two"]
 

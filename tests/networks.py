@@ -9,10 +9,10 @@ from functools import cache
 import numpy as np
 from hypothesis import strategies as st
 
-from schedules import Network
-from schedules.alltoall.hostschedule import HostSchedule
-from topompi.network import network_of
+from topompi.schedules import Network
+from topompi.schedules.alltoall.hostschedule import HostSchedule
 from topompi.topology import Routes, TopologyInterface, load
+from topompi.views.network import network_of
 
 SPECS = (
     "XGFT(2; 5,4; 1,4)",

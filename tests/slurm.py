@@ -13,8 +13,7 @@ import pytest
 
 from osu_like_bench.emulate import Emulated
 from osu_like_bench.emulate.agent import enter
-
-from .emulation import may_emulate
+from tests.emulation import may_emulate
 
 CORES = 4  # of each host, as Slurm is told; more than there may be
 PATIENCE = 60.0  # seconds for the daemons to come up

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict, deque
 
-from schedules.schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
+from topompi.schedules.schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 
 __all__ = ["Refused", "inputs", "interleave", "run", "wanted"]
 

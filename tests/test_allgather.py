@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.proof import check
-from schedules.rooted.trees import depth_first
-from schedules.symmetric.allgather import allgather_doubling, allgather_leaders, allgather_ring
+from topompi.schedules.proof import check
+from topompi.schedules.rooted.trees import depth_first
+from topompi.schedules.symmetric.allgather import allgather_doubling, allgather_leaders, allgather_ring
 
 SIZES = [*range(1, 34), 48, 64, 100]
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.alltoall.aggregation import alltoall_leaders, alltoall_node_aware
-from schedules.alltoall.direct import (
+from tests.test_allgather import SIZES, crossing
+from topompi.schedules.alltoall.aggregation import alltoall_leaders, alltoall_node_aware
+from topompi.schedules.alltoall.direct import (
     alltoall_bruck,
     alltoall_interleaved,
     alltoall_pairwise,
@@ -16,8 +17,7 @@ from schedules.alltoall.direct import (
     alltoall_shift,
     spread,
 )
-from schedules.proof import check
-from tests.test_allgather import SIZES, crossing
+from topompi.schedules.proof import check
 
 DIRECT = (alltoall_pairwise, alltoall_shift, alltoall_scatter_destination)
 

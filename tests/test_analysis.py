@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules import Network, Schedule
-from schedules.alltoall.direct import alltoall_bruck, alltoall_pairwise
-from schedules.analysis.bounds import link_width, lower_bound, min_steps
-from schedules.analysis.loads import Analysis, analyse, messages_of
-from schedules.rooted import broadcast
-from schedules.rooted.gather import gather_knomial, scatter_knomial
-from schedules.rooted.reduction import reduce_knomial
-from schedules.symmetric.allgather import allgather_doubling
-from schedules.symmetric.allreduce import allreduce_halving, allreduce_ring
-from schedules.symmetric.reduce_scatter import reduce_scatter_ring
-from topompi.network import network_of
+from topompi.schedules import Network, Schedule
+from topompi.schedules.alltoall.direct import alltoall_bruck, alltoall_pairwise
+from topompi.schedules.analysis.bounds import link_width, lower_bound, min_steps
+from topompi.schedules.analysis.loads import Analysis, analyse, messages_of
+from topompi.schedules.rooted import broadcast
+from topompi.schedules.rooted.gather import gather_knomial, scatter_knomial
+from topompi.schedules.rooted.reduction import reduce_knomial
+from topompi.schedules.symmetric.allgather import allgather_doubling
+from topompi.schedules.symmetric.allreduce import allreduce_halving, allreduce_ring
+from topompi.schedules.symmetric.reduce_scatter import reduce_scatter_ring
 from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
 FABRICS = ("xgft:4,4;1,2", "XGFT(2; 3,5; 1,2)", "XGFT(3; 2,3,2; 1,1,2)", "torus:3x3")
 
@@ -172,7 +172,7 @@ def test_loads_do_not_depend_on_how_many_messages_are_looked_at_together(data: s
     schedule = data.draw(schedules(network.num_ranks))
     whole = analyse(schedule, network)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("schedules.analysis.loads.Messages.chunks.__defaults__", (data.draw(st.integers(1, 6)),))
+        patch.setattr("topompi.schedules.analysis.loads.Messages.chunks.__defaults__", (data.draw(st.integers(1, 6)),))
         parts = analyse(schedule, network)
     for name in ("step", "link", "transfers", "bytes", "senders"):
         assert (getattr(whole, name) == getattr(parts, name)).all()

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from .emulation import needs_root, private_state  # noqa: F401 - a fixture
-from .support import ROOT, mpirun
+from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
+from tests.support import ROOT, mpirun
 
 pytestmark = [needs_root, pytest.mark.usefixtures("private_state")]
 

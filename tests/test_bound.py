@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.alltoall.bound import bound, fewest_steps, schedule_transfers
-from schedules.alltoall.colouring import colour
-from schedules.alltoall.leafroutes import room
-from schedules.proof import check
 from tests.networks import job, jobs, link_loads, one_message_each, same_rows, steps
 from tests.support import shared_data
-from topompi.network import network_of
+from topompi.schedules.alltoall.bound import bound, fewest_steps, schedule_transfers
+from topompi.schedules.alltoall.colouring import colour
+from topompi.schedules.alltoall.leafroutes import room
+from topompi.schedules.proof import check
 from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
 few = settings(max_examples=40, deadline=None)
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.network import Network
-from schedules.proof import check
-from schedules.rooted import broadcast
-from schedules.rooted.circulant import arrivals, receive_blocks, skips
-from schedules.rooted.embedding import best_of, critical_path, host_trees
-from schedules.schedule import OUTPUT
 from tests.networks import scattered_job
 from tests.support import shared_data
 from tests.test_trees import SIZES, network_from, networks
+from topompi.schedules.network import Network
+from topompi.schedules.proof import check
+from topompi.schedules.rooted import broadcast
+from topompi.schedules.rooted.circulant import arrivals, receive_blocks, skips
+from topompi.schedules.rooted.embedding import best_of, critical_path, host_trees
+from topompi.schedules.schedule import OUTPUT
 
 BY_SIZE = {
     "binomial": functools.partial(broadcast.knomial, radix=2),

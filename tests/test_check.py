@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules import Schedule
-from schedules.proof import Proof, ScheduleError, check
-from schedules.schedule import COLUMNS, COPY, INPUT, OUTPUT, REDUCE, SCRATCH
 from tests.handwritten import IN_RANK_ORDER, WRITERS, make
 from tests.symbolic import Refused, interleave, run
+from topompi.schedules import Schedule
+from topompi.schedules.proof import Proof, ScheduleError, check
+from topompi.schedules.schedule import COLUMNS, COPY, INPUT, OUTPUT, REDUCE, SCRATCH
 
 
 def verdict(schedule: Schedule, commutative: bool = True) -> tuple[bool, int | None]:

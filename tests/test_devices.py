@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 from tests.programs.devices import ALGORITHMS, OnDevice
 from tests.support import ROOT, pytest_on_ranks
-from topompi.buffers import DeviceMemoryError, block, vector
+from topompi.execution.buffers import DeviceMemoryError, block, vector
 
 
 class ByDlpack:

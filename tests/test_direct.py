@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mpi4py import MPI
 
 from tests.support import ROOT, run_mpi
-from topompi.direct import COMPILED, Calls, number
-from topompi.methods import METHODS, SIZED_BY
+from topompi.dispatch.direct import COMPILED, Calls, number
+from topompi.execution.methods import METHODS, SIZED_BY
 
 compiled = pytest.mark.skipif(not COMPILED, reason="topompi was installed without a C compiler")
 
@@ -41,7 +41,7 @@ class Derived(Handle):
 
 def made(name):
     """A method as of a communicator; both ways return who ran and with what."""
-    from topompi._direct import Method
+    from topompi.dispatch._direct import Method
 
     def function(*args, **kwargs):
         return "python", args, kwargs
@@ -203,7 +203,7 @@ def test_a_method_tells_of_itself_what_the_one_in_python_does():
 
 @compiled
 def test_what_makes_no_sense_is_refused():
-    from topompi._direct import Method
+    from topompi.dispatch._direct import Method
 
     def function(handle, one, two):
         return None
@@ -317,10 +317,11 @@ def test_where_calls_are_checked_or_counted_they_all_come_to_python(tmp_path):
 
 WITHOUT = """
 import inspect, os, runpy, sys
-sys.modules["topompi._direct"] = sys.modules["topompi._keys"] = None  # as where they were not compiled
-import topompi.direct, topompi.plankeys
-assert not topompi.direct.COMPILED
-assert topompi.plankeys.packed((), {}) is None
+for one in ("dispatch._direct", "execution._keys"):
+    sys.modules[f"topompi.{one}"] = None  # as where they were not compiled
+import topompi.dispatch.direct, topompi.execution.keys
+assert not topompi.dispatch.direct.COMPILED
+assert topompi.execution.keys.packed((), {}) is None
 assert inspect.isfunction(topompi.Intracomm.Bcast)
 sys.argv = sys.argv[1:]
 sys.path[0] = os.path.dirname(sys.argv[0])

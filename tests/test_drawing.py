@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docs.make_gallery import FOLDER, PICTURES, network_of_gallery, render
-from schedules.analysis.loads import analyse
-from schedules.drawing.charts import HOP_COLOURS, LOADS, MOST_LINKS, draw, is_tree
-from schedules.registry import ALGORITHMS, make
-from schedules.rooted.broadcast import along
-from schedules.rooted.gather import gather_along
-from schedules.rooted.trees import Tree
-from topompi.network import network_of
+from topompi.schedules.analysis.loads import analyse
+from topompi.schedules.drawing.charts import HOP_COLOURS, LOADS, MOST_LINKS, draw, is_tree
+from topompi.schedules.registry import ALGORITHMS, make
+from topompi.schedules.rooted.broadcast import along
+from topompi.schedules.rooted.gather import gather_along
+from topompi.schedules.rooted.trees import Tree
 from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROUTES = load("XGFT(2; 4,4; 1,2)").routes

@@ -26,12 +26,11 @@ from osu_like_bench.emulate.peers import PEERS
 from osu_like_bench.emulate.spec import parse_rate
 from osu_like_bench.emulate.state import State, states
 from osu_like_bench.emulate.verify import measure_rates
+from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
+from tests.support import ROOT, heed_interrupts, mpirun, text_of
 from topompi.errors import BenchmarkError, SourceError
 from topompi.topology import TopologyInterface, compute_routes, load
 from topompi.topology.sources import fabricjson
-
-from .emulation import needs_root, private_state  # noqa: F401 - a fixture
-from .support import ROOT, heed_interrupts, mpirun, text_of
 
 pytestmark = pytest.mark.usefixtures("private_state")
 M = 1e6 / 8  # bytes/s of a Mbit/s

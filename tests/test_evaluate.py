@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mapping.evaluate import doubled_hop_bytes, evaluate
-from mapping.graph import CommunicationGraph
-from mapping.machine import Machine
-from mapping.mappers.links import tree_routes
-from mapping.mapping import Mapping, MappingError
+from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
+from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.machine import Machine
+from topompi.mapping.mappers.links import tree_routes
+from topompi.mapping.mapping import Mapping, MappingError
 
 edges = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(0, 2**58)), max_size=30)
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules import ALGORITHMS, Schedule, check, make
-from schedules.alltoall.bound import fewest_steps
-from schedules.alltoall.direct import alltoall_at_once
-from schedules.alltoall.even import even
-from schedules.exports.simgrid import write_traces
 from tests.networks import job, jobs, link_loads, same_rows, steps
+from topompi.schedules import ALGORITHMS, Schedule, check, make
+from topompi.schedules.alltoall.bound import fewest_steps
+from topompi.schedules.alltoall.direct import alltoall_at_once
+from topompi.schedules.alltoall.even import even
+from topompi.schedules.exports.simgrid import write_traces
 
 few = settings(max_examples=40, deadline=None)
 

@@ -5,9 +5,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from schedules.alltoall.fft import pencil_grid
 from tests.examples import check_readme, failure, module, run_example
 from tests.networks import job
+from topompi.schedules.alltoall.fft import pencil_grid
 
 fft3d = module("fft3d")
 PLACED = {"TOPOMPI_TOPOLOGY": "xgft:2,2,2;1,1,1", "TOPOMPI_HOSTS": "h[0000,0007,0002,0003,0004,0005,0006,0001]"}

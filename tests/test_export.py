@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping import place
 from tests.support import ROOT, mpirun, run_mpi
 from tests.test_tune import FAST, SLOW, measured, record
 from topompi.errors import FabricError
-from topompi.exports import write_coordinates, write_ompi_rules
-from topompi.exports.ompi import NUMBERS
+from topompi.mapping import place
 from topompi.selection.choice import COLLECTIVE
+from topompi.selection.exports import write_coordinates, write_ompi_rules
+from topompi.selection.exports.ompi import NUMBERS
 from topompi.selection.tunerecord import RecordError
 from topompi.topology import TopologyInterface, load
 

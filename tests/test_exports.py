@@ -12,13 +12,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schedules import Schedule
-from schedules.exports.goal import write_goal
-from schedules.exports.simgrid import write_traces
-from schedules.rooted.broadcast import chain, knomial
-from schedules.rooted.gather import gather_knomial
-from topompi.network import network_of
+from topompi.schedules import Schedule
+from topompi.schedules.exports.goal import write_goal
+from topompi.schedules.exports.simgrid import write_traces
+from topompi.schedules.rooted.broadcast import chain, knomial
+from topompi.schedules.rooted.gather import gather_knomial
 from topompi.topology import TopologyInterface
+from topompi.views.network import network_of
 
 BYTES = 3  # of a block
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules import Beside, check, make
-from schedules.alltoall import joint
-from schedules.alltoall.bound import fewest_steps
-from schedules.alltoall.even import SHARED
-from schedules.alltoall.fft import grid_groups, pencils
-from schedules.alltoall.joint import all_joint, joint_steps
 from tests.networks import job, jobs
+from topompi.schedules import Beside, check, make
+from topompi.schedules.alltoall import joint
+from topompi.schedules.alltoall.bound import fewest_steps
+from topompi.schedules.alltoall.even import SHARED
+from topompi.schedules.alltoall.fft import grid_groups, pencils
+from topompi.schedules.alltoall.joint import all_joint, joint_steps
 
 few = settings(max_examples=40, deadline=None)
 

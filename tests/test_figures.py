@@ -10,7 +10,7 @@ from osu_like_bench.figures import cli, jobs, link_sharing
 from osu_like_bench.figures.contest import Contest, gain, run
 from osu_like_bench.figures.figure import Chart, Table
 from osu_like_bench.simulate import Failure
-from schedules import make
+from topompi.schedules import make
 from topompi.topology import TopologyInterface, load
 
 
@@ -81,9 +81,9 @@ def test_the_three_switches_hold_296_processes_and_two_links_join_each_pair():
 def test_columns_on_the_same_hosts_take_as_long_as_one_with_all_their_bytes():
     """Which is what figure 6.8 simulates."""
     from osu_like_bench.simulate import Arena
-    from schedules.alltoall.direct import alltoall_shift
-    from schedules.alltoall.fft import grid_groups
-    from schedules.alltoall.joint import side_by_side
+    from topompi.schedules.alltoall.direct import alltoall_shift
+    from topompi.schedules.alltoall.fft import grid_groups
+    from topompi.schedules.alltoall.joint import side_by_side
 
     if shutil.which("smpirun") is None:
         pytest.skip("smpirun is not here (Debian: libsimgrid-dev), so nothing was replayed")

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.hierarchy import Hierarchy
-from schedules.proof import check
-from schedules.rooted import gather
-from schedules.rooted.trees import Tree, rank_clusters
-from schedules.schedule import INPUT, OUTPUT, SCRATCH
 from tests.networks import scattered_job
 from tests.test_broadcast import roots_of, uneven_network
 from tests.test_trees import SIZES, network_from, networks, random_trees
+from topompi.schedules.hierarchy import Hierarchy
+from topompi.schedules.proof import check
+from topompi.schedules.rooted import gather
+from topompi.schedules.rooted.trees import Tree, rank_clusters
+from topompi.schedules.schedule import INPUT, OUTPUT, SCRATCH
 
 BY_SIZE = {
     "gather linear": gather.gather_linear,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.exact import exact_sums
-from mapping.graph import CommunicationGraph, GraphError
+from topompi.mapping.exact import exact_sums
+from topompi.mapping.graph import CommunicationGraph, GraphError
 
 edges = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.integers(0, 2**58), st.integers(0, 9)), max_size=30)
 

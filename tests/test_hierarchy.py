@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules import Hierarchy
+from topompi.schedules import Hierarchy
 
 
 @st.composite

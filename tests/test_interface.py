@@ -159,7 +159,7 @@ def test_builder_refuses_contradictions_with_their_place():
         FabricBuilder("nothing").build()
 
 
-@pytest.mark.parametrize("module", ["topompi.topology", "schedules", "mapping", "topompi.cli"])
+@pytest.mark.parametrize("module", ["topompi.topology", "topompi.schedules", "topompi.mapping", "topompi.cli"])
 def test_the_pure_parts_do_not_import_mpi4py(module):
     code = f"import sys\nfrom {module} import *\nsys.exit('mpi4py' in sys.modules)"  # also what is imported late
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=60).returncode == 0

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping import Mapping, evaluate
 from osu_like_bench.compare import main as compare
 from osu_like_bench.figures.jobs import view
 from osu_like_bench.figures.ranking import best_block, evaluations, hops
@@ -30,11 +29,11 @@ from osu_like_bench.kernels.transposes import FFT3D, P3DFFT
 from osu_like_bench.record import Record
 from osu_like_bench.simulate import Arena, Failure
 from osu_like_bench.simulate.cli import main as simulate
+from tests.support import ROOT, run_mpi
 from topompi.errors import BenchmarkError
-from topompi.network import network_of
+from topompi.mapping import Mapping, evaluate
 from topompi.topology import load
-
-from .support import ROOT, run_mpi
+from topompi.views.network import network_of
 
 RATE, LATENCY, ENVELOPE = 1e9, 1e-6, 16  # bytes/s and seconds of a link; bytes that SimGrid adds to each message
 TREE = "XGFT(2;2,2;1,1)"  # two leaf switches of two hosts under one switch, one cable each

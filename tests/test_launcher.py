@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.support import ROOT, run_mpi
-from topompi.counters import Counters
+from topompi.dispatch.counters import Counters
 from topompi.launcher import launch, program_of
 
 THIRD_PARTY = ROOT / "tests" / "programs" / "thirdparty"

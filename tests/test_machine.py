@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.machine import Machine, MachineError
-from mapping.mapping import Mapping, MappingError
+from topompi.mapping.machine import Machine, MachineError
+from topompi.mapping.mapping import Mapping, MappingError
 
 
 def all_distances(machine: Machine) -> np.ndarray:

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.distances import MachineError, Table, Torus, Tree
-from mapping.evaluate import evaluate
-from mapping.graph import CommunicationGraph
-from mapping.mapping import Mapping
-from topompi.machine import machine_of
+from topompi.mapping.distances import MachineError, Table, Torus, Tree
+from topompi.mapping.evaluate import evaluate
+from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.mapping import Mapping
 from topompi.topology import TopologyInterface, load
+from topompi.views.machine import machine_of
 
 
 def interface(source, hosts=None):

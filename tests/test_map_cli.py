@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.graph import CommunicationGraph
-from mapping.machine import Machine
-from mapping.mapping import Mapping
-from mapping.rankfiles import WRITERS, read_mapping
 from tests.support import ROOT
 from topompi.cli.app import main
 from topompi.cli.mapplot import MOST_CELLS, traffic
 from topompi.cli.mapsources import MapCommandError, parse_slots
+from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.machine import Machine
+from topompi.mapping.mapping import Mapping
+from topompi.mapping.rankfiles import WRITERS, read_mapping
 from topompi.topology import load
 
 FABRIC = "XGFT(2; 4,4; 1,2)"  # 4 leaf switches of 4 hosts h0 ..., 2 switches above

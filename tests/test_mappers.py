@@ -13,21 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.evaluate import doubled_hop_bytes, evaluate
-from mapping.graph import CommunicationGraph, Undirected
-from mapping.machine import Machine
-from mapping.mappers import MAPPERS, mapper
-from mapping.mappers.cartesian import cartesian
-from mapping.mappers.grids import coordinates_of
-from mapping.mappers.links import tree_routes
-from mapping.mappers.multilevel import scheme1, scheme2, single_step
-from mapping.mappers.plain import cyclic, identity, plane
-from mapping.mappers.portfolio import best
-from mapping.mappers.sharedmap import sharedmap
-from mapping.mapping import Mapping, MappingError
-from mapping.partition import Metis, PartitionError, available, cut, partition, partitioner, repair
-from mapping.partition.parts import whole_weights
 from tests.support import ROOT
+from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
+from topompi.mapping.graph import CommunicationGraph, Undirected
+from topompi.mapping.machine import Machine
+from topompi.mapping.mappers import MAPPERS, mapper
+from topompi.mapping.mappers.cartesian import cartesian
+from topompi.mapping.mappers.grids import coordinates_of
+from topompi.mapping.mappers.links import tree_routes
+from topompi.mapping.mappers.multilevel import scheme1, scheme2, single_step
+from topompi.mapping.mappers.plain import cyclic, identity, plane
+from topompi.mapping.mappers.portfolio import best
+from topompi.mapping.mappers.sharedmap import sharedmap
+from topompi.mapping.mapping import Mapping, MappingError
+from topompi.mapping.partition import Metis, PartitionError, available, cut, partition, partitioner, repair
+from topompi.mapping.partition.parts import whole_weights
 
 Mapper = Callable[..., Mapping]
 PARTITIONING: list[Mapper] = [single_step, scheme1, scheme2]
@@ -85,7 +85,7 @@ def test_best_is_never_worse_than_the_given_order(
     graph, machine = case
     if objective == "busiest link" and not hasattr(machine.distances, "clusters"):
         machine = Machine.tree(None, machine.slots, [], [2, 0])
-    from mapping.mappers.portfolio import _objective
+    from topompi.mapping.mappers.portfolio import _objective
 
     price = _objective(objective, graph, machine)
     given_order = Mapping.identity(machine, graph.size)

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules import Network, Schedule
-from schedules.analysis.model import (
+from topompi.schedules import Network, Schedule
+from topompi.schedules.analysis.model import (
     Model,
     binomial_gather_bound,
     cost,
     topology_aware_gather_bound,
     topology_aware_gather_gain,
 )
-from topompi.network import network_of
 from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
 MODEL = Model((0, 1, 3), (1e-6, 2e-6, 4e-6), (1e-10, 2e-10, 4e-10))
 WIDE = "XGFT(2; 8,8; 1,8)"  # full bisection

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping import place
 from tests.support import ROOT
+from topompi.mapping import place
 
 sizes = st.integers(1, 200)
 host_lists = st.integers(1, 40).map(lambda count: [f"h{number}" for number in range(count)])

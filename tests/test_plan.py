@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules import ALGORITHMS, make
-from schedules.schedule import INPUT, OUTPUT, REDUCE, SCRATCH
 from tests.support import ROOT, SIZES, run_mpi
-from topompi.network import network_of
-from topompi.plan import ARRIVED, Part, compile_part
-from topompi.segments import CUTTABLE, DIVIDING
+from topompi.execution.plan import ARRIVED, Part, compile_part
+from topompi.schedules import ALGORITHMS, make
+from topompi.schedules.schedule import INPUT, OUTPUT, REDUCE, SCRATCH
+from topompi.schedules.segments import CUTTABLE, DIVIDING
 from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
 PLANS = ROOT / "tests" / "programs" / "plans.py"
 LIFE = ROOT / "tests" / "programs" / "planlife.py"

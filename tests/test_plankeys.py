@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpi4py import MPI
 
-from topompi import plankeys
-from topompi.plankeys import quick_key
+from topompi.execution import keys as plankeys
+from topompi.execution.keys import quick_key
 
 try:
-    from topompi._keys import packed
+    from topompi.execution._keys import packed
 except ImportError:
     packed = None
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.machine import Machine
-from mapping.mapping import Mapping
-from mapping.rankfiles import WRITERS, RankFileError, read_mapping, write_mapping
-from mapping.rankfiles.slurm import plane_size
 from tests.slurm import CORES, slurm_cluster  # noqa: F401 - a fixture
 from tests.support import ROOT, mpirun
+from topompi.mapping.machine import Machine
+from topompi.mapping.mapping import Mapping
+from topompi.mapping.rankfiles import WRITERS, RankFileError, read_mapping, write_mapping
+from topompi.mapping.rankfiles.slurm import plane_size
 
 HOLDS_SLOTS = ("rankfile", "rankfile5", "json")
 

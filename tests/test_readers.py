@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from scipy.io import mmwrite
 from scipy.sparse import coo_array, save_npz
 
-from mapping.graph import CommunicationGraph
-from mapping.readers import (
+from tests.support import ROOT, mpirun, shared_data
+from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.readers import (
     FORMATS,
     GraphFileError,
     edgelist,
@@ -28,9 +29,8 @@ from mapping.readers import (
     read_edges,
     read_graph,
 )
-from mapping.readers.jsonprofile import write_graph
-from mapping.readers.text import GraphFile
-from tests.support import ROOT, mpirun, shared_data
+from topompi.mapping.readers.jsonprofile import write_graph
+from topompi.mapping.readers.text import GraphFile
 
 LARGEST = 2**62
 VOLUMES = st.integers(1, LARGEST)

@@ -7,13 +7,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.proof import ScheduleError, check
-from schedules.rooted.inorder import in_order
-from schedules.rooted.reduction import reduce_chain, reduce_circulant, reduce_halving, reduce_knomial, reduce_leaders
-from schedules.rooted.trees import knomial
-from schedules.symmetric.allreduce import allreduce_doubling, allreduce_halving, allreduce_leaders, allreduce_ring
-from schedules.symmetric.reduce_scatter import reduce_scatter_halving, reduce_scatter_leaders, reduce_scatter_ring
 from tests.test_allgather import SIZES, crossing, jobs
+from topompi.schedules.proof import ScheduleError, check
+from topompi.schedules.rooted.inorder import in_order
+from topompi.schedules.rooted.reduction import (
+    reduce_chain,
+    reduce_circulant,
+    reduce_halving,
+    reduce_knomial,
+    reduce_leaders,
+)
+from topompi.schedules.rooted.trees import knomial
+from topompi.schedules.symmetric.allreduce import (
+    allreduce_doubling,
+    allreduce_halving,
+    allreduce_leaders,
+    allreduce_ring,
+)
+from topompi.schedules.symmetric.reduce_scatter import (
+    reduce_scatter_halving,
+    reduce_scatter_leaders,
+    reduce_scatter_ring,
+)
 
 
 def roots(size):

@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.evaluate import doubled_hop_bytes, evaluate
-from mapping.graph import CommunicationGraph
-from mapping.machine import Machine
-from mapping.mappers.annealing import Schedule, anneal
-from mapping.mappers.busiest import relieve
-from mapping.mappers.exchange import exchange_hosts
-from mapping.mappers.links import tree_routes
-from mapping.mappers.multilevel import with_empty
-from mapping.mappers.portfolio import best
-from mapping.mappers.refine import refine
-from mapping.mappers.search import descend, kick
-from mapping.mappers.swaps import SwapState, make_state
-from mapping.mapping import Mapping, MappingError
 from tests.support import shared_data
+from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
+from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.machine import Machine
+from topompi.mapping.mappers.annealing import Schedule, anneal
+from topompi.mapping.mappers.busiest import relieve
+from topompi.mapping.mappers.exchange import exchange_hosts
+from topompi.mapping.mappers.links import tree_routes
+from topompi.mapping.mappers.multilevel import with_empty
+from topompi.mapping.mappers.portfolio import best
+from topompi.mapping.mappers.refine import refine
+from topompi.mapping.mappers.search import descend, kick
+from topompi.mapping.mappers.swaps import SwapState, make_state
+from topompi.mapping.mapping import Mapping, MappingError
 
 MACHINES = (
     Machine.tree(None, [3, 5, 2, 6], [[0, 0, 1, 1]], [9, 4, 1]),
@@ -90,7 +90,7 @@ def test_kicks_and_annealing_never_end_worse(seed: int) -> None:
 
 
 def test_a_tree_too_large_for_one_table_is_refined_cluster_by_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mapping.mappers.refine.LARGEST_TABLE", 100)
+    monkeypatch.setattr("topompi.mapping.mappers.refine.LARGEST_TABLE", 100)
     graph, machine = CommunicationGraph.cartesian((8, 8)), Machine.hierarchy("4:4:4", "1:10:100")
     start = Mapping.of(np.random.default_rng(0).permutation(64), machine.hosts, machine.slots)
     found = refine(graph, machine, start=start)

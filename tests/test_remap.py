@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mapping.graph import CommunicationGraph
 from tests.support import ROOT, pytest_on_ranks, run_mpi
-from topompi.reordering import Aim, RemapError, communication_graph, solve
+from topompi.communicator.remap.order import Aim, RemapError, communication_graph, solve
+from topompi.mapping.graph import CommunicationGraph
 from topompi.topology import TopologyInterface, load
 
 PROGRAM = ROOT / "tests" / "programs" / "remap.py"

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules import Schedule
-from schedules.exports.jsonio import from_json, to_json
-from schedules.schedule import COLLECTIVES, COLUMNS, ROOTED
 from tests.handwritten import WRITERS, make
+from topompi.schedules import Schedule
+from topompi.schedules.exports.jsonio import from_json, to_json
+from topompi.schedules.schedule import COLLECTIVES, COLUMNS, ROOTED
 
 ROW = [0, 0, 1, 0, 0, 1, 0, 1, 0]
 

@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from schedules.exports.jsonio import from_json
-from schedules.proof import check
-from schedules.registry import ALGORITHMS, make
-from schedules.schedule import COLLECTIVES, ROOTED
 from tests.support import ROOT
-from topompi.network import network_of
+from topompi.schedules.exports.jsonio import from_json
+from topompi.schedules.proof import check
+from topompi.schedules.registry import ALGORITHMS, make
+from topompi.schedules.schedule import COLLECTIVES, ROOTED
 from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
 FABRIC = "XGFT(2; 4,4; 1,2)"  # 4 leaf switches of 4 hosts, 2 switches above
 

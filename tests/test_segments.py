@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedules import ALGORITHMS
-from topompi.planned import METHODS, can_run
-from topompi.segments import CUTTABLE, DIVIDING, MOST, cut, segments_of, variants
+from topompi.execution.running import METHODS, can_run
+from topompi.schedules import ALGORITHMS
+from topompi.schedules.segments import CUTTABLE, DIVIDING, MOST, cut, segments_of, variants
 from topompi.selection.rules import Rules, RulesError
 
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapping import place
-from schedules.analysis.model import Model
-from schedules.registry import ALGORITHMS
 from tests.support import run_mpi
 from topompi.errors import TopompiError
-from topompi.planned import METHODS, can_run
-from topompi.segments import can_be_cut
+from topompi.execution.running import METHODS, can_run
+from topompi.mapping import place
+from topompi.schedules.analysis.model import Model
+from topompi.schedules.registry import ALGORITHMS
+from topompi.schedules.segments import can_be_cut
 from topompi.selection.advisor import MOST_CUT, MOST_RIVALS, Advisor
 from topompi.selection.choice import COLLECTIVE, LEVELS, NATIVE, Choice, class_bytes, size_class
 from topompi.selection.job import Job
@@ -506,7 +506,7 @@ TIMED = """
 import os, sys
 from mpi4py import MPI
 import numpy as np
-import topompi, topompi.communicator.collectives as collectives, topompi.planparts as planparts
+import topompi, topompi.communicator.collectives as collectives, topompi.execution.parts as planparts
 events, made, clock = [], planparts._made, collectives.perf_counter
 planparts._made = lambda *arguments: (events.append("plan"), made(*arguments))[1]
 collectives.perf_counter = lambda: (events.append("clock"), clock())[1]

@@ -26,11 +26,11 @@ from osu_like_bench.simulate import Arena, Background, Failure, smpi
 from osu_like_bench.simulate.cli import main
 from osu_like_bench.simulate.peers import Peer
 from osu_like_bench.simulate.platform import complete, equal_shares, write_platform
-from schedules import Model, Network, Schedule, make
 from tests.support import ROOT, heed_interrupts
 from topompi.errors import BenchmarkError
-from topompi.network import network_of
+from topompi.schedules import Model, Network, Schedule, make
 from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
 RATE, LATENCY = 1e9, 1e-6  # of a link
 TREE = "XGFT(2;2,2;1,1)"  # two leaf switches of two hosts under one switch, one cable each

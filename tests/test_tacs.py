@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.alltoall.dcss import DEFAULT, dcss, hosts_sharing_links
-from schedules.alltoall.hostschedule import HostSchedule
-from schedules.alltoall.leafroutes import room
-from schedules.alltoall.tacs import matchings, tacs1, tacs2
-from schedules.proof import check
 from tests.networks import job, jobs, link_loads, one_message_each, routes, same_rows, steps
+from topompi.schedules.alltoall.dcss import DEFAULT, dcss, hosts_sharing_links
+from topompi.schedules.alltoall.hostschedule import HostSchedule
+from topompi.schedules.alltoall.leafroutes import room
+from topompi.schedules.alltoall.tacs import matchings, tacs1, tacs2
+from topompi.schedules.proof import check
 from topompi.topology import TopologyInterface
 
 few = settings(max_examples=40, deadline=None)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedules.network import Network
-from schedules.rooted.embedding import (
+from topompi.schedules.network import Network
+from topompi.schedules.rooted.embedding import (
     WALKS,
     best_of,
     critical_path,
@@ -19,7 +19,7 @@ from schedules.rooted.embedding import (
     reordered_tree,
     wave_tree,
 )
-from schedules.rooted.trees import Tree, chain, depth_first, knomial, leaders, linear, rank_clusters, rotation
+from topompi.schedules.rooted.trees import Tree, chain, depth_first, knomial, leaders, linear, rank_clusters, rotation
 
 SIZES = [*range(1, 34), 48, 64, 100]
 HOPS = (5, 3, 1)  # between hosts that share no cluster, the cell, the leaf

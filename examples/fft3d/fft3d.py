@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from scipy import fft
 
 import topompi
-from schedules.alltoall.fft import pencil_grid, squarest
 from topompi.errors import TopompiError
-from topompi.network import network_of
+from topompi.schedules.alltoall.fft import pencil_grid, squarest
+from topompi.views.network import network_of
 
 __all__ = ["Flow", "Pencils", "Transpose", "shares"]
 

@@ -14,9 +14,9 @@ from zlib import crc32
 
 import numpy as np
 
-from mapping import place
 from topompi.errors import BenchmarkError
-from topompi.exports import write_coordinates
+from topompi.mapping import place
+from topompi.selection.exports import write_coordinates
 from topompi.topology import Fabric, TopologyInterface, compute_routes
 
 from .agent import HEAD, agent_path, enter

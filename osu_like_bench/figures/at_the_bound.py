@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from schedules import Network
+from topompi.schedules import Network
 from topompi.topology import load
 
 from ..simulate import PEERS, Arena, Failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from schedules import Network, analyse, make
+from topompi.schedules import Network, analyse, make
 
 from .figure import Chart, Figure, Table
 from .jobs import allocation

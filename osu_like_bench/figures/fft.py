@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from schedules import Network, Schedule, lower_bound, make
-from schedules.alltoall import direct
+from topompi.schedules import Network, Schedule, lower_bound, make
+from topompi.schedules.alltoall import direct
 from topompi.topology import load
 
 from ..simulate import Arena, Failure

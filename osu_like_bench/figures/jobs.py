@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from schedules import Network
-from topompi.network import network_of
+from topompi.schedules import Network
 from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes, load
+from topompi.views.network import network_of
 
 __all__ = ["SEED", "allocated", "allocation", "job", "three_switches", "view"]
 

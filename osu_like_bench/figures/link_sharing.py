@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedules import Network
+from topompi.schedules import Network
 from topompi.topology import load
 
 from ..simulate import Arena

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topompi.network import network_of
+from topompi.views.network import network_of
 
 from ..kernels.replaying import JOINT, PLAIN
 from ..kernels.transposes import P3DFFT

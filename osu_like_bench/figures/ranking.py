@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 from math import isfinite, prod
 
-from mapping import Evaluation, evaluate
-from topompi.network import network_of
+from topompi.mapping import Evaluation, evaluate
 from topompi.topology import TopologyInterface
+from topompi.views.network import network_of
 
 from ..kernels import Kernel
 from ..kernels.orders import ORDERS, OTHERS, OURS, order_of

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mapping import CommunicationGraph
+from topompi.mapping import CommunicationGraph
 from topompi.topology import TopologyInterface
 
 from ..kernels.cg import CG

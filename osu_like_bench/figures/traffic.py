@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mapping import Evaluation
+from topompi.mapping import Evaluation
 
 from ..kernels.halo import Stencil3D
 from .figure import Figure

@@ -8,11 +8,11 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from mapping import CommunicationGraph, Machine, Mapping, best
-from mapping.mappers import MAPPERS
 from topompi.errors import BenchmarkError
-from topompi.machine import machine_of
+from topompi.mapping import CommunicationGraph, Machine, Mapping, best
+from topompi.mapping.mappers import MAPPERS
 from topompi.topology import TopologyInterface
+from topompi.views.machine import machine_of
 
 from .kernel import Kernel
 

@@ -9,9 +9,9 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from schedules import Network, Schedule, make
-from schedules.alltoall import direct
-from schedules.analysis.bounds import link_loads
+from topompi.schedules import Network, Schedule, make
+from topompi.schedules.alltoall import direct
+from topompi.schedules.analysis.bounds import link_loads
 
 from ..simulate import Arena, Failure
 from .kernel import Alltoalls, Kernel, Messages, Phase, Sums, pairs_within

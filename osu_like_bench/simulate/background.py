@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from schedules import Network
-from schedules.analysis.bounds import link_loads
 from topompi.errors import BenchmarkError
+from topompi.schedules import Network
+from topompi.schedules.analysis.bounds import link_loads
 
 from ..options import parse_bytes
 

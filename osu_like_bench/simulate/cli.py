@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from mapping.placement import place as placed
-from schedules.registry import ALGORITHMS
 from topompi.errors import BenchmarkError
-from topompi.network import network_of
+from topompi.mapping.placement import place as placed
+from topompi.schedules.registry import ALGORITHMS
 from topompi.topology import Report, TopologyInterface, load
 from topompi.topology.hostlist import read_hosts
+from topompi.views.network import network_of
 
 from ..command import run_command
 from ..kernels import KERNELS, make_kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
-from mapping import evaluate
+from topompi.mapping import evaluate
 from topompi.topology import TopologyInterface
 
 from ..kernels import KERNELS, Kernel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from schedules.exports.simgrid import BYTE, MOST_BYTES
 from topompi.errors import BenchmarkError
+from topompi.schedules.exports.simgrid import BYTE, MOST_BYTES
 
 __all__ = ["ACTIONS", "PEERS", "Peer"]
 

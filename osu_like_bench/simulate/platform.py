@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from schedules import Model, Network
+from topompi.schedules import Model, Network
 
 __all__ = ["SLOWER", "UNIT_WEIGHT", "complete", "digest", "equal_shares", "write_platform"]
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from schedules import Model, Network, Schedule, lower_bound, make
-from schedules.exports import simgrid, timeline
-from schedules.exports.simgrid import write_traces
-from schedules.schedule import ROOTED
 from topompi.errors import BenchmarkError
+from topompi.schedules import Model, Network, Schedule, lower_bound, make
+from topompi.schedules.exports import simgrid, timeline
+from topompi.schedules.exports.simgrid import write_traces
+from topompi.schedules.schedule import ROOTED
 
 from . import smpi
 from .background import Background

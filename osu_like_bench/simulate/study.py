@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
-from schedules.registry import ALGORITHMS
-from schedules.schedule import ROOTED
 from topompi.errors import BenchmarkError
+from topompi.schedules.registry import ALGORITHMS
+from topompi.schedules.schedule import ROOTED
 
 from .replay import Arena
 from .smpi import Failure

@@ -15,7 +15,7 @@ import topompi
 import topompi.communicator
 import topompi.communicator.handle
 from topompi.communicator import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm
-from topompi.settled import kind_of
+from topompi.dispatch.settled import kind_of
 from topompi.topology import TopologyInterface, load
 
 pytestmark = pytest.mark.mpi

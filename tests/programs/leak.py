@@ -11,7 +11,7 @@ import numpy as np
 from mpi4py import MPI
 
 import topompi
-from topompi.levels import Levels
+from topompi.execution.levels import Levels
 from topompi.topology import TopologyInterface, load
 
 WORLD = MPI.COMM_WORLD

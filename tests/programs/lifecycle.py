@@ -16,7 +16,7 @@ from mpi4py import MPI
 
 import topompi
 import topompi.communicator.collectives
-import topompi.job
+import topompi.communicator.discovery
 import topompi.selection.trial
 from topompi.errors import HostError, SourceError, TopompiError
 from topompi.selection import Choice
@@ -81,7 +81,7 @@ def test_an_error_that_nobody_expected_is_raised_on_all_ranks_too(monkeypatch):
     def breaks(*_):
         raise KeyError("rank 0 alone")
 
-    monkeypatch.setattr(topompi.job, "_load", breaks)
+    monkeypatch.setattr(topompi.communicator.discovery, "_load", breaks)
     raised_alike(lambda: topompi.Intracomm(WORLD, topology=SPEC), KeyError)
 
 

@@ -31,9 +31,9 @@ from collectives import (
 from mpi4py import MPI
 
 import topompi
-from schedules import ALGORITHMS
-from topompi import planned
-from topompi.segments import CUTTABLE
+from topompi.execution import running as planned
+from topompi.schedules import ALGORITHMS
+from topompi.schedules.segments import CUTTABLE
 from topompi.selection import Choice
 from topompi.topology import TopologyInterface, load
 

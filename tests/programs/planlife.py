@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from topompi import planned
-from topompi.levels import Kept, Levels
+from topompi.execution import running as planned
+from topompi.execution.levels import Kept, Levels
 from topompi.topology import TopologyInterface, load
 
 WORLD = MPI.Intracomm(MPI.COMM_WORLD)

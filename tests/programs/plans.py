@@ -12,10 +12,10 @@ from functools import partial
 import numpy as np
 from mpi4py import MPI
 
-from schedules import ALGORITHMS
-from topompi import planned
-from topompi.levels import Levels
-from topompi.segments import CUTTABLE
+from topompi.execution import running as planned
+from topompi.execution.levels import Levels
+from topompi.schedules import ALGORITHMS
+from topompi.schedules.segments import CUTTABLE
 from topompi.topology import TopologyInterface, load
 
 WORLD = MPI.COMM_WORLD

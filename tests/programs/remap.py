@@ -11,12 +11,13 @@ import pytest
 from mpi4py import MPI
 
 import topompi
-from mapping.graph import CommunicationGraph
-from mapping.placement import place
-from topompi.agreement import AgreementError
-from topompi.communicator import Cartcomm, Distgraphcomm, Graphcomm, Intracomm, reordered
-from topompi.reordering import RemapError
-from topompi.settled import kind_of
+from topompi.communicator import Cartcomm, Distgraphcomm, Graphcomm, Intracomm
+from topompi.communicator.agreement import AgreementError
+from topompi.communicator.remap import methods as reordered
+from topompi.communicator.remap.order import RemapError
+from topompi.dispatch.settled import kind_of
+from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.placement import place
 from topompi.topology import TopologyInterface, load
 
 pytestmark = pytest.mark.mpi

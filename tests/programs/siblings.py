@@ -8,8 +8,8 @@ import pytest
 from mpi4py import MPI
 
 import topompi
-from schedules.alltoall.joint import joint_steps
-from topompi import planned
+from topompi.execution import running as planned
+from topompi.schedules.alltoall.joint import joint_steps
 from topompi.topology import TopologyInterface, load
 
 pytestmark = pytest.mark.mpi

@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from mapping.placement import place
-
 from ..errors import TopompiError
-from ..exports import write_coordinates, write_ompi_rules
+from ..mapping.placement import place
+from ..selection.exports import write_coordinates, write_ompi_rules
 from ..selection.tunerecord import TuneRecord
 from ..topology import TopologyInterface, load
 from ..topology.hostlist import read_hosts

@@ -12,14 +12,13 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from mapping import MAPPERS
-from mapping.evaluate import evaluate
-from mapping.graph import CommunicationGraph
-from mapping.machine import Machine
-from mapping.mapping import Mapping
-from mapping.rankfiles import WRITERS, read_mapping, write_mapping
-from mapping.readers import read_graph
-
+from ..mapping import MAPPERS
+from ..mapping.evaluate import evaluate
+from ..mapping.graph import CommunicationGraph
+from ..mapping.machine import Machine
+from ..mapping.mapping import Mapping
+from ..mapping.rankfiles import WRITERS, read_mapping, write_mapping
+from ..mapping.readers import read_graph
 from .mapplot import check_plot, draw_plot
 from .mapreport import draw, figures, hops_known, ratio
 from .mapsolve import OBJECTIVES, check_algorithm, routed, solve

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapping.graph import CommunicationGraph
-from mapping.machine import Machine
-from mapping.mapping import Mapping
-
+from ..mapping.graph import CommunicationGraph
+from ..mapping.machine import Machine
+from ..mapping.mapping import Mapping
 from .mapreport import class_name
 from .mapsources import MapCommandError
 

@@ -7,9 +7,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from mapping.distances import Torus
-from mapping.evaluate import Evaluation
-from mapping.machine import Machine
+from ..mapping.distances import Torus
+from ..mapping.evaluate import Evaluation
+from ..mapping.machine import Machine
 
 __all__ = ["class_name", "draw", "figures", "hops_known", "ratio"]
 

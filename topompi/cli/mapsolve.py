@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from mapping import MAPPERS
-from mapping.graph import CommunicationGraph
-from mapping.machine import Machine
-from mapping.mappers.links import tree_routes
-from mapping.mappers.portfolio import best
-from mapping.mapping import Mapping
-
+from ..mapping import MAPPERS
+from ..mapping.graph import CommunicationGraph
+from ..mapping.machine import Machine
+from ..mapping.mappers.links import tree_routes
+from ..mapping.mappers.portfolio import best
+from ..mapping.mapping import Mapping
 from .mapsources import MapCommandError
 
 __all__ = ["OBJECTIVES", "check_algorithm", "routed", "solve"]

@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from mapping.machine import Machine
-
 from ..errors import TopompiError
-from ..machine import machine_of
+from ..mapping.machine import Machine
 from ..topology import Report, TopologyInterface, load
 from ..topology.hostlist import read_hosts
+from ..views.machine import machine_of
 
 __all__ = ["MapCommandError", "Place", "parse_slots", "reading"]
 

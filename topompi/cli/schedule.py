@@ -13,20 +13,19 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from mapping.placement import place
-from schedules import Network
-from schedules.analysis.model import Model
-from schedules.drawing.charts import draw as picture
-from schedules.exports.goal import write_goal
-from schedules.exports.jsonio import to_json
-from schedules.exports.simgrid import write_traces
-from schedules.proof import check as prove
-from schedules.registry import ALGORITHMS
-
 from ..errors import TopompiError
-from ..network import UNKNOWN_RATE, network_of
+from ..mapping.placement import place
+from ..schedules import Network
+from ..schedules.analysis.model import Model
+from ..schedules.drawing.charts import draw as picture
+from ..schedules.exports.goal import write_goal
+from ..schedules.exports.jsonio import to_json
+from ..schedules.exports.simgrid import write_traces
+from ..schedules.proof import check as prove
+from ..schedules.registry import ALGORITHMS
 from ..topology import Report, TopologyInterface, load
 from ..topology.hostlist import read_hosts
+from ..views.network import UNKNOWN_RATE, network_of
 from .schedulefigures import Made, link_names, steps_of, summarise
 from .scheduletable import draw_comparison, draw_steps
 

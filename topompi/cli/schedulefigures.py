@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from schedules import Network, Schedule
-from schedules.alltoall.dcss import dcss
-from schedules.analysis.loads import Analysis, analyse
-from schedules.analysis.model import Cost, Model, cost
-from schedules.registry import ALGORITHMS, make
-from schedules.schedule import ROOTED
-
+from ..schedules import Network, Schedule
+from ..schedules.alltoall.dcss import dcss
+from ..schedules.analysis.loads import Analysis, analyse
+from ..schedules.analysis.model import Cost, Model, cost
+from ..schedules.registry import ALGORITHMS, make
+from ..schedules.schedule import ROOTED
 from ..topology import TopologyInterface
 
 __all__ = ["Made", "link_names", "steps_of", "summarise"]

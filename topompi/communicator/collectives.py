@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from .. import agreement
-from ..counters import counters
-from ..direct import direct
-from ..known import Run
-from ..levels import Levels
-from ..methods import METHODS
-from ..plankeys import lasting
+from ..dispatch.counters import counters
+from ..dispatch.direct import direct
+from ..dispatch.known import Run
+from ..execution.keys import lasting
+from ..execution.levels import Levels
+from ..execution.methods import METHODS
 from ..selection import Choice
+from . import agreement
 from .handle import Handle
 from .sizes import UNEVEN, nbytes, own_bytes
 
@@ -181,7 +181,7 @@ class Collectives(Handle):
             levels.only = choice
             self._settle(levels)
         if choice.trial is not None:  # what is timed is the call, not its plan
-            from .. import planned
+            from ..execution import running as planned
 
             planned.ready(levels, method, choice.algorithm, arguments)
         if counters.enabled:
@@ -252,7 +252,7 @@ def runner(levels: Levels, method: str, algorithm: str) -> Run:
     if algorithm == "native":
         native: Run = getattr(_Native, method)
         return native
-    from .. import planned
+    from ..execution import running as planned
 
     run = partial(planned.run, levels, method, algorithm)
     return lambda handle, *arguments: run(arguments)
@@ -292,7 +292,7 @@ def tried(method: str, root: int | None, op: MPI.Op | None, choice: Choice, run:
 def execute(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
     """Run a collective by the algorithm of this name; returns the name of what ran."""
     if algorithm != "native":
-        from .. import planned
+        from ..execution import running as planned
 
         return planned.run(levels, method, algorithm, arguments)
     getattr(_Native, method)(levels.comm, *arguments)

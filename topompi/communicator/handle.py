@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from ..agreement import wanted
-from ..counters import counters
-from ..direct import Calls
-from ..job import find_topology
-from ..known import UNKNOWN, Alike
-from ..levels import Levels, attach, attached
-from ..methods import SIZED_BY
-from ..settled import kind_of, settle
+from ..dispatch.counters import counters
+from ..dispatch.direct import Calls
+from ..dispatch.known import UNKNOWN, Alike
+from ..dispatch.settled import kind_of, settle
+from ..execution.levels import Levels, attach, attached
+from ..execution.methods import SIZED_BY
 from ..topology import TopologyInterface
-from .restriction import restricted
+from ..views.part import restricted
+from .agreement import wanted
+from .discovery import find_topology
 from .siblings import Siblings
 
 __all__ = ["Handle"]

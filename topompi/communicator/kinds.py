@@ -6,12 +6,12 @@ from typing import Any
 
 from mpi4py import MPI
 
-from ..settled import settled_kind
+from ..dispatch.settled import settled_kind
 from .collectives import Collectives
 from .derived import CHILDREN, adopt, make_ours, register
 from .passing import BUFFERS, NEIGHBOURS, OBJECTS, pass_on
 from .persistent import Persistent
-from .reordered import Reordering
+from .remap.methods import Reordering
 
 __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from mpi4py import MPI
 
-from .. import agreement
-from ..counters import counters
+from ..dispatch.counters import counters
+from . import agreement
 
 __all__ = ["BUFFERS", "NEIGHBOURS", "OBJECTS", "pass_on"]
 

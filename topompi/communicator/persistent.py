@@ -7,8 +7,8 @@ from typing import Any
 
 from mpi4py import MPI
 
-from .. import agreement
-from ..counters import counters
+from ..dispatch.counters import counters
+from . import agreement
 from .collectives import Collectives, choose
 
 __all__ = ["Persistent"]
@@ -108,7 +108,7 @@ class Persistent(Collectives):
         if algorithm == "native":
             native: MPI.Prequest = getattr(_Native, name)(levels.comm, *arguments, info)
             return native
-        from .. import planned  # as late as in ``collectives``
+        from ..execution import running as planned  # as late as in ``collectives``
 
         prepared: Any = planned.prepare(levels, method, algorithm, arguments)
         request: MPI.Prequest = prepared  # it has the methods of a request, if not its type

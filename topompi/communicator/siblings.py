@@ -10,11 +10,10 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from schedules import Beside, Network
-
-from ..network import network_of
+from ..schedules import Beside, Network
 from ..topology import TopologyInterface
-from .restriction import restricted
+from ..views.network import network_of
+from ..views.part import restricted
 
 __all__ = ["Siblings", "meet"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..buffers import block, blocks, is_in_place, vector
+from ..execution.buffers import block, blocks, is_in_place, vector
 
 __all__ = ["UNEVEN", "nbytes", "own_bytes"]
 
@@ -28,8 +28,8 @@ def nbytes(method: str, arguments: tuple[Any, ...], size: int) -> int:
 def own_bytes(method: str, arguments: tuple[Any, ...], size: int) -> int:
     """Mean bytes of the blocks that this rank sends, or in place receives, in a call of ``UNEVEN``; 0 of what is not
     understood, for all ranks have to say something."""
-    from ..plancalls import typed  # as late as in ``collectives``
-    from ..planrun import Pieces
+    from ..execution.operands import typed  # as late as in ``collectives``
+    from ..execution.program import Pieces
 
     sendbuf, recvbuf = arguments[:2]
     message = recvbuf if is_in_place(sendbuf) else sendbuf

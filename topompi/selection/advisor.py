@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice
 
 from ..errors import TopompiError
-from ..segments import variants
+from ..schedules.segments import variants
 from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice, Key, abreast, class_bytes
 from .job import Job
 from .memory import Memory

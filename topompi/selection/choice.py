@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..methods import METHODS
+from ..execution.methods import METHODS
 
 if TYPE_CHECKING:
     from .trial import Trial

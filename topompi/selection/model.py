@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from schedules.alltoall.dcss import DEFAULT, dcss
-from schedules.alltoall.joint import all_joint, side_by_side
-from schedules.analysis.model import Model, cost
-from schedules.network import Beside, Network
-from schedules.registry import ALGORITHMS, make
-from schedules.schedule import Schedule
-
-from ..network import UNKNOWN_RATE, network_of
+from ..schedules.alltoall.dcss import DEFAULT, dcss
+from ..schedules.alltoall.joint import all_joint, side_by_side
+from ..schedules.analysis.model import Model, cost
+from ..schedules.network import Beside, Network
+from ..schedules.registry import ALGORITHMS, make
+from ..schedules.schedule import Schedule
 from ..topology import TopologyInterface
+from ..views.network import UNKNOWN_RATE, network_of
 from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, PAIRWISE, Choice
 
 if TYPE_CHECKING:

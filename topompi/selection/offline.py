@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from schedules.registry import ALGORITHMS
-
 from ..communicator import Intracomm
-from ..levels import Levels
-from ..planned import can_run, run
-from ..segments import variants
+from ..execution.levels import Levels
+from ..execution.running import can_run, run
+from ..schedules.registry import ALGORITHMS
+from ..schedules.segments import variants
 from .choice import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
 from .selector import library

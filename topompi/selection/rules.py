@@ -10,10 +10,9 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from schedules.registry import ALGORITHMS
-
 from ..errors import TopompiError
-from ..segments import can_be_cut
+from ..schedules.registry import ALGORITHMS
+from ..schedules.segments import can_be_cut
 from .choice import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
-from ..rankzero import from_rank_0
+from ..execution.rankzero import from_rank_0
 from ..topology import TopologyInterface
 from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice, Key, abreast
 from .trial import CLEAR, CLEAR_APART, AbreastTrial, Contest, Trial, Verdict
@@ -161,7 +161,7 @@ class Selector:
 
     def _runs(self, key: Key, algorithm: str) -> bool:
         """Whether an algorithm can run for a class, and is not native by another name."""
-        from ..planned import can_run
+        from ..execution.running import can_run
 
         divides = algorithm != LEVELS or len(self._interface.levels) > 0
         alone = algorithm in JOINT and self._siblings is None  # then it is ``even`` by another name

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapping.evaluate import OBJECTIVES, Evaluation, evaluate
-from mapping.graph import CommunicationGraph
-from mapping.machine import Machine
-from mapping.mapping import Mapping
-
-from .errors import TopompiError
-from .machine import machine_of
-from .topology import TopologyInterface
+from ...errors import TopompiError
+from ...mapping.evaluate import OBJECTIVES, Evaluation, evaluate
+from ...mapping.graph import CommunicationGraph
+from ...mapping.machine import Machine
+from ...mapping.mapping import Mapping
+from ...topology import TopologyInterface
+from ...views.machine import machine_of
 
 __all__ = ["THRESHOLD", "Aim", "MappingReport", "RemapError", "Solution", "communication_graph", "solve"]
 
@@ -139,7 +138,7 @@ def communication_graph(given: Any, size: int) -> CommunicationGraph:
     if isinstance(given, CommunicationGraph):
         graph = given
     elif isinstance(given, (str, os.PathLike)):
-        from mapping import read_graph  # with all its formats: by one rank, and seldom
+        from ...mapping import read_graph  # with all its formats: by one rank, and seldom
 
         graph = read_graph(given, size)
     elif hasattr(given, "number_of_nodes"):
@@ -164,7 +163,7 @@ def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> 
     before = evaluate(given, graph, machine)
     found, after, saved = given, before, 0.0
     if aim.cost(before) > 0 and machine.num_hosts > 1:
-        from mapping import best  # with all mappers and METIS: by one rank, and seldom
+        from ...mapping import best  # with all mappers and METIS: by one rank, and seldom
 
         quality = aim.good_enough()
         found = best(

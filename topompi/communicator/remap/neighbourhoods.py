@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from mapping.graph import CommunicationGraph
+from ...mapping.graph import CommunicationGraph
 
 __all__ = ["DISTRIBUTED", "SHARED", "Distributed", "Shared"]
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from mpi4py import MPI
 
-from .errors import TopompiError
+from ..errors import TopompiError
 
 __all__ = ["from_rank_0"]
 

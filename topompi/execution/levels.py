@@ -11,17 +11,16 @@ from weakref import WeakValueDictionary
 
 from mpi4py import MPI
 
-from schedules import Hierarchy, Network, RootedPlan
-
-from .known import Known
-from .network import network_of
-from .selection import Choice
-from .settled import unsettle
-from .topology import TopologyInterface
+from ..dispatch.known import Known
+from ..dispatch.settled import unsettle
+from ..schedules import Hierarchy, Network, RootedPlan
+from ..selection import Choice
+from ..topology import TopologyInterface
+from ..views.network import network_of
 
 if TYPE_CHECKING:
-    from .communicator.siblings import Siblings
-    from .selection import Selector
+    from ..communicator.siblings import Siblings
+    from ..selection import Selector
 
 __all__ = ["Levels", "attach", "attached"]
 
@@ -135,7 +134,7 @@ class Levels:
     @cached_property
     def selector(self) -> Selector:
         """What chooses the algorithms; collective at its first use."""
-        from .selection import Selector
+        from ..selection import Selector
 
         return Selector(self.interface, self.rank, self.comm, siblings=self.siblings)
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..selection.choice import NATIVE
-from ..selection.trial import CLEAR
-from ..selection.tunerecord import RecordError, TuneRecord
+from ..choice import NATIVE
+from ..trial import CLEAR
+from ..tunerecord import RecordError, TuneRecord
 
 __all__ = ["write_ompi_rules"]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from schedules.schedule import COPY, INPUT, OUTPUT, REDUCE, SCRATCH
+from ..schedules.schedule import COPY, INPUT, OUTPUT, REDUCE, SCRATCH
 
 __all__ = ["ARRIVED", "Message", "Moves", "Part", "Plan", "Reduction", "Step", "compile_part"]
 

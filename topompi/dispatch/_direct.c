@@ -124,7 +124,7 @@ static PySequenceMethods calls_sequence = {.sq_length = calls_length};
 
 static PyTypeObject CallsType = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "topompi._direct.Calls",
+    .tp_name = "topompi.dispatch._direct.Calls",
     .tp_doc = "The calls of a communicator that are left to the MPI library; none at first.",
     .tp_basicsize = sizeof(Calls),
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -324,7 +324,7 @@ method_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
 
 static PyTypeObject MethodType = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "topompi._direct.Method",
+    .tp_name = "topompi.dispatch._direct.Method",
     .tp_basicsize = sizeof(Method),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_new = method_new,

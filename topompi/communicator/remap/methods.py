@@ -10,18 +10,17 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
+from ...dispatch.counters import counters
+from ...execution.rankzero import from_rank_0
+from ...topology import TopologyInterface
 from .. import agreement
 from ..agreement import AgreementError
-from ..counters import counters
-from ..rankzero import from_rank_0
-from ..topology import TopologyInterface
-from .derived import adopt
-from .handle import Handle
+from ..derived import adopt
+from ..handle import Handle
 
 if TYPE_CHECKING:
-    from mapping.graph import CommunicationGraph
-
-    from ..reordering import Aim, MappingReport, Solution
+    from ...mapping.graph import CommunicationGraph
+    from .order import Aim, MappingReport, Solution
 
 __all__ = ["Reordering"]
 
@@ -65,7 +64,7 @@ class Reordering(Handle):
         :raises RemapError: the same on all ranks, for a graph of another size, or arguments out of range.
         Cost: the search on rank 0, one broadcast of 8 bytes a rank, one allreduce of 24 bytes, one split.
         """
-        from ..reordering import THRESHOLD, Aim, communication_graph
+        from .order import THRESHOLD, Aim, communication_graph
 
         plain = self._working().comm
         if self._checks:
@@ -147,8 +146,8 @@ class Reordering(Handle):
 
     def _create_shared(self, name: str, given: tuple[Any, ...]) -> Any:
         """What a method makes whose arguments are alike on all ranks."""
-        from ..neighbourhoods import SHARED
-        from ..reordering import Aim
+        from .neighbourhoods import SHARED
+        from .order import Aim
 
         plain, network, form = self._working().comm, self.network, SHARED[name]
         if network.num_hosts == 1:
@@ -169,8 +168,8 @@ class Reordering(Handle):
 
         Cost beyond ``remap``'s: one gather of all parts, one message a rank.
         """
-        from ..neighbourhoods import DISTRIBUTED
-        from ..reordering import Aim, RemapError
+        from .neighbourhoods import DISTRIBUTED
+        from .order import Aim, RemapError
 
         plain, network, form = self._working().comm, self.network, DISTRIBUTED[name]
         if network.num_hosts == 1:
@@ -220,7 +219,7 @@ class Reordering(Handle):
 
 
 def _one_host(network: TopologyInterface) -> MappingReport:
-    from ..reordering import MappingReport
+    from .order import MappingReport
 
     return MappingReport(False, "one host", virtual=network.virtual)
 
@@ -240,7 +239,7 @@ def _solved(
     :raises RemapError: what goes wrong on rank 0, the same on all ranks.
     :raises AgreementError: the same on all ranks, where they do not all hold one permutation afterwards.
     """
-    from ..reordering import RemapError, solve
+    from .order import RemapError, solve
 
     def search() -> Solution:
         try:

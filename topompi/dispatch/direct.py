@@ -13,7 +13,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from .methods import SIZED_BY
+from ..execution.methods import SIZED_BY
 
 __all__ = ["COMPILED", "Calls", "direct", "number"]
 

@@ -9,12 +9,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mapping.distances import Distances, Table, Torus, Tree
-from mapping.machine import Machine, MachineError
-
+from ..mapping.distances import Distances, Table, Torus, Tree
+from ..mapping.machine import Machine, MachineError
+from ..topology import TopologyInterface
+from ..topology.tree import UNREACHABLE
 from .network import network_of
-from .topology import TopologyInterface
-from .topology.tree import UNREACHABLE
 
 __all__ = ["machine_of"]
 

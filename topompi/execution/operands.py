@@ -12,7 +12,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from .buffers import Block, Blocks, address_of, block, is_in_place, message_at, vector, whole
-from .planrun import Pieces
+from .program import Pieces
 
 if TYPE_CHECKING:
     from .levels import Levels

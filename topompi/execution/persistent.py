@@ -6,7 +6,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from .planrun import Flight, Stage
+from .program import Flight, Stage
 
 __all__ = ["Prepared"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from mpi4py import MPI
 
-from .errors import TopompiError
-from .rankzero import from_rank_0
-from .topology import Discovery, TopologyInterface
-from .topology.hostlist import read_hosts
-from .topology.localhost import host_domains
+from ..errors import TopompiError
+from ..execution.rankzero import from_rank_0
+from ..topology import Discovery, TopologyInterface
+from ..topology.hostlist import read_hosts
+from ..topology.localhost import host_domains
 
 __all__ = ["find_topology"]
 
@@ -80,7 +80,7 @@ def _place(
 
 
 def _load(topology: str | os.PathLike[str]) -> Discovery:
-    from .topology import load  # what reads all formats takes time to import, and one rank needs it
+    from ..topology import load  # what reads all formats takes time to import, and one rank needs it
 
     return load(topology)
 
@@ -90,7 +90,7 @@ def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[in
     listed: Any = os.environ.get("TOPOMPI_HOSTS")
     if hosts is None and not listed:
         return None
-    from mapping.placement import place  # with all of ``mapping``: most jobs run where they run
+    from ..mapping.placement import place  # with all of ``mapping``: most jobs run where they run
 
     if isinstance(hosts, str):
         return place(len(world_ranks), read_hosts(hosts), "block")

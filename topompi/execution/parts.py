@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from schedules import ALGORITHMS, Network, Schedule, ScheduleError, check
-from schedules.alltoall.hostschedule import HostSchedule
-from schedules.proof.contributions import ranges_of
-from schedules.proof.history import History
-from schedules.proof.places import Places
-from schedules.proof.values import Values
-from schedules.schedule import ROOTED
-
+from ..schedules import ALGORITHMS, Network, Schedule, ScheduleError, check
+from ..schedules.alltoall.hostschedule import HostSchedule
+from ..schedules.proof.contributions import ranges_of
+from ..schedules.proof.history import History
+from ..schedules.proof.places import Places
+from ..schedules.proof.values import Values
+from ..schedules.schedule import ROOTED
 from .plan import Part
 
 if TYPE_CHECKING:

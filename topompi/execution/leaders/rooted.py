@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from schedules import RootedPlan
-
-from .buffers import Block, Blocks, Bytes, Integers, block, blocks, is_in_place, vector
-from .exchange import Program
-from .levels import Levels
+from ...schedules import RootedPlan
+from ..buffers import Block, Blocks, Bytes, Integers, block, blocks, is_in_place, vector
+from ..levels import Levels
+from .stages import Program
 
 __all__ = ["bcast", "check_fits", "gather", "gatherv", "scatter", "scatterv"]
 

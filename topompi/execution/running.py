@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from schedules import ALGORITHMS
-
-from . import overlevels
+from ..schedules import ALGORITHMS
+from ..schedules.segments import DIVIDING, can_be_cut, cut, segments_of
+from .binding import Binding, bind, bind_persistent
 from .buffers import DeviceMemoryError
+from .keys import quick_key
+from .leaders import symmetric as overlevels
 from .methods import METHODS
+from .operands import READERS, Operands
+from .parts import part_of
+from .persistent import Prepared
 from .plan import Plan, compile_part
-from .planbind import Binding, bind, bind_persistent
-from .plancalls import READERS, Operands
-from .plankeys import quick_key
-from .planparts import part_of
-from .prepared import Prepared
-from .segments import DIVIDING, can_be_cut, cut, segments_of
 
 if TYPE_CHECKING:
     from .levels import Levels

@@ -12,8 +12,8 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from .buffers import DeviceMemoryError, block, blocks, is_in_place, vector
-from .errors import TopompiError
+from ..errors import TopompiError
+from ..execution.buffers import DeviceMemoryError, block, blocks, is_in_place, vector
 
 __all__ = ["AgreementError", "check", "wanted"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from mpi4py import MPI
 from numpy import ndarray
 
+from ..execution.methods import SIZED_BY
 from .direct import Calls, number
-from .methods import SIZED_BY
 
 __all__ = ["UNKNOWN", "Alike", "Known", "Run"]
 

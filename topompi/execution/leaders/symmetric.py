@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from . import hierarchical
-from .buffers import Block, Blocks, Bytes, Integers, block, is_in_place, vector, whole
-from .exchange import Exchange, Layout
-from .levels import Levels
-from .plancalls import LARGEST_COUNT, pitch_of
+from ..buffers import Block, Blocks, Bytes, Integers, block, is_in_place, vector, whole
+from ..levels import Levels
+from ..operands import LARGEST_COUNT, pitch_of
+from . import rooted as hierarchical
+from .stages import Exchange, Layout
 
 __all__ = ["METHODS", "allgather", "allgatherv", "allreduce", "barrier", "reduce"]
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mpi4py import MPI
 
-from schedules.schedule import INPUT, OUTPUT, SCRATCH
-
+from ..schedules.schedule import INPUT, OUTPUT, SCRATCH
 from .buffers import Block, Blocks
+from .operands import Operands
 from .plan import ARRIVED, Plan
-from .plancalls import Operands
-from .planrun import Area, Call, Flight, Pieces, Span, Stage, calls_of, persistent_stages
+from .program import Area, Call, Flight, Pieces, Span, Stage, calls_of, persistent_stages
 
 if TYPE_CHECKING:
     from .levels import Levels

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from schedules import RootedPlan, Stage
-
-from .buffers import Block, Bytes, Integers
+from ...schedules import RootedPlan, Stage
+from ..buffers import Block, Bytes, Integers
 
 __all__ = ["Program"]
 

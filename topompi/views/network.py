@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from schedules.network import Network
-
-from .topology import TopologyInterface
+from ..schedules.network import Network
+from ..topology import TopologyInterface
 
 __all__ = ["network_of"]
 

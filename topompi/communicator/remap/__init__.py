@@ -1,0 +1,1 @@
+"""Communicators whose ranks are re-ordered for the network."""

@@ -1,0 +1,1 @@
+"""From a call to what runs it."""

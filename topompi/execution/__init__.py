@@ -1,0 +1,1 @@
+"""From a schedule to MPI calls: plans, the leaders' stages, message buffers."""

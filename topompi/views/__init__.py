@@ -1,0 +1,1 @@
+"""The job's topology as what schedules and mappers take."""
