@@ -19,7 +19,7 @@ from .rooted import broadcast, gather, reduction
 from .rooted.embedding import rate_delay
 from .rooted.trees import depth_first, rank_clusters
 from .schedule import ROOTED, Schedule
-from .symmetric import allgather, allreduce, reduce_scatter
+from .symmetric import allgather, allreduce, reduce_scatter, scan
 
 __all__ = ["ALGORITHMS", "Algorithm", "make"]
 
@@ -211,6 +211,20 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "leaders": Algorithm(
             allreduce.allreduce_leaders, _clusters, "where many ranks share few links out of a cluster"
         ),
+    },
+    **{
+        collective: {
+            "chain": Algorithm(
+                scan.scan_chain, _size, "for long vectors on few ranks", {"inclusive": inclusive, "blocks": 8}
+            ),
+            "doubling": Algorithm(
+                scan.scan_doubling, _size, "for short vectors: fewest start-ups", {"inclusive": inclusive}
+            ),
+            "leaders": Algorithm(
+                scan.scan_leaders, _clusters, "where hosts have several ranks in order", {"inclusive": inclusive}
+            ),
+        }
+        for collective, inclusive in (("scan", True), ("exscan", False))
     },
     "alltoall": {
         "pairwise": Algorithm(alltoall.alltoall_pairwise, _size, "for long messages, full bisection, p a power of two"),

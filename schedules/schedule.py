@@ -18,9 +18,12 @@ Column = NDArray[np.int32]
 INPUT, OUTPUT, SCRATCH = range(3)  # buffers
 COPY, REDUCE = range(2)  # operations
 
-COLLECTIVES = ("bcast", "gather", "scatter", "allgather", "reduce", "reduce_scatter", "allreduce", "alltoall")
+COLLECTIVES = (
+    *("bcast", "gather", "scatter", "allgather", "reduce", "reduce_scatter", "allreduce", "alltoall"),
+    *("scan", "exscan"),
+)
 ROOTED = ("bcast", "gather", "scatter", "reduce")
-UNCOUNTED = ("bcast", "reduce", "allreduce")  # all ranks have equally many blocks
+UNCOUNTED = ("bcast", "reduce", "allreduce", "scan", "exscan")  # all ranks have equally many blocks
 COLUMNS = (
     "step",
     "source",
@@ -55,6 +58,8 @@ class Schedule:
     reduce_scatter sum of counts, by rank       counts[r]                           counts[r], default b
     allreduce      b                            b                                   -
     alltoall       sum of row r, by destination sum of column r, by source          counts[r, d], default b
+    scan           b                            b: ranks 0 to r combined            -
+    exscan         b                            b: ranks 0 to r - 1; rank 0: none   -
     ============== ============================ =================================== =========================
 
     The input is never written. Blocks are of equal size; what that is in bytes is the caller's.

@@ -14,6 +14,8 @@ CUTTABLE: dict[str, tuple[str, ...]] = {
     "allgather": ("ring",),
     "reduce_scatter": ("ring",),
     "allreduce": ("ring",),
+    "scan": ("chain",),
+    "exscan": ("chain",),
     "alltoall": ("pairwise", "shift", "tacs2", "even", "joint"),
 }
 DIVIDING = ("chain", "circulant")  # the former

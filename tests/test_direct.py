@@ -1,4 +1,4 @@
-"""Calls that are left to the MPI library reach it without Python, and no others do."""
+"""Calls like earlier ones reach what runs them, the MPI library or a plan, without Python, and no others do."""
 
 import gc
 import inspect
@@ -14,46 +14,49 @@ from hypothesis import strategies as st
 from mpi4py import MPI
 
 from tests.support import ROOT, run_mpi
-from topompi.dispatch.direct import COMPILED, Calls, number
-from topompi.execution.methods import METHODS, SIZED_BY
+from topompi.dispatch.calls import COMPILED, Calls
+from topompi.execution.specs import CALLS
 
 compiled = pytest.mark.skipif(not COMPILED, reason="topompi was installed without a C compiler")
 
-FORMS = {  # of the parameters: what is looked at, by place
-    "Bcast": ("buf", "root"),
-    "Reduce": ("sendbuf", "recvbuf", "op", "root"),
-    "Scatter": ("sendbuf", "recvbuf", "root"),
-    "Allreduce": ("sendbuf", "recvbuf", "op"),
-    "Gatherv": ("sendbuf", "recvbuf", "root"),
-}
+NAMES = ("Bcast", "Reduce", "Scatter", "Allreduce", "Gatherv")
 OPS = (MPI.SUM, MPI.MAX, MPI.MIN)
+DEFAULTS = {"root": 0, "op": MPI.SUM}
 
 
 class Handle:
     """As a communicator: it says who ran a call, and with what."""
 
-    __slots__ = ("__weakref__", "left")
+    __slots__ = ("__weakref__", "calls")
 
 
 class Derived(Handle):
     """One more kind."""
 
 
+def native(*args, **kwargs):
+    """As the MPI library's method."""
+    return "native", args, kwargs
+
+
+def plan(*args):
+    """As what runs a plan."""
+    return "plan", args, {}
+
+
 def made(name):
-    """A method as of a communicator; both ways return who ran and with what."""
-    from topompi.dispatch._direct import Method
+    """A method as of a communicator; all ways return who ran and with what."""
+    from topompi.dispatch._calls import Method
 
     def function(*args, **kwargs):
         return "python", args, kwargs
 
-    def native(*args, **kwargs):
-        return "native", args, kwargs
-
-    parameters = FORMS[name]
+    spec = CALLS[name]
+    parameters = spec.parameters
     root, op = (parameters.index(one) if one in parameters else -1 for one in ("root", "op"))
-    number_of = number(name)
-    message = SIZED_BY.get(name, -1)
-    return Method(function, native, Handle.left, number_of, parameters, message, root, op, MPI.SUM)
+    message = -1 if spec.sized_by is None else spec.sized_by
+    defaults = tuple(DEFAULTS[one] for one in parameters if one in DEFAULTS)
+    return Method(function, native, Handle.calls, spec.number, parameters, defaults, message, root, op)
 
 
 def messages(nbytes):
@@ -78,22 +81,23 @@ ROOTS = st.sampled_from(
     [0, 1, 15, 1 << 20, -1, 1 << 31, 1 << 32, (1 << 32) + 15, 1 << 70, True, np.int64(1), None, "0"]
 )
 KEYS = st.tuples(
-    st.sampled_from(sorted(FORMS)), st.sampled_from([0, 1, 15, 1 << 20]), st.integers(0, 2), st.integers(0, 70)
+    st.sampled_from(sorted(NAMES)), st.sampled_from([0, 1, 15, 1 << 20]), st.integers(0, 2), st.integers(0, 70)
 )
 
 
 @compiled
 @settings(deadline=None, max_examples=300)
 @given(st.data())
-def test_just_the_calls_that_were_left_to_the_library_are_passed_on(data):
-    """Whatever form their arguments have, which arrive as they were given."""
-    handle, known = Derived(), set()
-    handle.left = Calls()
+def test_just_the_calls_that_are_known_are_run_as_was_said(data):
+    """Whatever form their arguments have: they reach the library as they were given, a plan in order, defaults too."""
+    handle, known = Derived(), {}
+    handle.calls = Calls()
     for name, root, op, nbytes in data.draw(st.lists(KEYS, max_size=30)):
-        root, op = root if "root" in FORMS[name] else 0, op if "op" in FORMS[name] else None
-        handle.left.add(number(name), root, None if op is None else OPS[op], nbytes)
-        known.add((name, root, op, nbytes))
-    assert len(handle.left) == len({(number(name), *rest) for name, *rest in known})
+        root, op = root if CALLS[name].rooted else 0, op if CALLS[name].reduces else None
+        run = data.draw(st.sampled_from([native, plan]))
+        handle.calls.add(CALLS[name].number, root, None if op is None else OPS[op], nbytes, run)
+        known[name, root, op, nbytes] = run
+    assert len(handle.calls) == len(known)
     for _ in range(data.draw(st.integers(1, 5))):
         aimed = data.draw(st.sampled_from(sorted(known, key=repr)) if known and data.draw(st.booleans()) else KEYS)
         name, root, op, nbytes = aimed
@@ -104,47 +108,37 @@ def test_just_the_calls_that_were_left_to_the_library_are_passed_on(data):
             "op": OPS[op or 0],
             **{one: object() for one in ("buf", "sendbuf", "recvbuf")},
         }
-        parameters = FORMS[name]
-        place = SIZED_BY.get(name)
+        spec = CALLS[name]
+        parameters, place = spec.parameters, spec.sized_by
         if place is not None:
             arguments[parameters[place]] = message
         ordered = [(one, arguments[one]) for one in parameters]
         positional = data.draw(st.integers(0, len(ordered)))
         by_name = data.draw(st.permutations(ordered[positional:]))
         by_name = by_name[: data.draw(st.integers(0, len(by_name)))]  # the rest is left to its default
-        told = dict(ordered[:positional]) | dict(by_name)
-        whole = type(told.get("root", 0)) is int and 0 <= told.get("root", 0) < 1 << 31
-        key = (
-            name,
-            told.get("root", 0) if "root" in parameters else 0,
-            OPS.index(told.get("op", MPI.SUM)) if "op" in parameters else None,
-            nbytes,
-        )
-        left = (
-            place is not None
-            and parameters[place] in told
-            and plain
-            and nbytes > 0
-            and (whole or "root" not in parameters)
-            and key in known
-        )
+        told = DEFAULTS | dict(ordered[:positional]) | dict(by_name)
+        whole = type(told["root"]) is int and 0 <= told["root"] < 1 << 31
+        key = name, told["root"] if spec.rooted else 0, OPS.index(told["op"]) if spec.reduces else None, nbytes
+        complete = all(one in told for one in parameters)
+        found = place is not None and complete and plain and nbytes > 0 and (whole or not spec.rooted) and key in known
         args = tuple(value for _, value in ordered[:positional])
         who, got, named = made(name)(handle, *args, **dict(by_name))
-        assert (who == "native") == left, (aimed, args, by_name, known)
-        assert all(one is other for one, other in zip(got, (handle, *args), strict=True))
-        assert named == dict(by_name)
+        assert who == (known[key].__name__ if found else "python"), (aimed, args, by_name, known)
+        expected, names = (args, dict(by_name)) if who != "plan" else ([told[one] for one in parameters], {})
+        assert all(one is other for one, other in zip(got, (handle, *expected), strict=True))
+        assert named == names
 
 
 @compiled
 def test_all_calls_are_passed_on_where_nothing_is_to_be_chosen():
     handle, call = Handle(), made("Gatherv")
     assert call(handle)[0] == "python"  # nothing is in the slot
-    handle.left = Calls()
+    handle.calls = Calls()
     assert call(handle)[0] == "python"
-    handle.left.all = True
+    handle.calls.all = True
     assert call(handle, 1, other=2) == ("native", (handle, 1), {"other": 2})
-    handle.left.clear()
-    assert not handle.left.all
+    handle.calls.clear()
+    assert not handle.calls.all
     assert call(handle)[0] == "python"
 
 
@@ -152,35 +146,67 @@ def test_all_calls_are_passed_on_where_nothing_is_to_be_chosen():
 def test_other_objects_and_arguments_are_not_looked_into():
     call = made("Bcast")
     handle = Derived()
-    handle.left = Calls()
-    handle.left.all = True
+    handle.calls = Calls()
+    handle.calls.all = True
     assert call(handle)[0] == "native"
-    for other in (object(), 5, MPI.COMM_SELF, type("Handle", (), {"left": handle.left})()):
+    for other in (object(), 5, MPI.COMM_SELF, type("Handle", (), {"calls": handle.calls})()):
         assert call(other)[0] == "python"
     assert call() == ("python", (), {})
-    handle.left.all = False
-    handle.left.add(number("Bcast"), 0, None, 8)
+    handle.calls.all = False
+    handle.calls.add(CALLS["Bcast"].number, 0, None, 8, native)
     assert call(handle, bytes(8), root=0)[0] == "native"
     for twice_or_unknown in ({"buf": bytes(8)}, {"wrong": 0}):
         assert call(handle, bytes(8), **twice_or_unknown)[0] == "python"
     assert call(handle, bytes(8), 0, 0)[0] == "python"
-    handle.left = "something else"
+    handle.calls = "something else"
     assert call(handle)[0] == "python"
 
 
 @compiled
-def test_calls_grow_to_a_limit_and_keep_the_first():
-    handle, call = Handle(), made("Bcast")
-    handle.left = calls = Calls()
+def test_what_is_always_the_librarys_is_passed_where_that_is_said():
+    from topompi.dispatch._calls import Method
+
+    call = Method(lambda *args: ("python", args, {}), native, Handle.calls, 0, (), (), -1, -1, -1)
+    handle = Handle()
+    handle.calls = Calls()
+    assert call(handle)[0] == "python"
+    handle.calls.passes = True
+    assert call(handle, 1)[0] == "native"
+    assert made("Bcast")(handle, bytes(8))[0] == "python"
+    handle.calls.clear()
+    assert call(handle)[0] == "python"
+
+
+@compiled
+def test_calls_grow_to_a_limit_and_are_then_forgotten():
+    handle, call, number = Handle(), made("Bcast"), CALLS["Bcast"].number
+    handle.calls = calls = Calls()
     for nbytes in range(1, 3001):
-        calls.add(number("Bcast"), nbytes % 7, None, nbytes)
-        calls.add(number("Bcast"), nbytes % 7, None, nbytes)
-    assert len(calls) == 1024
-    passed = [call(handle, bytes(nbytes), nbytes % 7)[0] == "native" for nbytes in range(1, 3001)]
-    assert passed == [nbytes <= 1024 for nbytes in range(1, 3001)]
+        for _ in range(2):
+            calls.add(number, nbytes % 7, None, nbytes, native)
+        assert call(handle, bytes(nbytes), nbytes % 7)[0] == "native"
+        assert len(calls) <= 1024
+    assert len(calls) > 900
     calls.clear()
     assert len(calls) == 0
-    assert call(handle, bytes(8), 1)[0] == "python"
+    assert call(handle, bytes(3000), 3000 % 7)[0] == "python"
+
+
+@compiled
+def test_what_runs_a_call_is_held_until_it_is_forgotten():
+    class Run:
+        def __call__(self, *args):
+            handle.calls.clear()  # as where a call ends a trial, or frees the communicator
+            return "plan", args, {}
+
+    handle, run = Handle(), Run()
+    handle.calls = Calls()
+    gone = weakref.ref(run)
+    handle.calls.add(CALLS["Bcast"].number, 0, None, 8, run)
+    handle.calls.add(CALLS["Bcast"].number, 0, None, 8, run)
+    del run
+    assert made("Bcast")(handle, bytes(8))[0] == "plan"
+    assert gone() is None
 
 
 @compiled
@@ -198,39 +224,41 @@ def test_a_method_tells_of_itself_what_the_one_in_python_does():
             "topompi.communicator.collectives",
         )
         assert inspect.signature(method) == inspect.signature(function)
-    assert "Broadcast a message" in pydoc.render_doc(topompi.Intracomm)
+    assert "Broadcast data" in pydoc.render_doc(topompi.Intracomm)
+    assert str(inspect.signature(topompi.Intracomm.Reduce)).startswith("(self, sendbuf, recvbuf, op=")
 
 
 @compiled
 def test_what_makes_no_sense_is_refused():
-    from topompi.dispatch._direct import Method
+    from topompi.dispatch._calls import Method
 
     def function(handle, one, two):
         return None
 
     for wrong in (
-        {"number": 0},
+        {"number": -1},
         {"message": 2},
+        {"defaults": (1, 2, 3)},
         {"root": -2},
         {"op": 5},
         {"parameters": tuple("abcde")},
     ):
-        fine = {"number": 1, "parameters": ("one", "two"), "message": 0, "root": 1, "op": -1, "usual_op": None}
+        fine = {"number": 1, "parameters": ("one", "two"), "message": 0, "root": 1, "op": -1, "defaults": ()}
         with pytest.raises(ValueError, match="expecting a slot"):
-            Method(function, function, Handle.left, **{**fine, **wrong})
+            Method(function, function, Handle.calls, **{**fine, **wrong})
     with pytest.raises(TypeError):
         Method(function, function, property(), **fine)
     with pytest.raises(TypeError, match="names"):
-        Method(function, function, Handle.left, **{**fine, "parameters": ("one", 2)})
+        Method(function, function, Handle.calls, **{**fine, "parameters": ("one", 2)})
     with pytest.raises(ValueError, match="got 0"):
-        Calls().add(0, 0, None, 8)
+        Calls().add(0, 0, None, 8, native)
 
 
 @compiled
 def test_no_handle_or_array_is_held():
     handle, array, call = Handle(), np.zeros(8), made("Bcast")
-    handle.left = Calls()
-    handle.left.add(number("Bcast"), 0, None, 64)
+    handle.calls = Calls()
+    handle.calls.add(CALLS["Bcast"].number, 0, None, 64, native)
     before = sys.getrefcount(array), sys.getrefcount(handle)
     assert call(handle, array, root=0)[0] == "native"
     assert call(handle, array[::2])[0] == "python"
@@ -241,11 +269,7 @@ def test_no_handle_or_array_is_held():
     assert gone() is None
 
 
-def test_methods_are_numbered_apart():
-    """Those whose sizes are looked up; the others have no part in it."""
-    assert len({number(name) for name in SIZED_BY}) == len(SIZED_BY)
-    assert not {number(name) for name in SIZED_BY} & {number(name) for name in METHODS.keys() - SIZED_BY.keys()}
-
+SIZED = sum(spec.sized_by is not None for spec in CALLS.values())
 
 TRACED = """
 import sys
@@ -262,6 +286,8 @@ calls = {
     "Alltoall": lambda: comm.Alltoall(all_, all_.copy()),
     "Reduce": lambda: comm.Reduce(one, one.copy(), MPI.MAX),
     "Allreduce": lambda: comm.Allreduce(one, one.copy(), op=MPI.MAX),
+    "Scan": lambda: comm.Scan(one, one.copy()),
+    "Exscan": lambda: comm.Exscan(one, one.copy()),
     "Reduce_scatter": lambda: comm.Reduce_scatter(all_, one, [4, 4]),
     "Reduce_scatter_block": lambda: comm.Reduce_scatter_block(all_, one),
 }
@@ -274,7 +300,7 @@ for name, call in calls.items():
 ran = [name for name in ran if name != "<lambda>" and not name.endswith(".<lambda>")]
 print("ran in Python:", ran)
 checking = topompi.Intracomm(comm)
-print("calls left:", len(comm._levels.known.left), "looks:", hasattr(comm, "_left"), hasattr(checking, "_left"))
+print("calls known:", len(comm._state.calls), "looks:", len(comm._calls), len(checking._calls))
 comm.free()
 try:
     calls["Bcast"]()
@@ -295,24 +321,25 @@ def left_to_the_library(tmp_path, first="", **environment):
 def test_what_rules_leave_to_the_library_runs_nothing_of_ours(tmp_path):
     said = left_to_the_library(tmp_path)
     assert said.count("ran in Python: []") == 2, said
-    assert said.count("calls left: 9 looks: True True") == 2, said
+    assert said.count("calls known: 11 looks: 11 11") == 2, said
     assert said.count("communicator already freed") == 2, said
 
 
 @compiled
 def test_what_rules_leave_to_topompi_is_not_passed_on(tmp_path):
     said = left_to_the_library(tmp_path, '{"methods": ["Allreduce"], "algorithm": "doubling"}, ')
-    assert said.count("ran in Python: ['Collectives.Allreduce', ") == 2, said
+    assert re.search(r"ran in Python: \[.*'run', ", said), said
+    assert "Collectives.Allreduce" not in said
     assert "'Collectives.Bcast'" not in said
-    assert said.count("calls left: 8 looks") == 2, said
+    assert said.count("calls known: 11 looks") == 2, said
 
 
 def test_where_calls_are_checked_or_counted_they_all_come_to_python(tmp_path):
     for name in ("TOPOMPI_CHECK", "TOPOMPI_VERBOSE"):
         said = left_to_the_library(tmp_path, **{name: "1"})
         assert "ran in Python: ['Collectives.Bcast'" in said
-        assert len(re.findall(r"'Collectives\.[A-Z]\w+'", said)) == 2 * len(SIZED_BY)
-        assert said.count("looks: False False") == 2, said
+        assert len(re.findall(r"'Collectives\.[A-Z]\w+'", said)) == 2 * SIZED
+        assert said.count("looks: 0 0") == 2, said
 
 
 WITHOUT = """

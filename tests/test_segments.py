@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topompi.execution.running import METHODS, can_run
+from topompi.execution.running import can_run
+from topompi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS
 from topompi.schedules.segments import CUTTABLE, DIVIDING, MOST, cut, segments_of, variants
 from topompi.selection.rules import Rules, RulesError
@@ -40,7 +41,7 @@ def test_parts_are_as_few_as_keep_within_the_size(nbytes, most):
 @given(nbytes=st.integers(0, 1 << 26), ranks=st.integers(2, 300))
 def test_what_is_offered_can_run_and_is_something_new(collective, nbytes, ranks):
     offered = variants(collective, ALGORITHMS[collective], nbytes, ranks)
-    methods = [name for name, of in METHODS.items() if of == collective and name[-1] not in "vw"]
+    methods = [name for name, spec in CALLS.items() if spec.collective == collective and name[-1] not in "vw"]
     for algorithm in offered:
         name, size = cut(algorithm)
         assert name in ALGORITHMS[collective]

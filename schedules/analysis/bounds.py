@@ -165,9 +165,20 @@ def _necessary(
         "allgather": (own * (sides > 1), rest),
         "allreduce": (message, message),
     }
+    out_in["scan"] = out_in["exscan"] = message * _precedes(side, sides), message * _precedes(side[::-1], sides)
     out_in["reduce"], out_in["scatter"] = out_in["bcast"][::-1], out_in["gather"][::-1]
     out_in["reduce_scatter"] = out_in["allgather"][::-1]
     return out_in[collective]
+
+
+def _precedes(side: Integers, sides: int) -> NDArray[np.bool_]:
+    """Whether a rank of each side comes before a rank of another one."""
+    first = np.full(sides, len(side))
+    np.minimum.at(first, side, np.arange(len(side)))
+    last_elsewhere = np.full(sides, len(side) - 1)
+    others = np.flatnonzero(side != side[-1])
+    last_elsewhere[side[-1]] = others[-1] if len(others) else -1
+    return first < last_elsewhere
 
 
 def _between(share: int | Integers, side: Integers, sides: int) -> Floats:

@@ -14,7 +14,8 @@ _SEED = 3
 
 
 def sums_of(reductions: Reductions, size: int, blocks: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """A sum for each value, shape (values, 3), and the sum that each block's result must have, shape (blocks, 3).
+    """A sum for each value, shape (values, 3), and the sum that a block's result must have that combines the first r
+    ranks, shape (p + 1, blocks, 3).
 
     Each place of the input weighs two random numbers modulo 2^64 and one whole unit. A result with the right
     number of units and a wrong multiset of contributions has both right sums with a chance of at most
@@ -22,7 +23,8 @@ def sums_of(reductions: Reductions, size: int, blocks: int) -> tuple[NDArray[np.
     """
     sums = np.ones((size * blocks + len(reductions.begin), 3), dtype=np.uint64)
     sums[: size * blocks, :2] = np.random.default_rng(_SEED).integers(2**64, size=(size * blocks, 2), dtype=np.uint64)
-    wanted = sums[: size * blocks].reshape(size, blocks, 3).sum(axis=0)
+    wanted = np.zeros((size + 1, blocks, 3), dtype=np.uint64)
+    np.cumsum(sums[: size * blocks].reshape(size, blocks, 3), axis=0, out=wanted[1:])
     results = sums[size * blocks :]
     units = results[:, 2]
     for group, terms in reductions.batches():

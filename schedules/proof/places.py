@@ -13,8 +13,8 @@ __all__ = ["BUFFERS", "Places", "ranges"]
 
 Integers = NDArray[np.int64]
 BUFFERS = ("input", "output", "scratch")
-_REDUCTIONS = ("reduce", "reduce_scatter", "allreduce")
-_TO_ALL = ("bcast", "allgather", "allreduce")
+_REDUCTIONS = ("reduce", "reduce_scatter", "allreduce", "scan", "exscan")
+_TO_ALL = ("bcast", "allgather", "allreduce", "scan")
 
 
 class Places:
@@ -79,7 +79,18 @@ class Places:
         if schedule.collective == "alltoall":
             start = (np.cumsum(share) - share.ravel()).reshape(share.shape)
             return ranges(start.T.ravel(), share.T.ravel())
-        return np.tile(np.arange(each), schedule.size if schedule.collective in _TO_ALL else 1)
+        ranks = schedule.size if schedule.collective in _TO_ALL else 1
+        return np.tile(np.arange(each), schedule.size - 1 if schedule.collective == "exscan" else ranks)
+
+    @cached_property
+    def combined(self) -> Integers:
+        """How many ranks, from 0 on, each place of the output of a reduction combines, in the order of places."""
+        size, blocks = self.schedule.size, self.schedule.blocks
+        if self.schedule.collective == "scan":
+            return np.repeat(np.arange(1, size + 1), blocks)
+        if self.schedule.collective == "exscan":
+            return np.repeat(np.arange(1, size), blocks)
+        return np.full_like(self.wanted, size)
 
 
 def ranges(start: Integers, length: Integers) -> Integers:
@@ -105,4 +116,6 @@ def _buffers(schedule: Schedule) -> tuple[Integers, Integers]:
         "reduce": (same, same * at_root),
         "reduce_scatter": (total, share),
         "allreduce": (same, same),
+        "scan": (same, same),
+        "exscan": (same, same * (np.arange(schedule.size) > 0)),
     }[schedule.collective]

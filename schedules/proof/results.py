@@ -9,6 +9,7 @@ from .blame import Ancestry
 from .contributions import ranges_of, sums_of
 from .error import ScheduleError
 from .history import History
+from .places import Places
 from .values import Reductions, Values
 
 __all__ = ["compare"]
@@ -33,16 +34,21 @@ def compare(history: History, commutative: bool) -> None:
 
 
 def _complete(history: History, reductions: Reductions, given: Integers, commutative: bool) -> NDArray[np.bool_]:
-    """Whether each place of the output combines the contributions of all ranks."""
+    """Whether each place of the output combines the contributions that MPI defines."""
     places, size = history.places, history.schedule.size
     blocks = places.num_inputs // size
     if commutative:
         sums, wanted = sums_of(reductions, size, blocks)
-        good = sums[given] == wanted[places.wanted]
+        good = sums[given] == wanted[places.combined, places.wanted]
     else:
         held = ranges_of(reductions, size, blocks)
-        good = held[given] == np.stack([0 * places.wanted, 0 * places.wanted + size, places.wanted], axis=1)
+        good = held[given] == np.stack([0 * places.wanted, places.combined, places.wanted], axis=1)
     return np.asarray(good.all(axis=1))
+
+
+def _ranks(places: Places, output: int) -> str:
+    combined = int(places.combined[output])
+    return "all ranks" if combined == places.schedule.size else f"ranks 0 to {combined - 1}"
 
 
 def _error(
@@ -52,7 +58,7 @@ def _error(
     places, schedule = history.places, history.schedule
     place, expected = places.outputs[output], int(places.wanted[output])
     rank = places.locate(place)[1]
-    wanted = f"input block {expected} of all ranks" if places.reduces else places.name(expected)
+    wanted = f"input block {expected} of {_ranks(places, output)}" if places.reduces else places.name(expected)
     if write < 0:
         return ScheduleError(f"end: {places.name(place)} is never written, expecting {wanted}", None, (rank,))
     if reductions is None:

@@ -11,7 +11,8 @@ import numpy as np
 from mpi4py import MPI
 
 import topompi
-from topompi.execution.levels import Levels
+from topompi.dispatch import choosing
+from topompi.dispatch.state import State
 from topompi.topology import TopologyInterface, load
 
 WORLD = MPI.COMM_WORLD
@@ -55,8 +56,8 @@ def cycle(number):
 def use(comm, number=1):
     size = comm.Get_size()
     if number % 20:  # the communicator's own selector weighs all algorithms: that takes its time
-        comm._levels.selector = Turns()
-        comm._levels.known.add = lambda *call: None  # every call is chosen for anew
+        comm._state.selector = Turns()
+        choosing.remember = lambda *call: None  # every call is chosen for anew
     data = np.zeros(size)
     comm.Bcast(data)
     comm.Alltoall(data, data.copy())
@@ -75,7 +76,7 @@ def resident():
 
 def living():
     gc.collect()
-    return sum(isinstance(one, Levels | MPI.Comm | MPI.Request | MPI.Group | MPI.Datatype) for one in gc.get_objects())
+    return sum(isinstance(one, State | MPI.Comm | MPI.Request | MPI.Group | MPI.Datatype) for one in gc.get_objects())
 
 
 def context():

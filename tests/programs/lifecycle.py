@@ -5,7 +5,6 @@ To be run as ``mpirun -n N python -m pytest --with-mpi tests/programs/lifecycle.
 
 import gc
 import os
-import pickle
 import resource
 import tempfile
 import time
@@ -103,9 +102,9 @@ def test_freeing_the_plain_handle_frees_ours():
     plain = WORLD.Dup()
     ours = topompi.Intracomm(plain, topology=SPEC, hosts=HOSTS)
     ours.Bcast(np.zeros(1))
-    levels = ours._held
+    state = ours._held
     plain.Free()
-    assert not levels.usable
+    assert not state.usable
 
 
 def test_a_new_topology_takes_the_place_of_the_old():
@@ -149,7 +148,7 @@ def test_calls_like_an_earlier_one_are_not_chosen_for_again():
             return Choice("native", "as it is")
 
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
-    comm._levels.selector = Counting()
+    comm._state.selector = Counting()
     flat = SIZE == 1  # never chosen for
     other = topompi.Intracomm(comm)
     last = SIZE - 1
@@ -223,13 +222,6 @@ def test_a_class_derived_from_ours_keeps_its_methods():
     MPI.Comm.Free(comm)
 
 
-def test_settled_communicators_are_pickled_as_others_are():
-    one = topompi.Intracomm(MPI.COMM_SELF)
-    assert type(one).Bcast is MPI.Intracomm.Bcast
-    assert pickle.loads(pickle.dumps(one)) == MPI.COMM_SELF
-    one.free()
-
-
 @pytest.fixture
 def empty_memory(monkeypatch):
     """A memory of trials that begins and ends with the test."""
@@ -246,7 +238,7 @@ def test_a_trial_begins_its_calls_together_and_chooses_for_few_of_them(monkeypat
     comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
     if SIZE == 1:  # never chosen for
         return
-    selector = comm._levels.selector
+    selector = comm._state.selector
     choose, step, chosen, entered, begun, ran = selector.choose, Trial.next, [], [], [], []
     monkeypatch.setattr(selector, "choose", lambda *call, **more: chosen.append(call) or choose(*call, **more))
 

@@ -32,6 +32,7 @@ from mpi4py import MPI
 
 import topompi
 from topompi.execution import running as planned
+from topompi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS
 from topompi.schedules.segments import CUTTABLE
 from topompi.selection import Choice
@@ -356,7 +357,7 @@ def cases():
 
 def algorithms(method):
     """Names of all that may run a method."""
-    collective = planned.METHODS.get(method, "")
+    collective = CALLS[method].collective
     cut = [f"{name}/8" for name in CUTTABLE.get(collective, ())]
     names = ["native", "levels", *ALGORITHMS.get(collective, ()), *cut]
     return [name for name in names if planned.can_run(method, name)]
@@ -394,7 +395,7 @@ def main():
             few = method in ("Alltoallv", "Alltoallw")  # cases, and many algorithms
             for algorithm, form in options if everything or few else [options[turn[method] % len(options)]]:
                 forced.algorithm = algorithm
-                ours._held.known.clear()
+                ours._held.calls.clear()
                 for _ in range(2 if form == "blocking" and calls % 4 == 0 else 1):  # the second as one already known
                     _, arguments, found = make()
                     call(ours, method, arguments, form)
@@ -409,7 +410,7 @@ def main():
         print("\n".join(found[:20]))
         missing = [
             (method, name)
-            for method in (*planned.METHODS, "Barrier")
+            for method in CALLS
             for name in algorithms(method)
             if SIZE > 1 and name != "native" and not RAN[method, name]
         ]

@@ -1,4 +1,4 @@
-"""What plans keep, give back and refuse: bindings to memory that goes, persistent requests, freed levels."""
+"""What plans keep, give back and refuse: bindings to memory that goes, persistent requests, freed executor."""
 
 import gc
 
@@ -6,48 +6,53 @@ import numpy as np
 import pytest
 from mpi4py import MPI
 
-from topompi.execution import running as planned
-from topompi.execution.levels import Kept, Levels
+from topompi.execution import running
+from topompi.execution.executor import Executor
+from topompi.execution.groups import Groups
+from topompi.execution.latest import Latest
 from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
 WORLD = MPI.Intracomm(MPI.COMM_WORLD)
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
 
 
-def new_levels():
+def new_executor():
     fabric = load("xgft:2,2,2;1,1,1")
     hosts = [fabric.fabric.hosts[2 * rank % 8] for rank in range(SIZE)]
-    return Levels(WORLD.Dup(), TopologyInterface.place(hosts, fabric.routes, virtual=True))
+    interface = TopologyInterface.place(hosts, fabric.routes, virtual=True)
+    groups = Groups(WORLD.Dup(), [level.cluster for level in interface.executor])
+    return Executor(groups, lambda: network_of(interface))
 
 
-def memory_may_go_and_come_back(levels):
+def memory_may_go_and_come_back(executor):
     """A binding holds no buffer, and is right for whatever stands at its address the next time."""
     for turn in range(300):
         send = np.full(SIZE * 3, 10 * turn + RANK, dtype="i4")
         receive = np.empty(SIZE * 3, dtype="i4")
-        planned.run(levels, "Alltoall", "shift", (send, receive))
+        running.run(executor, "Alltoall", "shift", (send, receive))
         assert (receive.reshape(SIZE, 3) == 10 * turn + np.arange(SIZE)[:, None]).all(), (turn, receive)
         vector = np.full(4, RANK + turn, dtype="f8" if turn % 2 else "i8")
-        planned.run(levels, "Allreduce", "doubling", (MPI.IN_PLACE, vector, MPI.SUM))
+        running.run(executor, "Allreduce", "doubling", (MPI.IN_PLACE, vector, MPI.SUM))
         assert (vector == SIZE * turn + SIZE * (SIZE - 1) // 2).all(), (turn, vector)
         del send, receive, vector
-    assert len(levels.bindings._values) <= 64
+    assert len(executor.bindings) <= 64
 
 
-def counts_in_an_array_are_compared_by_value(levels):
+def counts_in_an_array_are_compared_by_value(executor):
     """The same arrays with other counts in them are another call."""
     send, receive = np.full(2 * SIZE, RANK, dtype="i4"), np.zeros(2 * SIZE, dtype="i4")
     counts = np.ones(SIZE, dtype=int)
     for many in (1, 2, 1):
         counts[:], receive[:] = many, -1
-        planned.run(levels, "Alltoallv", "shift", ([send, counts], [receive, counts]))
+        running.run(executor, "Alltoallv", "shift", ([send, counts], [receive, counts]))
         assert (receive[: many * SIZE] == np.repeat(np.arange(SIZE), many)).all(), receive
         assert (receive[many * SIZE :] == -1).all(), receive
 
 
-def persistent_requests_keep_to_their_states(levels):
+def persistent_requests_keep_to_their_states(executor):
     data = np.zeros(8)
-    request = planned.prepare(levels, "Bcast", "chain", (data, 0))
+    request = running.prepare(executor, "Bcast", "chain", (data, 0))
     assert request.Wait()  # inactive
     assert request.Test()
     for turn in range(5):
@@ -65,16 +70,16 @@ def persistent_requests_keep_to_their_states(levels):
         request.Start()
 
 
-def buffers_are_checked(levels):
+def buffers_are_checked(executor):
     read_only = np.zeros(4)
     read_only.flags.writeable = False
     for bad in (read_only, [np.zeros(2), 4, MPI.DOUBLE]):
         with pytest.raises((ValueError, BufferError)):
-            planned.run(levels, "Allreduce", "doubling", (np.ones(4), bad, MPI.SUM))
+            running.run(executor, "Allreduce", "doubling", (np.ones(4), bad, MPI.SUM))
 
 
 def what_is_kept_is_bounded():
-    kept = Kept(3, 100)
+    kept = Latest(3, 100)
     for key in range(5):
         kept.put(key, str(key), 10)
     assert [kept.get(key) for key in range(5)] == [None, None, "2", "3", "4"]
@@ -82,37 +87,37 @@ def what_is_kept_is_bounded():
     assert kept.get("heavy") is None
     for key in "abcd":
         kept.put(key, key, 25)
-    kept = Kept(10, 100)
+    kept = Latest(10, 100)
     for key in range(6):
         kept.put(key, key, 20)
     assert [kept.get(key) for key in range(6)] == [None, 1, 2, 3, 4, 5]
 
 
-def freed_levels_refuse(levels):
-    levels.free()
+def freed_executor_refuses(executor):
+    executor.free()
     with pytest.raises(RuntimeError, match="freed"):
-        planned.run(levels, "Bcast", "binomial", (np.zeros(2), 0))
+        running.run(executor, "Bcast", "binomial", (np.zeros(2), 0))
 
 
-def many_levels_come_and_go():
-    """What levels make for plans is given back with them."""
+def many_executors_come_and_go():
+    """What executor make for plans is given back with them."""
     for _ in range(40):
-        levels = new_levels()
-        planned.run(levels, "Allreduce", "doubling", (np.ones(2), np.empty(2), MPI.SUM))
-        levels.free()
-        levels.comm.Free()
+        executor = new_executor()
+        running.run(executor, "Allreduce", "doubling", (np.ones(2), np.empty(2), MPI.SUM))
+        executor.free()
+        executor.groups.comm.Free()
         gc.collect(0)
 
 
 def main():
-    levels = new_levels()
-    memory_may_go_and_come_back(levels)
-    counts_in_an_array_are_compared_by_value(levels)
-    persistent_requests_keep_to_their_states(levels)
-    buffers_are_checked(levels)
+    executor = new_executor()
+    memory_may_go_and_come_back(executor)
+    counts_in_an_array_are_compared_by_value(executor)
+    persistent_requests_keep_to_their_states(executor)
+    buffers_are_checked(executor)
     what_is_kept_is_bounded()
-    freed_levels_refuse(levels)
-    many_levels_come_and_go()
+    freed_executor_refuses(executor)
+    many_executors_come_and_go()
     WORLD.Barrier()
     if RANK == 0:
         print("all right", flush=True)

@@ -12,8 +12,9 @@ from functools import partial
 import numpy as np
 from mpi4py import MPI
 
+from topompi.dispatch.state import State
 from topompi.execution import running as planned
-from topompi.execution.levels import Levels
+from topompi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS
 from topompi.schedules.segments import CUTTABLE
 from topompi.topology import TopologyInterface, load
@@ -224,7 +225,10 @@ def draw_reduction(method, root, rng, mine, operation):
     return (MPI.IN_PLACE, [memory, count if not more else total, kind], *more, op), memory, slice(share)
 
 
-def compare(comm, levels, method, algorithm, make, seeds):
+METHODS = {name: spec.collective for name, spec in CALLS.items() if spec.collective in ALGORITHMS}
+
+
+def compare(comm, state, method, algorithm, make, seeds):
     """Run one case natively and as a plan; what differs, by name."""
     results = {}
     native = None
@@ -235,7 +239,7 @@ def compare(comm, levels, method, algorithm, make, seeds):
             native = memory[shown[0] if shown else ...].tobytes()
             continue
         if way == "persistent":
-            request = planned.prepare(levels, method, algorithm, arguments)
+            request = planned.prepare(state.executor, method, algorithm, arguments)
             before = memory.copy()
             for _ in range(2):
                 memory[:] = before
@@ -243,7 +247,7 @@ def compare(comm, levels, method, algorithm, make, seeds):
                 request.Wait()
             request.Free()
         else:
-            planned.run(levels, method, algorithm, arguments)
+            planned.run(state.executor, method, algorithm, arguments)
         results[way] = memory[shown[0] if shown else ...].tobytes() == native
     MEMORY.clear()
     while TYPES:
@@ -272,8 +276,8 @@ def main():
     for placement, hosts in placements():
         names = [fabric.fabric.hosts[host] for host in hosts]
         comm = WORLD.Dup()
-        levels = Levels(WORLD.Dup(), TopologyInterface.place(names, fabric.routes, virtual=True))
-        for method, collective in planned.METHODS.items():
+        state = State(WORLD.Dup(), TopologyInterface.place(names, fabric.routes, virtual=True))
+        for method, collective in METHODS.items():
             cut = [f"{name}/{size}" for name in CUTTABLE.get(collective, ()) for size in (3, 16)]
             for algorithm in [*ALGORITHMS[collective], *cut, "levels"]:
                 if not planned.can_run(method, algorithm):
@@ -283,11 +287,11 @@ def main():
                         if chosen.random() >= share:
                             continue
                         cases += 1
-                        wrong = compare(comm, levels, method, algorithm, draw, [seed, root, kind, cases])
+                        wrong = compare(comm, state, method, algorithm, draw, [seed, root, kind, cases])
                         if wrong:
                             failures.append(f"rank {RANK}: {placement}: {method} {algorithm} from {root}, {wrong}")
-        levels.comm.Barrier()
-        levels.free()
+        state.comm.Barrier()
+        state.free()
         comm.Free()
     everyone = WORLD.gather(failures)
     if RANK == 0:

@@ -69,7 +69,7 @@ def test_a_communicator_knows_those_made_with_it(comm, name):
     assert {tuple(siblings.ranks[group].tolist()) for group in siblings.groups} == true
     assert siblings.ranks[siblings.groups[siblings.number]].tolist() == members(child)
     hosts = [HOSTS[rank] for rank in siblings.ranks]
-    there = child._levels.network.beside.network
+    there = child._state.executor.network.beside.network
     assert [hosts[a] == hosts[b] for a in range(len(hosts)) for b in range(len(hosts))] == [
         bool(there.rank_host[a] == there.rank_host[b]) for a in range(len(hosts)) for b in range(len(hosts))
     ]
@@ -83,21 +83,21 @@ def test_exchanges_at_one_time_are_right(comm, name, algorithm):
     child = WAYS[name](comm)
     if child == MPI.COMM_NULL:
         return
-    levels, size = child._levels, child.size
+    executor, size = child._state.executor, child.size
     mine = "shift" if algorithm == "paced" and child._siblings and child._siblings.number == 1 else algorithm
     sent, received = np.arange(3 * size) + 100 * RANK, np.zeros((2, 3 * size), int)
     MPI.Intracomm(child).Alltoall(sent, received[0])
-    assert planned.run(levels, "Alltoall", mine, (sent, received[1])) == (mine if size > 1 else "native") or size == 1
+    assert planned.run(executor, "Alltoall", mine, (sent, received[1])) == (mine if size > 1 else "native") or size == 1
     assert np.array_equal(*received)
     counts = np.array([[(a + 2 * b) % 4 for b in range(size)] for a in range(size)])
     out, into = counts[child.rank], counts[:, child.rank]
     received = np.zeros((3, max(1, into.sum())), int)
     spec = ([sent, out], [received[0], into])
     MPI.Intracomm(child).Alltoallv(*spec)
-    planned.run(levels, "Alltoallv", mine, ([sent, out], [received[1], into]))
+    planned.run(executor, "Alltoallv", mine, ([sent, out], [received[1], into]))
     ends = [8 * (np.cumsum(some) - some) for some in (out, into)]
     types = [[MPI.INT64_T] * size for _ in range(2)]
-    planned.run(levels, "Alltoallw", mine, ([sent, out, ends[0], types[0]], [received[2], into, ends[1], types[1]]))
+    planned.run(executor, "Alltoallw", mine, ([sent, out, ends[0], types[0]], [received[2], into, ends[1], types[1]]))
     assert np.array_equal(received[0], received[1])
     assert np.array_equal(received[0], received[2])
     child.Free()
@@ -109,7 +109,7 @@ def test_each_runs_its_part_of_one_schedule(comm):
     siblings = child._siblings
     if siblings is not None:
         together = joint_steps(siblings.network, siblings.groups)
-        beside = child._levels.network.beside
+        beside = child._state.executor.network.beside
         assert np.array_equal(together[siblings.number], joint_steps(beside.network, beside.groups)[beside.number])
         assert len(together[siblings.number]) == child.size
     child.Free()
@@ -132,7 +132,7 @@ def test_calls_with_blocks_of_any_sizes_are_chosen_by_those_of_the_first():
     """All ranks agree on a size, that of the rank that sends most; what moves nothing says nothing."""
     asked = []
     comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, FABRIC.routes))
-    selector = comm._levels.selector
+    selector = comm._state.selector
     choose = selector.choose
 
     def note(method, nbytes, **more):

@@ -106,10 +106,10 @@ def _run(
             if 2 * nbytes * world.Get_size() > MOST_BYTES:
                 speaker.say(f"{method} {nbytes:,} bytes: left out, its buffers are above {MOST_BYTES >> 20} MiB")
                 continue
-            found = measure(comm, method, nbytes, rounds, algorithms, speaker.progress)
+            found = measure(comm._state.executor, method, nbytes, rounds, algorithms, speaker.progress)
             results += found
             speaker.table(compare(found))
-    done = record_of(comm, results)
+    done = record_of(MPI.Intracomm(comm), comm.network, results)
     failure = None
     if world.Get_rank() == 0:
         try:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import TopompiError
 from ..execution.buffers import DeviceMemoryError, block, blocks, is_in_place, vector
+from ..execution.specs import CALLS, CallSpec, Counts, Form
 
 __all__ = ["AgreementError", "check", "wanted"]
 
@@ -116,12 +117,11 @@ def _table(rows: Sequence[Any]) -> NDArray[np.int64]:
 def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) -> Facts:
     """The same facts and the bytes; of an object method there are none to compare."""
     stem = said.method.removesuffix("_init")
-    stem = stem[1:].capitalize() if stem[:1] == "I" else stem
-    describe = _DESCRIPTIONS.get(stem)
-    if describe is None:
+    spec = CALLS.get(stem[1:].capitalize() if stem[:1] == "I" else stem)
+    if spec is None or spec.form is Form.NOTHING or spec.counts is Counts.TYPED:
         return said
     try:
-        return replace(said, **describe(arguments, rank, size))
+        return replace(said, **_DESCRIPTIONS[spec.form](spec, arguments, rank, size))
     except DeviceMemoryError:
         return replace(said, memory="a device's")
     except Exception as error:  # whatever it is, all ranks are to hear of it
@@ -144,21 +144,26 @@ _PREDEFINED = (
 Said = dict[str, Any]
 
 
-def _bcast(arguments: tuple[Any, ...], rank: int, size: int) -> Said:
+def _broadcast(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> Said:
     return {"size": block(arguments[0], readonly=True).size}
 
 
-def _gather(arguments: tuple[Any, ...], rank: int, size: int, counted: bool = False) -> Said:
-    sendbuf, recvbuf, root = arguments
-    receives = _of_each(recvbuf, size, counted) if rank == root else None
-    if rank == root and is_in_place(sendbuf):
-        return {"receives": receives}
-    return {"sends": block(sendbuf, readonly=True).size, "receives": receives}
+def _gather(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> Said:
+    sendbuf, recvbuf = arguments[:2]
+    if not spec.rooted:
+        receives = np.broadcast_to(_of_each(spec, recvbuf, size), size)
+        sends = int(receives[rank]) if is_in_place(sendbuf) else block(sendbuf, readonly=True).size
+        return {"sends": sends, "receives": receives}
+    at_root = rank == arguments[2]
+    received = _of_each(spec, recvbuf, size) if at_root else None
+    if at_root and is_in_place(sendbuf):
+        return {"receives": received}
+    return {"sends": block(sendbuf, readonly=True).size, "receives": received}
 
 
-def _scatter(arguments: tuple[Any, ...], rank: int, size: int, counted: bool = False) -> Said:
+def _scatter(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> Said:
     sendbuf, recvbuf, root = arguments
-    sends = _of_each(sendbuf, size, counted) if rank == root else None
+    sends = _of_each(spec, sendbuf, size) if rank == root else None
     if rank == root and is_in_place(recvbuf):
         return {"sends": sends}
     receives = np.full(size, -1)
@@ -166,53 +171,31 @@ def _scatter(arguments: tuple[Any, ...], rank: int, size: int, counted: bool = F
     return {"sends": sends, "receives": receives}
 
 
-def _allgather(arguments: tuple[Any, ...], rank: int, size: int, counted: bool = False) -> Said:
-    receives = np.broadcast_to(_of_each(arguments[1], size, counted), size)
-    sends = int(receives[rank]) if is_in_place(arguments[0]) else block(arguments[0], readonly=True).size
+def _alltoall(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> Said:
+    receives = _of_each(spec, arguments[1], size)
+    sends = receives if is_in_place(arguments[0]) else _of_each(spec, arguments[0], size)
     return {"sends": sends, "receives": receives}
 
 
-def _alltoall(arguments: tuple[Any, ...], rank: int, size: int, counted: bool = False) -> Said:
-    receives = _of_each(arguments[1], size, counted)
-    sends = receives if is_in_place(arguments[0]) else _of_each(arguments[0], size, counted)
-    return {"sends": sends, "receives": receives}
-
-
-def _reduction(arguments: tuple[Any, ...], rank: int, size: int) -> Said:
+def _reduction(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> Said:
     message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
+    if spec.form is Form.REDUCE_SCATTER and spec.counts is Counts.ALIKE:
+        return {"size": size * blocks(message, size, readonly=True).block(0).size}
     return {"size": block(message, readonly=True).size}
 
 
-def _reduced_blocks(arguments: tuple[Any, ...], rank: int, size: int) -> Said:
-    message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
-    return {"size": size * blocks(message, size, readonly=True).block(0).size}
-
-
-def _of_each(message: Any, size: int, counted: bool) -> Any:
+def _of_each(spec: CallSpec, message: Any, size: int) -> Any:
     """Bytes of the block of each rank."""
-    if counted:
+    if spec.counts is Counts.COUNTED:
         return vector(message, size, readonly=True).sizes
     return blocks(message, size, readonly=True).block(0).size
 
 
-def _counted(describe: Callable[..., Said]) -> Callable[..., Said]:
-    return lambda *arguments: describe(*arguments, counted=True)
-
-
-_DESCRIPTIONS: dict[str, Callable[[tuple[Any, ...], int, int], Said]] = {
-    "Bcast": _bcast,
-    "Gather": _gather,
-    "Gatherv": _counted(_gather),
-    "Scatter": _scatter,
-    "Scatterv": _counted(_scatter),
-    "Allgather": _allgather,
-    "Allgatherv": _counted(_allgather),
-    "Alltoall": _alltoall,
-    "Alltoallv": _counted(_alltoall),
-    "Reduce": _reduction,
-    "Allreduce": _reduction,
-    "Scan": _reduction,
-    "Exscan": _reduction,
-    "Reduce_scatter": _reduction,
-    "Reduce_scatter_block": _reduced_blocks,
+_DESCRIPTIONS: dict[Form, Callable[[CallSpec, tuple[Any, ...], int, int], Said]] = {
+    Form.BROADCAST: _broadcast,
+    Form.GATHER: _gather,
+    Form.SCATTER: _scatter,
+    Form.ALLTOALL: _alltoall,
+    Form.REDUCTION: _reduction,
+    Form.REDUCE_SCATTER: _reduction,
 }

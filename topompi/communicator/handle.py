@@ -1,4 +1,4 @@
-"""What every communicator of ours holds: where its ranks sit, its levels, whether its calls are checked."""
+"""What every communicator of ours holds: where its ranks sit, its state, whether its calls are checked."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from ..dispatch.calls import Calls
 from ..dispatch.counters import counters
-from ..dispatch.direct import Calls
-from ..dispatch.known import UNKNOWN, Alike
-from ..dispatch.settled import kind_of, settle
-from ..execution.levels import Levels, attach, attached
-from ..execution.methods import SIZED_BY
+from ..dispatch.state import State, attach, attached
 from ..topology import TopologyInterface
 from ..views.part import restricted
+from ..views.siblings import Siblings
 from .agreement import wanted
 from .discovery import find_topology
-from .siblings import Siblings
 
 __all__ = ["Handle"]
 
 # As MPI names them; the launcher puts one of ours in the place of MPI.COMM_WORLD.
 PREDEFINED = {"COMM_WORLD": MPI.COMM_WORLD, "COMM_SELF": MPI.COMM_SELF, "COMM_NULL": MPI.COMM_NULL}
+
+NOTHING = Calls()  # never written to
 
 _keyval_lock = Lock()
 
@@ -33,25 +32,13 @@ _keyval_lock = Lock()
 class Handle(MPI.Intracomm):
     """A handle of a communicator and what is known of it. The object adds no duplicate: it is a second handle."""
 
-    # What the collectives look at first: slots are the quickest to read.
-    __slots__ = ("_left", "_settled", *(f"_known_{method.lower()}" for method in SIZED_BY))
-    # The calls that are left to the MPI library; not there where calls are checked or counted.
-    _left: Calls
-    # Whether every call is the MPI library's, as long as the levels are not freed.
-    _settled: bool
-    # How calls of a method run whose like has been chosen for; empty where calls are checked or counted.
-    _known_bcast: Alike
-    _known_gather: Alike
-    _known_scatter: Alike
-    _known_allgather: Alike
-    _known_alltoall: Alike
-    _known_reduce: Alike
-    _known_allreduce: Alike
-    _known_reduce_scatter: Alike
-    _known_reduce_scatter_block: Alike
+    # What the collectives look at first: a slot is the quickest to read, in C too.
+    __slots__ = ("_calls",)
+    # What runs calls like earlier ones; never anything where calls are checked or counted.
+    _calls: Calls
 
-    # The levels as this handle saw them last: an attribute of ours is read far quicker than one of MPI's.
-    _held: Levels | None = None
+    # The state as this handle saw it last: an attribute of ours is read far quicker than one of MPI's.
+    _held: State | None = None
     # Of a communicator made from another: the topology it is a part of, and this rank's number there.
     _origin: tuple[TopologyInterface, int] | None = None
     # Of a communicator that was split off together with others: these.
@@ -69,9 +56,7 @@ class Handle(MPI.Intracomm):
         # communicator is of the kind is for mpi4py's own class to say.
         native = next(base for base in cls.__mro__ if base.__module__ == MPI.__name__)
         self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
-        self._settled = False
-        for slot in Handle.__slots__[2:]:
-            setattr(self, slot, UNKNOWN)
+        self._calls = NOTHING
         return self
 
     def __init__(
@@ -91,44 +76,42 @@ class Handle(MPI.Intracomm):
             self._attach(find_topology(self, topology, hosts))
         elif isinstance(comm, Handle):
             self._origin, self._siblings = comm._origin, comm._siblings
-        self._hold(self._levels)
+        self._hold(self._state)
         if counters.enabled and MPI.COMM_WORLD.Get_rank() == 0:
             counters.report_at_exit(f"topompi: {self.network.describe()}; rank 0's calls, median times")
 
-    def _attach(self, interface: TopologyInterface) -> Levels:
-        levels = Levels(MPI.Intracomm(self), interface, self._siblings)
-        attach(self, levels)
-        return levels
+    def _attach(self, interface: TopologyInterface) -> State:
+        state = State(MPI.Intracomm(self), interface, self._siblings)
+        attach(self, state)
+        return state
 
-    def _hold(self, levels: Levels) -> None:
-        self._held = levels
+    def _hold(self, state: State) -> None:
+        self._held = state
         if not self._checks and not counters.enabled:
-            self._left = levels.known.left
-        self._settle(levels)
+            self._calls = state.calls
+        self._leave_all(state)
 
-    def _settle(self, levels: Levels) -> None:
-        """Be the MPI library's alone, until the levels are freed, where nothing is to be chosen, checked or counted."""
-        if levels.usable and levels.only and not self._checks and not counters.enabled:
-            settle(self)
-            levels.known.left.all = True
-            levels.settled[id(self)] = self
+    def _leave_all(self, state: State) -> None:
+        """Leave every call to the MPI library, until the state is freed, where nothing is to be chosen."""
+        if state.usable and state.only:
+            state.calls.all = True
 
     @property
-    def _levels(self) -> Levels:
-        """The levels kept with this communicator, perhaps freed; else made now, collectively."""
-        levels = self._held
-        if levels is None or not levels.usable:
+    def _state(self) -> State:
+        """The state kept with this communicator, perhaps freed; else made now, collectively."""
+        state = self._held
+        if state is None or not state.usable:
             with _keyval_lock:  # no MPI call in here waits for another rank
                 known = attached(self)
-            levels = self._attach(self._find()) if known is None else known
-            self._hold(levels)
-        return levels
+            state = self._attach(self._find()) if known is None else known
+            self._hold(state)
+        return state
 
     @property
     def _place(self) -> tuple[TopologyInterface, int] | None:
         """A topology that is known to have this rank, and its number there."""
         held = self._held
-        return self._origin or (None if held is None else (held.interface, held.rank))
+        return self._origin or (None if held is None else (held.interface, held.groups.rank))
 
     def _find(self) -> TopologyInterface:
         """Where the ranks sit: their part of the topology they came from, else found anew; collective.
@@ -142,15 +125,15 @@ class Handle(MPI.Intracomm):
         MPI.Intracomm(self).Allgather(np.array([rank], dtype=np.int64), ranks)
         return restricted(interface, ranks)
 
-    def _working(self) -> Levels:
-        """The levels, to run a collective over.
+    def _working(self) -> State:
+        """The state, to run a collective with.
 
-        :raises RuntimeError: if they have been freed; the same on all ranks, for freeing is collective.
+        :raises RuntimeError: if it has been freed; the same on all ranks, for freeing is collective.
         """
-        levels = self._levels
-        if not levels.usable:
+        state = self._state
+        if not state.usable:
             raise RuntimeError("communicator already freed")
-        return levels
+        return state
 
     @property
     def network(self) -> TopologyInterface:
@@ -158,7 +141,7 @@ class Handle(MPI.Intracomm):
 
         Of a communicator that another one made it is worked out at the first use, which is collective.
         """
-        return self._levels.interface
+        return self._state.interface
 
     @property
     def sub_communicators(self) -> dict[str, MPI.Intracomm]:
@@ -168,11 +151,11 @@ class Handle(MPI.Intracomm):
         unites the ranks of one innermost cluster. A rank that leads nothing is in the last one only. They belong to
         this communicator: do not free them.
         """
-        levels = self._levels
-        if not levels.divides:
+        state = self._state
+        if not state.groups.divided:
             return {}
-        names = [f"leaders {level.name}" for level in levels.interface.levels] + ["ranks"]
-        return {names[level - 1]: part for level, part in sorted(levels.parts.items())}
+        names = [f"leaders {level.name}" for level in state.interface.levels] + ["ranks"]
+        return {names[level - 1]: part for level, part in sorted(state.groups.parts.items())}
 
     def free(self) -> None:
         """Free what topompi keeps with this communicator; collective. Collectives of ours then refuse.
@@ -185,9 +168,9 @@ class Handle(MPI.Intracomm):
         if self._owns:
             self.Free()
             return
-        levels = attached(self)
-        if levels is not None:
-            levels.free()
+        state = attached(self)
+        if state is not None:
+            state.free()
 
     def Free(self) -> None:
         """Free the communicator and all that topompi keeps with it; collective."""
@@ -200,15 +183,15 @@ class Handle(MPI.Intracomm):
         super().Disconnect()
 
     def _release(self) -> None:
-        levels = None if self == MPI.COMM_NULL else attached(self)
-        if levels is not None:
-            levels.free()
+        state = None if self == MPI.COMM_NULL else attached(self)
+        if state is not None:
+            state.free()
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Predefined communicators are pickled by name, others refuse, as mpi4py's do."""
         for name, predefined in PREDEFINED.items():
             if self == predefined:
-                return _named, (kind_of(self), name)
+                return _named, (type(self), name)
         raise ValueError(f"cannot serialize '{type(self).__module__}.{type(self).__qualname__}' instance")
 
 

@@ -6,17 +6,16 @@ from typing import Any
 
 from mpi4py import MPI
 
-from ..dispatch.settled import settled_kind
 from .collectives import Collectives
 from .derived import CHILDREN, adopt, make_ours, register
+from .handle import Handle
 from .passing import BUFFERS, NEIGHBOURS, OBJECTS, pass_on
-from .persistent import Persistent
 from .remap.methods import Reordering
 
 __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm"]
 
 
-class Intracomm(Reordering, Persistent):
+class Intracomm(Reordering, Collectives):
     """An intracommunicator whose collectives follow the network.
 
     A buffer collective runs natively, over the leaders of the job's levels (switch clusters, hosts, packages), or as a
@@ -71,27 +70,23 @@ class Intercomm(MPI.Intercomm):
 
 def _complete() -> None:
     """Give the classes the methods that are alike in form."""
-    handled = vars(Collectives)
-    passed = {
+    handled, slot = vars(Collectives), vars(Handle)["_calls"]
+    forms = {
         **OBJECTS,
         **{f"I{name.lower()}": parameters for name, parameters in BUFFERS.items()},
-        **{name: parameters for name, parameters in BUFFERS.items() if name not in handled},
-        **{f"{name}_init": given for name, given in BUFFERS.items() if f"{name}_init" not in vars(Persistent)},
+        **BUFFERS,
+        **{f"{name}_init": parameters for name, parameters in BUFFERS.items()},
     }
-    for name, parameters in passed.items():
-        pass_on(Intracomm, name, parameters)
-    for name, parameters in {**passed, **BUFFERS}.items():
+    for name, parameters in forms.items():
+        if name not in handled:
+            pass_on(Intracomm, name, parameters, slot=slot)
         if hasattr(MPI.Intercomm, name):
             pass_on(Intercomm, name, parameters, checked=False)
     for name, parameters in NEIGHBOURS.items():
-        pass_on(Topocomm, name, parameters)
+        pass_on(Topocomm, name, parameters, slot=slot)
     for name, everyone in CHILDREN.items():
         make_ours(Intracomm, name, everyone)
     make_ours(Cartcomm, "Sub", True)
-    own = {*passed, *BUFFERS, *(f"{name}_init" for name in BUFFERS)}
-    settled_kind(Intracomm, own)
-    for kind in (Cartcomm, Graphcomm, Distgraphcomm):
-        settled_kind(kind, own | NEIGHBOURS.keys())
     for native in ("Cartcomm", "Graphcomm", "Distgraphcomm", "Intracomm", "Intercomm"):
         register(getattr(MPI, native), globals()[native])
 

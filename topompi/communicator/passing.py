@@ -8,42 +8,25 @@ from typing import Any
 
 from mpi4py import MPI
 
+from ..dispatch.calls import DEFAULTS, passing
 from ..dispatch.counters import counters
+from ..execution.specs import CALLS
 from . import agreement
 
 __all__ = ["BUFFERS", "NEIGHBOURS", "OBJECTS", "pass_on"]
 
+
+def _of_object(parameter: str) -> str:
+    """The name of a parameter where an object takes the place of a buffer."""
+    return {"buf": "obj", "sendbuf": "sendobj"}.get(parameter, parameter)
+
+
 # Names of the arguments, for the checks. Non-blocking and persistent forms take those of the blocking ones.
+BUFFERS = {name: spec.parameters for name, spec in CALLS.items()}
 OBJECTS = {
-    "barrier": (),
-    "bcast": ("obj", "root"),
-    "gather": ("sendobj", "root"),
-    "scatter": ("sendobj", "root"),
-    "allgather": ("sendobj",),
-    "alltoall": ("sendobj",),
-    "reduce": ("sendobj", "op", "root"),
-    "allreduce": ("sendobj", "op"),
-    "scan": ("sendobj", "op"),
-    "exscan": ("sendobj", "op"),
-}
-BUFFERS = {
-    "Barrier": (),
-    "Bcast": ("buf", "root"),
-    "Gather": ("sendbuf", "recvbuf", "root"),
-    "Gatherv": ("sendbuf", "recvbuf", "root"),
-    "Scatter": ("sendbuf", "recvbuf", "root"),
-    "Scatterv": ("sendbuf", "recvbuf", "root"),
-    "Allgather": ("sendbuf", "recvbuf"),
-    "Allgatherv": ("sendbuf", "recvbuf"),
-    "Alltoall": ("sendbuf", "recvbuf"),
-    "Alltoallv": ("sendbuf", "recvbuf"),
-    "Alltoallw": ("sendbuf", "recvbuf"),
-    "Reduce": ("sendbuf", "recvbuf", "op", "root"),
-    "Allreduce": ("sendbuf", "recvbuf", "op"),
-    "Reduce_scatter": ("sendbuf", "recvbuf", "recvcounts", "op"),
-    "Reduce_scatter_block": ("sendbuf", "recvbuf", "op"),
-    "Scan": ("sendbuf", "recvbuf", "op"),
-    "Exscan": ("sendbuf", "recvbuf", "op"),
+    name.lower(): tuple(_of_object(one) for one in parameters if one != "recvbuf")
+    for name, parameters in BUFFERS.items()
+    if hasattr(MPI.Intracomm, name.lower())
 }
 _neighbours = [f"eighbor_{kind}{form}" for kind in ("allgather", "alltoall") for form in ("", "v")]
 _neighbours.append("eighbor_alltoallw")
@@ -53,15 +36,16 @@ NEIGHBOURS = {
     "neighbor_allgather": ("sendobj",),
     "neighbor_alltoall": ("sendobj",),
 }
-DEFAULTS = {"root": 0, "op": MPI.SUM, "recvcounts": None}
 
 
-def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = True) -> None:
+def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = True, slot: Any = None) -> None:
     """Give a class a method that calls the MPI library's, and can be counted and checked.
 
+    :param kind: the class.
     :param name: of the method.
     :param parameters: names of its arguments, those that only some forms have left out.
     :param checked: whether all ranks can be asked to agree.
+    :param slot: in which the class's communicators have their table of calls, if they have one.
     """
     call: Callable[..., Any] = getattr(kind, name)
 
@@ -75,4 +59,4 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
             agreement.check(self, name, tuple(map(given.get, parameters)), root, op)
         return call(self, *args, **kwargs)
 
-    setattr(kind, name, method)
+    setattr(kind, name, method if slot is None else passing(name, method, call, slot))

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 from ..schedules.schedule import INPUT, OUTPUT, SCRATCH
+from .areas import Area, Call, Pieces, Span
 from .buffers import Block, Blocks
+from .groups import Groups
 from .operands import Operands
 from .plan import ARRIVED, Plan
-from .program import Area, Call, Flight, Pieces, Span, Stage, calls_of, persistent_stages
-
-if TYPE_CHECKING:
-    from .levels import Levels
+from .program import Flight, Resumable, calls_of, resumable_calls
 
 __all__ = ["Binding", "bind", "bind_persistent"]
 
@@ -34,23 +33,23 @@ class Binding:
     weight: int = 0
 
 
-def bind(plan: Plan, operands: Operands, levels: Levels) -> Binding:
+def bind(plan: Plan, operands: Operands, groups: Groups) -> Binding:
     """Bind a plan to the operands of a call.
 
     Dense data are sent and received where they stand; what a datatype scatters is packed into memory of the binding
     before the run and unpacked after it, each once. Pieces keep their datatypes.
     """
-    areas, before, after = _areas(plan, operands, levels.alone)
-    calls = calls_of(plan, areas, levels.messages, levels.alone, operands.op)
+    areas, before, after = _areas(plan, operands, groups.alone)
+    calls = calls_of(plan, areas, groups.messages, groups.alone, operands.op)
     weight = (plan.scratch + plan.arrived + plan.apart * operands.shared) * operands.pitch
     return Binding([*before, *calls, *after], weight)
 
 
-def bind_persistent(plan: Plan, operands: Operands, levels: Levels) -> tuple[list[Stage], list[Flight]]:
+def bind_persistent(plan: Plan, operands: Operands, groups: Groups) -> tuple[list[Resumable], list[Flight]]:
     """As ``bind``, for a run that will be repeated: its calls, and what it posts."""
-    areas, before, after = _areas(plan, operands, levels.alone)
-    stages, flights = persistent_stages(plan, areas, levels.messages, levels.alone, operands.op)
-    return [*(Stage(*call) for call in before), *stages, *(Stage(*call) for call in after)], flights
+    areas, before, after = _areas(plan, operands, groups.alone)
+    calls, flights = resumable_calls(plan, areas, groups.messages, groups.alone, operands.op)
+    return [*(Resumable(*call) for call in before), *calls, *(Resumable(*call) for call in after)], flights
 
 
 def _areas(plan: Plan, operands: Operands, alone: MPI.Intracomm) -> tuple[dict[int, Area], list[Call], list[Call]]:

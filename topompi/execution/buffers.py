@@ -10,6 +10,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 __all__ = [
+    "LARGEST_COUNT",
     "Block",
     "Blocks",
     "DeviceMemoryError",
@@ -21,6 +22,8 @@ __all__ = [
     "vector",
     "whole",
 ]
+
+LARGEST_COUNT = 2**31 - 1  # bytes of one message that every MPI can count
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from .buffers import Block, Blocks, address_of, block, is_in_place, message_at, vector, whole
-from .program import Pieces
+from .areas import Pieces
+from .buffers import LARGEST_COUNT, Block, Blocks, address_of, block, is_in_place, message_at, vector, whole
+from .groups import Groups
+from .specs import CallSpec, Counts, Form
 
-if TYPE_CHECKING:
-    from .levels import Levels
-
-__all__ = ["LARGEST_COUNT", "READERS", "Operands", "Side", "pitch_of", "typed"]
+__all__ = ["Operands", "Side", "pitch_of", "read", "typed"]
 
 Integers = NDArray[np.int64]
 Side = Block | Blocks | Pieces | None
-
-LARGEST_COUNT = 2**31 - 1  # bytes of one message that every MPI can count
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -72,56 +69,56 @@ class Operands:
         return dense and (self.op is None or self.op.is_predefined)
 
 
-def _bcast(levels: Levels, message: Any, root: int) -> Operands | None:
-    own = block(message, readonly=levels.rank == root)
+def _bcast(groups: Groups, message: Any, root: int) -> Operands | None:
+    own = block(message, readonly=groups.rank == root)
     if own.size > LARGEST_COUNT:
         return None
-    sides: dict[str, Any] = {"input": own, "output": None} if levels.rank == root else {"input": None, "output": own}
-    shift = 0 if levels.rank == root else None
+    sides: dict[str, Any] = {"input": own, "output": None} if groups.rank == root else {"input": None, "output": own}
+    shift = 0 if groups.rank == root else None
     return Operands(1, **sides, root=root, shift=shift, shared=own.size, length=own.size)
 
 
-def _gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
-    if levels.rank != root:
+def _gather(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+    if groups.rank != root:
         own = block(sendbuf, readonly=True)
-        return _unless_large(levels, Operands(own.size, own, None, root))
-    received = whole(recvbuf, levels.size, readonly=False)
-    size = received.size // levels.size
+        return _unless_large(groups, Operands(own.size, own, None, root))
+    received = whole(recvbuf, groups.size, readonly=False)
+    size = received.size // groups.size
     if is_in_place(sendbuf):
-        return _unless_large(levels, Operands(size, None, received, root, root, 1))
-    return _unless_large(levels, Operands(size, _fitting(block(sendbuf, readonly=True), size), received, root))
+        return _unless_large(groups, Operands(size, None, received, root, root, 1))
+    return _unless_large(groups, Operands(size, _fitting(block(sendbuf, readonly=True), size), received, root))
 
 
-def _scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
-    if levels.rank != root:
+def _scatter(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+    if groups.rank != root:
         own = block(recvbuf, readonly=False)
-        return _unless_large(levels, Operands(own.size, None, own, root))
-    sent = whole(sendbuf, levels.size, readonly=True)
-    size = sent.size // levels.size
+        return _unless_large(groups, Operands(own.size, None, own, root))
+    sent = whole(sendbuf, groups.size, readonly=True)
+    size = sent.size // groups.size
     if is_in_place(recvbuf):
-        return _unless_large(levels, Operands(size, sent, None, root, -root, 1))
-    return _unless_large(levels, Operands(size, sent, _fitting(block(recvbuf, readonly=False), size), root))
+        return _unless_large(groups, Operands(size, sent, None, root, -root, 1))
+    return _unless_large(groups, Operands(size, sent, _fitting(block(recvbuf, readonly=False), size), root))
 
 
-def _allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
-    received = whole(recvbuf, levels.size, readonly=False)
-    size = received.size // levels.size
+def _allgather(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
+    received = whole(recvbuf, groups.size, readonly=False)
+    size = received.size // groups.size
     if is_in_place(sendbuf):
-        return _unless_large(levels, Operands(size, None, received, shift=levels.rank, shared=1))
-    return _unless_large(levels, Operands(size, _fitting(block(sendbuf, readonly=True), size), received))
+        return _unless_large(groups, Operands(size, None, received, shift=groups.rank, shared=1))
+    return _unless_large(groups, Operands(size, _fitting(block(sendbuf, readonly=True), size), received))
 
 
-def _alltoall(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
-    received = whole(recvbuf, levels.size, readonly=False)
-    size = received.size // levels.size
+def _alltoall(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
+    received = whole(recvbuf, groups.size, readonly=False)
+    size = received.size // groups.size
     if is_in_place(sendbuf):
-        return _unless_large(levels, Operands(size, None, received, shift=0, shared=levels.size))
-    sent = _fitting(whole(sendbuf, levels.size, readonly=True), received.size)
-    return _unless_large(levels, Operands(size, sent, received))
+        return _unless_large(groups, Operands(size, None, received, shift=0, shared=groups.size))
+    sent = _fitting(whole(sendbuf, groups.size, readonly=True), received.size)
+    return _unless_large(groups, Operands(size, sent, received))
 
 
-def _allgatherv(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
-    received = vector(recvbuf, levels.size, readonly=False)
+def _allgatherv(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
+    received = vector(recvbuf, groups.size, readonly=False)
     sizes = received.sizes
     unit = gcd(*sizes.tolist()) or 1
     if sizes.sum() > LARGEST_COUNT:
@@ -129,9 +126,9 @@ def _allgatherv(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
     counts = sizes // unit
     output = _side_by_side(received)
     if is_in_place(sendbuf):
-        before, mine = int(counts[: levels.rank].sum()), int(counts[levels.rank])
+        before, mine = int(counts[: groups.rank].sum()), int(counts[groups.rank])
         return Operands(unit, None, output, shift=before, shared=mine, counts=counts)
-    own = _fitting(block(sendbuf, readonly=True), int(sizes[levels.rank]))
+    own = _fitting(block(sendbuf, readonly=True), int(sizes[groups.rank]))
     return Operands(unit, own, output, counts=counts)
 
 
@@ -141,7 +138,7 @@ def _side_by_side(blocks: Blocks) -> Block | Blocks:
     return blocks
 
 
-def _allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Operands | None:
+def _allreduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Operands | None:
     received = block(recvbuf, readonly=False)
     if is_in_place(sendbuf):
         return _reduction(None, received, op, shift=0, shared=received.count)
@@ -150,8 +147,8 @@ def _allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Operan
     return _reduction(sent, received, op)
 
 
-def _reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Operands | None:
-    if levels.rank != root:
+def _reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> Operands | None:
+    if groups.rank != root:
         return _reduction(block(sendbuf, readonly=True), None, op, root=root)
     received = block(recvbuf, readonly=False)
     if is_in_place(sendbuf):
@@ -175,38 +172,38 @@ def pitch_of(datatype: MPI.Datatype) -> int | None:
     return extent if lower == 0 and first >= 0 and first + true <= extent else None
 
 
-def _reduce_scatter_block(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Operands | None:
+def _reduce_scatter_block(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Operands | None:
     if is_in_place(sendbuf):
-        both = whole(recvbuf, levels.size, readonly=False)
-        return _scattered(levels, None, both, np.full(levels.size, both.count // levels.size), op)
-    received, sent = block(recvbuf, readonly=False), whole(sendbuf, levels.size, readonly=True)
-    _check_alike(sent, received, received.count * levels.size)
-    return _scattered(levels, sent, received, np.full(levels.size, received.count), op)
+        both = whole(recvbuf, groups.size, readonly=False)
+        return _scattered(groups, None, both, np.full(groups.size, both.count // groups.size), op)
+    received, sent = block(recvbuf, readonly=False), whole(sendbuf, groups.size, readonly=True)
+    _check_alike(sent, received, received.count * groups.size)
+    return _scattered(groups, sent, received, np.full(groups.size, received.count), op)
 
 
-def _reduce_scatter(levels: Levels, sendbuf: Any, recvbuf: Any, recvcounts: Any, op: MPI.Op) -> Operands | None:
+def _reduce_scatter(groups: Groups, sendbuf: Any, recvbuf: Any, recvcounts: Any, op: MPI.Op) -> Operands | None:
     received = block(recvbuf, readonly=False)
     in_place = is_in_place(sendbuf)
     if recvcounts is None:
         if in_place:
             return None  # the MPI library's to refuse
-        recvcounts = levels.messages.allgather(received.count)
+        recvcounts = groups.messages.allgather(received.count)
     counts = np.asarray(recvcounts, dtype=np.int64)
-    if counts.shape != (levels.size,):
-        raise ValueError(f"expecting {levels.size} items, got {counts.size}")
+    if counts.shape != (groups.size,):
+        raise ValueError(f"expecting {groups.size} items, got {counts.size}")
     total = int(counts.sum())
     if in_place:
         if received.count != total:
             raise ValueError(f"mismatch in receive count {received.count} and sum(counts) {total}")
-        return _scattered(levels, None, received, counts, op)
+        return _scattered(groups, None, received, counts, op)
     sent = block(sendbuf, readonly=True)
     _check_alike(sent, received, total, f"sum(counts) {total}")
-    if received.count != counts[levels.rank]:
-        raise ValueError(f"mismatch in receive count {received.count} and counts[{levels.rank}] {counts[levels.rank]}")
-    return _scattered(levels, sent, received, counts, op)
+    if received.count != counts[groups.rank]:
+        raise ValueError(f"mismatch in receive count {received.count} and counts[{groups.rank}] {counts[groups.rank]}")
+    return _scattered(groups, sent, received, counts, op)
 
 
-def _scattered(levels: Levels, sent: Block | None, received: Block, counts: Integers, op: MPI.Op) -> Operands | None:
+def _scattered(groups: Groups, sent: Block | None, received: Block, counts: Integers, op: MPI.Op) -> Operands | None:
     pitch, total = pitch_of(received.datatype), int(counts.sum())
     if pitch is None or pitch * total > LARGEST_COUNT:
         return None
@@ -215,21 +212,21 @@ def _scattered(levels: Levels, sent: Block | None, received: Block, counts: Inte
     return Operands(pitch, sent, received, counts=counts, op=op)
 
 
-def _gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
-    if levels.rank != root:
+def _gatherv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+    if groups.rank != root:
         own = block(sendbuf, readonly=True)
         return Operands(0, _single(own), None, root)
-    received = vector(recvbuf, levels.size, readonly=False)
+    received = vector(recvbuf, groups.size, readonly=False)
     if is_in_place(sendbuf):
         return Operands(0, None, Pieces.of(received), root, root, 1)
     own = block(sendbuf, readonly=True)
     return Operands(0, _single(own), Pieces.of(received), root)
 
 
-def _scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
-    if levels.rank != root:
+def _scatterv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
+    if groups.rank != root:
         return Operands(0, None, _single(block(recvbuf, readonly=False)), root)
-    sent = Pieces.of(vector(sendbuf, levels.size, readonly=True))
+    sent = Pieces.of(vector(sendbuf, groups.size, readonly=True))
     if is_in_place(recvbuf):
         return Operands(0, sent, None, root, -root, 1)
     return Operands(0, sent, _single(block(recvbuf, readonly=False)), root)
@@ -239,17 +236,17 @@ def _single(own: Block) -> Pieces:
     return Pieces([own.message if own.size else None])
 
 
-def _alltoallv(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
+def _alltoallv(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
     if is_in_place(sendbuf):
         return None
-    sent, received = vector(sendbuf, levels.size, readonly=True), vector(recvbuf, levels.size, readonly=False)
+    sent, received = vector(sendbuf, groups.size, readonly=True), vector(recvbuf, groups.size, readonly=False)
     return Operands(0, Pieces.of(sent), Pieces.of(received))
 
 
-def _alltoallw(levels: Levels, sendbuf: Any, recvbuf: Any) -> Operands | None:
+def _alltoallw(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
     if is_in_place(sendbuf):
         return None
-    return Operands(0, typed(sendbuf, levels.size, True), typed(recvbuf, levels.size, False))
+    return Operands(0, typed(sendbuf, groups.size, True), typed(recvbuf, groups.size, False))
 
 
 def typed(message: Any, number: int, readonly: bool) -> Pieces:
@@ -284,8 +281,8 @@ def _piece(address: int, count: int, kind: MPI.Datatype) -> list[Any] | None:
     return message_at(address, count, kind)
 
 
-def _unless_large(levels: Levels, operands: Operands) -> Operands | None:
-    return None if operands.pitch * levels.size > LARGEST_COUNT else operands
+def _unless_large(groups: Groups, operands: Operands) -> Operands | None:
+    return None if operands.pitch * groups.size > LARGEST_COUNT else operands
 
 
 def _fitting(own: Block, size: int) -> Block:
@@ -304,19 +301,33 @@ def _check_alike(sent: Block, received: Block, count: int, what: str | None = No
         raise ValueError(f"mismatch in send count {sent.count} and {what or f'receive count {count}'}")
 
 
-READERS: dict[str, Callable[..., Operands | None]] = {
-    "Bcast": _bcast,
-    "Gather": _gather,
-    "Gatherv": _gatherv,
-    "Scatter": _scatter,
-    "Scatterv": _scatterv,
-    "Allgather": _allgather,
-    "Allgatherv": _allgatherv,
-    "Reduce": _reduce,
-    "Allreduce": _allreduce,
-    "Reduce_scatter": _reduce_scatter,
-    "Reduce_scatter_block": _reduce_scatter_block,
-    "Alltoall": _alltoall,
-    "Alltoallv": _alltoallv,
-    "Alltoallw": _alltoallw,
+_ALIKE, _COUNTED, _TYPED = Counts.ALIKE, Counts.COUNTED, Counts.TYPED
+# By form, how blocks may differ, and whether there is a root.
+_READERS: dict[tuple[Form, Counts, bool], Callable[..., Operands | None]] = {
+    (Form.BROADCAST, _ALIKE, True): _bcast,
+    (Form.GATHER, _ALIKE, True): _gather,
+    (Form.GATHER, _COUNTED, True): _gatherv,
+    (Form.SCATTER, _ALIKE, True): _scatter,
+    (Form.SCATTER, _COUNTED, True): _scatterv,
+    (Form.GATHER, _ALIKE, False): _allgather,
+    (Form.GATHER, _COUNTED, False): _allgatherv,
+    (Form.REDUCTION, _ALIKE, True): _reduce,
+    (Form.REDUCTION, _ALIKE, False): _allreduce,
+    (Form.REDUCE_SCATTER, _ALIKE, False): _reduce_scatter_block,
+    (Form.REDUCE_SCATTER, _COUNTED, False): _reduce_scatter,
+    (Form.ALLTOALL, _ALIKE, False): _alltoall,
+    (Form.ALLTOALL, _COUNTED, False): _alltoallv,
+    (Form.ALLTOALL, _TYPED, False): _alltoallw,
 }
+
+
+def read(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> Operands | None:
+    """The operands of a call; None where no plan can run it, which all ranks find alike.
+
+    :param groups: of the communicator.
+    :param spec: of the call.
+    :param arguments: those of mpi4py's method, in their order, defaults filled in.
+    :raises DeviceMemoryError: for messages in a device's memory.
+    :raises ValueError, TypeError, BufferError: as mpi4py, for a message that says nothing sensible.
+    """
+    return _READERS[spec.form, spec.counts, spec.rooted](groups, *arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,8 @@ from ..schedules.proof.history import History
 from ..schedules.proof.places import Places
 from ..schedules.proof.values import Values
 from ..schedules.schedule import ROOTED
+from .executor import Executor
 from .plan import Part
-
-if TYPE_CHECKING:
-    from .levels import Levels
 
 __all__ = ["part_of"]
 
@@ -25,7 +23,7 @@ Integers = NDArray[np.int64]
 
 
 def part_of(
-    levels: Levels,
+    executor: Executor,
     collective: str,
     algorithm: str,
     root: int | None,
@@ -43,7 +41,7 @@ def part_of(
     """
     key = ("part", collective, algorithm, root, None if counts is None else counts.tobytes(), ordered, blocks)
     wanted = _Wanted(collective, algorithm, root, counts, ordered, blocks)
-    made: Part | str = levels.kept(key, lambda: _made(levels, wanted))
+    made: Part | str = executor.plans.made(key, lambda: _made(executor, wanted))
     return made
 
 
@@ -58,16 +56,18 @@ class _Wanted(NamedTuple):
     blocks: int | None
 
 
-def _made(levels: Levels, wanted: _Wanted) -> Part | str:
+def _made(executor: Executor, wanted: _Wanted) -> Part | str:
     try:
-        schedule = _generated(levels.network, wanted)
+        schedule = _generated(executor.network, wanted)
         if isinstance(schedule, HostSchedule):
-            rows = schedule.rows_of(levels.rank)
-            return Part(levels.rank, rows, np.ones(len(rows), dtype=bool), schedule.blocks, True, schedule.window)
+            rows = schedule.rows_of(executor.groups.rank)
+            return Part(
+                executor.groups.rank, rows, np.ones(len(rows), dtype=bool), schedule.blocks, True, schedule.window
+            )
         precedes = _precedes(schedule) if wanted.ordered else np.ones(schedule.num_rows, dtype=bool)
     except (ValueError, ScheduleError) as error:
         return str(error)
-    return _cut(schedule, levels.rank, precedes)
+    return _cut(schedule, executor.groups.rank, precedes)
 
 
 def _generated(network: Network, wanted: _Wanted) -> Schedule | HostSchedule:

@@ -6,31 +6,29 @@ from typing import Any
 
 from mpi4py import MPI
 
-from .program import Flight, Stage
+from .program import Flight, Resumable
 
-__all__ = ["Prepared"]
+__all__ = ["PersistentPlan"]
 
 
-class Prepared:
+class PersistentPlan:
     """A planned collective as a persistent request, spelt as ``MPI.Prequest``.
 
     ``Start`` posts the first messages. The rest of a plan with several steps goes on in ``Wait`` and ``Test`` only, as
     in an MPI library without a progress thread, but not in other calls of MPI either: before a rank waits for anything
     else that depends on the others' part in this collective, it has to complete its own.
 
-    :param stages: the calls of a run.
+    :param calls: of a run.
     :param flights: what they post.
     :param arguments: of the call; held, since the messages are to and from their memory.
     """
 
-    def __init__(self, stages: list[Stage], flights: list[Flight], arguments: tuple[Any, ...]) -> None:
-        self._stages, self._flights = stages, flights
+    def __init__(self, calls: list[Resumable], flights: list[Flight], arguments: tuple[Any, ...]) -> None:
+        self._calls, self._flights = calls, flights
         self._arguments: tuple[Any, ...] | None = arguments
-        self._next = self._length = len(stages)  # the call to run next; behind the last: inactive
-        self._first = next((at for at, stage in enumerate(stages) if stage.test is not None), len(stages))
-        self._begin, self._end = (
-            [stage[:2] for stage in some] for some in (stages[: self._first], stages[self._first :])
-        )
+        self._next = self._length = len(calls)  # the call to run next; behind the last: inactive
+        self._first = next((at for at, call in enumerate(calls) if call.test is not None), len(calls))
+        self._begin, self._end = ([call[:2] for call in some] for some in (calls[: self._first], calls[self._first :]))
 
     def Start(self) -> None:
         """Begin the collective; collective."""
@@ -44,7 +42,7 @@ class Prepared:
 
     def Wait(self, status: MPI.Status | None = None) -> bool:
         """Complete the collective; returns at once if it was not started. Always True."""
-        rest = self._end if self._next == self._first else [stage[:2] for stage in self._stages[self._next :]]
+        rest = self._end if self._next == self._first else [call[:2] for call in self._calls[self._next :]]
         if self._next != self._length:
             for call, arguments in rest:
                 call(*arguments)
@@ -53,7 +51,7 @@ class Prepared:
 
     def Test(self, status: MPI.Status | None = None) -> bool:
         """Go on with the collective as far as possible without waiting; whether it is complete."""
-        for call, arguments, test in self._stages[self._next :]:
+        for call, arguments, test in self._calls[self._next :]:
             if test is None:
                 call(*arguments)
             elif not test():
@@ -72,7 +70,7 @@ class Prepared:
         for flight in self._flights:
             flight.free()
         self._arguments = None
-        self._stages, self._flights, self._begin, self._end = [], [], [], []
+        self._calls, self._flights, self._begin, self._end = [], [], [], []
         self._next = self._length = self._first = 0
 
     def __bool__(self) -> bool:

@@ -109,7 +109,7 @@ def compile_part(
     is sent as an empty message.
 
     :param length: units of the vector that the collective divides into blocks, as evenly as may be; None where a
-        block is a unit. Then every block keeps its number wherever it goes, scratch included.
+        block is a unit. Then every block keeps its number wherever it goes; the scratch may hold several vectors.
     :param shift: unit of the output where the input begins, if they share memory.
     :param lanes: parts into which every transfer is cut. Allowed where whatever is sent, sent on and reduced are the
         same units each time: then no part depends on another.
@@ -179,11 +179,13 @@ def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
 
 
 def _divided(rows: Integers, bounds: Integers) -> Integers:
-    """Rows in units of a vector, from rows in its blocks."""
-    if (rows[:, _BEGIN] != rows[:, _TO]).any():
+    """Rows in units of a vector, from rows in its blocks; the scratch may hold several vectors side by side."""
+    blocks, length = len(bounds) - 1, bounds[-1]
+    (here, block), (there, same) = (np.divmod(rows[:, place], blocks) for place in (_BEGIN, _TO))
+    if (block != same).any() or (block + rows[:, _LENGTH] > blocks).any():
         raise ValueError("expecting blocks that keep their numbers, where the last ones may be shorter")
-    begin, end = bounds[rows[:, _BEGIN]], bounds[rows[:, _BEGIN] + rows[:, _LENGTH]]
-    rows[:, _BEGIN] = rows[:, _TO] = begin
+    begin, end = bounds[block], bounds[block + rows[:, _LENGTH]]
+    rows[:, _BEGIN], rows[:, _TO] = here * length + begin, there * length + begin
     rows[:, _LENGTH] = end - begin
     return rows
 

@@ -1,9 +1,9 @@
-"""Collectives run as plans: from the arguments of a call of mpi4py to messages, once or again and again."""
+"""Collectives run by the algorithm of a name: from the arguments of a call to messages, once or again and again."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mpi4py import MPI
 
@@ -11,134 +11,136 @@ from ..schedules import ALGORITHMS
 from ..schedules.segments import DIVIDING, can_be_cut, cut, segments_of
 from .binding import Binding, bind, bind_persistent
 from .buffers import DeviceMemoryError
+from .executor import Executor
 from .keys import quick_key
-from .leaders import symmetric as overlevels
-from .methods import METHODS
-from .operands import READERS, Operands
+from .leaders import LEADERS
+from .operands import Operands, read
 from .parts import part_of
-from .persistent import Prepared
+from .persistent import PersistentPlan
 from .plan import Plan, compile_part
+from .specs import CALLS, CallSpec, Form
 
-if TYPE_CHECKING:
-    from .levels import Levels
-
-__all__ = ["METHODS", "can_run", "prepare", "ready", "run"]
+__all__ = ["can_run", "prepare", "ready", "run"]
 
 # Where a rank knows only what it sends and receives itself: one message for each pair, or none can run.
 _DIRECT = (
     *("pairwise", "shift", "interleaved", "scatter_destination", "at_once"),
     *("tacs1", "tacs2", "bound", "even", "paced", "joint"),
 )
-_LOCAL_COUNTS = {"Gatherv": ("linear",), "Scatterv": ("linear",), "Alltoallv": _DIRECT, "Alltoallw": _DIRECT}
-_REDUCTIONS = ("Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block")
 _UNORDERED = ("ring", "circulant")  # never in rank order
 
 
 def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
-    """Whether an algorithm is there for a method: by what all ranks know, and without looking at a network.
+    """Whether an algorithm is there for a call: by what all ranks know, and without looking at a network.
 
+    :param method: the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
     :param commutative: whether the operation of a reduction is.
     """
     if algorithm == "native":
         return True
-    name, slash, _ = algorithm.partition("/")
-    if method in _REDUCTIONS and not commutative and name in ("levels", *_UNORDERED):
+    spec, (name, slash, _) = CALLS[method], algorithm.partition("/")
+    if spec.reduces and not commutative and name in ("levels", *_UNORDERED):
         return False
     if algorithm == "levels":
-        return method in overlevels.METHODS
-    if method not in METHODS:
+        return spec.leaders
+    if name not in ALGORITHMS.get(spec.collective, {}):
         return False
-    if slash and (method in _LOCAL_COUNTS or not can_be_cut(METHODS[method], algorithm)):
+    if slash and (spec.local or not can_be_cut(spec.collective, algorithm)):
         return False
-    return name in _LOCAL_COUNTS.get(method, ALGORITHMS[METHODS[method]])
+    return not spec.local or name in (_DIRECT if spec.form is Form.ALLTOALL else ("linear",))
 
 
-def run(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
+def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
     """Run a collective by an algorithm; collective.
 
-    :param method: a method of ``MPI.Intracomm``.
+    :param executor: of the communicator.
+    :param method: the call, a key of ``specs.CALLS``.
     :param algorithm: what ``can_run`` allows, alike on all ranks.
-    :param arguments: those of the method, in their order, defaults filled in.
+    :param arguments: those of mpi4py's method, in their order, defaults filled in.
     :returns: the algorithm that ran: ``native`` where this one cannot, for the network or for the sizes, which all
         ranks find alike, or for messages in a device's memory, which they must be on all ranks or on none.
     :raises ValueError: for an algorithm that ``can_run`` does not allow; and as the method itself.
     """
     if algorithm == "levels":
-        if method not in overlevels.METHODS:
-            raise ValueError(f"expecting a method of {', '.join(overlevels.METHODS)}, got {method!r}")
+        if method not in LEADERS:
+            raise ValueError(f"expecting a call of {', '.join(LEADERS)}, got {method!r}")
         try:
-            overlevels.METHODS[method](levels, *arguments)
+            LEADERS[method](executor.groups, *arguments)
         except DeviceMemoryError:  # messages are read before any is sent
-            return _native(levels, method, arguments)
+            return _native(executor, method, arguments)
         return algorithm
     key = quick_key(method, algorithm, arguments)
-    binding: Binding | None = None if key is None else levels.bindings.get(key)
+    binding: Binding | None = None if key is None else executor.bindings.get(key)
     if binding is None:
-        binding = _bound(levels, method, algorithm, arguments, key)
+        binding = _bound(executor, method, algorithm, arguments, key)
     if binding is None:
-        return _native(levels, method, arguments)
+        return _native(executor, method, arguments)
     for call, some in binding.calls:
         call(*some)
     return algorithm
 
 
-def _native(levels: Levels, method: str, arguments: tuple[Any, ...]) -> str:
-    getattr(MPI.Intracomm, method)(levels.comm, *arguments)
+def _native(executor: Executor, method: str, arguments: tuple[Any, ...]) -> str:
+    getattr(MPI.Intracomm, method)(executor.groups.comm, *arguments)
     return "native"
 
 
-def ready(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
+def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
     """Do what ``run`` does before the first message, so that it takes as long as later calls; collective.
 
     Nothing for ``levels``, which makes its communicators when it runs.
+
+    :param executor: as of ``run``; likewise ``method``, ``algorithm`` and ``arguments``.
     """
     if algorithm not in ("native", "levels"):
         key = quick_key(method, algorithm, arguments)
-        if key is None or levels.bindings.get(key) is None:
-            _bound(levels, method, algorithm, arguments, key)
+        if key is None or executor.bindings.get(key) is None:
+            _bound(executor, method, algorithm, arguments, key)
 
 
-def prepare(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> MPI.Prequest | Prepared:
+def prepare(
+    executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]
+) -> MPI.Prequest | PersistentPlan:
     """A collective with its buffers, to be started again and again; collective.
 
-    :param method: as in ``run``: ``Bcast`` for ``Bcast_init``.
+    :param executor: as of ``run``; likewise ``method`` (``Bcast`` for ``Bcast_init``), ``algorithm`` and ``arguments``.
     :returns: a request; the MPI library's own where no plan can run.
     """
-    operands = None if algorithm in ("native", "levels") else _read(levels, method, algorithm, arguments)
-    plan = None if operands is None else _plan(levels, METHODS[method], algorithm, operands)
+    operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)
+    plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
-        native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(levels.comm, *arguments)
+        native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(executor.groups.comm, *arguments)
         return native
-    return Prepared(*bind_persistent(plan, operands, levels), arguments)
+    return PersistentPlan(*bind_persistent(plan, operands, executor.groups), arguments)
 
 
 def _bound(
-    levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None
+    executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None
 ) -> Binding | None:
-    """The calls of a plan on these arguments, kept by the key where they can be found again; None for native."""
-    operands = None if algorithm == "native" else _read(levels, method, algorithm, arguments)
-    plan = None if operands is None else _plan(levels, METHODS[method], algorithm, operands)
+    """The calls of a plan on these arguments, held by the key where they can be found again; None for native."""
+    operands = None if algorithm == "native" else _read(executor, method, algorithm, arguments)
+    plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         return None
-    binding = bind(plan, operands, levels)
+    binding = bind(plan, operands, executor.groups)
     if key is not None and operands.by_address:
-        levels.bindings.put(key, binding, binding.weight)
+        executor.bindings.put(key, binding, binding.weight)
     return binding
 
 
-def _read(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> Operands | None:
+def _read(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> Operands | None:
     if not can_run(method, algorithm):
         raise ValueError(f"expecting an algorithm that can run {method}, got {algorithm!r}")
     try:
-        operands = READERS[method](levels, *arguments)
+        operands = read(executor.groups, CALLS[method], arguments)
     except DeviceMemoryError:
         return None
     return operands.in_bytes if operands is not None and "/" in algorithm else operands
 
 
 def _pieces(name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
-    """Of an algorithm that is cut: the blocks of its message, and the lanes of its transfers; alike on all ranks."""
+    """The blocks of a message that is cut, and the lanes of its transfers; alike on all ranks."""
     if name in DIVIDING:
         return segments_of((operands.length or 0) * operands.pitch, segment), 1
     if operands.length is not None:
@@ -148,7 +150,7 @@ def _pieces(name: str, segment: int, operands: Operands, ranks: int) -> tuple[in
     return None, segments_of(longest * operands.pitch, segment)
 
 
-def _plan(levels: Levels, collective: str, algorithm: str, operands: Operands) -> Plan | None:
+def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands) -> Plan | None:
     """The plan of this rank; None where none can be made, on all ranks alike."""
     ordered = operands.op is not None and not operands.op.Is_commutative()
     if operands.empty:
@@ -156,12 +158,12 @@ def _plan(levels: Levels, collective: str, algorithm: str, operands: Operands) -
     counts = operands.counts
     known = None if counts is None else counts.tobytes()
     name, segment = cut(algorithm)
-    blocks, lanes = (None, 1) if segment is None else _pieces(name, segment, operands, levels.size)
+    blocks, lanes = (None, 1) if segment is None else _pieces(name, segment, operands, executor.groups.size)
     sizes = operands.length, operands.shift, operands.scale, known
-    key = ("plan", collective, name, blocks, lanes, operands.root, *sizes, ordered)
+    key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
 
     def make() -> Plan | str:
-        part = part_of(levels, collective, name, operands.root, counts, ordered, blocks)
+        part = part_of(executor, spec.collective, name, operands.root, counts, ordered, blocks)
         if isinstance(part, str):
             return part
         try:
@@ -169,5 +171,5 @@ def _plan(levels: Levels, collective: str, algorithm: str, operands: Operands) -
         except ValueError as error:
             return str(error)
 
-    made = levels.kept(key, make)
+    made = executor.plans.made(key, make)
     return made if isinstance(made, Plan) else None

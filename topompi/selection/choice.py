@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..execution.methods import METHODS
+from ..execution.specs import CALLS
 
 if TYPE_CHECKING:
     from .trial import Trial
@@ -30,8 +30,7 @@ JOINT = ("paced", "joint")  # schedules for communicators that exchange at the s
 # collective communication operations in MPICH, 2005) with a partner a step, and Open MPI likewise.
 PAIRWISE = 32768
 
-# A barrier has no schedule, but can run over levels.
-COLLECTIVE = {"Barrier": "barrier", **METHODS}
+COLLECTIVE = {name: spec.collective for name, spec in CALLS.items()}  # of each call
 
 Key = tuple[str, int, bool]  # method, size class, whether the operation commutes
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..topology import TopologyInterface
 
 if TYPE_CHECKING:
-    from ..communicator.siblings import Siblings
+    from ..views.siblings import Siblings
 
 __all__ = ["Job"]
 

@@ -21,7 +21,7 @@ from ..views.network import UNKNOWN_RATE, network_of
 from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, PAIRWISE, Choice
 
 if TYPE_CHECKING:
-    from ..communicator.siblings import Siblings
+    from ..views.siblings import Siblings
 
 __all__ = ["GAIN", "SLOW_GAIN", "Predictor"]
 
@@ -41,6 +41,8 @@ BLIND = {
     "reduce": ("binomial", "chain", "halving"),
     "reduce_scatter": ("ring", "halving"),
     "allreduce": ("doubling", "halving", "ring"),
+    "scan": ("chain", "doubling"),
+    "exscan": ("chain", "doubling"),
     "alltoall": ("bruck", "scatter_destination"),
 }
 MODELLED_LEVELS = "leaders"  # the schedule whose stages hierarchical.py runs

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from ..communicator import Intracomm
-from ..execution.levels import Levels
+from ..execution.executor import Executor
 from ..execution.running import can_run, run
+from ..execution.specs import CALLS, Form
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import variants
+from ..topology import TopologyInterface
 from .choice import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
 from .selector import library
@@ -25,17 +26,7 @@ from .tunerecord import Measured, TuneRecord
 __all__ = ["METHODS", "measure", "record_of"]
 
 # What has a size that all ranks know, and so classes to tune.
-METHODS = (
-    "Bcast",
-    "Gather",
-    "Scatter",
-    "Allgather",
-    "Reduce",
-    "Allreduce",
-    "Reduce_scatter",
-    "Reduce_scatter_block",
-    "Alltoall",
-)
+METHODS = tuple(name for name, spec in CALLS.items() if spec.sized_by is not None)
 PROBED = 3  # rounds after which the hopeless are left out
 HOPELESS = 4.0  # times native's time
 ITEM = 4  # bytes of the numbers that are reduced
@@ -45,7 +36,7 @@ Progress = Callable[[str], None]
 
 
 def measure(
-    comm: Intracomm, method: str, nbytes: int, rounds: int, algorithms: Sequence[str] | None, progress: Progress
+    executor: Executor, method: str, nbytes: int, rounds: int, algorithms: Sequence[str] | None, progress: Progress
 ) -> list[Measured]:
     """Time the algorithms of a method at one size, interleaved; alike on all ranks. Collective.
 
@@ -54,26 +45,27 @@ def measure(
     count unless calls are long (see ``Trial``); before each call a barrier, not timed.
     What is four times slower than native after three rounds is not run again.
 
+    :param executor: of the communicator.
     :param nbytes: size in bytes, as ``Selector.choose`` counts.
     :param algorithms: those to run; None for all that can.
     :param progress: is told what goes on.
     """
-    nbytes = whole(method, nbytes, comm.Get_size())
-    arguments = _arguments(method, nbytes, comm.Get_size(), comm.Get_rank())
-    levels = comm._levels
+    groups = executor.groups
+    comm, nbytes = groups.comm, whole(method, nbytes, groups.size)
+    arguments = _arguments(method, nbytes, groups.size, groups.rank)
     uncut = candidates(method)
-    cut = variants(COLLECTIVE[method], uncut, nbytes, comm.Get_size())
+    cut = variants(COLLECTIVE[method], uncut, nbytes, groups.size)
     names = [name for name in (*uncut, *cut) if algorithms is None or name.partition("/")[0] in algorithms]
-    names = [name for name in names if name != LEVELS or levels.divides]
-    names = [name for name in names if run(levels, method, name, arguments) == name]  # plans are made here
+    names = [name for name in names if name != LEVELS or groups.divided]
+    names = [name for name in names if run(executor, method, name, arguments) == name]  # plans are made here
     times: dict[str, list[float]] = {name: [] for name in names}
-    long = bool(_slowest(comm, {NATIVE: [_time(levels, method, NATIVE, arguments)]})[NATIVE][0] >= LONG)
+    long = bool(_slowest(comm, {NATIVE: [_time(executor, method, NATIVE, arguments)]})[NATIVE][0] >= LONG)
     for turn in range(rounds):
         progress(f"{method} {nbytes} bytes, {len(names)} algorithms, round {turn + 1} of {rounds}")
         start = turn // 2 % len(names)  # none is always the first one after a pause
         for name in (names[start:] + names[:start])[:: -1 if turn % 2 else 1]:
             for _ in range(1 if long else 2):
-                seconds = _time(levels, method, name, arguments)
+                seconds = _time(executor, method, name, arguments)
             times[name].append(seconds)
         if turn + 1 == PROBED:
             probe = {name: np.median(column) for name, column in _slowest(comm, times).items()}
@@ -83,14 +75,15 @@ def measure(
 
 def whole(method: str, nbytes: int, size: int) -> int:
     """The next size in bytes that a method can have: whole numbers, and equal blocks where a vector is cut."""
-    unit = ITEM * size if method.startswith("Reduce_scatter") else ITEM if method in ("Reduce", "Allreduce") else 1
+    spec = CALLS[method]
+    unit = ITEM * (size if spec.form is Form.REDUCE_SCATTER else 1) if spec.reduces else 1
     return -(-nbytes // unit) * unit
 
 
-def _slowest(comm: Intracomm, times: dict[str, list[float]]) -> dict[str, list[float]]:
+def _slowest(comm: MPI.Intracomm, times: dict[str, list[float]]) -> dict[str, list[float]]:
     """Of each call the time of the slowest rank, alike on all ranks. Collective."""
     table = np.array([time for column in times.values() for time in column])
-    MPI.Intracomm(comm).Allreduce(MPI.IN_PLACE, table, MPI.MAX)
+    comm.Allreduce(MPI.IN_PLACE, table, MPI.MAX)
     ends = np.cumsum([len(column) for column in times.values()])
     return {name: part.tolist() for name, part in zip(times, np.split(table, ends[:-1]), strict=True)}
 
@@ -100,17 +93,17 @@ def candidates(method: str) -> list[str]:
     return [name for name in (NATIVE, LEVELS, *ALGORITHMS[COLLECTIVE[method]]) if can_run(method, name)]
 
 
-def record_of(comm: Intracomm, results: Sequence[Measured]) -> TuneRecord:
+def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequence[Measured]) -> TuneRecord:
     """The record of a run with these results, on all ranks. Collective."""
-    job = Job(comm.network, library(), MPI.Get_processor_name())
+    job = Job(interface, library(), MPI.Get_processor_name())
     return TuneRecord(
         name="",
         library=library(),
         ranks=job.ranks,
         hosts=job.hosts,
         ranks_per_host=job.ranks_per_host,
-        nodes=tuple(MPI.Intracomm(comm).allgather(MPI.Get_processor_name())),
-        description=comm.network.describe(),
+        nodes=tuple(comm.allgather(MPI.Get_processor_name())),
+        description=interface.describe(),
         topology=job.topology,
         forced=_forced(),
         date=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -118,10 +111,10 @@ def record_of(comm: Intracomm, results: Sequence[Measured]) -> TuneRecord:
     )
 
 
-def _time(levels: Levels, method: str, name: str, arguments: tuple[Any, ...]) -> float:
-    levels.comm.Barrier()
+def _time(executor: Executor, method: str, name: str, arguments: tuple[Any, ...]) -> float:
+    executor.groups.comm.Barrier()
     begin = perf_counter()
-    run(levels, method, name, arguments)
+    run(executor, method, name, arguments)
     return perf_counter() - begin
 
 
@@ -134,20 +127,19 @@ def _arguments(method: str, nbytes: int, size: int, rank: int) -> tuple[Any, ...
     def vector(items: int) -> Any:
         return np.ones(items, dtype=np.float32)
 
-    at_root = rank == 0
-    if method == "Bcast":
-        return (block(), 0)
-    if method == "Gather":
-        return (block(), block(size) if at_root else None, 0)
-    if method == "Scatter":
-        return (block(size) if at_root else None, block(), 0)
-    if method in ("Allgather", "Alltoall"):
-        return (block(size if method == "Alltoall" else 1), block(size))
-    items = nbytes // ITEM
-    if method in ("Reduce", "Allreduce"):
-        return (vector(items), vector(items), MPI.SUM, *([0] if method == "Reduce" else []))
-    counts = [[items // size] * size] if method == "Reduce_scatter" else []
-    return (vector(items), vector(items // size), *counts, MPI.SUM)
+    spec, at_root, items = CALLS[method], rank == 0, nbytes // ITEM
+    if spec.form is Form.BROADCAST:
+        messages: tuple[Any, ...] = (block(),)
+    elif spec.form is Form.GATHER:
+        messages = (block(), block(size) if at_root or not spec.rooted else None)
+    elif spec.form is Form.SCATTER:
+        messages = (block(size) if at_root else None, block())
+    elif spec.form is Form.ALLTOALL:
+        messages = (block(size), block(size))
+    else:
+        messages = (vector(items), vector(items // size if spec.form is Form.REDUCE_SCATTER else items))
+    rest = {"recvcounts": [items // size] * size, "op": MPI.SUM, "root": 0}
+    return (*messages, *(rest[name] for name in spec.parameters if name in rest))
 
 
 def _forced() -> dict[str, str]:

@@ -16,7 +16,7 @@ from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice, Key, abreast
 from .trial import CLEAR, CLEAR_APART, AbreastTrial, Contest, Trial, Verdict
 
 if TYPE_CHECKING:
-    from ..communicator.siblings import Siblings
+    from ..views.siblings import Siblings
     from .advisor import Advisor
 
 __all__ = ["Selector", "library"]

@@ -8,108 +8,104 @@ import numpy as np
 from mpi4py import MPI
 
 from ...schedules import RootedPlan
-from ..buffers import Block, Blocks, Bytes, Integers, block, blocks, is_in_place, vector
-from ..levels import Levels
+from ..buffers import LARGEST_COUNT, Block, Blocks, Bytes, Integers, block, blocks, is_in_place, vector
+from ..groups import Groups
 from .stages import Program
 
 __all__ = ["bcast", "check_fits", "gather", "gatherv", "scatter", "scatterv"]
 
-# Bytes of one message that every MPI can count; where blocks of one size exceed it together, all ranks know, and
-# leave the call to the MPI library.
-LARGEST_COUNT = 2**31 - 1
 
-
-def bcast(levels: Levels, message: Any, root: int) -> None:
+def bcast(groups: Groups, message: Any, root: int) -> None:
     """Broadcast along the root's clusters outwards, then from each leader inwards.
 
     Messages: those of one native broadcast a sub-communicator; bytes: one copy enters each cluster.
     Source: Subramoni 2013, section 3.1.2, with the departure described at ``schedules.Hierarchy``.
     """
-    for stage in reversed(levels.plan(root).stages):
-        levels.parts[stage.level].Bcast(message, stage.root)
+    for stage in reversed(groups.plan(root).stages):
+        groups.parts[stage.level].Bcast(message, stage.root)
 
 
-def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
+def gather(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of one size over the leaders, and restore rank order at the root.
 
     Messages: those of one native gather a sub-communicator; bytes: each block crosses each cluster border once; the
     root copies everything once more where the order of arrival is not the order of ranks.
     """
-    received = blocks(recvbuf, levels.size, readonly=False) if levels.rank == root else None
+    received = blocks(recvbuf, groups.size, readonly=False) if groups.rank == root else None
     own = _own_block(sendbuf, received, root)
     size = own.size if received is None else received.block(root).size
-    if size * levels.size > LARGEST_COUNT:
-        levels.comm.Gather(sendbuf, recvbuf, root)
+    if size * groups.size > LARGEST_COUNT:
+        groups.comm.Gather(sendbuf, recvbuf, root)
         return
-    plan, program = _alike(levels, root, size)
+    plan, program = _alike(groups, root, size)
     if received is None:
-        program.gather(own, None, levels.alone)
+        program.gather(own, None, groups.alone)
         return
     direct = _direct(received, plan)
     already_there = direct is not None and is_in_place(sendbuf)
-    buffer = program.gather(None if already_there else own, direct, levels.alone)
+    buffer = program.gather(None if already_there else own, direct, groups.alone)
     check_fits(own.size, size)
     if direct is None:
-        _restore(levels, plan, received, buffer[program.origin :])
+        _restore(groups, plan, received, buffer[program.origin :])
 
 
-def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
+def gatherv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of any sizes over the leaders: first the sizes, then the blocks.
 
     Messages and bytes: those of ``gather`` twice, the first time with 8 bytes a rank, since a leader does not know
     how much the ranks behind it send.
     """
-    plan = levels.plan(root)
-    received = vector(recvbuf, levels.size, readonly=False) if levels.rank == root else None
+    plan = groups.plan(root)
+    received = vector(recvbuf, groups.size, readonly=False) if groups.rank == root else None
     own = _own_block(sendbuf, received, root)
-    sizes = _gather_sizes(levels, root, own.size)
-    program = Program(plan, sizes, levels.parts)
+    sizes = _gather_sizes(groups, root, own.size)
+    program = Program(plan, sizes, groups.parts)
     if received is None:
-        program.gather(own, None, levels.alone)
+        program.gather(own, None, groups.alone)
         return
-    arrived, expected = sizes[-levels.size :], received.sizes[plan.order]
+    arrived, expected = sizes[-groups.size :], received.sizes[plan.order]
     direct = _direct(received, plan) if (arrived == expected).all() else None
     already_there = direct is not None and is_in_place(sendbuf)
-    buffer = program.gather(None if already_there else own, direct, levels.alone)
+    buffer = program.gather(None if already_there else own, direct, groups.alone)
     check_fits(arrived, expected)
     if direct is None:
-        received.of_sizes(arrived[plan.inverse]).unpack(buffer, plan.order, levels.alone)
+        received.of_sizes(arrived[plan.inverse]).unpack(buffer, plan.order, groups.alone)
 
 
-def scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
+def scatter(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Scatter blocks of one size over the leaders: the mirror image of ``gather``."""
-    sent = blocks(sendbuf, levels.size, readonly=True) if levels.rank == root else None
+    sent = blocks(sendbuf, groups.size, readonly=True) if groups.rank == root else None
     own = _wanted_block(recvbuf, sent)
     size = own.size if own is not None and sent is None else sent.block(root).size  # type: ignore[union-attr] # one is
-    if size * levels.size > LARGEST_COUNT:
-        levels.comm.Scatter(sendbuf, recvbuf, root)
+    if size * groups.size > LARGEST_COUNT:
+        groups.comm.Scatter(sendbuf, recvbuf, root)
         return
-    plan, program = _alike(levels, root, size)
+    plan, program = _alike(groups, root, size)
     buffer = None if sent is None else _direct(sent, plan)
     if sent is not None and buffer is None:
         buffer = np.empty(program.length, dtype=np.uint8)
-        _arrange(levels, plan, sent, buffer[program.origin :])
-    _deliver(program, own, buffer, levels)
+        _arrange(groups, plan, sent, buffer[program.origin :])
+    _deliver(program, own, buffer, groups)
 
 
-def scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
+def scatterv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Scatter blocks of any sizes over the leaders, first the sizes; the mirror image of ``gatherv``."""
-    plan = levels.plan(root)
-    sent = vector(sendbuf, levels.size, readonly=True) if levels.rank == root else None
+    plan = groups.plan(root)
+    sent = vector(sendbuf, groups.size, readonly=True) if groups.rank == root else None
     own = _wanted_block(recvbuf, sent)
-    sizes = _scatter_sizes(levels, root, None if sent is None else sent.sizes[plan.order])
-    program = Program(plan, sizes, levels.parts)
+    sizes = _scatter_sizes(groups, root, None if sent is None else sent.sizes[plan.order])
+    program = Program(plan, sizes, groups.parts)
     buffer = None if sent is None else _direct(sent, plan)
     if sent is not None and buffer is None:
         buffer = np.empty(program.length, dtype=np.uint8)
-        sent.pack(buffer, plan.order, levels.alone)
-    _deliver(program, own, buffer, levels)
+        sent.pack(buffer, plan.order, groups.alone)
+    _deliver(program, own, buffer, groups)
 
 
-def _alike(levels: Levels, root: int, size: int) -> tuple[RootedPlan, Program]:
+def _alike(groups: Groups, root: int, size: int) -> tuple[RootedPlan, Program]:
     """The plan and its program for blocks of one size in bytes, made once."""
-    made: tuple[RootedPlan, Program] = levels.kept(
-        (root, size), lambda: (levels.plan(root), Program(levels.plan(root), size, levels.parts))
+    made: tuple[RootedPlan, Program] = groups.stages.made(
+        (root, size), lambda: (groups.plan(root), Program(groups.plan(root), size, groups.parts))
     )
     return made
 
@@ -128,11 +124,11 @@ def _wanted_block(recvbuf: Any, sent: Blocks | None) -> Block | None:
     return block(recvbuf, readonly=False)
 
 
-def _deliver(program: Program, own: Block | None, buffer: Bytes | None, levels: Levels) -> None:
+def _deliver(program: Program, own: Block | None, buffer: Bytes | None, groups: Groups) -> None:
     """Run a scatter, and put this rank's block where it wants it."""
     if own is not None:
         check_fits(program.mine.stop - program.mine.start, own.size)
-    program.scatter(own, buffer, levels.alone)
+    program.scatter(own, buffer, groups.alone)
 
 
 def check_fits(sent: Any, expected: Any) -> None:
@@ -148,20 +144,20 @@ def _direct(user: Blocks, plan: RootedPlan) -> Bytes | None:
     return None
 
 
-def _restore(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
+def _restore(groups: Groups, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
     """Copy blocks of one size, as they arrived, to their places in rank order."""
     if user.dense:
         _permute(packed, plan.inverse, user.view())
     else:
-        user.unpack(packed, plan.order, levels.alone)
+        user.unpack(packed, plan.order, groups.alone)
 
 
-def _arrange(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
+def _arrange(groups: Groups, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
     """Copy blocks of one size, in rank order at the user's, to the order in which they leave."""
     if user.dense:
         _permute(user.view(), plan.order, packed)
     else:
-        user.pack(packed, plan.order, levels.alone)
+        user.pack(packed, plan.order, groups.alone)
 
 
 def _permute(source: Bytes, order: Integers, target: Bytes) -> None:
@@ -176,18 +172,18 @@ def _permute(source: Bytes, order: Integers, target: Bytes) -> None:
     np.take(source.view(kind).reshape(rows), order, axis=0, out=target.view(kind).reshape(rows), mode="clip")
 
 
-def _gather_sizes(levels: Levels, root: int, own: int) -> Integers:
+def _gather_sizes(groups: Groups, root: int, own: int) -> Integers:
     """Sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
-    _, program = _alike(levels, root, 8)
+    _, program = _alike(groups, root, 8)
     message = block([np.array([own], dtype=np.int64), MPI.INT64_T], readonly=True)
-    return program.gather(message, None, levels.alone).view(np.int64)
+    return program.gather(message, None, groups.alone).view(np.int64)
 
 
-def _scatter_sizes(levels: Levels, root: int, sizes: Integers | None) -> Integers:
+def _scatter_sizes(groups: Groups, root: int, sizes: Integers | None) -> Integers:
     """Sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
-    _, program = _alike(levels, root, 8)
+    _, program = _alike(groups, root, 8)
     buffer = np.zeros(program.length // 8, dtype=np.int64)
     if sizes is not None:
         buffer[-len(sizes) :] = sizes
-    program.scatter(None, buffer.view(np.uint8), levels.alone)
+    program.scatter(None, buffer.view(np.uint8), groups.alone)
     return buffer

@@ -1,36 +1,35 @@
-"""Collectives that end at every rank, and reductions, over leaders; and all that runs over levels by method."""
+"""Collectives that end at every rank, and reductions, over leaders."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from ..buffers import Block, Blocks, Bytes, Integers, block, is_in_place, vector, whole
-from ..levels import Levels
-from ..operands import LARGEST_COUNT, pitch_of
-from . import rooted as hierarchical
+from ..buffers import LARGEST_COUNT, Block, Blocks, Bytes, Integers, block, is_in_place, vector, whole
+from ..groups import Groups
+from ..operands import pitch_of
+from .rooted import check_fits
 from .stages import Exchange, Layout
 
-__all__ = ["METHODS", "allgather", "allgatherv", "allreduce", "barrier", "reduce"]
+__all__ = ["allgather", "allgatherv", "allreduce", "barrier", "reduce"]
 
 
-def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> None:
+def reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> None:
     """Reduce along the stages of a gather: each leader sends the sum of its cluster.
 
     Messages: those of one native reduction a sub-communicator; bytes: one vector leaves each cluster. Operations that
     do not commute are the MPI library's. Source: Subramoni 2013, section 3, for a reduction.
     """
-    received = block(recvbuf, readonly=False) if levels.rank == root else None
+    received = block(recvbuf, readonly=False) if groups.rank == root else None
     own = received if received is not None and is_in_place(sendbuf) else block(sendbuf, readonly=True)
     if not op.Is_commutative() or pitch_of(own.datatype) is None:
-        levels.comm.Reduce(sendbuf, recvbuf, op, root)
+        groups.comm.Reduce(sendbuf, recvbuf, op, root)
         return
-    total = _Total(own, received, levels)
-    for stage in levels.plan(root).stages:
-        part = levels.parts[stage.level]
+    total = _Total(own, received, groups)
+    for stage in groups.plan(root).stages:
+        part = groups.parts[stage.level]
         if stage.me == stage.root:
             total.reduce(part, op, stage.root)
         else:
@@ -39,7 +38,7 @@ def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) ->
         total.settle()
 
 
-def allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
+def allreduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
     """Reduce to the leaders, innermost first; the outermost ones reduce to all; broadcast inwards.
 
     Messages: two native collectives a sub-communicator, one on the outermost; bytes: one vector crosses each cluster
@@ -49,26 +48,26 @@ def allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
     own = received if is_in_place(sendbuf) else block(sendbuf, readonly=True)
     unlike = own.datatype != received.datatype or own.count != received.count  # for the MPI library to refuse
     if unlike or not op.Is_commutative() or pitch_of(own.datatype) is None:
-        levels.comm.Allreduce(sendbuf, recvbuf, op)
+        groups.comm.Allreduce(sendbuf, recvbuf, op)
         return
-    total = _Total(own, received, levels)
-    inner = sorted(levels.parts.keys() - {1}, reverse=True)
+    total = _Total(own, received, groups)
+    inner = sorted(groups.parts.keys() - {1}, reverse=True)
     for level in inner:
-        if levels.parts[level].Get_rank():
-            total.send(levels.parts[level], op, 0)
+        if groups.parts[level].Get_rank():
+            total.send(groups.parts[level], op, 0)
         else:
-            total.reduce(levels.parts[level], op, 0)
-    if 1 in levels.parts:
-        total.reduce_to_all(levels.parts[1], op)
+            total.reduce(groups.parts[level], op, 0)
+    if 1 in groups.parts:
+        total.reduce_to_all(groups.parts[1], op)
     for level in reversed(inner):
-        levels.parts[level].Bcast(received.message, 0)
+        groups.parts[level].Bcast(received.message, 0)
 
 
 class _Total:
     """What a rank has summed up so far: first its own vector, later in memory of its own or in its receive buffer."""
 
-    def __init__(self, own: Block, received: Block | None, levels: Levels) -> None:
-        self._own, self._target, self._alone = own, received, levels.alone
+    def __init__(self, own: Block, received: Block | None, groups: Groups) -> None:
+        self._own, self._target, self._alone = own, received, groups.alone
         self._held = own is received
 
     def send(self, part: MPI.Intracomm, op: MPI.Op, root: int) -> None:
@@ -98,85 +97,71 @@ class _Total:
         return sent, self._target.message
 
 
-def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
+def allgather(groups: Groups, sendbuf: Any, recvbuf: Any) -> None:
     """Gather at the leaders, innermost first; the outermost ones gather to all; broadcast inwards; restore rank order.
 
     Messages: two native collectives a sub-communicator, one on the outermost; bytes: each block leaves each cluster
     once and enters it once.
     """
-    received = whole(recvbuf, levels.size, readonly=False)
-    size = received.size // levels.size
+    received = whole(recvbuf, groups.size, readonly=False)
+    size = received.size // groups.size
     if received.size > LARGEST_COUNT:
-        levels.comm.Allgather(sendbuf, recvbuf)
+        groups.comm.Allgather(sendbuf, recvbuf)
         return
     own = None if is_in_place(sendbuf) else block(sendbuf, readonly=True)
-    counts = np.full(levels.size, received.count // levels.size, dtype=np.int64)
+    counts = np.full(groups.size, received.count // groups.size, dtype=np.int64)
     places = Blocks(received.buffer, received.datatype, counts, received.displ + np.cumsum(counts) - counts)
-    _gather_to_all(levels, own, places, size)
+    _gather_to_all(groups, own, places, size)
 
 
-def allgatherv(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
+def allgatherv(groups: Groups, sendbuf: Any, recvbuf: Any) -> None:
     """As ``allgather``, with blocks of any sizes, which all ranks know."""
-    received = vector(recvbuf, levels.size, readonly=False)
+    received = vector(recvbuf, groups.size, readonly=False)
     if received.sizes.sum() > LARGEST_COUNT:
-        levels.comm.Allgatherv(sendbuf, recvbuf)
+        groups.comm.Allgatherv(sendbuf, recvbuf)
         return
     own = None if is_in_place(sendbuf) else block(sendbuf, readonly=True)
-    _gather_to_all(levels, own, received, received.sizes)
+    _gather_to_all(groups, own, received, received.sizes)
 
 
-def _gather_to_all(levels: Levels, own: Block | None, places: Blocks, sizes: int | Integers) -> None:
-    plan = levels.plan(0)
-    mine = places.block(levels.rank)
-    hierarchical.check_fits(mine.size if own is None else own.size, mine.size)
+def _gather_to_all(groups: Groups, own: Block | None, places: Blocks, sizes: int | Integers) -> None:
+    plan = groups.plan(0)
+    mine = places.block(groups.rank)
+    check_fits(mine.size if own is None else own.size, mine.size)
     direct = plan.in_rank_order and plan.low >= 0 and places.dense and places.side_by_side
     # A gather of blocks of one size may want room in front of the first one.
     layout = Layout(sizes, min(plan.low, 0)) if isinstance(sizes, int) else Layout(sizes[plan.order], 0)
-    buffer = places.view() if direct else np.empty(int(layout.at(levels.size)), dtype=np.uint8)
+    buffer = places.view() if direct else np.empty(int(layout.at(groups.size)), dtype=np.uint8)
     here = slice(int(layout.at(plan.position)), int(layout.at(plan.position + 1)))
     if own is not None or not direct:
-        (mine if own is None else own).copy_to(buffer[here], levels.alone)
-    _spread(levels, layout, buffer)
+        (mine if own is None else own).copy_to(buffer[here], groups.alone)
+    _spread(groups, layout, buffer)
     if not direct:
-        places.unpack(buffer[int(layout.at(0)) :], plan.order, levels.alone)
+        places.unpack(buffer[int(layout.at(0)) :], plan.order, groups.alone)
 
 
-def _spread(levels: Levels, layout: Layout, buffer: Bytes) -> None:
+def _spread(groups: Groups, layout: Layout, buffer: Bytes) -> None:
     """From a buffer with a rank's own block to one with all, in the order of the plan for rank 0."""
-    for stage in levels.plan(0).stages:
-        part = levels.parts[stage.level]
+    for stage in groups.plan(0).stages:
+        part = groups.parts[stage.level]
         if stage.level > 1:
             Exchange(stage, layout, part).gather(buffer)
         else:
             begins, ends = layout.at(stage.begin), layout.at(stage.end)
             part.Allgatherv(MPI.IN_PLACE, [buffer, (ends - begins, begins), MPI.BYTE])
     everything = buffer[int(layout.at(0)) :]
-    for level in sorted(levels.parts.keys() - {1}):
-        levels.parts[level].Bcast([everything, MPI.BYTE], 0)
+    for level in sorted(groups.parts.keys() - {1}):
+        groups.parts[level].Bcast([everything, MPI.BYTE], 0)
 
 
-def barrier(levels: Levels) -> None:
+def barrier(groups: Groups) -> None:
     """Wait for all: inwards to outwards, so that leaders speak for their clusters, and back.
 
     Messages: two native barriers a sub-communicator, one on the outermost.
     """
-    inwards = sorted(levels.parts)
+    inwards = sorted(groups.parts)
     for level in reversed(inwards):
-        levels.parts[level].Barrier()
+        groups.parts[level].Barrier()
     for level in inwards:
         if level > 1:
-            levels.parts[level].Barrier()
-
-
-METHODS: dict[str, Callable[..., None]] = {
-    "Allgather": allgather,
-    "Allgatherv": allgatherv,
-    "Allreduce": allreduce,
-    "Barrier": barrier,
-    "Bcast": hierarchical.bcast,
-    "Gather": hierarchical.gather,
-    "Gatherv": hierarchical.gatherv,
-    "Reduce": reduce,
-    "Scatter": hierarchical.scatter,
-    "Scatterv": hierarchical.scatterv,
-}
+            groups.parts[level].Barrier()

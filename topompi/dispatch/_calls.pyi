@@ -5,18 +5,19 @@ from mpi4py import MPI
 
 class Calls:
     all: bool
-    def add(self, method: int, root: int, op: MPI.Op | None, nbytes: int) -> None: ...
+    passes: bool
+    def add(self, method: int, root: int, op: MPI.Op | None, nbytes: int, run: Callable[..., object]) -> None: ...
     def clear(self) -> None: ...
     def __len__(self) -> int: ...
 
 def Method(
-    function: Callable[..., None],
-    native: Callable[..., None],
+    function: Callable[..., Any],
+    native: Callable[..., Any],
     slot: Any,
     number: int,
     parameters: tuple[str, ...],
+    defaults: tuple[Any, ...],
     message: int,
     root: int,
     op: int,
-    usual_op: MPI.Op,
-) -> Callable[..., None]: ...
+) -> Callable[..., Any]: ...

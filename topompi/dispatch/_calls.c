@@ -1,4 +1,4 @@
-/* Methods that pass on to the MPI library what is left to it, without running Python.
+/* Methods that find what runs a call, and run it, without Python in between.
 
    Between two collectives a program works on its data, and what Python needs for a method (its code, its frame, the
    dictionaries that it looks into) has left the caches by then. Here little has to come back: the method, the handle's
@@ -11,18 +11,20 @@
 
 enum { FEWEST_PLACES = 16, MOST_CALLS = 1024, MOST_PARAMETERS = 4, NONE = -1 };
 
-/* Calls that are alike: of a method (its number; 0 in an empty place), root, operation (its id) and size. */
+/* What runs calls of a method (its number; 0 in an empty place) with a root, an operation (its id) and a size. */
 typedef struct {
     int64_t nbytes;
     uintptr_t op;
     int32_t root;
     int32_t method;
+    PyObject *run; /* held */
 } Call;
 
-/* The calls of a communicator that are left to the library: an open table, at most half full. */
+/* What runs the calls of a communicator: an open table, at most half full. */
 typedef struct {
     PyObject_HEAD
-    char all; /* whether every call is */
+    char all;    /* whether the MPI library runs every call */
+    char passes; /* whether it runs those at once that are always its own */
     size_t places, used;
     Call *table;
 } Calls;
@@ -59,27 +61,43 @@ grow(Calls *self)
     return 1;
 }
 
+/* Leave the table empty; what was held is let go of when nothing can be found there any more. */
+static void
+drop_all(Calls *self)
+{
+    Call *table = self->table;
+    size_t places = self->places;
+    self->table = NULL;
+    self->places = self->used = 0;
+    for (size_t at = 0; at < places; at++)
+        Py_XDECREF(table[at].run);
+    PyMem_Free(table);
+}
+
 static PyObject *
 calls_add(PyObject *object, PyObject *arguments)
 {
     Calls *self = (Calls *)object;
     int method, root;
-    PyObject *op;
+    PyObject *op, *run;
     long long nbytes;
-    if (!PyArg_ParseTuple(arguments, "iiOL", &method, &root, &op, &nbytes))
+    if (!PyArg_ParseTuple(arguments, "iiOLO", &method, &root, &op, &nbytes, &run))
         return NULL;
     if (method <= 0) {
         PyErr_Format(PyExc_ValueError, "expecting a number of a method, from 1, got %d", method);
         return NULL;
     }
-    Call call = {nbytes, op == Py_None ? 0 : (uintptr_t)op, root, method};
-    if (self->used < MOST_CALLS) {
-        if (2 * (self->used + 1) > self->places && !grow(self))
-            return NULL;
-        Call *there = find(self->table, self->places, &call);
-        self->used += there->method == 0;
-        *there = call;
-    }
+    if (self->used >= MOST_CALLS)
+        drop_all(self);
+    if (2 * (self->used + 1) > self->places && !grow(self))
+        return NULL;
+    Call call = {nbytes, op == Py_None ? 0 : (uintptr_t)op, root, method, NULL};
+    Call *there = find(self->table, self->places, &call);
+    PyObject *before = there->run;
+    self->used += there->method == 0;
+    call.run = Py_NewRef(run);
+    *there = call;
+    Py_XDECREF(before);
     Py_RETURN_NONE;
 }
 
@@ -87,10 +105,8 @@ static PyObject *
 calls_clear(PyObject *object, PyObject *Py_UNUSED(none))
 {
     Calls *self = (Calls *)object;
-    PyMem_Free(self->table);
-    self->table = NULL;
-    self->places = self->used = 0;
-    self->all = 0;
+    self->all = self->passes = 0;
+    drop_all(self);
     Py_RETURN_NONE;
 }
 
@@ -100,23 +116,41 @@ calls_length(PyObject *object)
     return (Py_ssize_t)((Calls *)object)->used;
 }
 
+static int
+calls_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Calls *self = (Calls *)object;
+    for (size_t at = 0; at < self->places; at++)
+        Py_VISIT(self->table[at].run);
+    return 0;
+}
+
+static int
+calls_let_go(PyObject *object)
+{
+    drop_all((Calls *)object);
+    return 0;
+}
+
 static void
 calls_dealloc(PyObject *object)
 {
-    PyMem_Free(((Calls *)object)->table);
+    PyObject_GC_UnTrack(object);
+    drop_all((Calls *)object);
     Py_TYPE(object)->tp_free(object);
 }
 
 static PyMethodDef calls_methods[] = {
     {"add", calls_add, METH_VARARGS,
-     "add(method, root, op, nbytes)\n--\n\nLeave calls of a method by its number, root, operation (or None, one that "
-     "lasts) and bytes to the library; beyond 1,024 kinds, no more."},
-    {"clear", calls_clear, METH_NOARGS, "clear()\n--\n\nLeave nothing to the library."},
+     "add(method, root, op, nbytes, run)\n--\n\nRun calls of a method by its number, root, operation (or None, one "
+     "that lasts) and bytes in this way; beyond 1,024 kinds all are forgotten first."},
+    {"clear", calls_clear, METH_NOARGS, "clear()\n--\n\nForget all."},
     {NULL},
 };
 
 static PyMemberDef calls_members[] = {
-    {"all", T_BOOL, offsetof(Calls, all), 0, "Whether every call is left to the library."},
+    {"all", T_BOOL, offsetof(Calls, all), 0, "Whether the MPI library runs every call."},
+    {"passes", T_BOOL, offsetof(Calls, passes), 0, "Whether it runs those at once that are always its own."},
     {NULL},
 };
 
@@ -124,33 +158,35 @@ static PySequenceMethods calls_sequence = {.sq_length = calls_length};
 
 static PyTypeObject CallsType = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "topompi.dispatch._direct.Calls",
-    .tp_doc = "The calls of a communicator that are left to the MPI library; none at first.",
+    .tp_name = "topompi.dispatch._calls.Calls",
+    .tp_doc = "What runs the calls of a communicator; nothing is known at first.",
     .tp_basicsize = sizeof(Calls),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .tp_new = PyType_GenericNew,
     .tp_dealloc = calls_dealloc,
+    .tp_traverse = calls_traverse,
+    .tp_clear = calls_let_go,
     .tp_methods = calls_methods,
     .tp_members = calls_members,
     .tp_as_sequence = &calls_sequence,
 };
 
-/* A method in Python, and the library's for the calls that the handle's table has. */
+/* A method in Python, and what the handle's table has for its calls. */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyTypeObject *kind; /* of the handle of the latest call; held, so that no other type can be in its place */
     Py_ssize_t slot;    /* of the handles' tables, in bytes from their beginning */
     PyObject *native;
-    int32_t number;
+    int32_t number;                       /* 0 where the MPI library runs every call */
     int8_t parameters, message, root, op; /* how many, and which; NONE where there is none */
-    uintptr_t usual_op;
-    PyObject *names[MOST_PARAMETERS]; /* interned */
+    PyObject *names[MOST_PARAMETERS];     /* interned */
+    PyObject *defaults[MOST_PARAMETERS];  /* NULL where there is none */
     PyObject *function;
     PyTypeObject *owner; /* of the slot */
 } Method;
 
-/* The arguments in the order of parameters, NULL for those that are not given; 0 where that cannot be told here. */
+/* The arguments in the order of parameters, defaults filled in; 0 where that cannot be told here. */
 static int
 in_order(const Method *self, PyObject *const *given, Py_ssize_t count, PyObject *names, PyObject **arguments)
 {
@@ -167,6 +203,9 @@ in_order(const Method *self, PyObject *const *given, Py_ssize_t count, PyObject 
             return 0;
         arguments[place] = given[count + at];
     }
+    for (int place = 0; place < self->parameters; place++)
+        if (arguments[place] == NULL && (arguments[place] = self->defaults[place]) == NULL)
+            return 0;
     return 1;
 }
 
@@ -176,7 +215,7 @@ static int64_t
 size_of(PyObject *message)
 {
     Py_buffer view;
-    if (message == NULL || !PyObject_CheckBuffer(message))
+    if (!PyObject_CheckBuffer(message))
         return NONE;
     if (PyObject_GetBuffer(message, &view, PyBUF_SIMPLE) != 0) {
         PyErr_Clear(); /* not such a message: for others to say */
@@ -195,38 +234,40 @@ calls_of(const Method *self, PyObject *handle)
     return kept != NULL && Py_IS_TYPE(kept, &CallsType) ? (const Calls *)kept : NULL;
 }
 
-static int
-is_left(Method *self, PyObject *handle, PyObject *const *given, Py_ssize_t count, PyObject *names)
+/* The handle's table; NULL where it has none. */
+static const Calls *
+table_of(Method *self, PyObject *handle)
 {
     if (Py_TYPE(handle) != self->kind) {
         if (!PyObject_TypeCheck(handle, self->owner))
-            return 0;
+            return NULL;
         Py_INCREF(Py_TYPE(handle));
         Py_XSETREF(self->kind, Py_TYPE(handle));
     }
-    const Calls *calls = calls_of(self, handle);
-    if (calls == NULL)
-        return 0;
-    if (calls->all)
-        return 1;
-    PyObject *arguments[MOST_PARAMETERS] = {NULL};
-    if (calls->used == 0 || self->message == NONE || !in_order(self, given, count, names, arguments))
-        return 0;
-    Call call = {0, 0, 0, self->number};
+    return calls_of(self, handle);
+}
+
+/* What runs a call by the handle's table, a new reference; NULL where it is not there. */
+static PyObject *
+found(const Method *self, PyObject *handle, PyObject *const *arguments)
+{
+    Call call = {0, 0, 0, self->number, NULL};
     if (self->op != NONE)
-        call.op = arguments[self->op] == NULL ? self->usual_op : (uintptr_t)arguments[self->op];
-    if (self->root != NONE && arguments[self->root] != NULL) {
+        call.op = (uintptr_t)arguments[self->op];
+    if (self->root != NONE) {
         if (!PyLong_CheckExact(arguments[self->root]))
-            return 0;
+            return NULL;
         int overflow;
         long root = PyLong_AsLongAndOverflow(arguments[self->root], &overflow);
         if (overflow || root < 0 || root > INT32_MAX)
-            return 0;
+            return NULL;
         call.root = (int32_t)root;
     }
     call.nbytes = size_of(arguments[self->message]);
-    calls = calls_of(self, handle); /* a message of a class in Python may have freed the communicator meanwhile */
-    return calls != NULL && calls->used != 0 && find(calls->table, calls->places, &call)->method != 0;
+    const Calls *calls = calls_of(self, handle); /* a message's own code may have freed the communicator meanwhile */
+    if (calls == NULL || calls->used == 0)
+        return NULL;
+    return Py_XNewRef(find(calls->table, calls->places, &call)->run);
 }
 
 static PyObject *
@@ -234,8 +275,25 @@ method_vectorcall(PyObject *object, PyObject *const *given, size_t flagged, PyOb
 {
     Method *self = (Method *)object;
     Py_ssize_t count = PyVectorcall_NARGS(flagged);
-    int left = count > 0 && is_left(self, given[0], given + 1, count - 1, names);
-    return PyObject_Vectorcall(left ? self->native : self->function, given, flagged, names);
+    const Calls *calls = count > 0 ? table_of(self, given[0]) : NULL;
+    if (calls == NULL)
+        return PyObject_Vectorcall(self->function, given, flagged, names);
+    if (calls->all || (calls->passes && self->number == 0))
+        return PyObject_Vectorcall(self->native, given, flagged, names);
+    PyObject *arguments[1 + MOST_PARAMETERS] = {NULL}, *run = NULL;
+    if (calls->used && self->message != NONE && in_order(self, given + 1, count - 1, names, arguments + 1))
+        run = found(self, given[0], arguments + 1);
+    if (run == NULL)
+        return PyObject_Vectorcall(self->function, given, flagged, names);
+    PyObject *result;
+    if (run == self->native)
+        result = PyObject_Vectorcall(run, given, flagged, names);
+    else {
+        arguments[0] = given[0];
+        result = PyObject_Vectorcall(run, arguments, 1 + self->parameters, NULL);
+    }
+    Py_DECREF(run);
+    return result;
 }
 
 static PyObject *
@@ -272,27 +330,30 @@ method_dealloc(PyObject *object)
     Py_XDECREF(self->owner);
     Py_XDECREF(self->native);
     Py_XDECREF(self->function);
-    for (int place = 0; place < self->parameters; place++)
+    for (int place = 0; place < self->parameters; place++) {
         Py_XDECREF(self->names[place]);
+        Py_XDECREF(self->defaults[place]);
+    }
     Py_TYPE(object)->tp_free(object);
 }
 
 static PyObject *
 method_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
 {
-    static char *keywords[] = {"function", "native", "slot", "number", "parameters", "message",
-                               "root",     "op",     "usual_op", NULL};
-    PyObject *function, *native, *slot, *names, *usual;
+    static char *keywords[] = {"function", "native",  "slot", "number", "parameters",
+                               "defaults", "message", "root", "op",     NULL};
+    PyObject *function, *native, *slot, *names, *defaults;
     int number, message, root, op;
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "OOO!iO!iiiO", keywords, &function, &native,
-                                     &PyMemberDescr_Type, &slot, &number, &PyTuple_Type, &names, &message, &root, &op,
-                                     &usual))
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "OOO!iO!O!iii", keywords, &function, &native,
+                                     &PyMemberDescr_Type, &slot, &number, &PyTuple_Type, &names, &PyTuple_Type,
+                                     &defaults, &message, &root, &op))
         return NULL;
     const struct PyMemberDef *member = ((PyMemberDescrObject *)slot)->d_member;
-    Py_ssize_t parameters = PyTuple_GET_SIZE(names);
-    if (parameters > MOST_PARAMETERS || member->type != T_OBJECT_EX || number <= 0 || message >= parameters ||
-        root >= parameters || op >= parameters || message < NONE || root < NONE || op < NONE) {
-        PyErr_SetString(PyExc_ValueError, "expecting a slot, a number from 1, and places among at most 4 parameters");
+    Py_ssize_t parameters = PyTuple_GET_SIZE(names), first = parameters - PyTuple_GET_SIZE(defaults);
+    if (parameters > MOST_PARAMETERS || first < 0 || member->type != T_OBJECT_EX || number < 0 ||
+        message >= parameters || root >= parameters || op >= parameters || message < NONE || root < NONE ||
+        op < NONE) {
+        PyErr_SetString(PyExc_ValueError, "expecting a slot, a number from 0, and places among at most 4 parameters");
         return NULL;
     }
     Method *self = (Method *)type->tp_alloc(type, 0);
@@ -307,7 +368,6 @@ method_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
     self->message = (int8_t)message;
     self->root = (int8_t)root;
     self->op = (int8_t)op;
-    self->usual_op = (uintptr_t)usual; /* a default of the function, which holds it */
     for (; self->parameters < parameters; self->parameters++) {
         PyObject *name = PyTuple_GET_ITEM(names, self->parameters);
         if (!PyUnicode_CheckExact(name)) {
@@ -318,13 +378,15 @@ method_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
         Py_INCREF(name);
         PyUnicode_InternInPlace(&name);
         self->names[self->parameters] = name;
+        if (self->parameters >= first)
+            self->defaults[self->parameters] = Py_NewRef(PyTuple_GET_ITEM(defaults, self->parameters - first));
     }
     return (PyObject *)self;
 }
 
 static PyTypeObject MethodType = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "topompi.dispatch._direct.Method",
+    .tp_name = "topompi.dispatch._calls.Method",
     .tp_basicsize = sizeof(Method),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_new = method_new,
@@ -338,13 +400,13 @@ static PyTypeObject MethodType = {
 
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "_direct",
-    .m_doc = "Methods that pass on to the MPI library what is left to it, without running Python; see direct.py.",
+    .m_name = "_calls",
+    .m_doc = "Methods that find what runs a call without running Python; see calls.py.",
     .m_size = -1,
 };
 
 PyMODINIT_FUNC
-PyInit__direct(void)
+PyInit__calls(void)
 {
     PyObject *made = PyModule_Create(&module);
     if (made == NULL)

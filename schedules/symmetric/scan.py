@@ -1,0 +1,171 @@
+"""Scan and exscan: a chain, recursive doubling, and doubling inside runs of near ranks, then between runs.
+
+Rank r of a scan ends with the combination of the vectors of ranks 0 to r, of an exscan with that of ranks 0 to r - 1;
+rank 0 of an exscan ends with nothing. Only neighbouring ranges of ranks are combined, so all of them keep rank order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
+from ..transfers import local_moves, transfers
+from .exchanges import sequence
+
+__all__ = ["scan_chain", "scan_doubling", "scan_leaders"]
+
+Integers = NDArray[np.int64]
+Rows = NDArray[np.int64]
+Place = tuple[ArrayLike, ArrayLike]  # a buffer and a block
+
+
+def scan_chain(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedule:
+    """Each rank adds its vector to what comes from the rank before, and hands the result on, block after block.
+
+    The linear scan of MPI libraries, pipelined. Messages: (p - 1) b of m / b bytes for a vector of m, in p - 2 + b
+    steps (twice as many for an exscan). It wins for long vectors on few ranks: no rank sends its vector twice.
+
+    :param size: number of ranks.
+    :param inclusive: scan, else exscan.
+    :param blocks: into which the vector is divided.
+    """
+    rank, block = np.arange(1, size)[:, None], np.arange(blocks)
+    turn = rank - 1 + block
+    if inclusive:
+        moved = transfers(turn, rank - 1, rank, (OUTPUT, block), (OUTPUT, block), 1, REDUCE)
+        rows = sequence(local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), blocks), moved)
+        return _schedule(size, inclusive, "chain", rows, blocks)
+    # What is handed on stands in the scratch: rank 0 hands its input on, and the last rank nothing.
+    inner = np.arange(1, size - 1)
+    source = np.where(rank == 1, INPUT, SCRATCH)
+    moved = transfers(2 * turn, rank - 1, rank, (source, block), (OUTPUT, block), 1)
+    adds = _combined(2 * turn[:-1] + 1, inner[:, None], (OUTPUT, block), (SCRATCH, block), 1)
+    own = local_moves(0, inner, (INPUT, 0), (SCRATCH, 0), blocks)
+    return _schedule(size, inclusive, "chain", sequence(own, np.concatenate((moved, adds))), blocks)
+
+
+def scan_doubling(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedule:
+    """In step k rank r adds what rank r - 2^k has of the ranks up to itself.
+
+    W. D. Hillis and G. L. Steele, Data parallel algorithms, 1986; for any p. Messages: p ceil(log2 p) - 2^ceil(log2 p)
+    + 1 of the whole vector. It wins for short vectors on one switch: fewest start-ups.
+
+    :param size: number of ranks.
+    :param inclusive: scan, else exscan.
+    :param blocks: into which the vector is divided; they travel together.
+    """
+    return scan_leaders(size, (), inclusive=inclusive, blocks=blocks)
+
+
+def scan_leaders(size: int, clusters: Sequence[ArrayLike] = (), *, inclusive: bool = True, blocks: int = 1) -> Schedule:
+    """Runs of near ranks scan by doubling, innermost first; their last ranks scan between runs; prefixes go inwards.
+
+    Ours, after the leaders of Subramoni 2013, section 3. A run is a range of ranks that lie in one cluster: a prefix
+    cannot be summed over a cluster whose ranks are scattered, but over each of its runs. When a run has scanned, its
+    last rank has the sum of the run, and is its leader. Messages: those of a doubling inside each run and between the
+    leaders of each level, and one to each rank that has something before its run. Only leaders send across a border. It
+    wins where hosts have several ranks in order and links between hosts are slower.
+
+    :param size: number of ranks.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: one run.
+    :param inclusive: scan, else exscan.
+    :param blocks: into which the vector is divided; they travel together.
+    :raises ValueError: if a cluster lies in two clusters of the level above.
+    """
+    layers = _layers(clusters, size)
+    prefix = (SCRATCH, blocks)  # slot 1 of the scratch; slot 0 is for what has just been received
+    totals: list[Place] = [(OUTPUT, 0) if inclusive else (SCRATCH, 2 * blocks)]
+    befores: list[Place | None] = [None if inclusive else (OUTPUT, 0)]
+    parts = [local_moves(0, np.arange(size), (INPUT, 0), totals[0], blocks)]
+    for depth, layer in enumerate(layers):
+        if depth:
+            totals.append((SCRATCH, (2 + 2 * depth) * blocks))
+            befores.append((SCRATCH, (3 + 2 * depth) * blocks))
+            parts.append(local_moves(0, layer.members, totals[depth - 1], totals[depth], blocks))
+        parts.append(_doubled(layer, totals[depth], befores[depth], blocks))
+    for layer, before in reversed(list(zip(layers[1:], befores[1:], strict=True))):
+        later = layer.place > 0
+        parts.append(_spread(layer, prefix, blocks))
+        parts.append(_combined(0, layer.members[later & layer.behind], before, prefix, blocks))
+        parts.append(local_moves(0, layer.members[later & ~layer.behind], before, prefix, blocks))
+    inner = layers[0]
+    adds = inner.behind & (inclusive | (inner.place > 0))
+    parts.append(_spread(inner, prefix, blocks))
+    parts.append(_combined(0, inner.members[adds], prefix, (OUTPUT, 0), blocks))
+    parts.append(local_moves(0, inner.members[inner.behind & ~adds], prefix, (OUTPUT, 0), blocks))
+    name = "leaders" if len(layers) > 1 else "recursive doubling"
+    return _schedule(size, inclusive, name, sequence(*parts), blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """The runs of one level, and who acts in them.
+
+    :param members: the leaders of the runs of the level inside, or all ranks; ascending, shape (members,).
+    :param place: of each member in its run, from 0; likewise ``count``, the members of its run.
+    :param behind: whether any rank is before the member's run.
+    """
+
+    members: Integers
+    place: Integers
+    count: Integers
+    behind: NDArray[np.bool_]
+
+
+def _layers(clusters: Sequence[ArrayLike], size: int) -> list[_Layer]:
+    """The levels of runs, innermost first; the last one is a single run. Levels without a message are left out."""
+    runs = [np.zeros(size, dtype=np.int64)]
+    for label in map(np.asarray, clusters):
+        begins = np.append(True, label[1:] != label[:-1])
+        if (np.diff(runs[-1]) > 0)[~begins[1:]].any():
+            raise ValueError("expecting nested clusters, got a cluster in two clusters of the level above")
+        runs.append(np.cumsum(begins) - 1)
+    members, layers = np.arange(size), []
+    for run in reversed(runs):
+        _, first, inverse, count = np.unique(run[members], return_index=True, return_inverse=True, return_counts=True)
+        if count.max(initial=0) > 1 or not (layers or run.any()):
+            layers.append(_Layer(members, np.arange(len(members)) - first[inverse], count[inverse], run[members] > 0))
+        members = members[first + count - 1]
+    return layers
+
+
+def _doubled(layer: _Layer, total: Place, before: Place | None, blocks: int) -> Rows:
+    """A scan inside each run; what arrives waits in slot 0 of the scratch until the rank's own sum has been sent.
+
+    :param total: where each member has its sum, and ends with that of the members up to itself.
+    :param before: where each member but the first is to have the sum of those before itself; None for nowhere.
+    """
+    parts = [np.empty((0, 9), dtype=np.int64)]
+    for step in range(int(layer.count.max(initial=1) - 1).bit_length()):
+        to = np.flatnonzero(layer.place >= 1 << step)
+        source, target = layer.members[to - (1 << step)], layer.members[to]
+        parts.append(transfers(2 * step, source, target, total, (SCRATCH, 0), blocks))
+        parts.append(_combined(2 * step + 1, target, (SCRATCH, 0), total, blocks))
+        if before is not None:
+            kept = local_moves if step == 0 else _combined
+            parts.append(kept(2 * step + 1, target, (SCRATCH, 0), before, blocks))
+    return np.concatenate(parts)
+
+
+def _spread(layer: _Layer, prefix: Place, blocks: int) -> Rows:
+    """From its leader to all members of each run that has ranks before it, by a binomial tree."""
+    parts = [np.empty((0, 9), dtype=np.int64)]
+    from_end = layer.count - 1 - layer.place
+    for step in range(int(layer.count.max(initial=1) - 1).bit_length()):
+        to = np.flatnonzero((from_end >> step == 1) & layer.behind)
+        parts.append(transfers(step, layer.members[to + (1 << step)], layer.members[to], prefix, prefix, blocks))
+    return np.concatenate(parts)
+
+
+def _schedule(size: int, inclusive: bool, algorithm: str, rows: Rows, blocks: int) -> Schedule:
+    return Schedule.from_rows("scan" if inclusive else "exscan", size, algorithm, rows, blocks=blocks)
+
+
+def _combined(step: ArrayLike, rank: ArrayLike, source: Place, target: Place, blocks: int) -> Rows:
+    rows = local_moves(step, rank, source, target, blocks)
+    rows[:, 8] = REDUCE
+    return rows

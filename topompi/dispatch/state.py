@@ -1,0 +1,104 @@
+"""What topompi keeps with a communicator: its topology, sub-communicators, plans, choices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mpi4py import MPI
+
+from ..execution.executor import Executor
+from ..execution.groups import Groups
+from ..topology import TopologyInterface
+from ..views.network import network_of
+from .calls import Calls
+
+if TYPE_CHECKING:
+    from ..schedules import Network
+    from ..selection import Choice, Selector
+    from ..views.siblings import Siblings
+
+__all__ = ["State", "attach", "attached"]
+
+
+class State:
+    """The parts of a communicator, each made when it is first used.
+
+    :param comm: the user's communicator, as one of mpi4py's own kind; not owned.
+    :param interface: where its ranks sit.
+    :param siblings: the communicators made with it, if they are known.
+    :ivar groups: the communicator and its sub-communicators.
+    :ivar executor: runs plans over the groups.
+    :ivar calls: what runs calls like earlier ones.
+    :ivar only: the answer to every call, where nothing is left to choose.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, interface: TopologyInterface, siblings: Siblings | None = None) -> None:
+        self.interface, self.siblings = interface, siblings
+        self.groups = Groups(comm, [level.cluster for level in interface.levels])
+        self.executor = Executor(self.groups, self._network)
+        self.calls = Calls()
+        self.calls.passes = True
+        # From what all ranks know: who chooses later talks to the others.
+        self.only = _only(self.groups, interface)
+
+    def _network(self) -> Network:
+        network = network_of(self.interface)
+        return network if self.siblings is None else replace(network, beside=self.siblings.beside)
+
+    @property
+    def comm(self) -> MPI.Intracomm:
+        """The user's communicator, of mpi4py's own kind."""
+        return self.groups.comm
+
+    @property
+    def usable(self) -> bool:
+        """Whether it has not been freed."""
+        return self.groups.usable
+
+    @cached_property
+    def selector(self) -> Selector:
+        """What chooses the algorithms; collective at its first use."""
+        from ..selection import Selector
+
+        return Selector(self.interface, self.groups.rank, self.comm, siblings=self.siblings)
+
+    def free(self) -> None:
+        """Free what is kept; collective. Further use is refused, a second call does nothing."""
+        self.calls.clear()
+        self.executor.free()
+
+
+def _only(groups: Groups, interface: TopologyInterface) -> Choice | None:
+    """The answer to every call where one rank, or one host without levels of its own, is all there is; else None."""
+    from ..selection.choice import Choice
+
+    if groups.size == 1:
+        return Choice("native", "native: one rank")
+    return Choice("native", "native: one host") if interface.num_hosts == 1 and not groups.divided else None
+
+
+_keyval = MPI.KEYVAL_INVALID
+
+
+def _released(comm: MPI.Comm, keyval: int, state: State) -> None:
+    state.free()
+
+
+def _get_keyval() -> int:
+    global _keyval
+    if _keyval == MPI.KEYVAL_INVALID:
+        _keyval = MPI.Comm.Create_keyval(delete_fn=_released)
+    return _keyval
+
+
+def attached(comm: MPI.Comm) -> State | None:
+    """The state kept with a communicator, None if it has none yet."""
+    state: Any = comm.Get_attr(_get_keyval())
+    return state if isinstance(state, State) else None
+
+
+def attach(comm: MPI.Comm, state: State) -> None:
+    """Keep a state with a communicator, in place of the one it has; it is freed with the communicator."""
+    comm.Set_attr(_get_keyval(), state)

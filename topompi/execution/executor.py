@@ -1,0 +1,42 @@
+"""What a communicator needs to run plans: its sub-communicators, its network, and what it has made so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from ..schedules import Network
+from .groups import Groups
+from .latest import Latest
+
+__all__ = ["Executor"]
+
+PLANS_HELD = 128  # for the latest algorithms, roots and sizes; each holds O(p) numbers
+BINDINGS_HELD = 64  # of plans to the latest buffers, with at most so many bytes of scratch in all
+BYTES_HELD = 1 << 26
+
+
+class Executor:
+    """A communicator's groups and network, and the plans and bindings made for them.
+
+    :param groups: the communicator and its sub-communicators.
+    :param network: gives the network when it is first needed: it holds n * n routes.
+    :ivar plans: this rank's parts of schedules, and the plans made of them.
+    :ivar bindings: plans bound to the buffers of the latest calls.
+    """
+
+    def __init__(self, groups: Groups, network: Callable[[], Network]) -> None:
+        self.groups, self._make_network = groups, network
+        self.plans = Latest(PLANS_HELD)
+        self.bindings = Latest(BINDINGS_HELD, BYTES_HELD)
+
+    @cached_property
+    def network(self) -> Network:
+        """The network as the arrays that schedules take."""
+        return self._make_network()
+
+    def free(self) -> None:
+        """Free the groups, and drop all plans; collective."""
+        self.plans.clear()
+        self.bindings.clear()
+        self.groups.free()

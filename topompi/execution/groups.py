@@ -1,0 +1,98 @@
+"""The sub-communicators of one communicator: made once, when they are first needed, and freed with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from ..schedules import Hierarchy, RootedPlan
+from .latest import Latest
+
+__all__ = ["Groups"]
+
+STAGES_HELD = 128  # of the latest roots and sizes; each holds O(p) numbers
+
+
+class Groups:
+    """A communicator, divided by levels, and the communicators of ours that go with it.
+
+    They come from splits and duplicates of the user's communicator, so their contexts are their own and our messages
+    never meet the user's.
+
+    :param comm: the user's communicator; not owned.
+    :param clusters: cluster of each rank at each level, coarsest first.
+    :ivar usable: whether it has not been freed.
+    :ivar stages: what leaders' collectives have worked out for the latest roots and sizes.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, clusters: Sequence[NDArray[np.integer]] = ()) -> None:
+        self.comm, self.rank, self.size = comm, comm.Get_rank(), comm.Get_size()
+        self.hierarchy = Hierarchy(self.size, clusters)
+        self.usable = True
+        self.stages = Latest(STAGES_HELD)
+        self._parts: dict[int, MPI.Intracomm] | None = None
+        self._alone: MPI.Intracomm | None = None
+        self._messages: MPI.Intracomm | None = None
+
+    @property
+    def divided(self) -> bool:
+        """Whether there is a level between the communicator and its ranks."""
+        return self.hierarchy.num_levels > 1
+
+    @property
+    def parts(self) -> dict[int, MPI.Intracomm]:
+        """Level -> this rank's sub-communicator there, for the levels where it is a member.
+
+        Collective over the communicator at its first use: one split a level.
+        """
+        self._check_usable()
+        if self._parts is None:
+            levels = range(1, self.hierarchy.num_levels + 1)
+            split = [self.comm.Split(self._color(level), self.rank) for level in levels]
+            self._parts = {
+                level: MPI.Intracomm(part) for level, part in zip(levels, split, strict=True) if part != MPI.COMM_NULL
+            }
+        return self._parts
+
+    def _color(self, level: int) -> int:
+        color = self.hierarchy.color(level, self.rank)
+        return MPI.UNDEFINED if color < 0 else color
+
+    @property
+    def alone(self) -> MPI.Intracomm:
+        """A communicator of this rank only, with a context of its own."""
+        if self._alone is None:
+            self._alone = MPI.Intracomm(MPI.COMM_SELF).Dup()
+        return self._alone
+
+    @property
+    def messages(self) -> MPI.Intracomm:
+        """A duplicate of the communicator for the messages of plans; collective at its first use."""
+        if self._messages is None:
+            self._check_usable()
+            self._messages = self.comm.Dup()
+        return self._messages
+
+    def plan(self, root: int) -> RootedPlan:
+        """This rank's stages of a rooted collective over leaders."""
+        plan: RootedPlan = self.stages.made(root, lambda: self.hierarchy.plan(root, self.rank))
+        return plan
+
+    def _check_usable(self) -> None:
+        if not self.usable:
+            raise RuntimeError("communicator already freed")
+
+    def free(self) -> None:
+        """Free all communicators but the user's; collective. Further use is refused, a second call does nothing."""
+        if not self.usable:
+            return
+        self.usable = False
+        self.stages.clear()
+        if not MPI.Is_finalized():  # else MPI has freed them
+            for own in (*(self._parts or {}).values(), self._alone, self._messages):
+                if own is not None:
+                    own.Free()
+        self._parts = self._alone = self._messages = None

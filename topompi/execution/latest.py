@@ -1,0 +1,59 @@
+"""A cache of the latest values, bounded in number and in weight."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Latest"]
+
+
+class Latest:
+    """The latest values by key.
+
+    :param most: how many values are held at most.
+    :param heaviest: weight of all together at most; a value of more than a quarter of it is not held.
+    """
+
+    def __init__(self, most: int, heaviest: int = 1) -> None:
+        self._values: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
+        self._most, self._heaviest, self._weight = most, heaviest, 0
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Any) -> Any:
+        """The value of a key, None where it is not held."""
+        found = self._values.get(key)
+        if found is None:
+            return None
+        self._values.move_to_end(key)
+        return found[0]
+
+    def put(self, key: Any, value: Any, weight: int = 0) -> None:
+        """Hold a value under a new key.
+
+        :param key: anything hashable.
+        :param value: anything but None.
+        :param weight: in the unit of ``heaviest``.
+        """
+        if 4 * weight > self._heaviest:
+            return
+        self._values[key] = value, weight
+        self._weight += weight
+        while len(self._values) > self._most or self._weight > self._heaviest:
+            self._weight -= self._values.popitem(last=False)[1][1]
+
+    def made(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The value of a key, made and held where there is none yet."""
+        value = self.get(key)
+        if value is None:
+            value = make()
+            self.put(key, value)
+        return value
+
+    def clear(self) -> None:
+        """Drop all values."""
+        self._values.clear()
+        self._weight = 0
