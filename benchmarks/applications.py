@@ -1,6 +1,6 @@
 """Whole programs on an emulated network: the examples as they are, and with the one line changed.
 
-    python benchmarks/applications.py --json applications.json --markdown applications.md
+    python -m benchmarks.applications --json applications.json --markdown applications.md
 
 Needs root. In run n the ranks sit in the order ``random:n``, the same for both sides, which take turns at being first;
 so the ratios say what the line is worth in the random orders that a scheduler may deal out. Ratios are of medians over
@@ -21,15 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# This directory has files named as packages: it must not come first.
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[0] = str(ROOT)
+import numpy as np
 
-import numpy as np  # noqa: E402 - the path comes first
+from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.statistics import Comparison, compare
+from topompi.errors import TopompiError
 
-from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
-from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the path comes first
-from topompi.errors import TopompiError  # noqa: E402 - the path comes first
+from .jobs import progress
+from .paths import ROOT
 
 SIDES = ("original", "topompi")
 # Of each example: the options that leave the line as it is, and that change it.
@@ -173,12 +172,6 @@ def markdown(rows: Sequence[Row]) -> Iterator[str]:
 
 def _ratio(found: Comparison) -> str:
     return f"{found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}]"
-
-
-def progress(text: str) -> None:
-    """Say what was done, on a terminal only."""
-    if sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)
 
 
 def parse() -> argparse.Namespace:

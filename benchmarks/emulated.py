@@ -1,6 +1,6 @@
 """Collectives with real MPI on an emulated network: topompi beside MPI libraries and the bound that none can beat.
 
-    python benchmarks/emulated.py --mpich-python .venv-mpich/bin/python --json emulated.json
+    python -m benchmarks.emulated --mpich-python .venv-mpich/bin/python --json emulated.json
 
 Needs root. Each round starts every side once in every rank order, in turn, and each start settles for a second and
 times every cell (a collective at a size), so that the machine's moods meet all sides alike; rounds are made until the
@@ -24,23 +24,22 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-# This directory has files named as packages: it must not come first.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+import numpy as np
 
-import numpy as np  # noqa: E402 - the path comes first
+from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.emulate.launch import rank_hosts
+from osu_like_bench.emulate.monitor import ENOUGH
+from osu_like_bench.emulate.peers import PEERS
+from osu_like_bench.options import parse_bytes
+from osu_like_bench.statistics import Comparison, Summary, compare_runs, summary_of_starts
+from topompi.errors import TopompiError
+from topompi.schedules import lower_bound
+from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
-from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
-from osu_like_bench.emulate.launch import rank_hosts  # noqa: E402 - the path comes first
-from osu_like_bench.emulate.monitor import ENOUGH  # noqa: E402 - the path comes first
-from osu_like_bench.emulate.peers import PEERS  # noqa: E402 - the path comes first
-from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
-from osu_like_bench.statistics import Comparison, Summary, compare_runs, summary_of_starts  # noqa: E402 - the path comes first
-from topompi.errors import TopompiError  # noqa: E402 - the path comes first
-from topompi.schedules import lower_bound  # noqa: E402 - the path comes first
-from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
-from topompi.views.network import network_of  # noqa: E402 - the path comes first
+from .jobs import progress
 
-RANKS = Path(__file__).with_name("emulated_ranks.py")
+RANKS = "benchmarks.emulated_ranks"  # which a job finds as it finds osu_like_bench: they lie in one folder
 COLLECTIVES = ("gather", "scatter", "bcast", "allreduce", "alltoall", "allgather", "reduce", "reduce_scatter")
 ROOTED = ("gather", "scatter", "bcast", "reduce")
 SIZES = "1K,4K,16K,64K,256K,1M"
@@ -131,7 +130,7 @@ class Bench:
             environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(self.cache)},
         )
         begin = time.monotonic()
-        done = self.network.run([str(RANKS), str(plan)], options)
+        done = self.network.run(["-m", RANKS, str(plan)], options)
         if done.returncode:
             raise TopompiError(f"{side}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
         progress(f"{'tuning ' if tuning else ''}{side}, {order}: {time.monotonic() - begin:.1f} s")
@@ -337,12 +336,6 @@ def document(bench: Bench) -> dict[str, object]:
             if (cell.collective, cell.size) in kept.starts
         ],
     }
-
-
-def progress(text: str) -> None:
-    """Say what was done, on a terminal only."""
-    if sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)
 
 
 def parse() -> argparse.Namespace:

@@ -1,7 +1,7 @@
-"""What each rank of ``emulated.py`` runs: time the cells of a plan, and print on rank 0 what each call took as JSON.
+"""What each rank of ``emulated`` runs: time the cells of a plan, and print on rank 0 the seconds of each call as JSON.
 
-``mpirun ... python emulated_ranks.py PLAN.json``: the plan has ``ours`` (whether topompi runs) and ``cells``:
-``collective``, ``size`` in bytes, ``iterations``.
+``mpirun ... python -m benchmarks.emulated_ranks PLAN.json``: the plan has ``ours`` (whether topompi runs) and
+``cells``: ``collective``, ``size`` in bytes, ``iterations``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 
-# This directory has files named as packages: it must not come first.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+import numpy as np
+from mpi4py import MPI
 
-import numpy as np  # noqa: E402 - the path comes first
-from mpi4py import MPI  # noqa: E402 - the path comes first
-
-from osu_like_bench.emulate.monitor import idle_ticks  # noqa: E402 - the path comes first
+from osu_like_bench.emulate.monitor import idle_ticks
 
 SETTLING, SETTLING_BLOCK = 1.0, 1024  # seconds, and bytes from each rank to each
 

@@ -1,4 +1,4 @@
-"""What running a plan costs beside the same messages written by hand: ``python benchmarks/execution.py``.
+"""What running a plan costs beside the same messages written by hand: ``python -m benchmarks.execution``.
 
 Starts its own MPI jobs, of 8 and of 2 ranks, with the mpirun beside this Python. Both ways of each row take turns in
 one run; a sample is a few calls, its time that of the slowest rank. Printed are the median of the ratios of paired
@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from time import perf_counter
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[0] = str(ROOT)
+import numpy as np
+from mpi4py import MPI
 
-import numpy as np  # noqa: E402 - the path comes first
-from mpi4py import MPI  # noqa: E402 - the path comes first
+from topompi.execution import running as planned
+from topompi.execution.levels import Levels
+from topompi.topology import TopologyInterface, load
 
-from topompi.execution import running as planned  # noqa: E402 - the path comes first
-from topompi.execution.levels import Levels  # noqa: E402 - the path comes first
-from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
+from .jobs import run_ranks
 
 Way = Callable[[], object]
 
@@ -127,17 +124,6 @@ def measure(options: argparse.Namespace) -> None:
             print(line(name, seconds, limit), flush=True)
 
 
-def launch(size: int, options: argparse.Namespace) -> int:
-    """Start this file on so many ranks."""
-    beside = Path(sys.executable).parent / "mpirun"
-    command = [str(beside) if beside.exists() else "mpirun"]
-    if "Open MPI" in MPI.Get_library_version():
-        command += ["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
-    own = [sys.executable, "-m", "mpi4py", __file__, "--samples", str(options.samples), "--inside"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run([*command, "-n", str(size), *own], env=environment, timeout=options.timeout).returncode
-
-
 def main() -> int:
     """Start the jobs, or be one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -150,7 +136,8 @@ def main() -> int:
         return 0
     average = ", ".join(f"{one:.2f}" for one in os.getloadavg())
     print(f"{MPI.Get_library_version().splitlines()[0]}; {os.cpu_count()} cores, load {average}", flush=True)
-    return max(launch(size, options) for size in (8, 2))
+    own = ["-m", "mpi4py", "-m", "benchmarks.execution", "--samples", options.samples, "--inside"]
+    return max(run_ranks(size, own, timeout=options.timeout) for size in (8, 2))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What a short call costs through topompi on an emulated network, against the same library in the same job, in turn.
 
-    python benchmarks/in_turn.py --mpich-python .venv-mpich/bin/python --json in_turn.json
+    python -m benchmarks.in_turn --mpich-python .venv-mpich/bin/python --json in_turn.json
 
 Needs root. ``emulated.py`` compares jobs, which differ by a tenth where ranks outnumber processors: too much to see
 what costs a hundredth. Here every cell is timed through topompi and straight from the library by turns of some calls,
@@ -23,21 +23,18 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-# This directory has files named as packages: it must not come first.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+import numpy as np
 
-import numpy as np  # noqa: E402 - the path comes first
+from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.options import parse_bytes
+from osu_like_bench.statistics import Comparison, compare
+from topompi.errors import TopompiError
 
-from benchmarks.emulated import COLLECTIVES, FLOOR, TUNING, progress  # noqa: E402 - the path comes first
-from benchmarks.sides import together  # noqa: E402 - the path comes first
-from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
-from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
-from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the path comes first
-from topompi.errors import TopompiError  # noqa: E402 - the path comes first
+from .emulated import COLLECTIVES, FLOOR, TUNING
+from .jobs import progress
+from .sides import together
 
-RANKS = Path(__file__).with_name("in_turn_ranks.py")
-
-
+RANKS = "benchmarks.in_turn_ranks"
 SIDES = {
     "topompi": "topompi",
     "library": "the library",
@@ -88,7 +85,7 @@ def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
                     timeout=arguments.timeout,
                     environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(cache / uplinks)},
                 )
-                done = network.run([str(RANKS), str(plan)], options)
+                done = network.run(["-m", RANKS, str(plan)], options)
                 if done.returncode:
                     raise TopompiError(f"{python}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
                 progress(f"{'tuning ' if tuning else ''}{uplinks}, {order}, {python}")

@@ -1,7 +1,7 @@
-"""What each rank of ``in_turn.py`` runs: all sides of all cells by turns; prints on rank 0 what each call took as JSON.
+"""What each rank of ``in_turn`` runs: time all sides of each cell by turns; rank 0 prints each call's seconds as JSON.
 
-``mpirun ... python in_turn_ranks.py PLAN.json``: the plan has ``collectives``, ``sizes`` in bytes, ``sides``, and
-``seconds``, for all sides of a cell, and ``tuning``: whether only topompi is to decide.
+``mpirun ... python -m benchmarks.in_turn_ranks PLAN.json``: the plan has ``collectives``, ``sizes`` in bytes,
+``sides``, ``seconds`` (for all sides of a cell), and ``tuning`` (whether the job only lets topompi's trials decide).
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-# This directory has files named as packages: it must not come first.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+import numpy as np
+from mpi4py import MPI
 
-import numpy as np  # noqa: E402 - the path comes first
-from mpi4py import MPI  # noqa: E402 - the path comes first
+import topompi
 
-import topompi  # noqa: E402 - the path comes first
-from benchmarks.emulated_ranks import Buffers, bind, measure, settle, warm_up  # noqa: E402 - the path comes first
-from benchmarks.sides import orders  # noqa: E402 - the path comes first
+from .emulated_ranks import Buffers, bind, measure, settle, warm_up
+from .sides import orders
 
 TURN = 10  # calls of a side in a row at most, after one that is not counted
 LONGEST = 0.2  # seconds that a turn takes, unless one call takes more

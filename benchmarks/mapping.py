@@ -1,4 +1,4 @@
-"""The numbers that the mappers are to reach, as one table: ``python benchmarks/mapping.py [--json FILE]``.
+"""The numbers that the mappers are to reach, as one table: ``python -m benchmarks.mapping [--json FILE]``.
 
 Recorded graphs are read from ``$TOPOMPI_SHARED_DATA``, by default ``../shared/data`` beside the repository; rows that
 need a file that is not there are left out, and said. Peers are measured where their packages are installed.
@@ -10,10 +10,8 @@ import argparse
 import json
 import lzma
 import math
-import os
 import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -21,26 +19,24 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-# This file bears the name of the package that it measures: its own directory must not come first.
-sys.path[0] = str(ROOT)
+import numpy as np
 
-import numpy as np  # noqa: E402 - the path comes first
+from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
+from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.machine import Machine
+from topompi.mapping.mappers.cartesian import cartesian
+from topompi.mapping.mappers.multilevel import scheme1
+from topompi.mapping.mappers.plain import identity
+from topompi.mapping.mappers.portfolio import best
+from topompi.mapping.mappers.sharedmap import sharedmap
+from topompi.mapping.mapping import Mapping
+from topompi.mapping.partition import available, partitioner
+from topompi.mapping.readers import read_graph
 
-from benchmarks.patterns import made  # noqa: E402 - the path comes first
-from topompi.mapping.evaluate import doubled_hop_bytes, evaluate  # noqa: E402 - the path comes first
-from topompi.mapping.graph import CommunicationGraph  # noqa: E402 - the path comes first
-from topompi.mapping.machine import Machine  # noqa: E402 - the path comes first
-from topompi.mapping.mappers.cartesian import cartesian  # noqa: E402 - the path comes first
-from topompi.mapping.mappers.multilevel import scheme1  # noqa: E402 - the path comes first
-from topompi.mapping.mappers.plain import identity  # noqa: E402 - the path comes first
-from topompi.mapping.mappers.portfolio import best  # noqa: E402 - the path comes first
-from topompi.mapping.mappers.sharedmap import sharedmap  # noqa: E402 - the path comes first
-from topompi.mapping.mapping import Mapping  # noqa: E402 - the path comes first
-from topompi.mapping.partition import available, partitioner  # noqa: E402 - the path comes first
-from topompi.mapping.readers import read_graph  # noqa: E402 - the path comes first
+from .paths import SHARED_DATA
+from .patterns import made
 
-SHARED = Path(os.environ.get("TOPOMPI_SHARED_DATA", ROOT.parent / "shared" / "data")) / "commgraphs"
+SHARED = SHARED_DATA / "commgraphs"
 DISTANCE = "1:10:100"
 RECORDED = (
     ("LULESH 1,000", "lulesh-1000", "20:10:5"),

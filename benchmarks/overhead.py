@@ -1,4 +1,4 @@
-"""What topompi adds where it has nothing to choose, and what a communicator costs: ``python benchmarks/overhead.py``.
+"""What topompi adds where it has nothing to choose, and what a communicator costs: ``python -m benchmarks.overhead``.
 
 Runs under ``mpirun``, one after the other: 8-byte collectives on a flat communicator of 2 ranks against the same calls
 of mpi4py, interleaved, per iteration the slowest rank's time; likewise on two virtual hosts, where a rule leaves the
@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[0] = str(ROOT)  # this directory has modules of the packages' names
+import numpy as np
+from numpy.typing import NDArray
 
-import numpy as np  # noqa: E402 - the path comes first
-from numpy.typing import NDArray  # noqa: E402 - the path comes first
+from .jobs import run_ranks
 
 FABRIC, HOSTS = "xgft:16,4;1,4", "h[0000-0063]"  # 64 hosts on 4 leaf switches
 CALLS = 10  # timed together: one lasts less than what the clock resolves well
@@ -197,15 +194,11 @@ def _resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _mpirun(ranks: int, *arguments: object, **more: str) -> None:
-    beside = Path(sys.executable).parent / "mpirun"
-    command = [str(beside) if beside.exists() else str(shutil.which("mpirun")), "-n", str(ranks)]
-    version = subprocess.run([command[0], "--version"], capture_output=True, text=True, check=True).stdout
-    if "Open MPI" in version:
-        command[1:1] = ["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("TOPOMPI_")}
-    environment.update(more, PYTHONPATH=str(ROOT))
-    subprocess.run([*command, sys.executable, __file__, *map(str, arguments)], env=environment, check=True, timeout=300)
+def _part(ranks: int, *arguments: object, **variables: str) -> None:
+    """Run a part of this program on some ranks; a part that fails ends the program."""
+    code = run_ranks(ranks, ["-m", "benchmarks.overhead", *arguments], variables=variables)
+    if code:
+        sys.exit(code)
 
 
 def main() -> None:
@@ -215,13 +208,13 @@ def main() -> None:
     parser.add_argument("part", nargs="?", choices=("overhead", "left", "start", "memory"), help="used within")
     options = parser.parse_args()
     if options.part is None:
-        _mpirun(2, "overhead", "--iterations", options.iterations)
+        _part(2, "overhead", "--iterations", options.iterations)
         with tempfile.TemporaryDirectory() as scratch:
             rules = Path(scratch, "native.json")
             rules.write_text(NATIVE)
-            _mpirun(2, "left", "--iterations", options.iterations, TOPOMPI_RULES=str(rules))
-        _mpirun(16, "start")
-        _mpirun(16, "memory")
+            _part(2, "left", "--iterations", options.iterations, TOPOMPI_RULES=str(rules))
+        _part(16, "start")
+        _part(16, "memory")
     elif options.part == "overhead":
         overhead(options.iterations)
     elif options.part == "left":

@@ -1,4 +1,4 @@
-"""The numbers that the generators of schedules are to reach, as one table: ``python benchmarks/schedules.py``.
+"""The numbers that the generators of schedules are to reach, as one table: ``python -m benchmarks.schedules``.
 
 Real fabrics and allocations are read from ``$TOPOMPI_SHARED_DATA``, by default ``../shared/data`` beside the
 repository; rows that need a file that is not there say so.
@@ -10,28 +10,25 @@ import argparse
 import os
 import platform
 import statistics
-import sys
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-# This file bears the name of the package that it measures: its own directory must not come first.
-sys.path[0] = str(ROOT)
+import numpy as np
 
-import numpy as np  # noqa: E402 - the path comes first
+from topompi.schedules import Network
+from topompi.schedules.alltoall.bound import bound, fewest_steps
+from topompi.schedules.alltoall.fft import grid_groups
+from topompi.schedules.alltoall.joint import joint_steps
+from topompi.schedules.alltoall.tacs import tacs1
+from topompi.topology import Routes, TopologyInterface, load
+from topompi.topology.hostnames import find_hosts
+from topompi.views.network import network_of
 
-from topompi.schedules import Network  # noqa: E402 - the path comes first
-from topompi.schedules.alltoall.bound import bound, fewest_steps  # noqa: E402 - the path comes first
-from topompi.schedules.alltoall.fft import grid_groups  # noqa: E402 - the path comes first
-from topompi.schedules.alltoall.joint import joint_steps  # noqa: E402 - the path comes first
-from topompi.schedules.alltoall.tacs import tacs1  # noqa: E402 - the path comes first
-from topompi.topology import Routes, TopologyInterface, load  # noqa: E402 - the path comes first
-from topompi.topology.hostnames import find_hosts  # noqa: E402 - the path comes first
-from topompi.views.network import network_of  # noqa: E402 - the path comes first
+from .paths import SHARED_DATA
 
-SHARED = Path(os.environ.get("TOPOMPI_SHARED_DATA", ROOT.parent / "shared" / "data")) / "fabrics"
+SHARED = SHARED_DATA / "fabrics"
 RANKS = 16
 
 # Seconds to generate a schedule by hosts of 16 processes: Subramoni 2013, chapter 6.

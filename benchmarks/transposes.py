@@ -1,6 +1,6 @@
 """Transposes of a pencil FFT on an emulated network: topompi beside the MPI library, on the same sub-communicators.
 
-    python benchmarks/transposes.py --ppn 1 --orders block,random:1 --json transposes.json
+    python -m benchmarks.transposes --ppn 1 --orders block,random:1 --json transposes.json
 
 Needs root. All rows of a process grid exchange at once, then all columns, each by an Alltoall on a communicator that
 ``Split`` made of topompi's: the call itself, which runs what the cost model chose (or with ``--tune measure`` a trial),
@@ -21,23 +21,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-# This directory has files named as packages: it must not come first.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+import numpy as np
 
-import numpy as np  # noqa: E402 - the path comes first
+from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.emulate.launch import rank_hosts
+from osu_like_bench.options import parse_bytes
+from osu_like_bench.statistics import Comparison, compare
+from topompi.errors import TopompiError
+from topompi.schedules import Network
+from topompi.schedules.alltoall.fft import grid_groups
+from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
-from benchmarks.sides import orders, together  # noqa: E402 - the path comes first
-from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
-from osu_like_bench.emulate.launch import rank_hosts  # noqa: E402 - the path comes first
-from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
-from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the path comes first
-from topompi.errors import TopompiError  # noqa: E402 - the path comes first
-from topompi.schedules import Network  # noqa: E402 - the path comes first
-from topompi.schedules.alltoall.fft import grid_groups  # noqa: E402 - the path comes first
-from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
-from topompi.views.network import network_of  # noqa: E402 - the path comes first
+from .sides import orders, together
 
-SLICE = 3.0  # seconds that one side of a cell is called for, about
 FEWEST, MOST = 7, 900  # calls of a side of a cell
 SIDES = ("native", "topompi", "again")
 FLOOR, AIM = 0.98, 1.15
@@ -61,7 +58,7 @@ def measure(plan: dict[str, Any]) -> list[dict[str, Any]]:
                 native, into = MPI.Intracomm(child), [np.empty_like(sent) for _ in SIDES]
                 settle(world, partial(child.Alltoall, sent, into[1]), child)
                 calls = [partial(one.Alltoall, sent, to) for one, to in zip((native, child, native), into, strict=True)]
-                times = in_turn(world, calls)
+                times = in_turn(world, calls, plan["seconds"])
                 # On one host there is nothing to choose.
                 choice = child._levels.only or child._levels.selector.choose("Alltoall", size)
                 all_chosen = sorted(set(world.allgather(choice.algorithm)))
@@ -86,8 +83,8 @@ def _lor() -> Any:
     return MPI.LOR
 
 
-def in_turn(world: Any, calls: list[Callable[[], object]]) -> list[list[float]]:
-    """Of each call the times of its slowest rank, round by round."""
+def in_turn(world: Any, calls: list[Callable[[], object]], seconds: float) -> list[list[float]]:
+    """Time calls by turns for about so many seconds each: of each call the slowest rank's seconds, round by round."""
     from mpi4py import MPI
 
     times: list[list[float]] = [[] for _ in calls]
@@ -99,7 +96,7 @@ def in_turn(world: Any, calls: list[Callable[[], object]]) -> list[list[float]]:
             calls[side]()
             times[side].append(world.allreduce(time.perf_counter() - begin, MPI.MAX))
         if len(times[0]) == 1:
-            rounds = int(np.clip(SLICE / max(times[0][0], 1e-6), FEWEST, MOST))
+            rounds = int(np.clip(seconds / max(times[0][0], 1e-6), FEWEST, MOST))
         if len(times[0]) >= rounds:
             break
     return times
@@ -125,11 +122,11 @@ def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
     with tempfile.TemporaryDirectory() as scratch, Emulated(arguments.network, rates) as network:
         plan = Path(scratch) / "plan.json"
-        plan.write_text(json.dumps({"rows": rows, "sizes": sizes}))
+        plan.write_text(json.dumps({"rows": rows, "sizes": sizes, "seconds": arguments.seconds}))
         for order in arguments.orders.split(","):
             environment = {"TOPOMPI_TUNE": arguments.tune, "XDG_CACHE_HOME": scratch}
             options = JobOptions(ppn=arguments.ppn, order=order, timeout=arguments.timeout, environment=environment)
-            done = network.run([__file__, "--ranks", str(plan)], options)
+            done = network.run(["-m", "benchmarks.transposes", "--ranks", str(plan)], options)
             if done.returncode:
                 raise TopompiError(f"{order}: exit code {done.returncode}: {done.stderr[-2000:]}")
             hosts = rank_hosts(network.fabric, ppn=arguments.ppn, order=order)
@@ -190,6 +187,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--grids", help=f"rows x columns of processes (default {GRIDS})")
     parser.add_argument("--sizes", default="4K,64K,256K", help="bytes of a block (default 4K,64K,256K)")
     parser.add_argument("--tune", default="", help="TOPOMPI_TUNE: measure for trials (default: the cost model chooses)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="for one side of a cell (default 3)")
     parser.add_argument("--timeout", type=float, default=400.0, help="seconds of a job at most")
     parser.add_argument("--json", metavar="FILE", help="write all samples")
     parser.add_argument("--join", metavar="FILE", action="append", default=[], help="add an earlier run's samples")
