@@ -197,7 +197,7 @@ def parse() -> argparse.Namespace:
     arguments = parser.parse_args()
     for name, ppn, _ in arguments.case or ():
         if name not in CHANGES or not ppn.isdecimal() or not int(ppn):
-            parser.error(f"--case: expected one of {', '.join(CHANGES)} and ranks a host, got {name} {ppn}")
+            parser.error(f"--case: expecting one of {', '.join(CHANGES)} and ranks a host, got {name} {ppn}")
     return arguments
 
 

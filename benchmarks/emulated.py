@@ -150,7 +150,10 @@ class Bench:
         earlier = json.loads(path.read_text())
         rates = sorted(set(self.network.fabric.link_rate.tolist()))
         if (earlier["network"], earlier["rates"]) != (self.network.spec, rates):
-            raise TopompiError(f"{path}: expected a run on {self.network.spec} with links of {rates} bytes/s")
+            raise TopompiError(
+                f"{path}: expecting a run on {self.network.spec} with links of {rates} bytes/s, "
+                f"got {earlier['network']} with {earlier['rates']}"
+            )
         self.rounds += earlier["rounds"]
         for row in earlier["results"]:
             kept = self.measured.get((row["order"], row["side"]))

@@ -150,9 +150,9 @@ def parse() -> argparse.Namespace:
     arguments.sizes = [parse_bytes(text, "--sizes") for text in arguments.sizes]
     if not {"topompi", "library"} <= set(arguments.sides) <= set(SIDES):
         got = ",".join(arguments.sides)
-        parser.error(f"--sides: expected topompi and library, and others of {', '.join(SIDES)}, got {got}")
+        parser.error(f"--sides: expecting topompi, library and perhaps others of {', '.join(SIDES)}, got {got}")
     if arguments.rounds < 1:
-        parser.error(f"--rounds: expected 1 at least, got {arguments.rounds}")
+        parser.error(f"--rounds: expecting at least 1, got {arguments.rounds}")
     return arguments
 
 

@@ -32,7 +32,7 @@ def benchmark_of(options: Options, world: MPI.Intracomm) -> tuple[Options, Bench
         given = {"grid": options.grid, "periodic": options.periodic, "faces": options.faces, "reorder": options.reorder}
         wrong = next((option for option, value in given.items() if value), None)
         if wrong is not None:
-            raise BenchmarkError(f"--{wrong}: expected a kernel ({', '.join(KERNELS)}) with it, got {name}")
+            raise BenchmarkError(f"--{wrong}: expecting a kernel ({', '.join(KERNELS)}) with it, got {name}")
         return options, OPERATIONS[name]
     hosts = on_root(world, lambda: rank_hosts(options, world.size)) or world.allgather(MPI.Get_processor_name())
     kernel = make_kernel(name, hosts, options.grid, options.periodic, options.faces)

@@ -68,7 +68,7 @@ def bench(
     Compare the records of two runs: python -m osu_like_bench compare A.json B.json
     """
     if versus is not None and only is not None:
-        raise BenchmarkError("--only: expected it without --vs, which runs both sides")
+        raise BenchmarkError("--only: expecting no --vs, which runs both sides, got both options")
     return Options(
         benchmark=benchmark.value,
         sizes=sizes,

@@ -77,7 +77,7 @@ def _wrap(comm: MPI.Intracomm, options: Options) -> topompi.Intracomm:
 def _routed(options: Options, rank_hosts: list[str], virtual: bool) -> TopologyInterface:
     """The job's view of a source whose forwarding tables are kept apart from it."""
     if options.topology is None:
-        raise BenchmarkError("--lfts: expected --topology with it: tables belong to a fabric")
+        raise BenchmarkError("--lfts: expecting --topology too, for tables belong to a fabric, got none")
     discovery = load(options.topology, options.lfts)
     source = f"{options.topology} with {options.lfts}"
     return TopologyInterface.place(rank_hosts, discovery.routes, source=source, virtual=virtual)
@@ -88,7 +88,7 @@ def rank_hosts(options: Options, size: int) -> list[str] | None:
     given = options.hosts or os.environ.get("TOPOMPI_HOSTS")
     if not given:
         if options.place is not None:
-            raise BenchmarkError("--place: expected --hosts with it: there is nothing to place on")
+            raise BenchmarkError("--place: expecting --hosts too, got no hosts to place ranks on")
         return None
     try:
         return place(size, read_hosts(given), options.place)

@@ -58,10 +58,10 @@ class Series:
         for result in record.results:
             by_side.setdefault(result.side, {})[result.size] = result
         if not by_side:
-            raise BenchmarkError(f"{name}: expected results, got none")
+            raise BenchmarkError(f"{name}: expecting results, got none")
         chosen = next(iter(by_side)) if len(by_side) == 1 else side
         if chosen not in by_side:  # a simulation's sides are algorithms and other libraries: the user has to say which
-            raise BenchmarkError(f"{name}: expected a side in {sorted(by_side)}, got {chosen!r}")
+            raise BenchmarkError(f"{name}: expecting a side in {sorted(by_side)}, got {chosen!r}")
         return cls(name, record, chosen, by_side[chosen])
 
     def __str__(self) -> str:
@@ -137,7 +137,7 @@ def compare_records(first: Series, second: Series, across: bool = False, seed: i
         raise BenchmarkError("\n".join(unlike))
     sizes = tuple(sorted(first.results.keys() & second.results.keys()))
     if not sizes:
-        raise BenchmarkError(f"{first.name} and {second.name}: expected a message size in both")
+        raise BenchmarkError(f"{first.name} and {second.name}: expecting a message size in both, got none")
     generator = np.random.default_rng(seed)
     one, other = (_summaries(series, sizes, generator) for series in (first, second))
     exact = first.record.facts.arena == SIMULATED
@@ -157,7 +157,7 @@ def _summaries(series: Series, sizes: Sequence[int], generator: np.random.Genera
     try:
         return tuple(summary(np.array(series.results[size].samples, float), generator) for size in sizes)
     except (TypeError, ValueError) as error:  # BenchmarkError is among the latter
-        raise BenchmarkError(f"{series.name}: expected samples in seconds: {error}") from error
+        raise BenchmarkError(f"{series.name}: expecting samples in seconds, got others: {error}") from error
 
 
 def _left_out(first: Series, second: Series, sizes: Sequence[int]) -> Iterator[str]:
@@ -224,14 +224,14 @@ def plot(table: Table, path: Path) -> None:
     :raises BenchmarkError: if matplotlib is not installed, the suffix is another, or there are no sizes.
     """
     if path.suffix not in SUFFIXES:
-        raise BenchmarkError(f"--plot: expected a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+        raise BenchmarkError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     if table.sizes[0] == 0:
-        raise BenchmarkError("--plot: expected message sizes, got a benchmark that has none")
+        raise BenchmarkError("--plot: expecting message sizes, got a benchmark that has none")
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise BenchmarkError("--plot: expected matplotlib; pip install 'topompi[plot]' brings it") from error
+        raise BenchmarkError("--plot: expecting matplotlib, got none; pip install 'topompi[plot]' brings it") from error
     with rc_context({"svg.hashsalt": FORMAT}):  # or every drawing of the same data has other identifiers
         figure = Figure(figsize=(7, 4.5), layout="constrained")
         axes = figure.add_subplot(xlabel="message size (bytes)", ylabel="median latency (us)")
@@ -276,7 +276,8 @@ def command(
     sides = _sides(side)
     series = [Series.choose(str(path), _read(path), one) for path, one in zip((first, second), sides, strict=True)]
     if side is not None and not set(sides) & {one.side for one in series}:
-        raise BenchmarkError(f"--side {side}: neither record has it")
+        has = sorted({result.side for one in series for result in one.record.results})
+        raise BenchmarkError(f"--side: expecting one of {', '.join(has)}, got {side!r}")
     table = compare_records(series[0], series[1], across is not None)
     if drawing is not None:
         plot(table, drawing)
@@ -287,7 +288,7 @@ def _sides(text: str | None) -> tuple[str, str]:
     """The sides asked for, of A and of B."""
     names = (text or OURS).split(",")
     if len(names) > 2 or not all(names):
-        raise BenchmarkError(f"--side: expected SIDE or SIDE,SIDE, got {text!r}")
+        raise BenchmarkError(f"--side: expecting SIDE or SIDE,SIDE, got {text!r}")
     return names[0], names[-1]
 
 
@@ -303,7 +304,7 @@ def _read(path: Path) -> Record:
     wanted += [pair for result in record.results for pair in ((result.size, int), (result.side, str))]
     for value, kind in wanted:
         if not isinstance(value, kind):
-            raise BenchmarkError(f"{path}: record: expected a {kind.__name__}, got {value!r}")
+            raise BenchmarkError(f"{path}: record: expecting a {kind.__name__}, got {value!r}")
     return record
 
 

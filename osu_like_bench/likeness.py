@@ -29,7 +29,7 @@ def differences(first: Named, second: Named, across: bool = False) -> list[str]:
     for name in facts:
         if name not in ignored and facts[name] != others[name]:
             place, here, there = _unlike(facts[name], others[name])
-            lines.append(f"{name}{place}: expected the same, got {here} in {a} and {there} in {b}")
+            lines.append(f"{name}{place}: expecting the same, got {here} in {a} and {there} in {b}")
     return lines
 
 

@@ -86,12 +86,15 @@ class Record:
         try:
             data = json.loads(text)
         except ValueError as error:
-            raise BenchmarkError(f"record: expected JSON, got {error}") from error
-        if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
-            raise BenchmarkError(f'record: expected "format": "{FORMAT}" and "version": {VERSION}')
+            raise BenchmarkError(f"record: expecting JSON, got {error}") from error
+        head = (data.get("format"), data.get("version")) if isinstance(data, dict) else (None, None)
+        if head != (FORMAT, VERSION):
+            raise BenchmarkError(
+                f"record: expecting format {FORMAT!r} of version {VERSION}, got {head[0]!r} of {head[1]!r}"
+            )
         results = data.get("results")
         if not isinstance(results, list):
-            raise BenchmarkError(f"record: expected a list of results, got {results!r}")
+            raise BenchmarkError(f"record: expecting a list of results, got {results!r}")
         return cls(
             _build(Options, data.get("options"), "options"),
             _build(Facts, data.get("facts"), "facts"),
@@ -105,5 +108,5 @@ def _build(kind: type[Any], data: object, place: str) -> Any:
     wanted = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}
     if not isinstance(data, dict) or not wanted <= set(data) <= known:
         given = sorted(data) if isinstance(data, dict) else data
-        raise BenchmarkError(f"record: {place}: expected the fields {sorted(known)}, got {given!r}")
+        raise BenchmarkError(f"record: {place}: expecting the fields {sorted(known)}, got {given!r}")
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})

@@ -37,7 +37,7 @@ def run(options: Options) -> int:
     world = MPI.COMM_WORLD
     options, kind = benchmark_of(options, world)
     if kind.paired and world.size < 2:
-        raise BenchmarkError(f"{options.benchmark}: expected at least 2 ranks, got {world.size}")
+        raise BenchmarkError(f"{options.benchmark}: expecting at least 2 ranks, got {world.size}")
     roots = options.roots(kind.rooted, world.size)
     sizes, notes = _sizes(options, kind, world.size)
     path = None if options.json is None else Path(options.json)
@@ -66,13 +66,13 @@ def _sizes(options: Options, kind: Benchmark, ranks: int) -> tuple[tuple[int, ..
     """Message sizes that fit into memory, and what to say of those that do not."""
     if not kind.sized:
         if options.sizes is not None:
-            raise BenchmarkError(f"-m: {options.benchmark} has no message size")
+            raise BenchmarkError(f"-m: expecting a benchmark with message sizes, got {options.benchmark}")
         return (0,), []
     sizes = message_sizes(options.sizes or kind.sizes, kind.item())
     fitting = tuple(size for size in sizes if kind.footprint(ranks, size) <= options.memory)
     if not fitting:
         need = kind.footprint(ranks, sizes[0])
-        raise BenchmarkError(f"--mem-limit: expected at least {need} bytes a rank, got {options.memory}")
+        raise BenchmarkError(f"--mem-limit: expecting at least {need} bytes a rank, got {options.memory}")
     note = f"Left out: sizes above {fitting[-1]}, which need more than {options.memory} bytes a rank (-M)"
     return fitting, [note] * (len(fitting) < len(sizes))
 
@@ -80,7 +80,7 @@ def _sizes(options: Options, kind: Benchmark, ranks: int) -> tuple[tuple[int, ..
 def _check_writable(path: Path) -> None:
     """Complain before a long run rather than after it."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise BenchmarkError(f"--json: {path}: expected a file that can be written")
+        raise BenchmarkError(f"--json: expecting a file that can be written, got {str(path)!r}")
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def compare(first: NDArray[np.float64], second: NDArray[np.float64], seed: int =
     Cost: 1,000 medians of each side.
     """
     if len(first) != len(second) or not len(first):
-        raise BenchmarkError(f"comparison: expected pairs of times, got {len(first)} and {len(second)}")
+        raise BenchmarkError(f"comparison: expecting pairs of times, got {len(first)} and {len(second)}")
     ratios = np.concatenate(
         [
             np.median(second[chosen], axis=1) / np.median(first[chosen], axis=1)
@@ -113,8 +113,9 @@ def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summa
     :raises BenchmarkError: if there are no times, or some that no clock measures.
     Cost: 1,000 medians.
     """
-    if times.ndim != 1 or not len(times) or not (np.isfinite(times) & (times > 0)).all():
-        raise BenchmarkError("comparison: expected times above 0 s, at least one")
+    wrong = times[~(np.isfinite(times) & (times > 0))] if times.ndim == 1 and len(times) else times
+    if times.ndim != 1 or not len(times) or len(wrong):
+        raise BenchmarkError(f"comparison: expecting times above 0 s, at least one, got {wrong[:1].tolist() or 'none'}")
     medians = np.concatenate([np.median(times[chosen], axis=1) for chosen in _resamples(len(times), generator)])
     lower, median, upper = (float(value) for value in np.quantile(times, (0.25, 0.5, 0.75)))
     return Summary(median, (lower, upper), medians, len(times))
@@ -147,7 +148,7 @@ def compare_runs(first: Sequence[Summary], second: Sequence[Summary]) -> Compari
     :raises BenchmarkError: if there are no sizes, or not equally many.
     """
     if len(first) != len(second) or not first:
-        raise BenchmarkError(f"comparison: expected the same sizes, got {len(first)} and {len(second)}")
+        raise BenchmarkError(f"comparison: expecting the same sizes, got {len(first)} and {len(second)}")
     pairs = list(zip(first, second, strict=True))
     ratios = np.exp(np.mean([np.log(other.medians / one.medians) for one, other in pairs], axis=0))
     ratio = np.exp(np.mean([np.log(other.median / one.median) for one, other in pairs]))

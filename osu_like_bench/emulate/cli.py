@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(app(arguments, prog_name="osu_like_bench emulate", standalone_mode=False) or 0)
     except UsageError as error:
-        message, code = error.format_message() or "expected a command: up, run, check, status or down", 2
+        message, code = error.format_message() or "expecting up, run, check, status or down, got no command", 2
     except (TopompiError, OSError) as error:
         message, code = str(error), 1
         if debug:

@@ -59,11 +59,14 @@ _SYSCTLS = {
 
 def check_rights() -> None:
     """Raise BenchmarkError unless this process may make namespaces here, and has the programs for it."""
-    missing = [name for name in ("ip", "tc", "nsenter", "unshare") if shutil.which(name) is None]
-    if missing:
-        raise BenchmarkError(f"emulate: expected the programs {', '.join(missing)} (iproute2, util-linux), found none")
+    wanted = ("ip", "tc", "nsenter", "unshare")
+    found = [name for name in wanted if shutil.which(name) is not None]
+    if len(found) < len(wanted):
+        raise BenchmarkError(
+            f"emulate: expecting the programs {', '.join(wanted)} (iproute2, util-linux), got {', '.join(found) or 'none'}"
+        )
     if os.geteuid() != 0:
-        raise BenchmarkError(f"emulate: expected root, to make network namespaces, got user id {os.geteuid()}")
+        raise BenchmarkError(f"emulate: expecting root, to make network namespaces, got user id {os.geteuid()}")
 
 
 def raise_network(fabric: Fabric, state: State) -> None:
@@ -127,7 +130,9 @@ def end_processes(namespaces: Iterable[str], marker: str = "", patience: float =
     until = time.monotonic() + patience
     while left := processes(namespaces, marker):
         if time.monotonic() > until:
-            raise BenchmarkError(f"emulate: expected processes {left} to end within {patience:g} s")
+            raise BenchmarkError(
+                f"emulate: expecting all processes to end within {patience:g} s, got {left} still running"
+            )
         for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)

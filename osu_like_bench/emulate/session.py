@@ -128,7 +128,7 @@ class Emulated:
     def state(self) -> State:
         """What is written down of the network; raises BenchmarkError if it is not up."""
         if self._state is None:
-            raise BenchmarkError("emulate: expected a network that is up")
+            raise BenchmarkError(f"emulate: expecting a network that is up, got {self.name!r}, which is down")
         return self._state
 
     @property
@@ -159,7 +159,7 @@ class Emulated:
         hosts = options.hosts or rank_hosts(self.fabric, options.ranks, options.ppn, options.order)
         strange = [host for host in hosts if host not in self.fabric.host_index]
         if strange:
-            raise BenchmarkError(f"emulate run: expected hosts of {self.spec}, got {strange[0]!r}")
+            raise BenchmarkError(f"emulate run: expecting hosts of {self.spec}, got {strange[0]!r}")
         return Job(program(words, options.python), peer, mpirun_of(options.python), hosts, options.placement)
 
     def _environment(self, job: Job, options: JobOptions) -> tuple[dict[str, str], str]:
@@ -203,7 +203,9 @@ class Emulated:
                 return process.returncode, out, _NOISE.sub("", err)
             return _pass_on(process, timeout), "", ""
         except subprocess.TimeoutExpired:
-            raise BenchmarkError(f"emulate: expected the job to end within {timeout:g} s; it was ended") from None
+            raise BenchmarkError(
+                f"emulate: expecting the job to end within {timeout:g} s, got no end; it was killed"
+            ) from None
         finally:
             process.kill()
             process.wait()
@@ -231,7 +233,7 @@ class Emulated:
                 yield said
                 if process.poll() is not None:
                     raise BenchmarkError(
-                        "emulate: expected the background job to outlast the other, but it ended first"
+                        "emulate: expecting the background job to outlast the other, got one that ended first"
                     )
             finally:
                 (directory / END).touch()
@@ -248,7 +250,7 @@ def take_down(name: str | None = None) -> list[str]:
     check_rights()
     found = [state for state in states() if (state.name == name if name else not state.in_use)]
     if name and not found:
-        raise BenchmarkError(f"emulate down: expected the name of a network that is up, got {name!r}")
+        raise BenchmarkError(f"emulate down: expecting the name of a network that is up, got {name!r}")
     for state in found:
         lower(state)
     return [state.name for state in found]
@@ -258,7 +260,9 @@ def _await(file: Path, process: subprocess.Popen[bytes], patience: float) -> Non
     until = time.monotonic() + patience
     while not file.exists():
         if process.poll() is not None or time.monotonic() > until:
-            raise BenchmarkError(f"emulate: expected the background job to run within {patience:g} s")
+            raise BenchmarkError(
+                f"emulate: expecting the background job to run within {patience:g} s, got none running"
+            )
         time.sleep(0.05)
 
 

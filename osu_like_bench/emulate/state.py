@@ -52,7 +52,7 @@ class State:
         """
         owner = os.getpid() if owned else 0
         if not _NAME.fullmatch(name):
-            raise BenchmarkError(f"--name: expected letters, digits and ._- after a letter or digit, got {name!r}")
+            raise BenchmarkError(f"--name: expecting letters, digits and ._- after a letter or digit, got {name!r}")
         state = cls(name, secrets.token_hex(3), spec, hosts, owner, _start_of(owner) if owned else "")
         made = directory() / f".{state.token}"
         made.mkdir(parents=True)
@@ -62,7 +62,7 @@ class State:
         except OSError:
             shutil.rmtree(made)
             raise BenchmarkError(
-                f"emulate: there is a network {name!r} already; take it down or choose --name"
+                f"--name: expecting the name of no other network, got {name!r}; take that one down or choose another name"
             ) from None
         return state
 
@@ -109,7 +109,7 @@ def states() -> Iterator[State]:
         except FileNotFoundError:  # it was removed meanwhile
             continue
         except (ValueError, TypeError, KeyError) as error:
-            raise BenchmarkError(f"{path / FILE}: expected a state as up writes it: {error}") from error
+            raise BenchmarkError(f"{path / FILE}: expecting a state as `emulate up` writes it, got {error}") from error
 
 
 def _start_of(pid: int) -> str:

@@ -160,7 +160,7 @@ def _outcomes(started: Sequence[subprocess.Popen[str]], seconds: float) -> list[
                 process.stdin.flush()
         return [_outcome(process) for process in started]
     except subprocess.TimeoutExpired:
-        raise BenchmarkError("emulate check: expected the streams to end within 60 s") from None
+        raise BenchmarkError("emulate check: expecting the streams to end within 60 s, got no end") from None
     finally:
         for process in started:
             process.kill()
@@ -171,7 +171,7 @@ def _outcome(process: subprocess.Popen[str]) -> float:
     out, err = process.communicate(timeout=60)
     if process.returncode:
         said = (err.strip().splitlines() or ["nothing"])[-1]
-        raise BenchmarkError(f"emulate check: expected a connection between hosts, but one end said {said}")
+        raise BenchmarkError(f"emulate check: expecting a connection between hosts, got {said} from one end")
     return float(out or 0)
 
 

@@ -83,7 +83,7 @@ def _choose(names: Sequence[str]) -> list[str]:
     wanted = [ALIASES.get(name, name) for name in names]
     unknown = [name for name in wanted if name not in FIGURES]
     if unknown:
-        raise BenchmarkError(f"figures: expected some of {', '.join([*FIGURES, *ALIASES])}, got {unknown[0]!r}")
+        raise BenchmarkError(f"figures: expecting some of {', '.join([*FIGURES, *ALIASES])}, got {unknown[0]!r}")
     return list(dict.fromkeys(wanted)) or list(FIGURES)
 
 

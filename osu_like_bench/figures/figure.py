@@ -62,7 +62,9 @@ class Chart:
             from matplotlib import rc_context
             from matplotlib.figure import Figure as Drawing
         except ImportError as error:
-            raise BenchmarkError("figures: expected matplotlib; pip install 'topompi[plot]' brings it") from error
+            raise BenchmarkError(
+                "figures: expecting matplotlib, got none; pip install 'topompi[plot]' brings it"
+            ) from error
         path = folder / f"{self.name}.svg"
         with rc_context({"svg.hashsalt": self.name, "font.size": 9}):
             drawing = Drawing(figsize=(7, 4.2), layout="constrained")

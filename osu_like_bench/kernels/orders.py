@@ -53,7 +53,7 @@ def order_of(name: str, kernel: Kernel, interface: TopologyInterface, seed: int 
     Cost: that of the mapper; ``best`` takes about a second for 1,000 ranks.
     """
     if name not in ORDERS:
-        raise BenchmarkError(f"kernels: expected an order of {', '.join(ORDERS)}, got {name!r}")
+        raise BenchmarkError(f"kernels: expecting an order of {', '.join(ORDERS)}, got {name!r}")
     machine, rank_host = machine_of(interface), interface.rank_host.astype(np.int64)
     try:
         given = Mapping.on_hosts(rank_host, machine)

@@ -37,7 +37,7 @@ def make_kernel(
     kind, ranks = KERNELS[name], len(hosts)
     extents = _numbers(grid, "x", "--grid") if grid else _usual(kind, hosts)
     if prod(extents) != ranks:
-        raise BenchmarkError(f"--grid: expected a grid of {ranks} ranks, got {grid}, which has {prod(extents)}")
+        raise BenchmarkError(f"--grid: expecting a grid of {ranks} ranks, got {grid}, which has {prod(extents)}")
     return kind(extents, periodic, _numbers(faces, ",", "--faces") if faces else ())
 
 
@@ -68,5 +68,5 @@ def _factors(product: int, count: int, most: int) -> Iterator[tuple[int, ...]]:
 def _numbers(text: str, between: str, option: str) -> tuple[int, ...]:
     parts = text.lower().split(between)
     if not all(re.fullmatch("[0-9]+", part) for part in parts):
-        raise BenchmarkError(f"{option}: expected whole numbers like {between.join('842')}, got {text!r}")
+        raise BenchmarkError(f"{option}: expecting whole numbers like {between.join('842')}, got {text!r}")
     return tuple(map(int, parts))

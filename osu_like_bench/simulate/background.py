@@ -35,7 +35,7 @@ class Background:
         """From ``alltoall:SIZE``; raises BenchmarkError for other text."""
         collective, colon, size = text.partition(":")
         if collective != "alltoall" or not colon:
-            raise BenchmarkError(f"--background: expected alltoall:SIZE, got {text!r}")
+            raise BenchmarkError(f"--background: expecting alltoall:SIZE, got {text!r}")
         return cls(parse_bytes(size, "--background"))
 
     def loads(self, network: Network) -> Floats:

@@ -150,7 +150,7 @@ def _refuse_grid(collective: str, **given: object) -> None:
     """Raises where a collective is given what only kernels have."""
     wrong = next((option for option, value in given.items() if value), None)
     if wrong is not None and collective not in KERNELS:
-        raise BenchmarkError(f"--{wrong}: expected a kernel ({', '.join(KERNELS)}) with it, got {collective}")
+        raise BenchmarkError(f"--{wrong}: expecting a kernel ({', '.join(KERNELS)}) with it, got {collective}")
 
 
 def _words(text: str) -> list[str]:
@@ -159,7 +159,7 @@ def _words(text: str) -> list[str]:
 
 def _one_of(option: str, value: str, known: Collection[str]) -> str:
     if value not in known:
-        raise BenchmarkError(f"{option}: expected one of {', '.join(known)}, got {value!r}")
+        raise BenchmarkError(f"{option}: expecting one of {', '.join(known)}, got {value!r}")
     return value
 
 
@@ -178,7 +178,7 @@ def _interface(
     names = list(routes.fabric.hosts)
     if hosts is not None and hosts.isascii() and hosts.isdigit():
         if not 1 <= int(hosts) <= len(names):
-            raise BenchmarkError(f"--hosts: expected 1 to {len(names)} hosts of {topology}, got {hosts}")
+            raise BenchmarkError(f"--hosts: expecting 1 to {len(names)} hosts of {topology}, got {hosts}")
         names = names[: int(hosts)]
     elif hosts is not None:
         names = read_hosts(hosts)

@@ -40,9 +40,9 @@ class Peer:
 
     def __init__(self, collective: str, ranks: int, nbytes: int, root: int) -> None:
         if collective not in ACTIONS:
-            raise BenchmarkError(f"simulate: expected a peer's collective of {', '.join(ACTIONS)}, got {collective!r}")
+            raise BenchmarkError(f"simulate: expecting a peer's collective of {', '.join(ACTIONS)}, got {collective!r}")
         if not 1 <= nbytes <= MOST_BYTES:
-            raise BenchmarkError(f"simulate: expected messages of 1 byte to 2 GiB, got {nbytes} bytes")
+            raise BenchmarkError(f"simulate: expecting messages of 1 byte to 2 GiB, got {nbytes} bytes")
         each = " ".join([str(nbytes)] * ranks) if collective == "reduce_scatter" else ""
         option, before = SETTING_UP[collective == "bcast"]
         self.ranks = ranks

@@ -78,7 +78,7 @@ class Arena:
         self.network = whole
         self.shared = whole if background is None else background.beside(whole)
         if model not in smpi.MODELS:
-            raise BenchmarkError(f"simulate: expected a model of {', '.join(smpi.MODELS)}, got {model!r}")
+            raise BenchmarkError(f"simulate: expecting a model of {', '.join(smpi.MODELS)}, got {model!r}")
         self.model, self.eager, self.timeout, self.most_messages = model, eager, timeout, most_messages
         inside = Model.preset(system)
         self._loopback = (1 / inside.t_w[0], inside.t_s[0])

@@ -82,7 +82,9 @@ def configuration(model: str, selector: str | None = None, eager: int = 0) -> li
 def version() -> str:
     """What smpirun calls itself, ``SimGrid 3.32``; raises BenchmarkError where there is none."""
     if shutil.which("smpirun") is None:
-        raise BenchmarkError("simulate: expected SimGrid's smpirun on the path; Debian has it in libsimgrid-dev")
+        raise BenchmarkError(
+            "simulate: expecting SimGrid's smpirun on the path, got none; Debian has it in libsimgrid-dev"
+        )
     said = subprocess.run(["smpirun", "-version"], capture_output=True, text=True, timeout=60, check=False).stdout
     found = re.search(r"\d+\.\d+(\.\d+)?", said)
     return f"SimGrid {found[0] if found else 'of unknown version'}"
@@ -154,7 +156,7 @@ class Simulator:
     def _start(self, command: Sequence[str], said: IO[str], where: Path) -> subprocess.Popen[str]:
         with self._lock:
             if self._closed:
-                raise BenchmarkError("simulate: the arena is closed")
+                raise BenchmarkError("simulate: expecting an arena that is open, got a closed one")
             # A session of its own, for smpirun is a script: what it started must end with it.
             job = subprocess.Popen(
                 command,

@@ -38,7 +38,7 @@ def study(
     :param progress: called with what was done, how many are, and of how many.
     """
     if collective in ROOTED and not 0 <= root < arena.network.num_ranks:
-        raise BenchmarkError(f"--root: expected a rank in range({arena.network.num_ranks}), got {root}")
+        raise BenchmarkError(f"--root: expecting a rank in range({arena.network.num_ranks}), got {root}")
     pool = ThreadPoolExecutor(jobs)
     outcomes: dict[Place, Outcome] = {}
     try:
