@@ -31,18 +31,23 @@ from .jobs import progress
 from .paths import ROOT
 
 SIDES = ("original", "topompi")
-# Of each example: the options that leave the line as it is, and that change it.
+# For each example the options with which it runs the original line, and the changed one.
 CHANGES: Mapping[str, tuple[str, str]] = {
     "stencil3d": ("--reorder none", "--reorder topompi"),
     "cg": ("--reorder none", "--reorder topompi"),
     "fft3d": ("--comm native", "--comm topompi"),
 }
-RESULTS = ("fingerprint", "energy", "iterations")  # what must be alike on both sides, where an example says it
+RESULTS = ("fingerprint", "energy", "iterations")  # what both sides must agree on, where an example prints it
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program with its options, on so many ranks a host."""
+    """A program to run.
+
+    :param application: name of an example.
+    :param ppn: ranks on each host.
+    :param options: of the program.
+    """
 
     application: str
     ppn: int
@@ -66,18 +71,23 @@ CASES = (
 
 @dataclass(frozen=True)
 class Row:
-    """What was found of a case on a network: of each side, each run's record."""
+    """What was measured of a case on a network.
+
+    :param case: the program.
+    :param links: the network and its rates.
+    :param runs: the records of each run, of the original and of topompi's side.
+    """
 
     case: Case
     links: str
     runs: tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
     def median(self, side: int, *names: str) -> float:
-        """Of a side: the median over runs of the sum of these times, in seconds."""
+        """The median over a side's runs of the sum of these times, in seconds."""
         return float(np.median(self._times(side, names)))
 
     def share(self, side: int) -> float:
-        """Of a side: the median part of the solution that is communication."""
+        """The median over a side's runs of the share of the solution's time that is communication."""
         return float(np.median([run["communication"] / run["seconds"] for run in self.runs[side]]))
 
     def ratio(self, *names: str) -> Comparison:
@@ -100,7 +110,15 @@ class Row:
 
 
 def measure(network: Emulated, case: Case, side: int, number: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    """One run of one side."""
+    """Run one side once; its record.
+
+    :param network: up.
+    :param case: the program.
+    :param side: index into SIDES.
+    :param number: of the run, which seeds the order of the ranks.
+    :param arguments: of the command line.
+    :raises TopompiError: if the program fails.
+    """
     program = ROOT / "examples" / case.application / f"{case.application}.py"
     words = [str(program), *case.options.split(), *CHANGES[case.application][side].split(), "--json"]
     order = f"random:{number}"
@@ -128,7 +146,7 @@ def measure(network: Emulated, case: Case, side: int, number: int, arguments: ar
 
 
 def measured(cases: Sequence[Case], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """The records of all runs: in every run all cases, of each both sides at once after another."""
+    """The records of all runs; each run has all cases, and each case both sides one after the other."""
     rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
     with Emulated(arguments.network, rates) as network:
         for number in range(arguments.first, arguments.first + arguments.runs):
@@ -138,7 +156,7 @@ def measured(cases: Sequence[Case], arguments: argparse.Namespace) -> Iterator[d
 
 
 def rows_of(records: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """The records by case and network, in which runs have both sides, in order."""
+    """The records as rows by case and network; runs that lack a side are left out."""
     found: dict[tuple[Case, str], dict[tuple[str, int], dict[str, Any]]] = {}
     for record in records:
         runs = found.setdefault((Case(record["application"], record["ppn"], record["options"]), record["links"]), {})
@@ -150,7 +168,8 @@ def rows_of(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     for (case, links), runs in found.items():
         pairs = [both for both in runs.values() if len(both) == len(SIDES)]
         if pairs:
-            rows.append(Row(case, links, tuple([both[side] for both in pairs] for side in SIDES)))
+            original, ours = ([both[side] for both in pairs] for side in SIDES)
+            rows.append(Row(case, links, (original, ours)))
     return rows
 
 

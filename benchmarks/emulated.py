@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -57,21 +58,31 @@ FEWEST = 3  # times of which an interval says anything
 
 @dataclass(frozen=True)
 class Cell:
-    """A collective at a size in bytes, and the seconds that no schedule can beat on the rank order at hand."""
+    """A collective at a size.
+
+    :param collective: its name.
+    :param size: bytes.
+    :param bound: seconds that no schedule can beat in the rank order at hand.
+    """
 
     collective: str
     size: int
     bound: float
 
     def plan(self, tuning: bool = False) -> dict[str, object]:
-        """What the ranks are told: many calls where they take little time, one where they take much."""
+        """The cell as the ranks read it: many calls where a call takes little time, one where it takes much."""
         calls = 1 if tuning else int(np.clip(SLICE / self.bound, 1, MOST))
         return {"collective": self.collective, "size": self.size, "iterations": calls}
 
 
 @dataclass
 class Side:
-    """One side in one rank order: of each cell the samples in seconds, a list a start; ticks idle and in all."""
+    """What was measured of one side in one rank order.
+
+    :param starts: by (collective, size), for each start the seconds of each call.
+    :param ticks: of the processors, idle and in all.
+    :param mpi: the library's version.
+    """
 
     starts: dict[tuple[str, int], list[list[float]]] = field(default_factory=dict)
     ticks: list[int] = field(default_factory=lambda: [0, 0])
@@ -79,13 +90,18 @@ class Side:
 
 
 def rivals_among(sides: Sequence[str]) -> list[list[str]]:
-    """What ours are compared with, of each the sides that measure it; every side where none is a rival."""
+    """The rivals that our sides are compared with, each as the sides that measure it; all sides if none is a rival."""
     found = [[side for side in sides if side in same] for same in AGAINST]
     return [same for same in found if same] or [[side] for side in sides]
 
 
 def cells_of(fabric_path: Path, hosts: Sequence[str], arguments: argparse.Namespace) -> list[Cell]:
-    """The cells of a rank order whose bound is within the limit."""
+    """All cells in a rank order, with their bounds.
+
+    :param fabric_path: the emulated fabric.
+    :param hosts: of each rank.
+    :param arguments: names the collectives and sizes.
+    """
     network = network_of(TopologyInterface.place(list(hosts), load(fabric_path).routes))
     cells = []
     for collective in arguments.collectives.split(","):
@@ -96,7 +112,12 @@ def cells_of(fabric_path: Path, hosts: Sequence[str], arguments: argparse.Namesp
 
 
 class Bench:
-    """The network, the sides and what was measured."""
+    """The network, the sides and what was measured.
+
+    :param network: up.
+    :param arguments: of the command line.
+    :param directory: for the plan and the cache of this run.
+    """
 
     def __init__(self, network: Emulated, arguments: argparse.Namespace, directory: Path) -> None:
         self.network, self.arguments, self.directory = network, arguments, directory
@@ -117,7 +138,12 @@ class Bench:
         self.rounds = 0
 
     def start(self, order: str, side: str, tuning: bool = False) -> None:
-        """Run all cells of one side in one order, and keep the samples unless it is only to tune."""
+        """Run all cells of one side in one order, and keep the samples.
+
+        :param order: of the ranks.
+        :param side: which.
+        :param tuning: let topompi's trials decide, and keep no samples.
+        """
         plan = self.directory / "plan.json"
         cells = self.cells[order]
         plan.write_text(json.dumps({"ours": side in OURS, "cells": [cell.plan(tuning) for cell in cells]}))
@@ -137,7 +163,7 @@ class Bench:
         if not tuning:
             self._keep(order, side, json.loads(done.stdout.splitlines()[-1]))
 
-    def _keep(self, order: str, side: str, said: dict[str, object]) -> None:
+    def _keep(self, order: str, side: str, said: dict[str, Any]) -> None:
         kept = self.measured[order, side]
         kept.mpi = str(said["mpi"]).replace("\0", "").strip()  # MPICH pads it
         for cell, found in zip(self.cells[order], said["cells"], strict=True):
@@ -182,11 +208,11 @@ class Bench:
             longest = max(longest, time.monotonic() - start)
 
     def rows(self, order: str) -> Iterator[tuple[Cell, dict[str, Summary], str, str, Comparison | None]]:
-        """Of each cell: what each side took, our best side, the best one to compare with, and ours against it."""
+        """For each cell: what each side took, our best side, the best rival, and the comparison of these two."""
         generator = np.random.default_rng(0)
         for cell in self.cells[order]:
             key = cell.collective, cell.size
-            measured = {side: self.measured[order, side].starts.get(key) for side in self.sides}
+            measured = {side: self.measured[order, side].starts.get(key, []) for side in self.sides}
             if not all(measured.values()):
                 continue
             arrays = {side: [np.array(times) for times in starts] for side, starts in measured.items()}
@@ -200,10 +226,10 @@ class Bench:
             yield cell, found, ours, best, compare_runs([found[ours]], [rivals[best]]) if ours else None
 
     def halves(self) -> tuple[list[float], list[float]]:
-        """Ratios to the best rival where both are taken from different starts, the even and the odd ones: ours, and
-        those of the libraries beneath ours; of each cell with several starts two.
+        """Ratios to the best rival, of ours and of the libraries that ours run on: two a cell with several starts.
 
-        What the latter miss is chance: a library is as fast as itself.
+        A ratio takes its two times from different starts, the even and the odd ones. A library is as fast as itself, so
+        what its ratios lack of 1 is chance.
         """
         ratios: tuple[list[float], list[float]] = ([], [])
         beneath = [OURS[side] for side in self.ours if OURS[side] in self.sides]
@@ -220,12 +246,12 @@ class Bench:
 
 
 def _median(starts: dict[str, list[list[float]]], sides: list[str], half: int) -> float:
-    """Of the times of some sides in their even or their odd starts."""
+    """The median over some sides of the times in their even (0) or odd (1) starts."""
     return float(np.median(np.concatenate([start for side in sides for start in starts[side][half::2]])))
 
 
 def markdown(bench: Bench) -> Iterator[str]:
-    """The tables, what falls short first."""
+    """The report: the slowest cells first, then a table for each rank order."""
     rows = {order: list(bench.rows(order)) for order in bench.cells}
     ratios = [
         (comparison.ratio, comparison, order, cell, best)
@@ -252,7 +278,7 @@ def markdown(bench: Bench) -> Iterator[str]:
 
 
 def _chance(bench: Bench) -> Iterator[str]:
-    """How often a library would be below the floor of itself."""
+    """How many cells would be below the floor if a library were compared with itself."""
     ours, beneath = bench.halves()
     if ours:
         low = [sum(ratio < FLOOR for ratio in some) / 2 for some in (ours, beneath)]
@@ -306,7 +332,8 @@ def _ms(seconds: float) -> str:
 
 
 def _cell(found: Summary) -> str:
-    return f"{_ms(found.median)} {_interval(*map(_ms, found.interval), found.times)}"
+    low, high = map(_ms, found.interval)
+    return f"{_ms(found.median)} {_interval(low, high, found.times)}"
 
 
 def _interval(low: str, high: str, times: int) -> str:

@@ -45,7 +45,16 @@ SIDES = {
 
 @dataclass(frozen=True)
 class Row:
-    """A cell: of how many bytes, what topompi chose job by job, and of each side what its calls took in seconds."""
+    """What was measured of a collective at a size.
+
+    :param uplinks: rate of the uplinks, as given.
+    :param order: of the ranks.
+    :param library: the MPI library's name.
+    :param collective: its name.
+    :param size: bytes.
+    :param algorithms: those that topompi chose, job by job.
+    :param times: by side, seconds of each call.
+    """
 
     uplinks: str
     order: str
@@ -56,18 +65,18 @@ class Row:
     times: dict[str, list[float]]
 
     def comparison(self, side: str) -> Comparison:
-        """How many times as fast as the library a side is."""
+        """How many times faster a side is than the library."""
         return compare(np.array(self.times[side]), np.array(self.times["library"]))
 
     def add(self, algorithms: list[str], times: dict[str, list[float]]) -> None:
-        """Of another job."""
+        """Add what another job measured."""
         self.algorithms.extend(algorithms)
         for side, more in times.items():
             self.times[side] += more
 
 
 def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
-    """Every cell, job by job."""
+    """Run all jobs, and return the rows."""
     plan, cache = directory / "plan.json", Path(arguments.cache or directory / "cache")
     told = {name: getattr(arguments, name) for name in ("collectives", "sizes", "sides", "seconds")}
     rows: dict[tuple[object, ...], Row] = {}
@@ -99,7 +108,7 @@ def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
 
 
 def markdown(rows: list[Row]) -> Iterator[str]:
-    """The tables, what falls short first."""
+    """The report: a summary for each size and side, then a table, the least ratio first."""
     compared = {side: [row.comparison(side) for row in rows] for side in rows[0].times if side != "library"}
     machine = f"{platform.system()} {platform.release()}, {os.cpu_count()} processors"
     yield f"## In one job: topompi against the library beneath, {machine}\n"
@@ -112,15 +121,15 @@ def markdown(rows: list[Row]) -> Iterator[str]:
                 yield f"- {size} bytes, of these, left to the library: {together(left, FLOOR)}"
     yield "\n| uplinks | order | library | collective | bytes | calls | topompi (ms) | library (ms) | ratio | chosen |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
-    for row, found in sorted(zip(rows, compared["topompi"], strict=True), key=lambda pair: pair[1].ratio):
+    for row, gain in sorted(zip(rows, compared["topompi"], strict=True), key=lambda pair: pair[1].ratio):
         ours, native_time = (1e3 * np.median(row.times[side]) for side in ("topompi", "library"))
-        where = f"{row.uplinks} | {row.order} | {row.library} | {row.collective} | {row.size} | {found.pairs}"
-        ratio = f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
+        where = f"{row.uplinks} | {row.order} | {row.library} | {row.collective} | {row.size} | {gain.pairs}"
+        ratio = f"{gain.ratio:.3f} [{gain.low:.3f}, {gain.high:.3f}]"
         yield f"| {where} | {ours:.2f} | {native_time:.2f} | {ratio} | {', '.join(sorted(set(row.algorithms)))} |"
 
 
 def words(text: str) -> list[str]:
-    """What stands between commas."""
+    """The words between commas."""
     return text.split(",")
 
 

@@ -16,13 +16,19 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from osu_like_bench.statistics import compare
+
 from .jobs import run_ranks
 
-FABRIC, HOSTS = "xgft:16,4;1,4", "h[0000-0063]"  # 64 hosts on 4 leaf switches
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+FABRIC = "xgft:16,4;1,4"  # 64 hosts on 4 leaf switches
 CALLS = 10  # timed together: one lasts less than what the clock resolves well
 WORK = np.zeros(1 << 20)  # numbers, 8 MB: more than a core's own caches hold
 NATIVE = '{"format": "topompi rules", "version": 1, "rules": [{"algorithm": "native"}]}'
@@ -30,39 +36,37 @@ AT_MOST = {"Bcast": 1.3, "Gather": 1.3, "Alltoall": 1.3, "Allreduce": 1.3, "Bcas
 
 
 def overhead(iterations: int) -> None:
-    """Ratios of the times of 8-byte calls, ours over native; on 2 ranks."""
+    """Print how much longer 8-byte calls take through topompi than native ones; on 2 ranks."""
     from mpi4py import MPI
 
     import topompi
-    from osu_like_bench.statistics import compare
 
     world = MPI.COMM_WORLD
-    sides = [topompi.Intracomm(world.Dup()), world.Dup()]
+    ours = topompi.Intracomm(world.Dup())
     if world.rank == 0:
-        print(f"{MPI.Get_library_version().split(',')[0]}, {world.size} ranks, {sides[0].network.describe()}")
+        print(f"{MPI.Get_library_version().split(',')[0]}, {world.size} ranks, {ours.network.describe()}")
         print("# 8 bytes        topompi(us)  native(us)   ratio   95% interval   at most")
     for method, most in AT_MOST.items():
-        calls = [_call(comm, method) for comm in sides]
+        calls = [_call(comm, method) for comm in (ours, world.Dup())]
         times = _interleaved(world, calls, iterations)
         if world.rank == 0:
             found = compare(times[1], times[0])  # how many times slower ours is
-            ours, native = np.median(times, axis=1) * 1e6
+            took, native = np.median(times, axis=1) * 1e6
             interval = f"[{found.low:.2f}, {found.high:.2f}]"
-            print(f"{method:<16} {ours:12.2f} {native:11.2f} {found.ratio:7.2f}   {interval} {most:9.2f}", flush=True)
+            print(f"{method:<16} {took:12.2f} {native:11.2f} {found.ratio:7.2f}   {interval} {most:9.2f}", flush=True)
 
 
 def left(iterations: int) -> None:
-    """Ratios of the times of 8-byte calls that are left to the library, ours over native; on 2 ranks."""
+    """As ``overhead``, for calls that topompi leaves to the library."""
     from mpi4py import MPI
 
     import topompi
-    from osu_like_bench.statistics import compare
 
     methods = {name: getattr(topompi.Intracomm, name) for name in AT_MOST if not name.endswith("_init")}
     python = {name: getattr(method, "__wrapped__", method) for name, method in methods.items()}
     world = MPI.COMM_WORLD
     ours = topompi.Intracomm(world.Dup(), topology=FABRIC, hosts=["h0000", "h0016"])
-    sides = [ours, type("InPython", (topompi.Intracomm,), python)(ours), world.Dup()]
+    sides: list[MPI.Intracomm] = [ours, type("InPython", (topompi.Intracomm,), python)(ours), world.Dup()]
     for work in (None, WORK):
         if world.rank == 0:
             print(f"# 8 bytes, left to the library, {'no work' if work is None else '8 MB of work'} between two calls")
@@ -79,7 +83,7 @@ def left(iterations: int) -> None:
                 )
 
 
-def _call(comm: object, method: str) -> Callable[[], None]:
+def _call(comm: MPI.Intracomm, method: str) -> Callable[[], None]:
     """A call without arguments that runs a collective of 8 bytes."""
     send, receive = np.zeros(comm.size), np.zeros(comm.size)
     one, other = send[:1], receive[:1]
@@ -101,7 +105,7 @@ def _call(comm: object, method: str) -> Callable[[], None]:
 
 
 def _interleaved(
-    world: object, calls: list[Callable[[], None]], iterations: int, work: NDArray[np.float64] | None = None
+    world: MPI.Intracomm, calls: list[Callable[[], None]], iterations: int, work: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """Seconds of one call of each side, the slowest rank's, shape (sides, iterations).
 
@@ -128,7 +132,7 @@ def _interleaved(
 
 
 def start(repeats: int) -> None:
-    """Seconds until a communicator has run its first collective over its levels, and what it keeps."""
+    """Print the seconds of the import, and of making communicators with their topology and sub-communicators."""
     from mpi4py import MPI
 
     begin = time.perf_counter()
@@ -158,7 +162,7 @@ def start(repeats: int) -> None:
 
 
 def memory(count: int) -> None:
-    """Bytes of memory for each of many communicators, beyond those of MPI's duplicates."""
+    """Print the memory that each of many communicators takes, beside that of MPI's duplicates."""
     from mpi4py import MPI
 
     import topompi
@@ -180,7 +184,7 @@ def memory(count: int) -> None:
         for comm in kept:
             comm.Free()
     rows = world.gather(used)
-    if world.rank == 0:
+    if rows is not None:
         median = {what: np.median([row[what] for row in rows]) / 1024 for what in used}
         print(f"memory of a communicator, {world.size} ranks, median of ranks over {count} communicators:")
         print(

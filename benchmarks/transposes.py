@@ -15,9 +15,7 @@ import argparse
 import json
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,77 +31,22 @@ from topompi.schedules.alltoall.fft import grid_groups
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
-from .sides import orders, together
+from .sides import together
 
-FEWEST, MOST = 7, 900  # calls of a side of a cell
+RANKS = "benchmarks.transposes_ranks"
 SIDES = ("native", "topompi", "again")
 FLOOR, AIM = 0.98, 1.15
 GRIDS = {1: "4x4,8x2", 2: "16x2,8x4"}
 
 
-def measure(plan: dict[str, Any]) -> list[dict[str, Any]]:
-    """What each rank runs: all cells of a plan, both sides in turn."""
-    from mpi4py import MPI
-
-    import topompi
-
-    world, comm = MPI.COMM_WORLD, topompi.Intracomm(MPI.COMM_WORLD)
-    world.Alltoall(np.zeros(world.size, "b"), np.zeros(world.size, "b"))  # every pair has met
-    found = []
-    for rows in plan["rows"]:
-        row, column = divmod(world.rank, world.size // rows)
-        for way, child in (("rows", comm.Split(row, column)), ("columns", comm.Split(column, row))):
-            for size in plan["sizes"]:
-                sent = np.full((child.size, size // 8), float(world.rank))
-                native, into = MPI.Intracomm(child), [np.empty_like(sent) for _ in SIDES]
-                settle(world, partial(child.Alltoall, sent, into[1]), child)
-                calls = [partial(one.Alltoall, sent, to) for one, to in zip((native, child, native), into, strict=True)]
-                times = in_turn(world, calls, plan["seconds"])
-                # On one host there is nothing to choose.
-                choice = child._levels.only or child._levels.selector.choose("Alltoall", size)
-                all_chosen = sorted(set(world.allgather(choice.algorithm)))
-                right = world.allreduce(bool((into[0] == into[1]).all()), MPI.LAND)
-                cell = {"rows": rows, "way": way, "size": size, "ran": all_chosen, "right": right}
-                found.append(cell | dict(zip(SIDES, times, strict=True)))
-            child.Free()
-    return found
-
-
-def settle(world: Any, call: Callable[[], object], child: Any) -> None:
-    """Call until all communicators have decided on such calls."""
-    trying = True
-    while trying:
-        call()
-        trying = world.allreduce(not child._levels.only and child._levels.selector.trying, op=_lor())
-
-
-def _lor() -> Any:
-    from mpi4py import MPI
-
-    return MPI.LOR
-
-
-def in_turn(world: Any, calls: list[Callable[[], object]], seconds: float) -> list[list[float]]:
-    """Time calls by turns for about so many seconds each: of each call the slowest rank's seconds, round by round."""
-    from mpi4py import MPI
-
-    times: list[list[float]] = [[] for _ in calls]
-    rounds = FEWEST
-    for order in orders(len(calls)):
-        for side in order:
-            world.Barrier()
-            begin = time.perf_counter()
-            calls[side]()
-            times[side].append(world.allreduce(time.perf_counter() - begin, MPI.MAX))
-        if len(times[0]) == 1:
-            rounds = int(np.clip(seconds / max(times[0][0], 1e-6), FEWEST, MOST))
-        if len(times[0]) >= rounds:
-            break
-    return times
-
-
 def bound(network: Network, rows: int, way: str, size: int) -> float:
-    """Seconds that the busiest link needs for all rows, or all columns, at once."""
+    """Seconds that the busiest link needs for all rows, or all columns, at once.
+
+    :param network: of the job.
+    :param rows: of the process grid.
+    :param way: ``rows`` or ``columns``.
+    :param size: bytes of a block.
+    """
     groups = grid_groups(rows, network.num_ranks // rows)[way == "columns"]
     there = np.zeros((len(groups), network.num_hosts))
     np.add.at(there, (np.arange(len(groups))[:, None], network.rank_host[np.stack(groups)]), 1)
@@ -116,7 +59,7 @@ def bound(network: Network, rows: int, way: str, size: int) -> float:
 
 
 def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """The cells of all rank orders, with their bounds."""
+    """Run a job in each rank order, and yield its cells with their bounds."""
     rows = [int(grid.split("x")[0]) for grid in (arguments.grids or GRIDS[arguments.ppn]).split(",")]
     sizes = [parse_bytes(word, "--sizes") for word in arguments.sizes.split(",")]
     rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
@@ -126,7 +69,7 @@ def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         for order in arguments.orders.split(","):
             environment = {"TOPOMPI_TUNE": arguments.tune, "XDG_CACHE_HOME": scratch}
             options = JobOptions(ppn=arguments.ppn, order=order, timeout=arguments.timeout, environment=environment)
-            done = network.run(["-m", "benchmarks.transposes", "--ranks", str(plan)], options)
+            done = network.run(["-m", RANKS, str(plan)], options)
             if done.returncode:
                 raise TopompiError(f"{order}: exit code {done.returncode}: {done.stderr[-2000:]}")
             hosts = rank_hosts(network.fabric, ppn=arguments.ppn, order=order)
@@ -137,7 +80,7 @@ def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def table(cells: list[dict[str, Any]]) -> Iterator[str]:
-    """What falls short, and the lines of a Markdown table."""
+    """The lines of the report: a summary for each size, then a Markdown table."""
     gains = [compare(np.array(cell["topompi"]), np.array(cell["native"])) for cell in cells]
     for kind in sorted({(cell["size"], cell["ranks"]) for cell in cells}):
         yield from sums([(cell, gain) for cell, gain in zip(cells, gains, strict=True) if kind == _kind(cell)])
@@ -161,7 +104,7 @@ def _kind(cell: dict[str, Any]) -> tuple[int, int]:
 
 
 def sums(compared: list[tuple[dict[str, Any], Comparison]]) -> Iterator[str]:
-    """What cells of one size on as many ranks say together, beside what is chance and what the links allow."""
+    """A summary of the cells of one size and number of ranks: the gains, those of chance, and what the links allow."""
     first = compared[0][0]
     told = f"- {first['size']} bytes, {first['ranks']} ranks"
     found = [gain for _, gain in compared]
@@ -191,20 +134,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=400.0, help="seconds of a job at most")
     parser.add_argument("--json", metavar="FILE", help="write all samples")
     parser.add_argument("--join", metavar="FILE", action="append", default=[], help="add an earlier run's samples")
-    parser.add_argument("--ranks", metavar="PLAN", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def main() -> None:
     """Measure, and print the table."""
     arguments = parse()
-    if arguments.ranks:
-        found = measure(json.loads(Path(arguments.ranks).read_text()))
-        from mpi4py import MPI
-
-        if MPI.COMM_WORLD.rank == 0:
-            print(json.dumps(found))
-        return
     cells = [cell for path in arguments.join for cell in json.loads(Path(path).read_text())["cells"]]
     cells += run(arguments) if arguments.orders else []
     if arguments.json:

@@ -12,7 +12,7 @@ import typer
 
 from topompi.errors import TopompiError
 
-__all__ = ["run_command"]
+__all__ = ["UsageError", "run_command"]
 
 # The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
 UsageError: Any = typer.BadParameter.__bases__[0]

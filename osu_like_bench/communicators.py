@@ -13,10 +13,11 @@ from mpi4py import MPI
 import topompi
 from topompi.errors import BenchmarkError, TopompiError
 from topompi.mapping import place
-from topompi.topology import TopologyInterface, load
+from topompi.topology import TopologyInterface
 from topompi.topology.hostlist import read_hosts
 
 from .options import Options
+from .routing import load_routes
 
 __all__ = ["leave_together", "on_root", "open_sides", "rank_hosts"]
 
@@ -32,6 +33,7 @@ def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
             outcome = (work(), None)
         except (TopompiError, OSError) as error:
             outcome = (None, error)
+    value: Value
     value, failure = comm.bcast(outcome)
     if failure is not None:
         raise failure
@@ -78,9 +80,9 @@ def _routed(options: Options, rank_hosts: list[str], virtual: bool) -> TopologyI
     """The job's view of a source whose forwarding tables are kept apart from it."""
     if options.topology is None:
         raise BenchmarkError("--lfts: expecting --topology too, for tables belong to a fabric, got none")
-    discovery = load(options.topology, options.lfts)
+    routes = load_routes(options.topology, options.lfts)
     source = f"{options.topology} with {options.lfts}"
-    return TopologyInterface.place(rank_hosts, discovery.routes, source=source, virtual=virtual)
+    return TopologyInterface.place(rank_hosts, routes, source=source, virtual=virtual)
 
 
 def rank_hosts(options: Options, size: int) -> list[str] | None:

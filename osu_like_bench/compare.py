@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
 from topompi.errors import BenchmarkError, TopompiError
 
+from .command import UsageError
 from .likeness import cautions, differences
 from .options import SIDES
 from .record import Record, Result
@@ -37,8 +38,6 @@ class Across(StrEnum):
     mpi = "mpi"
 
 
-# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
-UsageError: Any = typer.BadParameter.__bases__[0]
 app = typer.Typer(add_completion=False)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+import topompi
 from topompi.errors import BenchmarkError
 
 from .benchmarks import Benchmark, benchmark_of
@@ -44,13 +45,14 @@ def run(options: Options) -> int:
     if path is not None:
         on_root(world, lambda: _check_writable(path))
     with open_sides(options) as (native, sides), kind.seated(sides) as (seats, said):
-        facts = gather_facts(native, sides["topompi"].network if "topompi" in sides else None)
+        ours = sides.get("topompi")
+        facts = gather_facts(native, ours.network if isinstance(ours, topompi.Intracomm) else None)
         report = None if facts is None else Report(options, kind, facts)
         before = idle_ticks() if facts is not None and facts.arena == "emulate" else None
         results = _Bench(options, kind, native, seats, roots, report).run(sizes, [*said, *notes])
         facts = _with_idle(facts, before)
     if path is not None:
-        on_root(world, lambda: path.write_text(Record(options, facts, tuple(results)).to_json()))
+        on_root(world, lambda: facts and path.write_text(Record(options, facts, tuple(results)).to_json()))
     return int(any(result.valid is False for result in results))
 
 

@@ -9,13 +9,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from topompi.errors import TopompiError
 from topompi.topology.sources import fabricjson
 
+from ..command import UsageError
 from ..options import parse_bytes
 from .network import check_rights
 from .peers import PEERS
@@ -26,8 +27,6 @@ from .verify import measure_rates, measure_round_trip
 
 __all__ = ["main"]
 
-# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
-UsageError: Any = typer.BadParameter.__bases__[0]
 NAME = "emulated"
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Real MPI jobs on an emulated network; needs root.")
 

@@ -62,9 +62,8 @@ def check_rights() -> None:
     wanted = ("ip", "tc", "nsenter", "unshare")
     found = [name for name in wanted if shutil.which(name) is not None]
     if len(found) < len(wanted):
-        raise BenchmarkError(
-            f"emulate: expecting the programs {', '.join(wanted)} (iproute2, util-linux), got {', '.join(found) or 'none'}"
-        )
+        names = ", ".join(found) or "none"
+        raise BenchmarkError(f"emulate: expecting {', '.join(wanted)} (iproute2, util-linux) on the path, got {names}")
     if os.geteuid() != 0:
         raise BenchmarkError(f"emulate: expecting root, to make network namespaces, got user id {os.geteuid()}")
 

@@ -62,7 +62,7 @@ class State:
         except OSError:
             shutil.rmtree(made)
             raise BenchmarkError(
-                f"--name: expecting the name of no other network, got {name!r}; take that one down or choose another name"
+                f"--name: expecting a name that is free, got {name!r}; take that network down or choose another name"
             ) from None
         return state
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from topompi.schedules import Network, Schedule, lower_bound, make
 from topompi.schedules.alltoall import direct
-from topompi.topology import load
 
+from ..routing import load_routes
 from ..simulate import Arena, Failure
 from .contest import gain
 from .figure import Figure, Table
@@ -66,7 +66,7 @@ _NAMES = {"MPICH": "against MPICH's order", "Open MPI": "against Open MPI's", "b
 
 def _jobs(hosts: int) -> list[tuple[str, Network]]:
     """One column of each job: its hosts as a scheduler deals them, and in random order."""
-    routes = load("stampede").routes
+    routes = load_routes("stampede")
     dealt = np.random.default_rng(SEED).permutation(160)[:hosts].tolist()
     return [
         ("side by side", job(routes, range(hosts), 1)),

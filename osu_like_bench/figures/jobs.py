@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from topompi.schedules import Network
-from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes, load
+from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes
 from topompi.views.network import network_of
+
+from ..routing import load_routes
 
 __all__ = ["SEED", "allocated", "allocation", "job", "three_switches", "view"]
 
@@ -40,7 +42,7 @@ def allocated(system: str, hosts: int, ranks: int, *, among: int, seed: int = SE
     :param among: as many as a busy system has free about the job; equal to ``hosts`` for a compact job.
     """
     chosen = np.sort(np.random.default_rng(seed).choice(among, hosts, replace=False))
-    return view(load(system).routes, chosen.tolist(), ranks)
+    return view(load_routes(system), chosen.tolist(), ranks)
 
 
 def allocation(system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED) -> Network:

@@ -99,9 +99,8 @@ class Kernel(ABC):
             count = " or ".join(map(str, self.dimensions))
             raise BenchmarkError(f"--grid: expecting {count} extents of at least 1 for {self.name}, got {self.shape}")
         if not self.stencil and (self.periodic or self.faces):
-            raise BenchmarkError(
-                f"{'--periodic' if self.periodic else '--faces'}: expecting a kernel with a halo, such as stencil3d, got {self.name}"
-            )
+            option = "--periodic" if self.periodic else "--faces"
+            raise BenchmarkError(f"{option}: expecting a kernel with a halo, such as stencil3d, got {self.name}")
         if self.faces and (len(self.faces) != len(self.grid) or min(self.faces) < 1):
             faces = ",".join(map(str, self.faces))
             raise BenchmarkError(f"--faces: expecting {len(self.grid)} numbers of at least 1, got {faces}")

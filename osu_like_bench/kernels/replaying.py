@@ -89,12 +89,10 @@ class Replay:
         return min((one for one in times if isinstance(one, float)), default=times[0])
 
     def _run(self, schedule: Schedule, block_bytes: int) -> float | Failure:
-        columns = schedule.columns()
-        columns |= {name: self.process[columns[name]] for name in ("source", "destination")}
-        rows = np.stack(list(columns.values()), axis=1)
-        settings = {"independent": schedule.independent, "window": schedule.window}
-        moved = Schedule.from_rows("alltoall", schedule.size, schedule.algorithm, rows, **settings)
-        return self.arena.time(moved, block_bytes)
+        columns = {name: column.astype(np.int64) for name, column in schedule.columns().items()}
+        for end in ("source", "destination"):
+            columns[end] = self.process[columns[end]]
+        return self.arena.time(_alltoall(schedule.size, columns, schedule), block_bytes)
 
     def _busiest(self, phase: Phase) -> float:
         if isinstance(phase, Sums):
@@ -125,6 +123,10 @@ def _tiled(name: str, phase: Alltoalls) -> Schedule:
     of = np.repeat(np.arange(len(groups)), one.num_rows)
     for end in ("source", "destination"):
         columns[end] = groups[of, columns[end]]
+    return _alltoall(groups.size, columns, one)
+
+
+def _alltoall(ranks: int, columns: dict[str, Integers], like: Schedule) -> Schedule:
+    """A schedule of these columns, its steps in flight as another's."""
     rows = np.stack(list(columns.values()), axis=1)
-    settings = {"independent": one.independent, "window": one.window}
-    return Schedule.from_rows("alltoall", groups.size, name, rows, **settings)
+    return Schedule.from_rows("alltoall", ranks, like.algorithm, rows, independent=like.independent, window=like.window)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from mpi4py import MPI
@@ -40,7 +40,8 @@ class Seat:
         """The communicator of this rank's row or column. Collective where it is not there yet."""
         if phase.name not in self.groups:
             of, at = np.argwhere(phase.groups == self.comm.Get_rank())[0].tolist()
-            self.groups[phase.name] = self.comm.Split(of, at)
+            # mpi4py declares the result of Split of any communicator; that of an intracommunicator is one.
+            self.groups[phase.name] = cast(MPI.Intracomm, self.comm.Split(of, at))
         return self.groups[phase.name]
 
 

@@ -14,13 +14,14 @@ from rich.console import Console
 from topompi.errors import BenchmarkError
 from topompi.mapping.placement import place as placed
 from topompi.schedules.registry import ALGORITHMS
-from topompi.topology import Report, TopologyInterface, load
+from topompi.topology import Report, TopologyInterface
 from topompi.topology.hostlist import read_hosts
 from topompi.views.network import network_of
 
 from ..command import run_command
 from ..kernels import KERNELS, make_kernel
 from ..options import Options, message_sizes, parse_bytes
+from ..routing import load_routes
 from .background import Background
 from .cache import folder
 from .drawing import draw, drawable
@@ -111,7 +112,11 @@ def command(
         interface = _interface(topology, lfts, hosts, ppn, place, report)
         kernel = make_kernel(collective, interface.rank_host.tolist(), grid, periodic, faces) if of_kernel else None
         with Arena(network_of(interface), **settings) as arena:
-            about = {"network": arena.describe(), "background": background or "none", "window": window}
+            about: dict[str, object] = {
+                "network": arena.describe(),
+                "background": background or "none",
+                "window": window,
+            }
             if kernel is None:
                 found = study(
                     arena, collective, names, others, asked, root=root, window=window, jobs=jobs, progress=report.step
@@ -173,8 +178,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 def _interface(
     topology: str, lfts: str | None, hosts: str | None, ppn: int, place: str, report: Report
 ) -> TopologyInterface:
-    routes = load(topology, None if lfts is None else Path(lfts), report).routes
-    assert routes is not None  # load() fills them in
+    routes = load_routes(topology, lfts, report)
     names = list(routes.fabric.hosts)
     if hosts is not None and hosts.isascii() and hosts.isdigit():
         if not 1 <= int(hosts) <= len(names):
