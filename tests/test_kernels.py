@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from osu_like_bench.cli import main as bench
 from osu_like_bench.compare import main as compare
 from osu_like_bench.figures.jobs import view
 from osu_like_bench.figures.ranking import best_block, evaluations, hops
@@ -327,7 +328,12 @@ def test_all_kernels_run_validated_on_both_sides_and_notice_what_is_missing(size
         assert re.search("; [1-9] ranks moved", done.stdout), "a random order can be improved"
 
 
-def test_records_of_the_two_orders_compare_and_errors_are_one_line(tmp_path):
+def test_a_collective_takes_no_options_of_kernels(capsys):
+    assert bench(["gather", "--reorder", "none"]) == 1
+    assert capsys.readouterr().err.count("--reorder: expecting a kernel") == 1
+
+
+def test_records_of_the_two_orders_compare(tmp_path):
     files = [tmp_path / f"{name}.json" for name in ("topompi", "none")]
     common = ["-m", "64", "-i", "20", "-x", "1", "--topology", TREE, "--hosts", "h[0000-0003]", "--place", "random:1"]
     for file in files:
@@ -335,9 +341,6 @@ def test_records_of_the_two_orders_compare_and_errors_are_one_line(tmp_path):
         assert done.returncode == 0, done.stderr
     assert [json.loads(file.read_text())["options"]["reorder"] for file in files] == ["topompi", "none"]
     assert compare([*map(str, files)]) == 0
-    wrong = run_mpi(2, "-m", "osu_like_bench", "gather", "--reorder", "none")
-    assert wrong.returncode == 1
-    assert wrong.stderr.count("--reorder: expecting a kernel") == 1
 
 
 def test_phases_of_unlike_kinds_know_their_buffers():
