@@ -1,4 +1,4 @@
-"""All that can be measured, and what of it a run asks for."""
+"""The benchmarks by name, and the one that a run asks for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Benchmark = type[Operation] | KernelBenchmark
 
 
 def benchmark_of(options: Options, world: MPI.Intracomm) -> tuple[Options, Benchmark]:
-    """What the options name, and the options with the grid that a kernel has. Collective.
+    """The benchmark that the options name, and the options with the kernel's grid filled in. Collective.
 
     :raises BenchmarkError: on all ranks alike, for options that the benchmark does not take.
     """

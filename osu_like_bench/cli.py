@@ -1,4 +1,4 @@
-"""The command line: parsed alike on all ranks, heard from rank 0 only."""
+"""The command line: all ranks parse it, rank 0 alone prints."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _complain(message: str) -> None:
 
 
 def _abort(message: str, debug: bool) -> None:
-    """End all ranks, for this one's trouble may not be the others'."""
+    """End all ranks after an error that may be on this rank only."""
     if debug:
         traceback.print_exc()
     _complain(f"rank {MPI.COMM_WORLD.rank}: {message}" + ("" if debug else " (--debug shows where)"))

@@ -1,4 +1,4 @@
-"""The communicators under test, and how all ranks agree on what only one of them does."""
+"""The communicators under test, and how all ranks take part in what rank 0 does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATIENCE = 5.0  # seconds that ranks wait for each other at the end of a run tha
 
 
 def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
-    """What ``work`` returns on rank 0, on all ranks; its TopompiError or OSError too; collective."""
+    """Run ``work`` on rank 0, and return its result, or raise its TopompiError or OSError, on all ranks. Collective."""
     outcome: tuple[Value | None, Exception | None] = (None, None)
     if comm.rank == 0:
         try:
@@ -41,7 +41,7 @@ def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
 
 
 def leave_together(comm: MPI.Intracomm) -> bool:
-    """Wait for all ranks, so that none cuts off another's last words; False if some do not come."""
+    """Wait for all ranks, so that none cuts off another's last message; False if some do not come."""
     request, deadline = comm.Ibarrier(), time.monotonic() + PATIENCE
     while not request.Test():
         if time.monotonic() > deadline:

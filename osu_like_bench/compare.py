@@ -1,4 +1,4 @@
-"""``python -m osu_like_bench compare A.json B.json``: two runs made apart, size by size; no MPI is started."""
+"""``python -m osu_like_bench compare A.json B.json``: compare two separate runs size by size, without MPI."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SIZE, VERDICT = 16, 18
 
 
 class Across(StrEnum):
-    """What two records may differ in where the user says so."""
+    """What ``--across`` allows two records to differ in."""
 
     mpi = "mpi"
 
@@ -43,7 +43,13 @@ app = typer.Typer(add_completion=False)
 
 @dataclass(frozen=True)
 class Series:
-    """One side of a record: its results by message size in bytes."""
+    """One side of a record.
+
+    :param name: of the record, for messages.
+    :param record: the whole of it.
+    :param side: whose results these are.
+    :param results: by message size in bytes.
+    """
 
     name: str
     record: Record
@@ -52,7 +58,13 @@ class Series:
 
     @classmethod
     def choose(cls, name: str, record: Record, side: str) -> Series:
-        """The side of that name, or the only one the record has."""
+        """The side of that name, or the only one that the record has.
+
+        :param name: of the record, for messages.
+        :param record: with results.
+        :param side: its name.
+        :raises BenchmarkError: if the record has no results, or several sides and none of that name.
+        """
         by_side: dict[str, dict[int, Result]] = {}
         for result in record.results:
             by_side.setdefault(result.side, {})[result.size] = result
@@ -71,8 +83,10 @@ class Series:
 class Table:
     """A comparison of two series.
 
-    :param sizes: message sizes in bytes that both have, ascending; one entry of ``summaries`` and ``rows`` each.
-    :param summaries: of A and of B.
+    :param series: A and B.
+    :param sizes: message sizes in bytes that both have, ascending.
+    :param summaries: of A and of B, each with an entry a size.
+    :param rows: A compared with B, an entry a size.
     :param overall: the geometric mean over the sizes.
     :param notes: what to be wary of, one line each.
     """
@@ -125,9 +139,11 @@ class Table:
 def compare_records(first: Series, second: Series, across: bool = False, seed: int = 0) -> Table:
     """Compare two series at every size that both have.
 
+    :param first: A, the run in question.
+    :param second: B, the run it is measured by.
     :param across: whether the MPI libraries may be different vendors'.
     :param seed: of the resampling.
-    :raises BenchmarkError: if their facts differ in what matters, one line a fact, or they share no size.
+    :raises BenchmarkError: if facts that matter differ, one line a fact, or no size is in both.
     Cost: 2,000 medians a size.
     """
     named = (first.name, first.record), (second.name, second.record)
@@ -167,7 +183,7 @@ def _left_out(first: Series, second: Series, sizes: Sequence[int]) -> Iterator[s
 
 
 def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) -> Iterator[str]:
-    """Where a record's own times are not to be relied on."""
+    """Notes on a record whose times are unstable, few, or of wrong data."""
     pairs = list(zip(sizes, summaries, strict=True))
     unstable = [size for size, side in pairs if side.unstable]
     few = [size for size, side in pairs if side.times < LEAST_TIMES]
@@ -181,7 +197,7 @@ def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) 
 
 
 def _drift(first: Series, second: Series, generator: np.random.Generator) -> Iterator[str]:
-    """Whether the MPI library's own side, which ran interleaved and should be the same, has moved as well."""
+    """A note if the native sides, which ran interleaved with the others and serve as control, differ too."""
     names = [{result.side for result in series.record.results} for series in (first, second)]
     if not all(NATIVE in sides or len(sides) == 1 for sides in names):
         return
@@ -250,7 +266,7 @@ def plot(table: Table, path: Path) -> None:
 
 
 def _bound(table: Table) -> dict[int, float]:
-    """Seconds that no schedule can beat, by size, where either record knows them and they are above 0."""
+    """The lower bounds by size that either record has, those above 0."""
     found: dict[int, float] = {}
     for series in reversed(table.series):
         bounds = (result for result in series.record.results if result.side == BOUND and result.average > 0)
@@ -292,7 +308,7 @@ def _sides(text: str | None) -> tuple[str, str]:
 
 
 def _read(path: Path) -> Record:
-    """A record with the facts that a comparison looks into being of their kinds."""
+    """Read a record, and check the types of the facts that a comparison uses."""
     try:
         record = Record.from_json(path.read_text(encoding="utf-8", errors="replace"))
     except BenchmarkError as error:

@@ -1,4 +1,4 @@
-"""Whether two runs were alike enough to be compared."""
+"""Whether the circumstances of two runs allow a comparison."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from .record import Record
 __all__ = ["cautions", "differences"]
 
 TOPOLOGY = ("hosts", "virtual", "topology", "fabric")
-CONDITIONS = ("background", "network")  # of what an arena says about itself, what times depend on
+CONDITIONS = ("background", "network")  # the entries of ``about`` that times depend on
 Named = tuple[str, Record]
 
 
 def differences(first: Named, second: Named, across: bool = False) -> list[str]:
     """The facts that forbid a comparison, one line each with both values.
 
-    :param first: a name for messages, and a record; likewise ``second``.
+    :param first: a name for messages, and a record.
+    :param second: likewise.
     :param across: whether the MPI libraries may be different vendors'.
     """
     (a, one), (b, other) = first, second
@@ -34,7 +35,7 @@ def differences(first: Named, second: Named, across: bool = False) -> list[str]:
 
 
 def cautions(first: Named, second: Named) -> Iterator[str]:
-    """What differs or disturbs without forbidding the comparison."""
+    """The differences and disturbances that a comparison should mention but does not forbid."""
     (a, one), (b, other) = (first[0], first[1].facts), (second[0], second[1].facts)
     versions = [("MPI", one.mpi, other.mpi)]
     names = sorted((one.versions.keys() | other.versions.keys()) - {"mpi"})  # that is facts.mpi at length
@@ -72,7 +73,7 @@ def _matters(record: Record) -> dict[str, Any]:
 
 
 def _unlike(one: Any, other: Any) -> tuple[str, str, str]:
-    """Where two values differ, and both; of a thousand ranks' hosts only the first that differs."""
+    """Where two values differ, and both values; of per-rank values only those of the first rank that differs."""
     if not isinstance(one, tuple) or not isinstance(other, tuple):
         return "", repr(one), repr(other)
     if len(one) != len(other):

@@ -1,4 +1,4 @@
-"""What a run was asked for, checked at the edge."""
+"""The options of a run, and the texts on the command line that they are parsed from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Options:
 
     :param benchmark: name of the benchmark.
     :param sizes: ``MAX`` or ``MIN:MAX`` in bytes, with suffixes K, M, G; None for the benchmark's own.
-    :param iterations: timed calls a size and side; None for OSU's defaults. Likewise ``warmup``, untimed.
+    :param iterations: timed calls a size and side; None for OSU's defaults.
+    :param warmup: untimed calls before them; None for OSU's defaults.
     :param full: print minimum, maximum and iterations too.
     :param check: validate the data after every size, on every side.
     :param root: rank, ``rotate`` for another root each iteration, or None for rank 0.
@@ -36,8 +37,7 @@ class Options:
     :param grid: of processes, as ``8x8x8``; this and the following are of kernels only.
     :param periodic: whether the grid wraps around.
     :param faces: relative message sizes by dimension, as ``1,1,4``.
-    :param reorder: who gives the ranks another order on topompi's side: ``topompi`` or ``none``; None for the kernel's
-        usual.
+    :param reorder: ``topompi`` if topompi's side reorders the ranks, ``none`` if not; None for the kernel's default.
     """
 
     benchmark: str

@@ -19,12 +19,17 @@ FORMAT, VERSION = "osu_like_bench record", 1
 class Facts:
     """The circumstances of a run; sequences have one entry a rank unless said otherwise.
 
+    :param mpi: name and version of the MPI library.
     :param versions: name -> version of MPI, mpi4py, numpy, python, topompi and the operating system.
+    :param ranks: how many.
     :param nodes: the machine each rank really ran on.
-    :param hosts: the host each rank counts as, which differs where ``virtual``.
-    :param topology: what the topology was read from, and ``description`` what it is, in a line.
+    :param hosts: the host each rank counts as.
+    :param virtual: whether ``hosts`` are a virtual placement, not the machines.
+    :param topology: what the topology was read from; empty without one.
+    :param description: the topology in a line.
     :param affinity: CPUs each rank may run on, as ranges (``0-3,8``).
-    :param cpu: model of rank 0's processor, ``cpus`` how many its machine has.
+    :param cpu: model of rank 0's processor.
+    :param cpus: how many rank 0's machine has.
     :param load: load average of rank 0's machine over 1, 5 and 15 minutes at the start; empty where unknown.
     :param oversubscribed: whether some machine had more ranks than CPUs for them.
     :param date: start of the run, ISO 8601 in UTC; empty for a simulation, which is the same at any time.
@@ -55,6 +60,10 @@ class Result:
     """One message size on one side; times in seconds.
 
     :param size: bytes; 0 where the benchmark has no size.
+    :param side: its name.
+    :param average: mean over iterations and ranks.
+    :param minimum: the least of the ranks' means.
+    :param maximum: the largest of the ranks' means.
     :param valid: outcome of the validation, None where not asked for.
     :param samples: of each iteration the time of its slowest rank.
     """
@@ -70,7 +79,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Record:
-    """A run."""
+    """A run.
+
+    :param options: what it was asked for.
+    :param facts: its circumstances.
+    :param results: an entry a size and side.
+    """
 
     options: Options
     facts: Facts

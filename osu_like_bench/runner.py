@@ -65,7 +65,7 @@ def _with_idle(facts: Facts | None, before: tuple[int, int] | None) -> Facts | N
 
 
 def _sizes(options: Options, kind: Benchmark, ranks: int) -> tuple[tuple[int, ...], list[str]]:
-    """Message sizes that fit into memory, and what to say of those that do not."""
+    """The message sizes that fit into memory, and a note on those that do not."""
     if not kind.sized:
         if options.sizes is not None:
             raise BenchmarkError(f"-m: expecting a benchmark with message sizes, got {options.benchmark}")
@@ -152,4 +152,4 @@ class _Bench:
 
 
 def _nothing() -> None:
-    """What precedes a call that synchronises by itself."""
+    """Stands for the barrier before a call that synchronises by itself."""

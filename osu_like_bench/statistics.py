@@ -1,4 +1,4 @@
-"""Whether one side is faster: a ratio of medians with its interval, and words for it."""
+"""Which side is faster: the ratio of medians with its interval, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ LEAST_TIMES = 20  # below, intervals made by resampling are too narrow
 class Comparison:
     """How many times faster the first side is than the second.
 
-    :param ratio: median time of the second over median time of the first, with its 95 % interval from ``low``
-        to ``high``.
-    :param pairs: how many pairs of times were compared; of unlike many times, how many the side with fewest had.
-    :param exact: whether the times were computed, not measured, so that one is as good as many.
+    :param ratio: median time of the second over median time of the first.
+    :param low: lower end of the ratio's 95 % interval.
+    :param high: its upper end.
+    :param pairs: how many pairs of times were compared; where nothing pairs them, the number of times of the side that
+        has fewer.
+    :param exact: whether the times were computed, not measured, so that one says as much as many.
     """
 
     ratio: float
@@ -40,8 +42,8 @@ class Comparison:
     def verdict(self) -> str:
         """``1.23x faster``, ``1.08x slower``, or ``not significant``.
 
-        The last where the interval holds 1, the difference is below 2 %, or fewer than 20 pairs were timed. Of exact
-        times any difference counts; below half a per cent they are ``alike``.
+        The last if the interval holds 1, the difference is below 2 %, or fewer than 20 pairs were timed. Exact times
+        are ``alike`` if they differ by less than half a per cent; every larger difference counts.
         """
         times = max(self.ratio, 1 / self.ratio)
         if self.exact and times < 1 + LEAST_EXACT:
@@ -64,7 +66,8 @@ def compare(first: NDArray[np.float64], second: NDArray[np.float64], seed: int =
     1992) on pairs: successive iterations resemble each other, and both sides of an iteration met the same
     disturbance.
 
-    :param first: times in seconds, shape (iterations,); likewise ``second``, pair by pair.
+    :param first: times in seconds, shape (iterations,).
+    :param second: likewise, pair by pair.
     :param seed: of the resampling.
     :raises BenchmarkError: if there are no times, or not equally many.
     Cost: 1,000 medians of each side.
@@ -85,6 +88,7 @@ def compare(first: NDArray[np.float64], second: NDArray[np.float64], seed: int =
 class Summary:
     """The times of one run at one size, in seconds.
 
+    :param median: of the times.
     :param quartiles: lower and upper.
     :param medians: of the resampled times, shape (1000,).
     :param times: how many there were.
@@ -122,12 +126,13 @@ def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summa
 
 
 def summary_of_starts(starts: Sequence[NDArray[np.float64]], generator: np.random.Generator) -> Summary:
-    """Sum up the times of all starts of one program: how starts differ tells how another one would.
+    """Sum up the times of all starts of one program; the interval says how another start would differ.
 
-    Drawn are whole starts, not times (A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application, 1997,
-    section 3.8): the times within one share what it met. Of a single start the times are drawn, as ``summary`` does.
+    The bootstrap draws whole starts, because the times within a start share its conditions (A. C. Davison and D. V.
+    Hinkley, Bootstrap Methods and their Application, 1997, section 3.8). With a single start it draws times, as
+    ``summary`` does.
 
-    :param starts: times in seconds, of each start an array of shape (iterations,).
+    :param starts: times in seconds, an array of shape (iterations,) for each start.
     :raises BenchmarkError: as ``summary``.
     """
     found = summary(np.concatenate([np.empty(0), *starts]), generator)
@@ -139,12 +144,13 @@ def summary_of_starts(starts: Sequence[NDArray[np.float64]], generator: np.rando
 
 
 def compare_runs(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
-    """Compare two runs made apart, by the geometric mean of the ratios over sizes; of one size, its ratio.
+    """Compare two separate runs by the geometric mean over sizes of the ratios of their medians.
 
-    Nothing pairs the iterations of such runs, so each was resampled by itself. The interval knows how the times
-    vary within the runs, not how a third run would differ from them.
+    Nothing pairs the iterations of such runs, so each was resampled by itself. The interval covers how the times vary
+    within the runs, not how a third run would differ from them.
 
-    :param first: one summary a size; likewise ``second``. All from one generator, or they vary in step.
+    :param first: one summary a size, made with the generator that made all the others, or they vary in step.
+    :param second: likewise.
     :raises BenchmarkError: if there are no sizes, or not equally many.
     """
     if len(first) != len(second) or not first:

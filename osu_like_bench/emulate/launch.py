@@ -49,6 +49,7 @@ class Job:
 def rank_hosts(fabric: Fabric, ranks: int | None = None, ppn: int | None = None, order: str = "block") -> list[str]:
     """The host of each rank.
 
+    :param fabric: the emulated one.
     :param ranks: how many; as many as fit on all hosts by default.
     :param ppn: ranks a host at most, 1 by default or as many as the ranks need; the first hosts are filled.
     :param order: ``block``, ``cyclic`` over the hosts, ``leaf-cyclic`` (successive ranks on successive leaf switches),

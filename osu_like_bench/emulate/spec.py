@@ -55,8 +55,11 @@ class Rates:
 
     @classmethod
     def parse(cls, host: str | None = None, uplinks: str | None = None, hosts: str | None = None) -> Rates:
-        """The rates that ``--host-rate 100M --uplink-rate 100M,400M --host-rates h0-h7=100M,h8-h15=50M`` mean.
+        """Rates from the texts of the command line.
 
+        :param host: of every host link, ``100M``.
+        :param uplinks: by level from the leaves up, ``100M,400M``.
+        :param hosts: of some hosts' links, ``h0-h7=100M,h8-h15=50M``.
         :raises SourceError: naming the option.
         """
         return cls(

@@ -1,4 +1,4 @@
-"""What was made on this machine, written down before it is made, so that a crash leaves nothing unknown."""
+"""A file for each network, written before the network is made, so that a crash leaves nothing that cannot be found."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class State:
     :param token: part of every namespace's name, random, so that no other network shares it.
     :param spec: what it was made from.
     :param hosts: the hosts' names; each has a namespace.
-    :param owner: process that will take the network down, and when it started; 0 where only ``down`` does.
+    :param owner: id of the process that will take the network down; 0 if only ``emulate down`` does.
+    :param owner_start: when that process started, for ids are used again.
     """
 
     name: str
@@ -46,9 +47,13 @@ class State:
 
     @classmethod
     def make(cls, name: str, spec: str, hosts: tuple[str, ...], owned: bool) -> State:
-        """A new one, written down; raises BenchmarkError if there is a network of that name.
+        """Write down a new network.
 
+        :param name: what the user calls it.
+        :param spec: what it is made from.
+        :param hosts: the hosts' names.
         :param owned: whether this process takes the network down.
+        :raises BenchmarkError: if there is a network of that name, or it cannot be the name of a directory.
         """
         owner = os.getpid() if owned else 0
         if not _NAME.fullmatch(name):
