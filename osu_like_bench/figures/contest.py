@@ -1,4 +1,4 @@
-"""What is timed against what: our algorithms, the reference's default, and the choices of four libraries."""
+"""A comparison of our algorithms, the reference's default, and the choices of four libraries."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ JOBS = 2  # simulations at a time
 class Contest:
     """A collective of one size on one network.
 
-    :param ours: algorithms of ours, the first of them what the reference proposes.
-    :param default: our own schedule of what the reference's library did by default, its baseline.
+    :param arena: the network.
+    :param collective: its name.
+    :param nbytes: message size.
+    :param ours: our algorithms, first the one that the reference proposes.
+    :param default: the algorithm that stands for the default of the reference's library, its baseline.
+    :param root: of a rooted collective.
+    :param peers: other libraries.
     """
 
     arena: Arena
@@ -49,9 +54,16 @@ class Contest:
 
 @dataclass(frozen=True)
 class Row:
-    """The outcome of a contest; failures carry their reason.
+    """The outcome of a contest; times in seconds, or failures with their reason.
 
-    :param label: size or number of processes, for people, and ``x`` for a chart.
+    :param label: size or number of processes, for people.
+    :param x: the same as a number, for a chart.
+    :param proposed: name of the algorithm that the reference proposes.
+    :param baseline: time of the reference's default.
+    :param ours: times of our algorithms by name.
+    :param peers: times of other libraries by name.
+    :param bound: seconds that no schedule can beat; 0 where unknown.
+    :param failures: a line for each time that is missing.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""What a communication kernel sends in one iteration: phases as arrays, the same for every arena."""
+"""The messages of a communication kernel's iteration: phases as arrays, the same for every arena."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Messages that are sent all at once.
+    """Messages that are sent all at once; columns of shape (m,).
 
-    :param source, target: ranks, shape (m,); ``nbytes``: bytes of each.
-    :param tag: tells the messages of one rank apart, shape (m,).
+    :param source: sending ranks.
+    :param target: receiving ranks.
+    :param nbytes: bytes of each message.
+    :param tag: tells the messages of one rank apart.
     """
 
     source: Integers
@@ -79,8 +81,8 @@ class Kernel(ABC):
 
     :param grid: extents of the process grid.
     :param periodic: whether the grid wraps around.
-    :param faces: of each dimension, how many times the message size its messages have; 1 by default.
-    :raises BenchmarkError: for a grid of another dimension, extents below 1, or what the kernel has not.
+    :param faces: for each dimension the size of its messages as a multiple of the message size; 1 by default.
+    :raises BenchmarkError: for a grid of another dimension, extents below 1, or options that the kernel does not have.
     """
 
     grid: tuple[int, ...]
@@ -123,7 +125,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """What is sent in one iteration, in this order; what is the same twice is the same object."""
+        """The phases of one iteration in order; a phase that occurs twice is the same object."""
 
     @cached_property
     def graph(self) -> CommunicationGraph:

@@ -28,9 +28,11 @@ def make_kernel(
 ) -> Kernel:
     """The kernel of that name.
 
+    :param name: a key of ``KERNELS``.
     :param hosts: host of each rank.
-    :param grid: extents as ``8x8x8``. By default the most even ones; of a transform, rows as long as a host has ranks,
-        where all hosts have equally many, more than one, and there are several.
+    :param grid: extents as ``8x8x8``; by default the most even ones. The default rows of a transform are as long as a
+        host has ranks, if there are several hosts with equally many ranks, more than one.
+    :param periodic: whether the grid wraps around.
     :param faces: relative message sizes by dimension as ``1,1,4``.
     :raises BenchmarkError: for malformed texts, or a grid of another number of ranks.
     """

@@ -34,10 +34,12 @@ REDUCTIONS = ("doubling", "leaders")
 class Replay:
     """A kernel on an arena, its ranks in some order.
 
-    Phases are timed one by one, as if a barrier were between them: what a rank that is through early could begin
-    before the others is not counted.
+    Phases are timed one by one, as if a barrier were between them: a rank that ends a phase early does not begin the
+    next one before the others.
 
-    :param process: of the arena that does what the kernel says of each rank, shape (p,).
+    :param arena: the network.
+    :param kernel: on as many ranks.
+    :param process: number of the arena's process that takes the part of each rank, shape (p,).
     """
 
     def __init__(self, arena: Arena, kernel: Kernel, process: Integers) -> None:

@@ -27,9 +27,9 @@ Contents = Callable[[], NDArray[Any]]
 
 @dataclass(eq=False)
 class Seat:
-    """Where one side of a kernel runs.
+    """The communicators that one side of a kernel runs on.
 
-    :param comm: whose rank r does what the kernel says of rank r.
+    :param comm: whose rank r takes the part of rank r in the kernel.
     :param groups: this rank's row and column, made when first asked for.
     """
 
@@ -50,6 +50,7 @@ class KernelBenchmark:
 
     :param kernel: on as many ranks as there are.
     :param reorder: whether topompi's side gives the ranks another order.
+    :param sides: how many sides are measured, each with buffers of its own.
     """
 
     rooted, sized, paired, scale, window = False, True, False, 1.0, None
@@ -71,7 +72,7 @@ class KernelBenchmark:
 
     @contextmanager
     def seated(self, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[dict[str, Seat], list[str]]]:
-        """Each side's seat, topompi's in its own order of ranks, and what is to be said of that. Collective.
+        """Each side's seat, topompi's in its own order of ranks, and notes for the header. Collective.
 
         After an error nothing is freed, as freeing is collective.
         """
@@ -130,7 +131,8 @@ def _part(phase: Phase, seat: Seat) -> _Part:
 class _Part:
     """A phase of one rank.
 
-    :param sent: gives what it sends, and ``expected``: what must arrive, each time anew.
+    :param sent: makes the data to send.
+    :param expected: makes the data that must arrive.
     """
 
     def __init__(self, sent: Contents, expected: Contents) -> None:

@@ -1,4 +1,4 @@
-"""What a second job on the same links leaves to the first."""
+"""The capacity that a second job on the same links leaves to the first."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 class Background:
     """A second job that repeats an alltoall for ever, one rank on each host.
 
-    It is a fluid: of each link it takes the mean rate that it would have alone, and at most a half, which is what two
-    jobs with one message each get. It does not answer to what the first job does.
+    It is a fluid: it takes from each link the mean rate that it would have alone, at most a half, which is what two
+    jobs with one message each get. It does not react to the first job.
 
     :param nbytes: bytes that one rank has for one other.
     """

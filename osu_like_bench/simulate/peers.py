@@ -33,8 +33,11 @@ ONE_LEVEL = ("alltoall",)
 class Peer:
     """A collective of other libraries, by its traces.
 
+    :param collective: a key of ``ACTIONS``.
+    :param ranks: how many.
     :param nbytes: bytes of one message: of bcast, reduce and allreduce the whole, of alltoall what one rank has for one
         other, of the others one rank's share.
+    :param root: of a rooted collective.
     :raises BenchmarkError: for a collective without such an action, or 2 GiB or more.
     """
 

@@ -92,12 +92,14 @@ def digest(network: Network, loopback: tuple[float, float]) -> str:
 
 
 def write_platform(network: Network, path: str | Path, loopback: tuple[float, float], fair: bool = True) -> None:
-    """Write the platform of a complete network, ``SLOWER`` by that factor; host i is ``hI``, link i is ``lI``.
+    """Write the platform of a complete network, slower by the factor ``SLOWER``; host i is ``hI``, link i is ``lI``.
 
     All ranks of a host share its links into the fabric. Inside a host every message has the loopback for itself.
 
+    :param network: with every rate and latency, see ``complete``.
+    :param path: of the XML file.
     :param loopback: rate in bytes/s and latency in seconds of a message inside a host.
-    :param fair: whether the flows on a link share it equally, see ``equal_shares``; else as SimGrid has it.
+    :param fair: whether the flows on a link share it equally, see ``equal_shares``; else by SimGrid's own rule.
     Cost: a line for each ordered pair of hosts, about 150 bytes.
     """
     with Path(path).open("w", encoding="ascii") as file:
