@@ -2,9 +2,9 @@
 
     python -m benchmarks.applications --json applications.json --markdown applications.md
 
-Needs root. In run n the ranks sit in the order ``random:n``, the same for both sides, which take turns at being first;
-so the ratios say what the line is worth in the random orders that a scheduler may deal out. Ratios are of medians over
-runs, the original's over topompi's, above 1 where topompi is faster, with 95 % intervals by bootstrap over pairs.
+Needs root. Both sides of run n place their ranks in the order ``random:n``, as a scheduler may, and take turns at
+being first. A ratio is the original's median over topompi's, above 1 if topompi is faster, with a 95 % interval by
+bootstrap over pairs of runs.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure, print the table, write the runs; what was measured is kept where a run fails."""
+    """Measure, print the table, write the runs; a run that fails loses none of the earlier ones."""
     arguments = parse()
     wanted = [Case(name, int(ppn), options) for name, ppn, options in arguments.case or ()] or CASES
     cases = [case for case in wanted if not arguments.only or any(text in str(case) for text in arguments.only)]

@@ -1,13 +1,13 @@
-"""Collectives with real MPI on an emulated network: topompi beside MPI libraries and the bound that none can beat.
+"""Collectives with real MPI on an emulated network: topompi against MPI libraries and a lower bound.
 
     python -m benchmarks.emulated --mpich-python .venv-mpich/bin/python --json emulated.json
 
-Needs root. Each round starts every side once in every rank order, in turn, and each start settles for a second and
-times every cell (a collective at a size), so that the machine's moods meet all sides alike; rounds are made until the
-time is over. topompi runs on Open MPI and on MPICH, with their defaults, and decides by measured trials
-(TOPOMPI_TUNE=measure) in two starts before the first round, and in later ones, before a cell is timed, on what is not
-sure yet. As the best rival is taken cell by cell, so is the better of these two. Medians over all calls, 95 % intervals
-by bootstrap over starts.
+Needs root. A cell is a collective at a size. Each round starts every side once in every rank order, in turn, so that
+disturbances of the machine meet all sides; each start exchanges data for a second, then times every cell. Rounds are
+repeated until the time is over. topompi runs on Open MPI and on MPICH with their defaults. It decides by trials
+(TOPOMPI_TUNE=measure) in two starts before the first round; later starts may repeat trials before they time a cell.
+Each cell is judged by the faster of the two topompi sides and the fastest rival. Times are medians over all calls, with
+95 % intervals by bootstrap over starts.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ ROOTED = ("gather", "scatter", "bcast", "reduce")
 SIZES = "1K,4K,16K,64K,256K,1M"
 ORDERS = "leaf-cyclic,random:1"
 OURS = {"topompi": "openmpi", "topompi-mpich": "mpich"}  # our sides, and the libraries that they run on
-# The best of these is what a user could run instead. Open MPI 5 has HAN first by itself (its priority is 35, that of
-# tuned 30), and with one rank a host HAN leaves every call to tuned: these are one program, measured twice. Their times
-# are taken together, for the lesser of two medians of one thing is less than its median.
+# The rivals, of which a user could run the best instead. Open MPI 5 prefers HAN by itself (priority 35, tuned has 30),
+# and with one rank a host HAN leaves every call to tuned: both sides are one program, measured twice. Their times count
+# as one sample, because the lesser of two medians of one distribution is biased below its median.
 AGAINST = (("openmpi", "han"), ("mpich",))
-SLICE, MOST = 0.1, 100  # seconds of a cell in a start by its bound, and calls at most: starts differ more than calls
+SLICE, MOST = 0.1, 100  # seconds (by the bound) and calls of a cell in a start at most: starts differ more than calls
 FLOOR = 0.97  # times as fast as the best rival: what no cell should be below
 TUNING = 2  # starts of ours before any that counts: in the first one trials choose, in the next they look again
-FEWEST = 3  # times of which an interval says anything
+FEWEST = 3  # times that an interval needs
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What running a plan costs beside the same messages written by hand: ``python -m benchmarks.execution``.
+"""The cost of running a plan against the same messages written by hand: ``python -m benchmarks.execution``.
 
 Starts its own MPI jobs, of 8 and of 2 ranks, with the mpirun beside this Python. Both ways of each row take turns in
 one run; a sample is a few calls, its time that of the slowest rank. Printed are the median of the ratios of paired

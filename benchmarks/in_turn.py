@@ -1,13 +1,13 @@
-"""What a short call costs through topompi on an emulated network, against the same library in the same job, in turn.
+"""The cost of short calls through topompi on an emulated network, against the same library in the same job.
 
     python -m benchmarks.in_turn --mpich-python .venv-mpich/bin/python --json in_turn.json
 
-Needs root. ``emulated.py`` compares jobs, which differ by a tenth where ranks outnumber processors: too much to see
-what costs a hundredth. Here every cell is timed through topompi and straight from the library by turns of some calls,
-in one job, after topompi has decided by measured trials, in two others and, on what is not sure yet, in this one. Two
-more sides tell what bounds it: the library once more, for what is chance, and a communicator whose methods only call
-the library's, for what any method in Python costs. Where topompi on each of two libraries is not slower than that
-library, the better of the two is not slower than the better of the libraries.
+Needs root. ``emulated`` compares jobs, which differ by a tenth where ranks outnumber processors: too much to see a cost
+of a hundredth. Here one job times every cell through topompi and through the library, which take turns of some calls.
+topompi has decided by measured trials in two earlier jobs, and may repeat trials in this one. Two more sides show the
+limits of the comparison: the library once more shows chance, and a communicator whose methods only call the library's
+shows the cost of any method in Python. If topompi on each of two libraries is not slower than that library, the better
+of both is not slower than the better library.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""What topompi adds where it has nothing to choose, and what a communicator costs: ``python -m benchmarks.overhead``.
+"""The overhead of calls that topompi leaves to the library, and of communicators: ``python -m benchmarks.overhead``.
 
-Runs under ``mpirun``, one after the other: 8-byte collectives on a flat communicator of 2 ranks against the same calls
-of mpi4py, interleaved, per iteration the slowest rank's time; likewise on two virtual hosts, where a rule leaves the
-calls to the library, without and with work on 8 MB between two calls, as programs have it; start-up at 16 ranks on a
-virtual placement over 64 hosts; memory for each communicator, at 16 ranks too. More ranks than cores: read the last two
-as upper bounds.
+It starts four jobs. The first two compare 8-byte collectives on 2 ranks with the same calls of mpi4py, interleaved, by
+the slowest rank's time of each iteration: on a flat communicator; and on two virtual hosts where a rule leaves the calls
+to the library, without and with work on 8 MB between two calls. The other two measure start-up on a virtual placement
+over 64 hosts, and the memory of a communicator, both with 16 ranks: upper bounds where there are fewer cores.
 """
 
 from __future__ import annotations
@@ -162,7 +161,7 @@ def start(repeats: int) -> None:
 
 
 def memory(count: int) -> None:
-    """Print the memory that each of many communicators takes, beside that of MPI's duplicates."""
+    """Print the memory that each of many communicators takes, and that of MPI's duplicates."""
     from mpi4py import MPI
 
     import topompi

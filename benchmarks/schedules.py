@@ -110,13 +110,13 @@ def host_bound(network: Network) -> int:
 
 
 def tacs_table(repeats: int) -> Iterator[str]:
-    """TACS1 by hosts, beside the reference's times."""
+    """Times of TACS1 by number of hosts, with the reference's."""
     yield f"TACS1 on the Stampede-like fabric, random 75 % allocation, {RANKS} ranks a host; seconds from the network's"
     yield "arrays to the compact schedule, one core: median (least .. most) over 3 allocations and repeats; the median"
     yield "is held against the reference; steps and bound are those of the hosts, of the last allocation"
     yield f"{'hosts':>5} {'ranks':>6} {'seconds':>28} {'reference':>9} {'at most':>8} {'':>6} {'steps':>6} {'bound':>6}"
     routes, rng = load_routes("stampede"), np.random.default_rng(1)
-    tacs1(placed(routes, three_quarters(routes, 8, rng)))  # what is imported on first use is no part of the time
+    tacs1(placed(routes, three_quarters(routes, 8, rng)))  # imports on first use do not count
     for count in (*REFERENCE, 1024):
         networks = [placed(routes, three_quarters(routes, count, rng), RANKS) for _ in range(3)]
         each = repeats if count < 1000 else 1
@@ -210,7 +210,7 @@ def _over(network: Network, groups: Sequence[NDArray[np.int64]], steps: Sequence
 
 
 def leonardo_jobs(least: int) -> tuple[Routes, list[list[str]]] | str:
-    """Routes, and the nodes of real jobs of at least so many nodes, as listed; or why there are none.
+    """Routes, and the node lists of real jobs of at least ``least`` nodes; or why there are none.
 
     Jobs on nodes that the node map has not (of visualisation, for example) are left out.
     """

@@ -1,12 +1,12 @@
-"""Transposes of a pencil FFT on an emulated network: topompi beside the MPI library, on the same sub-communicators.
+"""Transposes of a pencil FFT on an emulated network: topompi against the MPI library on the same communicators.
 
     python -m benchmarks.transposes --ppn 1 --orders block,random:1 --json transposes.json
 
 Needs root. All rows of a process grid exchange at once, then all columns, each by an Alltoall on a communicator that
-``Split`` made of topompi's: the call itself, which runs what the cost model chose (or with ``--tune measure`` a trial),
-and the MPI library's own on the very same communicator, in turn in one job; and that once more, which tells what is
-chance. A time is that of the slowest rank of all communicators. Medians, 95 % intervals by bootstrap on rounds; the
-bound is what the busiest link needs at its nominal rate.
+``Split`` made of topompi's. Three sides take turns in one job: topompi's call, which runs the choice of the cost model
+(or of a trial, with ``--tune measure``); the MPI library's call on the same communicator; and the same once more, which
+shows chance. A time is that of the slowest rank of all communicators. Reported are medians, 95 % intervals by bootstrap
+over rounds, and a bound: the time that the busiest link needs at its nominal rate.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _wrap(comm: MPI.Intracomm, options: Options) -> topompi.Intracomm:
 
 
 def _routed(options: Options, rank_hosts: list[str], virtual: bool) -> TopologyInterface:
-    """The job's view of a source whose forwarding tables are kept apart from it."""
+    """The job's view of a source with forwarding tables in files of their own."""
     if options.topology is None:
         raise BenchmarkError("--lfts: expecting --topology too, for tables belong to a fabric, got none")
     routes = load_routes(options.topology, options.lfts)

@@ -324,7 +324,7 @@ def _read(path: Path) -> Record:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; what is wrong is said on standard error, one line each.
+    """Run the command; errors go to standard error, one line each.
 
     :param arguments: those after ``compare``.
     :returns: exit code: 0; 1 for what cannot be compared; 2 for wrong usage.

@@ -36,7 +36,7 @@ class Operation:
     datatype: ClassVar[MPI.Datatype] = MPI.BYTE
     blocks: ClassVar[tuple[str, str]] = ("one", "one")  # of the send and the receive buffer: none, one or all
     scale: ClassVar[float] = 1.0  # the share of a timed call that counts as the time of one operation
-    window: ClassVar[int | None] = None  # messages a call where bandwidth is what is printed
+    window: ClassVar[int | None] = None  # messages a call of a benchmark that prints bandwidth
     sizes: ClassVar[str | None] = None  # message sizes unless told otherwise, where not OSU's
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:

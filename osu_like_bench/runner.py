@@ -146,7 +146,7 @@ class _Bench:
             print(line, flush=True)
 
     def _progress(self, text: str) -> None:
-        """Show on a terminal what is being measured; an empty text wipes it."""
+        """Show progress on a terminal; an empty text removes it."""
         if self.report and sys.stderr.isatty():
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 

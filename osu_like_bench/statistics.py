@@ -16,7 +16,7 @@ RESAMPLES = 1000
 WORK = 1 << 20  # numbers held at once while resampling
 # Two native communicators of one process differ by 1 % at times: clock ticks, where their memory lies.
 LEAST_EFFECT = 0.02
-LEAST_EXACT = 0.005  # below, what is computed differs by less than it is accurate
+LEAST_EXACT = 0.005  # the accuracy of computed times
 LEAST_TIMES = 20  # below, intervals made by resampling are too narrow
 
 

@@ -81,7 +81,7 @@ def run(
     placement: Annotated[str, typer.Option(metavar="OPTIONS", help="Of mpirun, to place ranks instead.")] = "",
     json: Annotated[bool, typer.Option("--json", help="The closing line as JSON.")] = False,
 ) -> int:
-    """Run a program on a network: one that is up, of that name or alike, else one for this run only."""
+    """Run a program on a network that is up, by its name or its spec, or else on one made for this run."""
     options = JobOptions(
         mpi=mpi,
         ranks=ranks,

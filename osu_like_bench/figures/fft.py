@@ -65,13 +65,13 @@ _NAMES = {"MPICH": "against MPICH's order", "Open MPI": "against Open MPI's", "b
 
 
 def _jobs(hosts: int) -> list[tuple[str, Network]]:
-    """One column of each job: its hosts as a scheduler deals them, and in random order."""
+    """One column of each job: hosts side by side, as a scheduler gives them, and in random order."""
     routes = load_routes("stampede")
-    dealt = np.random.default_rng(SEED).permutation(160)[:hosts].tolist()
+    drawn = np.random.default_rng(SEED).permutation(160)[:hosts].tolist()
     return [
         ("side by side", job(routes, range(hosts), 1)),
         ("some of 160, ascending", allocation("stampede", hosts, 1, among=160)),
-        ("some of 160, any order", job(routes, dealt, 1)),
+        ("some of 160, any order", job(routes, drawn, 1)),
     ]
 
 

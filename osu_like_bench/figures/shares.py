@@ -1,4 +1,4 @@
-"""What share of a stencil's traffic mapping brings inside hosts, beside the best shape of blocks."""
+"""The share of a stencil's traffic that mapping brings inside hosts, compared with the best shape of blocks."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class KernelBenchmark:
         return 1
 
     def footprint(self, ranks: int, nbytes: int) -> int:
-        """Bytes of all buffers, of which each side has its own."""
+        """Bytes of the buffers of all sides."""
         return self.num_sides * self.kernel.footprint(nbytes)
 
     @contextmanager

@@ -70,14 +70,14 @@ def command(
     cache: Annotated[bool, typer.Option(help="Keep results, and use those kept.")] = True,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Time algorithms on a fabric by simulation, beside what other MPI libraries would choose there.
+    """Time algorithms, and the choices of other MPI libraries, on a fabric by simulation.
 
-    The fabric's own routes, rates and latencies; latencies that it does not know are table 1.1's of the reference. A
-    message size is, of bcast, reduce and allreduce, the whole; of gather, scatter, allgather and reduce_scatter one
-    rank's share; of alltoall what one rank has for one other. SimGrid's smpirun does the simulation.
+    Routes, rates and latencies are the fabric's own; latencies that it lacks come from table 1.1 of the reference. The
+    message size is the whole message of bcast, reduce and allreduce; one rank's share of gather, scatter, allgather and
+    reduce_scatter; a block from one rank to one other of alltoall. SimGrid's smpirun does the simulation.
 
-    Of kernels (stencil3d, stencil4d, cg) orders of the ranks are compared, our mappings with what a user has instead;
-    of fft3d and p3dfft our joint alltoalls of rows and columns with those of libraries, which know of no others.
+    For the kernels stencil3d, stencil4d and cg the command compares orders of the ranks: our mappings and those that a
+    user has without them. For fft3d and p3dfft it compares our joint alltoalls of rows and columns with the libraries'.
 
     Compare: python -m osu_like_bench compare A.json A.json --side shift,mvapich2
     """

@@ -84,7 +84,7 @@ class KernelStudy:
         return self._replay(side).time(size, side if side in PLAIN else JOINT)
 
     def bound(self, size: int) -> float:
-        """Seconds that the links need for a transform in the given order; 0 for a stencil: no bound holds in all orders."""
+        """Seconds that the links need for a transform in the given order; 0 for a stencil, which has no such bound."""
         return 0.0 if self.kernel.stencil else self._replay(GIVEN).bound(size)
 
     def share(self, side: str) -> float:

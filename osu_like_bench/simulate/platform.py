@@ -76,7 +76,7 @@ def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
     lack = np.where(total > 0, total.max(initial=0.0) - total, 0.0)
     lack[lack < 1e-9 * total.max(initial=0.0)] = 0.0
     count = np.ceil(lack / np.where(slowest > 0, slowest, 1.0) * (1 - 1e-9)).astype(np.int64)
-    # Alike up to rounding is alike, or every pair would have a kind of its own.
+    # Rounded, or every pair would have a kind of its own.
     keys = np.stack((np.round(lack / max(total.max(initial=0.0), 1e-300) * 1e9).astype(np.int64), count), axis=-1)
     kinds, kind = np.unique(keys.reshape(-1, 2), axis=0, return_inverse=True)
     rate = kinds[:, 1] / np.maximum(kinds[:, 0] * 1e-9 * total.max(initial=0.0), 1e-300)

@@ -64,7 +64,7 @@ def study(
         raise
     pool.shutdown()
     bounds = {size: _bound(arena, collective, size, root) for size in sizes}
-    # In the order of the table, not of completion: what is printed is the same each time.
+    # In the order of the table, not of completion, so that every run prints the same.
     outcomes = {(side, size): outcomes[side, size] for side in (*algorithms, *peers) for size in sizes}
     return Findings(tuple(sizes), tuple(algorithms), tuple(peers), outcomes, bounds)
 
