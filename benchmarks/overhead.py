@@ -1,9 +1,10 @@
 """The overhead of calls that topompi leaves to the library, and of communicators: ``python -m benchmarks.overhead``.
 
 It starts four jobs. The first two compare 8-byte collectives on 2 ranks with the same calls of mpi4py, interleaved, by
-the slowest rank's time of each iteration: on a flat communicator; and on two virtual hosts where a rule leaves the calls
-to the library, without and with work on 8 MB between two calls. The other two measure start-up on a virtual placement
-over 64 hosts, and the memory of a communicator, both with 16 ranks: upper bounds where there are fewer cores.
+the slowest rank's time of each iteration. One has a flat communicator; the other has two virtual hosts and a rule that
+leaves the calls to the library, and repeats them with work on 8 MB between two calls. The last two jobs measure
+start-up on a virtual placement over 64 hosts, and the memory of a communicator, both with 16 ranks: upper bounds where
+there are fewer cores.
 """
 
 from __future__ import annotations

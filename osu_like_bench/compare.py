@@ -33,7 +33,7 @@ SIZE, VERDICT = 16, 18
 
 
 class Across(StrEnum):
-    """What ``--across`` allows two records to differ in."""
+    """The differences that ``--across`` allows."""
 
     mpi = "mpi"
 

@@ -73,7 +73,7 @@ def _matters(record: Record) -> dict[str, Any]:
 
 
 def _unlike(one: Any, other: Any) -> tuple[str, str, str]:
-    """Where two values differ, and both values; of per-rank values only those of the first rank that differs."""
+    """The place where two values differ, and both values; per-rank values are shown for the first rank that differs."""
     if not isinstance(one, tuple) or not isinstance(other, tuple):
         return "", repr(one), repr(other)
     if len(one) != len(other):

@@ -53,7 +53,7 @@ class Operation:
 
     @classmethod
     def rows(cls, kind: str, ranks: int) -> int:
-        """How many blocks a buffer has."""
+        """The number of blocks of a buffer."""
         return {"none": 0, "one": 1, "all": ranks}[kind]
 
     @classmethod
@@ -84,11 +84,11 @@ class Operation:
         return [buffer, self.datatype]
 
     def sent(self, root: int) -> Contents:
-        """What the send buffer must hold, before and after; None where this rank has none."""
+        """The data that the send buffer must hold before and after the call; None if this rank sends nothing."""
         return None
 
     def expected(self, root: int) -> Contents:
-        """What must be in the receive buffer after the call; None where this rank receives nothing."""
+        """The data that the receive buffer must hold after the call; None if this rank receives nothing."""
         return None
 
     def prepare(self, root: int) -> None:

@@ -45,7 +45,7 @@ def pattern(source: ArrayLike, destination: ArrayLike, items: int) -> NDArray[np
 
 
 def contribution(rank: int, ranks: int, items: int) -> NDArray[np.float32]:
-    """What a rank contributes to a reduction: positive whole numbers, at each position another for each rank.
+    """A rank's contribution to a reduction: positive whole numbers, which differ between ranks at each position.
 
     :param rank: which.
     :param ranks: how many contribute; above 4,096 numbers repeat, so that sums stay exact.

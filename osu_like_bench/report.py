@@ -1,4 +1,4 @@
-"""What a run prints: the OSU Micro-Benchmarks' tables, and a comparison's columns after them."""
+"""The output of a run: the OSU Micro-Benchmarks' tables, followed by a comparison's columns."""
 
 from __future__ import annotations
 

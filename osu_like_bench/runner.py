@@ -97,7 +97,7 @@ class _Bench:
     report: Report | None
 
     def run(self, sizes: Sequence[int], notes: Sequence[str]) -> list[Result]:
-        """All sizes one after the other; times are right on rank 0 only, validity everywhere."""
+        """Measure all sizes one after the other; times are valid on rank 0 only, the validation on all ranks."""
         results: list[Result] = []
         self._print(self.report.header(notes) if self.report else [])
         for number, size in enumerate(sizes, 1):

@@ -118,7 +118,7 @@ def check(
 
 @app.command()
 def status(json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """What networks there are."""
+    """List the networks."""
     found = list(states())
     if json:
         print(

@@ -147,7 +147,7 @@ def _vendor(mpirun: str) -> str:
 
 
 def program(words: Sequence[str], python: str) -> list[str]:
-    """What a rank runs: a Python script or options (``-m``, ``-c``), a program, or a Python module by its name.
+    """The command of a rank, from a Python script, options (``-m``, ``-c``), a program, or a Python module's name.
 
     :raises BenchmarkError: if there are no words.
     """

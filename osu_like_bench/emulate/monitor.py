@@ -24,7 +24,7 @@ QUIET = 1e-3  # share of the fastest link's rate below which nothing was measure
 
 @dataclass(frozen=True)
 class Usage:
-    """How busy the machine was, weighted by the bytes that the links carried meanwhile.
+    """The load of processors and links during a job, weighted by the bytes that the links carried meanwhile.
 
     :param idle: idle share of the processors, 0 to 1; None where no data flowed.
     :param busiest: share of its rate that the busiest link carried, in the busiest period.

@@ -204,7 +204,7 @@ def _port(fabric: Fabric, switch: int, other: int) -> str:
 
 
 def ports(fabric: Fabric) -> Iterator[tuple[str, str, float]]:
-    """Where each link's bytes are counted: a switch's interface, ``tx`` or ``rx`` there, and the link's rate."""
+    """The counter of each link's bytes: a switch's interface, ``tx`` or ``rx``, and the link's rate."""
     first = fabric.num_adapters
     for source, target, rate in zip(fabric.link_source, fabric.link_target, fabric.link_rate.tolist(), strict=True):
         if source >= first:

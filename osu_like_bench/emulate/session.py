@@ -38,7 +38,7 @@ _NOISE = re.compile(r"[^\n]*plm:ssh: Warning: setpgid\([^\n]*\n?")
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How to run a job.
+    """The options of a job.
 
     :param mpi: a name of PEERS; None for the defaults of the Python's MPI.
     :param ranks: how many; see ``rank_hosts`` for this and the next two.

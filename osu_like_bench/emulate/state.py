@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 
 
 def directory() -> Path:
-    """Where networks are written down: a directory that ends with the machine's session, as the networks do."""
+    """The directory of the networks' states; it vanishes when the machine restarts, as the networks do."""
     return Path(os.environ.get("TOPOMPI_EMULATE_STATE") or f"/run/{PREFIX}-emulate")
 
 
@@ -78,7 +78,7 @@ class State:
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """All network namespaces of the network: the switches', the head's, one a host."""
+        """The names of the network's namespaces: the switches', the head's, one a host."""
         return (self.switches, self.head, *map(self.namespace, self.hosts))
 
     @property
@@ -106,7 +106,7 @@ class State:
 
 
 def states() -> Iterator[State]:
-    """All networks that are written down."""
+    """The states of all networks on this machine."""
     for path in sorted(directory().glob("[!.]*")):
         try:
             data = json.loads((path / FILE).read_text())

@@ -28,7 +28,7 @@ SECONDS, WARM_UP = 1.0, 0.3
 
 @dataclass(frozen=True)
 class LinkRate:
-    """What crossed one cable.
+    """The rates measured on one cable.
 
     :param link: names of its two ends.
     :param nominal: bits/s that should pass, packet headers included: the cable's, or less if its hosts send less.

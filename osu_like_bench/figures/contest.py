@@ -118,7 +118,7 @@ HEADS = (
 
 
 def run(contests: Iterable[tuple[str, float, Contest]]) -> list[Row]:
-    """All contests, two simulations at a time.
+    """Run all contests, two simulations at a time.
 
     :param contests: label, number along the chart's axis, contest.
     """
@@ -163,7 +163,7 @@ def chart(name: str, title: str, xlabel: str, rows: Sequence[Row]) -> Chart:
 
 
 def gain(before: Timed, after: Timed) -> str:
-    """How much faster, as ``1.23x``; below 1 slower."""
+    """The ratio of two times as ``1.23x``, above 1 if ``after`` is faster; ``-`` if either failed."""
     if isinstance(before, Failure) or isinstance(after, Failure) or not after or isnan(before) or isnan(after):
         return "-"
     return f"{before / after:.2f}x"

@@ -31,8 +31,8 @@ HEADS = {
     "cartesian": "blocks of the grid",
 }
 NOTES = (
-    "Orders: the given one fills hosts in turn; cyclic gives successive ranks to successive hosts; blocks of the grid are "
-    "the best shape that divides it at every level of the tree, else halves again and again; scheme 2 is the "
+    "Orders: the given one fills hosts in turn; cyclic gives successive ranks to successive hosts; blocks of the grid "
+    "are the best shape that divides it at every level of the tree, else halves again and again; scheme 2 is the "
     "reference's, hosts first, by METIS; ours are the portfolio's by hop-bytes, which a communicator uses unless told "
     "otherwise, and by the busiest link.",
 )

@@ -109,7 +109,7 @@ class Kernel(ABC):
 
     @property
     def ranks(self) -> int:
-        """How many ranks it runs on."""
+        """The number of ranks."""
         return prod(self.grid)
 
     @property
@@ -129,7 +129,7 @@ class Kernel(ABC):
 
     @cached_property
     def graph(self) -> CommunicationGraph:
-        """Who sends how much to whom in an iteration, of its point-to-point messages and alltoalls."""
+        """The communication of an iteration as a graph: its point-to-point messages and alltoalls."""
         columns = [_pairs(phase) for phase in self.phases(max(self.ranks, 1)) if not isinstance(phase, Sums)]
         return CommunicationGraph.from_arrays(self.ranks, *np.concatenate(columns, axis=1))
 
@@ -147,7 +147,7 @@ def _pairs(phase: Messages | Alltoalls) -> Integers:
 
 
 def pairs_within(groups: Integers) -> tuple[Integers, Integers]:
-    """All ordered pairs of different ranks of a group, of all groups."""
+    """Sources and targets of all ordered pairs of different ranks within each group."""
     size = groups.shape[1]
     here, there = np.nonzero(~np.eye(size, dtype=bool))
     return groups[:, here].ravel(), groups[:, there].ravel()

@@ -46,7 +46,7 @@ class Seat:
 
 
 class KernelBenchmark:
-    """What the runner measures in place of a collective: called as ``Operation``'s classes are.
+    """A kernel as the runner takes it, in place of a subclass of ``Operation``.
 
     :param kernel: on as many ranks as there are.
     :param reorder: whether topompi's side gives the ranks another order.
@@ -140,7 +140,7 @@ class _Part:
         self.send, self.receive = sent(), expected()
 
     def call(self) -> None:
-        """What is timed."""
+        """Run the phase once; this is timed."""
         raise NotImplementedError
 
     def prepare(self) -> None:

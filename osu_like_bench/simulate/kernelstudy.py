@@ -26,7 +26,7 @@ def ours_of(name: str) -> tuple[str, ...]:
 
 
 def others_of(name: str) -> tuple[str, ...]:
-    """What a user can have instead: other orders, or a library's alltoalls in the given order."""
+    """The alternatives of a user: other orders, or a library's alltoalls in the given order."""
     return tuple(OTHERS) if KERNELS[name].stencil else tuple(PLAIN)
 
 

@@ -84,7 +84,7 @@ def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
 
 
 def digest(network: Network, loopback: tuple[float, float]) -> str:
-    """What the platform of a complete network is determined by, as a hash."""
+    """A hash of everything that determines the platform of a complete network."""
     found = hashlib.sha256(repr((loopback, network.links.shape, UNIT_WEIGHT, SLOWER)).encode())
     for array in (network.rank_host, network.links, network.capacity, network.latency):
         found.update(np.ascontiguousarray(array).tobytes())

@@ -80,7 +80,7 @@ def configuration(model: str, selector: str | None = None, eager: int = 0) -> li
 
 @cache
 def version() -> str:
-    """What smpirun calls itself, ``SimGrid 3.32``; raises BenchmarkError where there is none."""
+    """The version of smpirun, as ``SimGrid 3.32``; raises BenchmarkError if there is none."""
     if shutil.which("smpirun") is None:
         raise BenchmarkError(
             "simulate: expecting SimGrid's smpirun on the path, got none; Debian has it in libsimgrid-dev"
