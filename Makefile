@@ -35,30 +35,30 @@ bench: venv
 	$(BENCH) alltoall $(BENCH_OPTIONS)
 
 bench-schedules: venv
-	$(PY) benchmarks/schedules.py
+	$(PY) -m benchmarks.schedules
 
 # The communicator's and the executor's overheads, beside native calls.
 bench-execution: venv
-	$(PY) benchmarks/overhead.py
-	$(PY) benchmarks/execution.py
+	$(PY) -m benchmarks.overhead
+	$(PY) -m benchmarks.execution
 
 bench-mapping: venv
-	$(PY) benchmarks/mapping.py
+	$(PY) -m benchmarks.mapping
 
 # The examples with and without their one line, and the transposes of an FFT; need root.
 bench-applications: venv
-	$(PY) benchmarks/applications.py $(APPLICATIONS_OPTIONS)
+	$(PY) -m benchmarks.applications $(APPLICATIONS_OPTIONS)
 
 bench-transposes: venv
-	$(PY) benchmarks/transposes.py $(TRANSPOSES_OPTIONS)
+	$(PY) -m benchmarks.transposes $(TRANSPOSES_OPTIONS)
 
 # Needs root. MPICH's sides need its virtual environment too: make venv MPI=mpich.
 bench-emulated: venv
-	$(PY) benchmarks/emulated.py --mpich-python .venv-mpich/bin/python $(EMULATED_OPTIONS)
+	$(PY) -m benchmarks.emulated --mpich-python .venv-mpich/bin/python $(EMULATED_OPTIONS)
 
 # What calls cost through topompi, in one job; as bench-emulated.
 bench-in-turn: venv
-	$(PY) benchmarks/in_turn.py --mpich-python .venv-mpich/bin/python $(IN_TURN_OPTIONS)
+	$(PY) -m benchmarks.in_turn --mpich-python .venv-mpich/bin/python $(IN_TURN_OPTIONS)
 
 # The figures of the reference, simulated; writes docs/results.md and docs/figures.
 figures: venv

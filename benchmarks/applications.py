@@ -1,10 +1,10 @@
 """Whole programs on an emulated network: the examples as they are, and with the one line changed.
 
-    python benchmarks/applications.py --json applications.json --markdown applications.md
+    python -m benchmarks.applications --json applications.json --markdown applications.md
 
-Needs root. In run n the ranks sit in the order ``random:n``, the same for both sides, which take turns at being first;
-so the ratios say what the line is worth in the random orders that a scheduler may deal out. Ratios are of medians over
-runs, the original's over topompi's, above 1 where topompi is faster, with 95 % intervals by bootstrap over pairs.
+Needs root. Both sides of run n place their ranks in the order ``random:n``, as a scheduler may, and take turns at
+being first. A ratio is the original's median over topompi's, above 1 if topompi is faster, with a 95 % interval by
+bootstrap over pairs of runs.
 """
 
 from __future__ import annotations
@@ -21,29 +21,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# This directory has files named as packages: it must not come first.
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[0] = str(ROOT)
+import numpy as np
 
-import numpy as np  # noqa: E402 - the path comes first
+from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.statistics import Comparison, compare
+from topompi.errors import TopompiError
 
-from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
-from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the path comes first
-from topompi.errors import TopompiError  # noqa: E402 - the path comes first
+from .jobs import progress
+from .paths import ROOT
 
 SIDES = ("original", "topompi")
-# Of each example: the options that leave the line as it is, and that change it.
+# For each example the options with which it runs the original line, and the changed one.
 CHANGES: Mapping[str, tuple[str, str]] = {
     "stencil3d": ("--reorder none", "--reorder topompi"),
     "cg": ("--reorder none", "--reorder topompi"),
     "fft3d": ("--comm native", "--comm topompi"),
 }
-RESULTS = ("fingerprint", "energy", "iterations")  # what must be alike on both sides, where an example says it
+RESULTS = ("fingerprint", "energy", "iterations")  # what both sides must agree on, where an example prints it
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program with its options, on so many ranks a host."""
+    """A program to run.
+
+    :param application: name of an example.
+    :param ppn: ranks on each host.
+    :param options: of the program.
+    """
 
     application: str
     ppn: int
@@ -67,18 +71,23 @@ CASES = (
 
 @dataclass(frozen=True)
 class Row:
-    """What was found of a case on a network: of each side, each run's record."""
+    """What was measured of a case on a network.
+
+    :param case: the program.
+    :param links: the network and its rates.
+    :param runs: the records of each run, of the original and of topompi's side.
+    """
 
     case: Case
     links: str
     runs: tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
     def median(self, side: int, *names: str) -> float:
-        """Of a side: the median over runs of the sum of these times, in seconds."""
+        """The median over a side's runs of the sum of these times, in seconds."""
         return float(np.median(self._times(side, names)))
 
     def share(self, side: int) -> float:
-        """Of a side: the median part of the solution that is communication."""
+        """The median over a side's runs of the share of the solution's time that is communication."""
         return float(np.median([run["communication"] / run["seconds"] for run in self.runs[side]]))
 
     def ratio(self, *names: str) -> Comparison:
@@ -101,7 +110,15 @@ class Row:
 
 
 def measure(network: Emulated, case: Case, side: int, number: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    """One run of one side."""
+    """Run one side once; its record.
+
+    :param network: up.
+    :param case: the program.
+    :param side: index into SIDES.
+    :param number: of the run, which seeds the order of the ranks.
+    :param arguments: of the command line.
+    :raises TopompiError: if the program fails.
+    """
     program = ROOT / "examples" / case.application / f"{case.application}.py"
     words = [str(program), *case.options.split(), *CHANGES[case.application][side].split(), "--json"]
     order = f"random:{number}"
@@ -129,7 +146,7 @@ def measure(network: Emulated, case: Case, side: int, number: int, arguments: ar
 
 
 def measured(cases: Sequence[Case], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """The records of all runs: in every run all cases, of each both sides at once after another."""
+    """The records of all runs; each run has all cases, and each case both sides one after the other."""
     rates = Rates.parse(arguments.host_rate, arguments.uplink_rate)
     with Emulated(arguments.network, rates) as network:
         for number in range(arguments.first, arguments.first + arguments.runs):
@@ -139,7 +156,7 @@ def measured(cases: Sequence[Case], arguments: argparse.Namespace) -> Iterator[d
 
 
 def rows_of(records: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """The records by case and network, in which runs have both sides, in order."""
+    """The records as rows by case and network; runs that lack a side are left out."""
     found: dict[tuple[Case, str], dict[tuple[str, int], dict[str, Any]]] = {}
     for record in records:
         runs = found.setdefault((Case(record["application"], record["ppn"], record["options"]), record["links"]), {})
@@ -151,7 +168,8 @@ def rows_of(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     for (case, links), runs in found.items():
         pairs = [both for both in runs.values() if len(both) == len(SIDES)]
         if pairs:
-            rows.append(Row(case, links, tuple([both[side] for both in pairs] for side in SIDES)))
+            original, ours = ([both[side] for both in pairs] for side in SIDES)
+            rows.append(Row(case, links, (original, ours)))
     return rows
 
 
@@ -173,12 +191,6 @@ def markdown(rows: Sequence[Row]) -> Iterator[str]:
 
 def _ratio(found: Comparison) -> str:
     return f"{found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}]"
-
-
-def progress(text: str) -> None:
-    """Say what was done, on a terminal only."""
-    if sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)
 
 
 def parse() -> argparse.Namespace:
@@ -204,12 +216,12 @@ def parse() -> argparse.Namespace:
     arguments = parser.parse_args()
     for name, ppn, _ in arguments.case or ():
         if name not in CHANGES or not ppn.isdecimal() or not int(ppn):
-            parser.error(f"--case: expected one of {', '.join(CHANGES)} and ranks a host, got {name} {ppn}")
+            parser.error(f"--case: expecting one of {', '.join(CHANGES)} and ranks a host, got {name} {ppn}")
     return arguments
 
 
 def main() -> int:
-    """Measure, print the table, write the runs; what was measured is kept where a run fails."""
+    """Measure, print the table, write the runs; a run that fails loses none of the earlier ones."""
     arguments = parse()
     wanted = [Case(name, int(ppn), options) for name, ppn, options in arguments.case or ()] or CASES
     cases = [case for case in wanted if not arguments.only or any(text in str(case) for text in arguments.only)]

@@ -1,13 +1,13 @@
-"""Collectives with real MPI on an emulated network: topompi beside MPI libraries and the bound that none can beat.
+"""Collectives with real MPI on an emulated network: topompi against MPI libraries and a lower bound.
 
-    python benchmarks/emulated.py --mpich-python .venv-mpich/bin/python --json emulated.json
+    python -m benchmarks.emulated --mpich-python .venv-mpich/bin/python --json emulated.json
 
-Needs root. Each round starts every side once in every rank order, in turn, and each start settles for a second and
-times every cell (a collective at a size), so that the machine's moods meet all sides alike; rounds are made until the
-time is over. topompi runs on Open MPI and on MPICH, with their defaults, and decides by measured trials
-(TOPOMPI_TUNE=measure) in two starts before the first round, and in later ones, before a cell is timed, on what is not
-sure yet. As the best rival is taken cell by cell, so is the better of these two. Medians over all calls, 95 % intervals
-by bootstrap over starts.
+Needs root. A cell is a collective at a size. Each round starts every side once in every rank order, in turn, so that
+disturbances of the machine meet all sides; each start exchanges data for a second, then times every cell. Rounds are
+repeated until the time is over. topompi runs on Open MPI and on MPICH with their defaults. It decides by trials
+(TOPOMPI_TUNE=measure) in two starts before the first round; later starts may repeat trials before they time a cell.
+Each cell is judged by the faster of the two topompi sides and the fastest rival. Times are medians over all calls, with
+95 % intervals by bootstrap over starts.
 """
 
 from __future__ import annotations
@@ -23,56 +23,66 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
+from typing import Any
 
-# This directory has files named as packages: it must not come first.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+import numpy as np
 
-import numpy as np  # noqa: E402 - the path comes first
+from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.emulate.launch import rank_hosts
+from osu_like_bench.emulate.monitor import ENOUGH
+from osu_like_bench.emulate.peers import PEERS
+from osu_like_bench.options import parse_bytes
+from osu_like_bench.statistics import Comparison, Summary, compare_runs, summary_of_starts
+from topompi.errors import TopompiError
+from topompi.schedules import lower_bound
+from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
-from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
-from osu_like_bench.emulate.launch import rank_hosts  # noqa: E402 - the path comes first
-from osu_like_bench.emulate.monitor import ENOUGH  # noqa: E402 - the path comes first
-from osu_like_bench.emulate.peers import PEERS  # noqa: E402 - the path comes first
-from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
-from osu_like_bench.statistics import Comparison, Summary, compare_runs, summary_of_starts  # noqa: E402 - the path comes first
-from topompi.errors import TopompiError  # noqa: E402 - the path comes first
-from topompi.schedules import lower_bound  # noqa: E402 - the path comes first
-from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
-from topompi.views.network import network_of  # noqa: E402 - the path comes first
+from .jobs import progress
 
-RANKS = Path(__file__).with_name("emulated_ranks.py")
+RANKS = "benchmarks.emulated_ranks"  # which a job finds as it finds osu_like_bench: they lie in one folder
 COLLECTIVES = ("gather", "scatter", "bcast", "allreduce", "alltoall", "allgather", "reduce", "reduce_scatter")
 ROOTED = ("gather", "scatter", "bcast", "reduce")
 SIZES = "1K,4K,16K,64K,256K,1M"
 ORDERS = "leaf-cyclic,random:1"
 OURS = {"topompi": "openmpi", "topompi-mpich": "mpich"}  # our sides, and the libraries that they run on
-# The best of these is what a user could run instead. Open MPI 5 has HAN first by itself (its priority is 35, that of
-# tuned 30), and with one rank a host HAN leaves every call to tuned: these are one program, measured twice. Their times
-# are taken together, for the lesser of two medians of one thing is less than its median.
+# The rivals, of which a user could run the best instead. Open MPI 5 prefers HAN by itself (priority 35, tuned has 30),
+# and with one rank a host HAN leaves every call to tuned: both sides are one program, measured twice. Their times count
+# as one sample, because the lesser of two medians of one distribution is biased below its median.
 AGAINST = (("openmpi", "han"), ("mpich",))
-SLICE, MOST = 0.1, 100  # seconds of a cell in a start by its bound, and calls at most: starts differ more than calls
+SLICE, MOST = 0.1, 100  # seconds (by the bound) and calls of a cell in a start at most: starts differ more than calls
 FLOOR = 0.97  # times as fast as the best rival: what no cell should be below
 TUNING = 2  # starts of ours before any that counts: in the first one trials choose, in the next they look again
-FEWEST = 3  # times of which an interval says anything
+FEWEST = 3  # times that an interval needs
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A collective at a size in bytes, and the seconds that no schedule can beat on the rank order at hand."""
+    """A collective at a size.
+
+    :param collective: its name.
+    :param size: bytes.
+    :param bound: seconds that no schedule can beat in the rank order at hand.
+    """
 
     collective: str
     size: int
     bound: float
 
     def plan(self, tuning: bool = False) -> dict[str, object]:
-        """What the ranks are told: many calls where they take little time, one where they take much."""
+        """The cell as the ranks read it: many calls where a call takes little time, one where it takes much."""
         calls = 1 if tuning else int(np.clip(SLICE / self.bound, 1, MOST))
         return {"collective": self.collective, "size": self.size, "iterations": calls}
 
 
 @dataclass
 class Side:
-    """One side in one rank order: of each cell the samples in seconds, a list a start; ticks idle and in all."""
+    """What was measured of one side in one rank order.
+
+    :param starts: by (collective, size), for each start the seconds of each call.
+    :param ticks: of the processors, idle and in all.
+    :param mpi: the library's version.
+    """
 
     starts: dict[tuple[str, int], list[list[float]]] = field(default_factory=dict)
     ticks: list[int] = field(default_factory=lambda: [0, 0])
@@ -80,13 +90,18 @@ class Side:
 
 
 def rivals_among(sides: Sequence[str]) -> list[list[str]]:
-    """What ours are compared with, of each the sides that measure it; every side where none is a rival."""
+    """The rivals that our sides are compared with, each as the sides that measure it; all sides if none is a rival."""
     found = [[side for side in sides if side in same] for same in AGAINST]
     return [same for same in found if same] or [[side] for side in sides]
 
 
 def cells_of(fabric_path: Path, hosts: Sequence[str], arguments: argparse.Namespace) -> list[Cell]:
-    """The cells of a rank order whose bound is within the limit."""
+    """All cells in a rank order, with their bounds.
+
+    :param fabric_path: the emulated fabric.
+    :param hosts: of each rank.
+    :param arguments: names the collectives and sizes.
+    """
     network = network_of(TopologyInterface.place(list(hosts), load(fabric_path).routes))
     cells = []
     for collective in arguments.collectives.split(","):
@@ -97,7 +112,12 @@ def cells_of(fabric_path: Path, hosts: Sequence[str], arguments: argparse.Namesp
 
 
 class Bench:
-    """The network, the sides and what was measured."""
+    """The network, the sides and what was measured.
+
+    :param network: up.
+    :param arguments: of the command line.
+    :param directory: for the plan and the cache of this run.
+    """
 
     def __init__(self, network: Emulated, arguments: argparse.Namespace, directory: Path) -> None:
         self.network, self.arguments, self.directory = network, arguments, directory
@@ -118,7 +138,12 @@ class Bench:
         self.rounds = 0
 
     def start(self, order: str, side: str, tuning: bool = False) -> None:
-        """Run all cells of one side in one order, and keep the samples unless it is only to tune."""
+        """Run all cells of one side in one order, and keep the samples.
+
+        :param order: of the ranks.
+        :param side: which.
+        :param tuning: let topompi's trials decide, and keep no samples.
+        """
         plan = self.directory / "plan.json"
         cells = self.cells[order]
         plan.write_text(json.dumps({"ours": side in OURS, "cells": [cell.plan(tuning) for cell in cells]}))
@@ -131,14 +156,14 @@ class Bench:
             environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(self.cache)},
         )
         begin = time.monotonic()
-        done = self.network.run([str(RANKS), str(plan)], options)
+        done = self.network.run(["-m", RANKS, str(plan)], options)
         if done.returncode:
             raise TopompiError(f"{side}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
         progress(f"{'tuning ' if tuning else ''}{side}, {order}: {time.monotonic() - begin:.1f} s")
         if not tuning:
             self._keep(order, side, json.loads(done.stdout.splitlines()[-1]))
 
-    def _keep(self, order: str, side: str, said: dict[str, object]) -> None:
+    def _keep(self, order: str, side: str, said: dict[str, Any]) -> None:
         kept = self.measured[order, side]
         kept.mpi = str(said["mpi"]).replace("\0", "").strip()  # MPICH pads it
         for cell, found in zip(self.cells[order], said["cells"], strict=True):
@@ -151,7 +176,10 @@ class Bench:
         earlier = json.loads(path.read_text())
         rates = sorted(set(self.network.fabric.link_rate.tolist()))
         if (earlier["network"], earlier["rates"]) != (self.network.spec, rates):
-            raise TopompiError(f"{path}: expected a run on {self.network.spec} with links of {rates} bytes/s")
+            raise TopompiError(
+                f"{path}: expecting a run on {self.network.spec} with links of {rates} bytes/s, "
+                f"got {earlier['network']} with {earlier['rates']}"
+            )
         self.rounds += earlier["rounds"]
         for row in earlier["results"]:
             kept = self.measured.get((row["order"], row["side"]))
@@ -180,11 +208,11 @@ class Bench:
             longest = max(longest, time.monotonic() - start)
 
     def rows(self, order: str) -> Iterator[tuple[Cell, dict[str, Summary], str, str, Comparison | None]]:
-        """Of each cell: what each side took, our best side, the best one to compare with, and ours against it."""
+        """For each cell: what each side took, our best side, the best rival, and the comparison of these two."""
         generator = np.random.default_rng(0)
         for cell in self.cells[order]:
             key = cell.collective, cell.size
-            measured = {side: self.measured[order, side].starts.get(key) for side in self.sides}
+            measured = {side: self.measured[order, side].starts.get(key, []) for side in self.sides}
             if not all(measured.values()):
                 continue
             arrays = {side: [np.array(times) for times in starts] for side, starts in measured.items()}
@@ -198,10 +226,10 @@ class Bench:
             yield cell, found, ours, best, compare_runs([found[ours]], [rivals[best]]) if ours else None
 
     def halves(self) -> tuple[list[float], list[float]]:
-        """Ratios to the best rival where both are taken from different starts, the even and the odd ones: ours, and
-        those of the libraries beneath ours; of each cell with several starts two.
+        """Ratios to the best rival, of ours and of the libraries that ours run on: two a cell with several starts.
 
-        What the latter miss is chance: a library is as fast as itself.
+        A ratio takes its two times from different starts, the even and the odd ones. A library is as fast as itself, so
+        what its ratios lack of 1 is chance.
         """
         ratios: tuple[list[float], list[float]] = ([], [])
         beneath = [OURS[side] for side in self.ours if OURS[side] in self.sides]
@@ -218,12 +246,12 @@ class Bench:
 
 
 def _median(starts: dict[str, list[list[float]]], sides: list[str], half: int) -> float:
-    """Of the times of some sides in their even or their odd starts."""
+    """The median over some sides of the times in their even (0) or odd (1) starts."""
     return float(np.median(np.concatenate([start for side in sides for start in starts[side][half::2]])))
 
 
 def markdown(bench: Bench) -> Iterator[str]:
-    """The tables, what falls short first."""
+    """The report: the slowest cells first, then a table for each rank order."""
     rows = {order: list(bench.rows(order)) for order in bench.cells}
     ratios = [
         (comparison.ratio, comparison, order, cell, best)
@@ -250,7 +278,7 @@ def markdown(bench: Bench) -> Iterator[str]:
 
 
 def _chance(bench: Bench) -> Iterator[str]:
-    """How often a library would be below the floor of itself."""
+    """How many cells would be below the floor if a library were compared with itself."""
     ours, beneath = bench.halves()
     if ours:
         low = [sum(ratio < FLOOR for ratio in some) / 2 for some in (ours, beneath)]
@@ -304,7 +332,8 @@ def _ms(seconds: float) -> str:
 
 
 def _cell(found: Summary) -> str:
-    return f"{_ms(found.median)} {_interval(*map(_ms, found.interval), found.times)}"
+    low, high = map(_ms, found.interval)
+    return f"{_ms(found.median)} {_interval(low, high, found.times)}"
 
 
 def _interval(low: str, high: str, times: int) -> str:
@@ -337,12 +366,6 @@ def document(bench: Bench) -> dict[str, object]:
             if (cell.collective, cell.size) in kept.starts
         ],
     }
-
-
-def progress(text: str) -> None:
-    """Say what was done, on a terminal only."""
-    if sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)
 
 
 def parse() -> argparse.Namespace:

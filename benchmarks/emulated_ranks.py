@@ -1,7 +1,7 @@
-"""What each rank of ``emulated.py`` runs: time the cells of a plan, and print on rank 0 what each call took as JSON.
+"""What each rank of ``emulated`` runs: time the cells of a plan, and print on rank 0 the seconds of each call as JSON.
 
-``mpirun ... python emulated_ranks.py PLAN.json``: the plan has ``ours`` (whether topompi runs) and ``cells``:
-``collective``, ``size`` in bytes, ``iterations``.
+``mpirun ... python -m benchmarks.emulated_ranks PLAN.json``: the plan has ``ours`` (whether topompi runs) and
+``cells``: ``collective``, ``size`` in bytes, ``iterations``.
 """
 
 from __future__ import annotations
@@ -13,19 +13,24 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 
-# This directory has files named as packages: it must not come first.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+import numpy as np
+from mpi4py import MPI
 
-import numpy as np  # noqa: E402 - the path comes first
-from mpi4py import MPI  # noqa: E402 - the path comes first
+import topompi
+from osu_like_bench.emulate.monitor import idle_ticks
 
-from osu_like_bench.emulate.monitor import idle_ticks  # noqa: E402 - the path comes first
+from .decisions import is_undecided
 
-SETTLING, SETTLING_BLOCK = 1.0, 1024  # seconds, and bytes from each rank to each
+WARMING, WARMING_BLOCK = 1.0, 1024  # seconds, and bytes from each rank to each
 
 
 class Buffers:
-    """What the calls of a collective send and receive; ``size`` is of a rank's block, or of all if there are none."""
+    """The buffers of a collective.
+
+    :param comm: the ranks.
+    :param collective: its name.
+    :param size: bytes of one rank's block, or of the whole where the collective has no blocks.
+    """
 
     def __init__(self, comm: MPI.Intracomm, collective: str, size: int) -> None:
         self.one, self.everyone = np.zeros(size // 4, np.float32), np.zeros((comm.size, size // 4), np.float32)
@@ -35,7 +40,14 @@ class Buffers:
 
 
 def bind(comm: MPI.Intracomm, collective: str, buffers: Buffers) -> Callable[[], object]:
-    """The call of a collective, of code of its own: what Python learns of it is of this communicator."""
+    """A call of a collective without arguments.
+
+    Its code object is a copy: Python specialises code to the types that it meets, here those of one communicator only.
+
+    :param comm: on which to call.
+    :param collective: its name, a key of ``calls``.
+    :param buffers: made for this collective.
+    """
     one, other, everyone, at_root = buffers.one, buffers.other, buffers.everyone, buffers.at_root
     received = buffers.received
     calls: dict[str, Callable[[], object]] = {
@@ -53,7 +65,12 @@ def bind(comm: MPI.Intracomm, collective: str, buffers: Buffers) -> Callable[[],
 
 
 def measure(native: MPI.Intracomm, call: Callable[[], object], iterations: int) -> list[float]:
-    """Of each call the time of its slowest rank, in seconds."""
+    """Time calls: for each the seconds of its slowest rank. Collective.
+
+    :param native: all ranks, which wait for each other before each call.
+    :param call: what to time.
+    :param iterations: how many times.
+    """
     times = np.empty(iterations)
     for number in range(iterations):
         native.Barrier()
@@ -65,10 +82,10 @@ def measure(native: MPI.Intracomm, call: Callable[[], object], iterations: int) 
     return slowest.tolist()
 
 
-def settle(native: MPI.Intracomm) -> None:
-    """Exchange for a while, all with all: for a second after its start a job takes a tenth longer, the more it did."""
-    sent, received = (np.zeros((native.size, SETTLING_BLOCK), np.uint8) for _ in range(2))
-    more, end = np.ones(1, np.uint8), time.monotonic() + SETTLING
+def warm_links(native: MPI.Intracomm) -> None:
+    """Exchange between all ranks for a second: for as long after its start a job's calls take a tenth longer."""
+    sent, received = (np.zeros((native.size, WARMING_BLOCK), np.uint8) for _ in range(2))
+    more, end = np.ones(1, np.uint8), time.monotonic() + WARMING
     while more[0]:
         native.Alltoall(sent, received)
         more[0] = time.monotonic() < end
@@ -76,24 +93,20 @@ def settle(native: MPI.Intracomm) -> None:
 
 
 def warm_up(comm: MPI.Intracomm, call: Callable[[], object]) -> None:
-    """Make a call once, in which connections and plans are made, and with topompi until no trial is under way."""
+    """Make a call until nothing remains to be done once: connections, plans, topompi's trials."""
     call()
-    levels = getattr(comm, "_levels", None)
-    while levels is not None and levels.selector.trying:
+    while is_undecided(comm):
         call()
 
 
 def main() -> None:
     """Time all cells of the plan, after every pair of ranks has met and the first call has made what it needs."""
     plan = json.loads(Path(sys.argv[1]).read_text())
-    native = comm = MPI.COMM_WORLD
-    if plan["ours"]:
-        import topompi
-
-        comm = topompi.Intracomm(MPI.COMM_WORLD)
+    native = MPI.COMM_WORLD
+    comm = topompi.Intracomm(native) if plan["ours"] else native
     for first in plan["cells"][:1]:
         bind(comm, first["collective"], Buffers(comm, first["collective"], first["size"]))()
-    settle(native)
+    warm_links(native)
     found = []
     for cell in plan["cells"]:
         call = bind(comm, cell["collective"], Buffers(comm, cell["collective"], cell["size"]))

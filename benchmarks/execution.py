@@ -1,4 +1,4 @@
-"""What running a plan costs beside the same messages written by hand: ``python benchmarks/execution.py``.
+"""The cost of running a plan against the same messages written by hand: ``python -m benchmarks.execution``.
 
 Starts its own MPI jobs, of 8 and of 2 ranks, with the mpirun beside this Python. Both ways of each row take turns in
 one run; a sample is a few calls, its time that of the slowest rank. Printed are the median of the ratios of paired
@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 from time import perf_counter
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[0] = str(ROOT)
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
 
-import numpy as np  # noqa: E402 - the path comes first
-from mpi4py import MPI  # noqa: E402 - the path comes first
+from topompi.execution import running as planned
+from topompi.execution.levels import Levels
+from topompi.execution.persistent import Prepared
+from topompi.topology import TopologyInterface, load
 
-from topompi.execution import running as planned  # noqa: E402 - the path comes first
-from topompi.execution.levels import Levels  # noqa: E402 - the path comes first
-from topompi.topology import TopologyInterface, load  # noqa: E402 - the path comes first
+from .jobs import run_ranks
 
 Way = Callable[[], object]
 
@@ -36,8 +36,14 @@ def levels_of(comm: MPI.Intracomm) -> Levels:
     return Levels(comm, TopologyInterface.place(hosts, fabric.routes, virtual=True))
 
 
-def by_hand(comm: MPI.Intracomm, send: np.ndarray, receive: np.ndarray, shift: bool) -> Way:
-    """The pairwise exchange as one writes it in mpi4py, buffers and loop as plain as can be."""
+def by_hand(comm: MPI.Intracomm, send: NDArray[np.uint8], receive: NDArray[np.uint8], shift: bool) -> Way:
+    """The pairwise exchange as one writes it in mpi4py.
+
+    :param comm: the ranks.
+    :param send: blocks, shape (p, n); ``receive`` takes as many.
+    :param receive: blocks, shape (p, n).
+    :param shift: whether the partners of step s are the ranks s above and below, instead of rank XOR s.
+    """
     rank, size = comm.Get_rank(), comm.Get_size()
 
     def run() -> None:
@@ -51,26 +57,36 @@ def by_hand(comm: MPI.Intracomm, send: np.ndarray, receive: np.ndarray, shift: b
 
 
 def alltoalls(comm: MPI.Intracomm, levels: Levels, bytes_: int) -> Iterator[tuple[str, Way, Way]]:
-    """A plan and the same exchange by hand, on the same buffers."""
+    """Rows of a plan and of the same exchange by hand, on the same buffers.
+
+    :param comm: the ranks.
+    :param levels: of the plan, on these ranks.
+    :param bytes_: of a block.
+    """
     size = comm.Get_size()
     send, receive = np.ones((size, bytes_), dtype=np.uint8), np.empty((size, bytes_), dtype=np.uint8)
     for algorithm in ("pairwise", "shift"):
         arguments = (send, receive)
         hand = by_hand(comm, send, receive, algorithm == "shift")
         name = f"alltoall {algorithm}, {size} ranks x {bytes_} bytes"
-        yield name, lambda name=algorithm: planned.run(levels, "Alltoall", name, (send, receive)), hand
+        yield name, partial(planned.run, levels, "Alltoall", algorithm, arguments), hand
         request = planned.prepare(levels, "Alltoall", algorithm, arguments)
-        yield f"{name}, persistent plan", lambda request=request: started(request), hand
+        yield f"{name}, persistent plan", partial(started, request), hand
 
 
-def started(request: MPI.Prequest) -> None:
+def started(request: MPI.Prequest | Prepared) -> None:
     """Start a persistent collective and wait for it."""
     request.Start()
     request.Wait()
 
 
 def broadcasts(comm: MPI.Intracomm, levels: Levels, bytes_: int) -> Iterator[tuple[str, Way, Way]]:
-    """A persistent broadcast of ours and of the MPI library's."""
+    """A row of a persistent broadcast of ours and of the MPI library's; none where the library has no such broadcast.
+
+    :param comm: the ranks.
+    :param levels: of the plan, on these ranks.
+    :param bytes_: of the message.
+    """
     data = np.ones(bytes_, dtype=np.uint8)
     try:
         native = comm.Bcast_init(data, 0)
@@ -79,11 +95,19 @@ def broadcasts(comm: MPI.Intracomm, levels: Levels, bytes_: int) -> Iterator[tup
         return
     ours = planned.prepare(levels, "Bcast", "binomial", (data, 0))
     name = f"persistent bcast, {comm.Get_size()} ranks, {bytes_} bytes"
-    yield name, lambda: started(ours), lambda: started(native)
+    yield name, partial(started, ours), partial(started, native)
 
 
-def paired(comm: MPI.Intracomm, ours: Way, theirs: Way, samples: int, calls: int) -> np.ndarray:
-    """Seconds of a call in each sample of both ways, taking turns at going first, shape (samples, 2)."""
+def paired(comm: MPI.Intracomm, ours: Way, theirs: Way, samples: int, calls: int) -> NDArray[np.float64]:
+    """Time two ways, which take turns at going first.
+
+    :param comm: the ranks, which wait for each other before each sample.
+    :param ours: one way.
+    :param theirs: the other.
+    :param samples: how many.
+    :param calls: in a sample.
+    :returns: seconds of a call on the slowest rank, shape (samples, 2).
+    """
     seconds = np.empty((samples, 2))
     ways = ours, theirs
     for _ in range(3):
@@ -99,8 +123,13 @@ def paired(comm: MPI.Intracomm, ours: Way, theirs: Way, samples: int, calls: int
     return seconds
 
 
-def line(name: str, seconds: np.ndarray, limit: float) -> str:
-    """The median ratio with its interval, from order statistics."""
+def line(name: str, seconds: NDArray[np.float64], limit: float) -> str:
+    """The line of a row: the median ratio with its interval, from order statistics.
+
+    :param name: of the row.
+    :param seconds: of both ways, shape (samples, 2).
+    :param limit: the ratio not to be above.
+    """
     ratio = np.sort(seconds[:, 0] / seconds[:, 1])
     half = 0.98 * np.sqrt(len(ratio))
     low, high = (int(np.clip(len(ratio) / 2 + side, 0, len(ratio) - 1)) for side in (-half, half))
@@ -127,17 +156,6 @@ def measure(options: argparse.Namespace) -> None:
             print(line(name, seconds, limit), flush=True)
 
 
-def launch(size: int, options: argparse.Namespace) -> int:
-    """Start this file on so many ranks."""
-    beside = Path(sys.executable).parent / "mpirun"
-    command = [str(beside) if beside.exists() else "mpirun"]
-    if "Open MPI" in MPI.Get_library_version():
-        command += ["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
-    own = [sys.executable, "-m", "mpi4py", __file__, "--samples", str(options.samples), "--inside"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run([*command, "-n", str(size), *own], env=environment, timeout=options.timeout).returncode
-
-
 def main() -> int:
     """Start the jobs, or be one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -150,7 +168,8 @@ def main() -> int:
         return 0
     average = ", ".join(f"{one:.2f}" for one in os.getloadavg())
     print(f"{MPI.Get_library_version().splitlines()[0]}; {os.cpu_count()} cores, load {average}", flush=True)
-    return max(launch(size, options) for size in (8, 2))
+    own = ["-m", "mpi4py", "-m", "benchmarks.execution", "--samples", options.samples, "--inside"]
+    return max(run_ranks(size, own, timeout=options.timeout) for size in (8, 2))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""What a short call costs through topompi on an emulated network, against the same library in the same job, in turn.
+"""The cost of short calls through topompi on an emulated network, against the same library in the same job.
 
-    python benchmarks/in_turn.py --mpich-python .venv-mpich/bin/python --json in_turn.json
+    python -m benchmarks.in_turn --mpich-python .venv-mpich/bin/python --json in_turn.json
 
-Needs root. ``emulated.py`` compares jobs, which differ by a tenth where ranks outnumber processors: too much to see
-what costs a hundredth. Here every cell is timed through topompi and straight from the library by turns of some calls,
-in one job, after topompi has decided by measured trials, in two others and, on what is not sure yet, in this one. Two
-more sides tell what bounds it: the library once more, for what is chance, and a communicator whose methods only call
-the library's, for what any method in Python costs. Where topompi on each of two libraries is not slower than that
-library, the better of the two is not slower than the better of the libraries.
+Needs root. ``emulated`` compares jobs, which differ by a tenth where ranks outnumber processors: too much to see a cost
+of a hundredth. Here one job times every cell through topompi and through the library, which take turns of some calls.
+topompi has decided by measured trials in two earlier jobs, and may repeat trials in this one. Two more sides show the
+limits of the comparison: the library once more shows chance, and a communicator whose methods only call the library's
+shows the cost of any method in Python. If topompi on each of two libraries is not slower than that library, the better
+of both is not slower than the better library.
 """
 
 from __future__ import annotations
@@ -23,21 +23,18 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-# This directory has files named as packages: it must not come first.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+import numpy as np
 
-import numpy as np  # noqa: E402 - the path comes first
+from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.options import parse_bytes
+from osu_like_bench.statistics import Comparison, compare
+from topompi.errors import TopompiError
 
-from benchmarks.emulated import COLLECTIVES, FLOOR, TUNING, progress  # noqa: E402 - the path comes first
-from benchmarks.sides import together  # noqa: E402 - the path comes first
-from osu_like_bench.emulate import Emulated, JobOptions, Rates  # noqa: E402 - the path comes first
-from osu_like_bench.options import parse_bytes  # noqa: E402 - the path comes first
-from osu_like_bench.statistics import Comparison, compare  # noqa: E402 - the path comes first
-from topompi.errors import TopompiError  # noqa: E402 - the path comes first
+from .emulated import COLLECTIVES, FLOOR, TUNING
+from .jobs import progress
+from .sides import together
 
-RANKS = Path(__file__).with_name("in_turn_ranks.py")
-
-
+RANKS = "benchmarks.in_turn_ranks"
 SIDES = {
     "topompi": "topompi",
     "library": "the library",
@@ -48,7 +45,16 @@ SIDES = {
 
 @dataclass(frozen=True)
 class Row:
-    """A cell: of how many bytes, what topompi chose job by job, and of each side what its calls took in seconds."""
+    """What was measured of a collective at a size.
+
+    :param uplinks: rate of the uplinks, as given.
+    :param order: of the ranks.
+    :param library: the MPI library's name.
+    :param collective: its name.
+    :param size: bytes.
+    :param algorithms: those that topompi chose, job by job.
+    :param times: by side, seconds of each call.
+    """
 
     uplinks: str
     order: str
@@ -59,18 +65,18 @@ class Row:
     times: dict[str, list[float]]
 
     def comparison(self, side: str) -> Comparison:
-        """How many times as fast as the library a side is."""
+        """How many times faster a side is than the library."""
         return compare(np.array(self.times[side]), np.array(self.times["library"]))
 
     def add(self, algorithms: list[str], times: dict[str, list[float]]) -> None:
-        """Of another job."""
+        """Add what another job measured."""
         self.algorithms.extend(algorithms)
         for side, more in times.items():
             self.times[side] += more
 
 
 def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
-    """Every cell, job by job."""
+    """Run all jobs, and return the rows."""
     plan, cache = directory / "plan.json", Path(arguments.cache or directory / "cache")
     told = {name: getattr(arguments, name) for name in ("collectives", "sizes", "sides", "seconds")}
     rows: dict[tuple[object, ...], Row] = {}
@@ -88,7 +94,7 @@ def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
                     timeout=arguments.timeout,
                     environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(cache / uplinks)},
                 )
-                done = network.run([str(RANKS), str(plan)], options)
+                done = network.run(["-m", RANKS, str(plan)], options)
                 if done.returncode:
                     raise TopompiError(f"{python}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
                 progress(f"{'tuning ' if tuning else ''}{uplinks}, {order}, {python}")
@@ -102,7 +108,7 @@ def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
 
 
 def markdown(rows: list[Row]) -> Iterator[str]:
-    """The tables, what falls short first."""
+    """The report: a summary for each size and side, then a table, the least ratio first."""
     compared = {side: [row.comparison(side) for row in rows] for side in rows[0].times if side != "library"}
     machine = f"{platform.system()} {platform.release()}, {os.cpu_count()} processors"
     yield f"## In one job: topompi against the library beneath, {machine}\n"
@@ -115,15 +121,15 @@ def markdown(rows: list[Row]) -> Iterator[str]:
                 yield f"- {size} bytes, of these, left to the library: {together(left, FLOOR)}"
     yield "\n| uplinks | order | library | collective | bytes | calls | topompi (ms) | library (ms) | ratio | chosen |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
-    for row, found in sorted(zip(rows, compared["topompi"], strict=True), key=lambda pair: pair[1].ratio):
+    for row, gain in sorted(zip(rows, compared["topompi"], strict=True), key=lambda pair: pair[1].ratio):
         ours, native_time = (1e3 * np.median(row.times[side]) for side in ("topompi", "library"))
-        where = f"{row.uplinks} | {row.order} | {row.library} | {row.collective} | {row.size} | {found.pairs}"
-        ratio = f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
+        where = f"{row.uplinks} | {row.order} | {row.library} | {row.collective} | {row.size} | {gain.pairs}"
+        ratio = f"{gain.ratio:.3f} [{gain.low:.3f}, {gain.high:.3f}]"
         yield f"| {where} | {ours:.2f} | {native_time:.2f} | {ratio} | {', '.join(sorted(set(row.algorithms)))} |"
 
 
 def words(text: str) -> list[str]:
-    """What stands between commas."""
+    """The words between commas."""
     return text.split(",")
 
 
@@ -153,9 +159,9 @@ def parse() -> argparse.Namespace:
     arguments.sizes = [parse_bytes(text, "--sizes") for text in arguments.sizes]
     if not {"topompi", "library"} <= set(arguments.sides) <= set(SIDES):
         got = ",".join(arguments.sides)
-        parser.error(f"--sides: expected topompi and library, and others of {', '.join(SIDES)}, got {got}")
+        parser.error(f"--sides: expecting topompi, library and perhaps others of {', '.join(SIDES)}, got {got}")
     if arguments.rounds < 1:
-        parser.error(f"--rounds: expected 1 at least, got {arguments.rounds}")
+        parser.error(f"--rounds: expecting at least 1, got {arguments.rounds}")
     return arguments
 
 

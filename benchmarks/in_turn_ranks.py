@@ -1,7 +1,7 @@
-"""What each rank of ``in_turn.py`` runs: all sides of all cells by turns; prints on rank 0 what each call took as JSON.
+"""What each rank of ``in_turn`` runs: time all sides of each cell by turns; rank 0 prints each call's seconds as JSON.
 
-``mpirun ... python in_turn_ranks.py PLAN.json``: the plan has ``collectives``, ``sizes`` in bytes, ``sides``, and
-``seconds``, for all sides of a cell, and ``tuning``: whether only topompi is to decide.
+``mpirun ... python -m benchmarks.in_turn_ranks PLAN.json``: the plan has ``collectives``, ``sizes`` in bytes,
+``sides``, ``seconds`` (for all sides of a cell), and ``tuning`` (whether the job only lets topompi's trials decide).
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-# This directory has files named as packages: it must not come first.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+import numpy as np
+from mpi4py import MPI
 
-import numpy as np  # noqa: E402 - the path comes first
-from mpi4py import MPI  # noqa: E402 - the path comes first
+import topompi
 
-import topompi  # noqa: E402 - the path comes first
-from benchmarks.emulated_ranks import Buffers, bind, measure, settle, warm_up  # noqa: E402 - the path comes first
-from benchmarks.sides import orders  # noqa: E402 - the path comes first
+from .decisions import decided
+from .emulated_ranks import Buffers, bind, measure, warm_links, warm_up
+from .sides import orders
 
 TURN = 10  # calls of a side in a row at most, after one that is not counted
 LONGEST = 0.2  # seconds that a turn takes, unless one call takes more
@@ -67,7 +66,12 @@ class Methods(Native):
 
 
 def in_turn(native: MPI.Intracomm, sides: list[Callable[[], object]], seconds: float) -> list[list[float]]:
-    """Of each side what its calls took, the slowest rank's time; as many as fit in some seconds, alike on all ranks."""
+    """Time calls by turns of several calls: for each side the slowest rank's seconds of every call. Collective.
+
+    :param native: all ranks; rank 0's estimate of a call's time says how many turns all ranks make.
+    :param sides: a call of each side.
+    :param seconds: to spend on all sides together, about.
+    """
     begin = time.perf_counter()
     for side in sides:
         measure(native, side, 2)
@@ -76,27 +80,27 @@ def in_turn(native: MPI.Intracomm, sides: list[Callable[[], object]], seconds: f
     turns = int(np.clip(seconds / len(sides) / call / (turn + 1), *TURNS))
     times: list[list[float]] = [[] for _ in sides]
     for order in islice(orders(len(sides)), turns):
-        for side in order:
-            times[side] += measure(native, sides[side], turn + 1)[1:]
+        for number in order:
+            times[number] += measure(native, sides[number], turn + 1)[1:]
     return times
 
 
 def main() -> None:
-    """Time what the plan names of topompi, the library, the same again, and the library through methods in Python."""
+    """Time the cells of the plan on the sides that it names."""
     plan = json.loads(Path(sys.argv[1]).read_text())
     native, comm = Native(MPI.COMM_WORLD), topompi.Intracomm(MPI.COMM_WORLD)
     communicators = {"topompi": comm, "library": native, "library again": native, "method": Methods(native)}
-    settle(native)
+    warm_links(native)
     found = []
     for collective in plan["collectives"]:
         for size in plan["sizes"]:
             buffers = Buffers(native, collective, size)  # of all sides: where they lie matters as well
             sides = {name: bind(communicators[name], collective, buffers) for name in plan["sides"]}
-            known = dict(comm._levels.selector.settled)
+            before = decided(comm)
             warm_up(comm, sides["topompi"])
             if plan["tuning"]:
                 continue
-            chosen = {choice.algorithm for key, choice in comm._levels.selector.settled.items() if key not in known}
+            chosen = {algorithm for call, algorithm in decided(comm).items() if call not in before}
             times = in_turn(native, list(sides.values()), plan["seconds"])
             cell = {"library": MPI.get_vendor()[0], "collective": collective, "size": size}
             found.append({**cell, "algorithms": list(chosen), "times": dict(zip(sides, times, strict=True))})

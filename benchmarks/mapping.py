@@ -1,4 +1,4 @@
-"""The numbers that the mappers are to reach, as one table: ``python benchmarks/mapping.py [--json FILE]``.
+"""The numbers that the mappers are to reach, as one table: ``python -m benchmarks.mapping [--json FILE]``.
 
 Recorded graphs are read from ``$TOPOMPI_SHARED_DATA``, by default ``../shared/data`` beside the repository; rows that
 need a file that is not there are left out, and said. Peers are measured where their packages are installed.
@@ -10,10 +10,8 @@ import argparse
 import json
 import lzma
 import math
-import os
 import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -21,26 +19,24 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-# This file bears the name of the package that it measures: its own directory must not come first.
-sys.path[0] = str(ROOT)
+import numpy as np
 
-import numpy as np  # noqa: E402 - the path comes first
+from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
+from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.machine import Machine
+from topompi.mapping.mappers.cartesian import cartesian
+from topompi.mapping.mappers.multilevel import scheme1
+from topompi.mapping.mappers.plain import identity
+from topompi.mapping.mappers.portfolio import best
+from topompi.mapping.mappers.sharedmap import sharedmap
+from topompi.mapping.mapping import Mapping
+from topompi.mapping.partition import available, partitioner
+from topompi.mapping.readers import read_graph
 
-from benchmarks.patterns import made  # noqa: E402 - the path comes first
-from topompi.mapping.evaluate import doubled_hop_bytes, evaluate  # noqa: E402 - the path comes first
-from topompi.mapping.graph import CommunicationGraph  # noqa: E402 - the path comes first
-from topompi.mapping.machine import Machine  # noqa: E402 - the path comes first
-from topompi.mapping.mappers.cartesian import cartesian  # noqa: E402 - the path comes first
-from topompi.mapping.mappers.multilevel import scheme1  # noqa: E402 - the path comes first
-from topompi.mapping.mappers.plain import identity  # noqa: E402 - the path comes first
-from topompi.mapping.mappers.portfolio import best  # noqa: E402 - the path comes first
-from topompi.mapping.mappers.sharedmap import sharedmap  # noqa: E402 - the path comes first
-from topompi.mapping.mapping import Mapping  # noqa: E402 - the path comes first
-from topompi.mapping.partition import available, partitioner  # noqa: E402 - the path comes first
-from topompi.mapping.readers import read_graph  # noqa: E402 - the path comes first
+from .paths import SHARED_DATA
+from .patterns import made
 
-SHARED = Path(os.environ.get("TOPOMPI_SHARED_DATA", ROOT.parent / "shared" / "data")) / "commgraphs"
+SHARED = SHARED_DATA / "commgraphs"
 DISTANCE = "1:10:100"
 RECORDED = (
     ("LULESH 1,000", "lulesh-1000", "20:10:5"),
@@ -58,7 +54,15 @@ Case = tuple[str, CommunicationGraph, Machine]
 
 @dataclass
 class Row:
-    """One mapper on one case. ``hop_bytes`` is exact, as text; ``ratio`` is against the best of known and measured."""
+    """One mapper on one case.
+
+    :param case: its name.
+    :param mapper: its name.
+    :param hop_bytes: for each seed, exact, as text.
+    :param seconds: of processors, for each seed.
+    :param ratio: the median of ``costs`` over the least cost known or measured.
+    :param costs: hop-bytes for each seed.
+    """
 
     case: str
     mapper: str
@@ -115,7 +119,7 @@ def torus() -> Iterator[Case]:
 
 
 def peers() -> dict[str, Mapper]:
-    """Top-down mappings by other partitioners, one cut a cluster, and SharedMap, as installed."""
+    """The installed peers: top-down mappings by other partitioners, one cut a cluster, and SharedMap."""
     found: dict[str, Mapper] = {}
     for name in available():
         if name != "metis":
@@ -128,7 +132,15 @@ def _once(name: str, graph: CommunicationGraph, machine: Machine, seed: int) -> 
 
 
 def measured(case: str, graph: CommunicationGraph, machine: Machine, name: str, mapper: Mapper, seeds: int) -> Row:
-    """Hop-bytes and processor seconds (all threads) for some seeds."""
+    """Run a mapper with some seeds: hop-bytes, and processor seconds of all threads.
+
+    :param case: its name.
+    :param graph: the communication.
+    :param machine: to map to.
+    :param name: of the mapper.
+    :param mapper: to be run.
+    :param seeds: how many.
+    """
     row = Row(case, name, [], [])
     for seed in range(seeds):
         start = time.process_time()
@@ -141,7 +153,12 @@ def measured(case: str, graph: CommunicationGraph, machine: Machine, name: str, 
 
 
 def table(cases: Iterator[Case], mappers: dict[str, Mapper], seeds: int) -> list[Row]:
-    """All mappers on all cases, printed as they come."""
+    """Run all mappers on all cases, and print each row when it is there.
+
+    :param cases: name, graph and machine of each.
+    :param mappers: by name.
+    :param seeds: how many for each.
+    """
     rows = []
     print(f"{'case':32} {'mapper':20} {'ratio to best':>22} {'seconds of processor':>24}")
     for case, graph, machine in cases:
@@ -158,14 +175,14 @@ def table(cases: Iterator[Case], mappers: dict[str, Mapper], seeds: int) -> list
 
 
 def geometric_means(rows: list[Row]) -> Iterator[str]:
-    """Of each mapper, over the cases."""
+    """The geometric mean of each mapper's ratios over the cases."""
     for name in dict.fromkeys(row.mapper for row in rows):
         ratios = [row.ratio for row in rows if row.mapper == name]
         yield f"{'geometric mean':32} {name:20} {statistics.geometric_mean(ratios):6.4f}"
 
 
 def against_peers(rows: list[Row]) -> Iterator[str]:
-    """The worst seed of ``best`` over the best seed of all others, for each case; nothing without peers."""
+    """For each case the cost of the worst seed of ``best`` over that of the peers' best seed; none without peers."""
     for case in dict.fromkeys(row.case for row in rows):
         costs = {row.mapper: row.costs for row in rows if row.case == case}
         others = [min(cost) for name, cost in costs.items() if name not in OURS]

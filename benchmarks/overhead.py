@@ -1,31 +1,34 @@
-"""What topompi adds where it has nothing to choose, and what a communicator costs: ``python benchmarks/overhead.py``.
+"""The overhead of calls that topompi leaves to the library, and of communicators: ``python -m benchmarks.overhead``.
 
-Runs under ``mpirun``, one after the other: 8-byte collectives on a flat communicator of 2 ranks against the same calls
-of mpi4py, interleaved, per iteration the slowest rank's time; likewise on two virtual hosts, where a rule leaves the
-calls to the library, without and with work on 8 MB between two calls, as programs have it; start-up at 16 ranks on a
-virtual placement over 64 hosts; memory for each communicator, at 16 ranks too. More ranks than cores: read the last two
-as upper bounds.
+It starts four jobs. The first two compare 8-byte collectives on 2 ranks with the same calls of mpi4py, interleaved, by
+the slowest rank's time of each iteration. One has a flat communicator; the other has two virtual hosts and a rule that
+leaves the calls to the library, and repeats them with work on 8 MB between two calls. The last two jobs measure
+start-up on a virtual placement over 64 hosts, and the memory of a communicator, both with 16 ranks: upper bounds where
+there are fewer cores.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[0] = str(ROOT)  # this directory has modules of the packages' names
+import numpy as np
+from numpy.typing import NDArray
 
-import numpy as np  # noqa: E402 - the path comes first
-from numpy.typing import NDArray  # noqa: E402 - the path comes first
+from osu_like_bench.statistics import compare
 
-FABRIC, HOSTS = "xgft:16,4;1,4", "h[0000-0063]"  # 64 hosts on 4 leaf switches
+from .jobs import run_ranks
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+FABRIC = "xgft:16,4;1,4"  # 64 hosts on 4 leaf switches
 CALLS = 10  # timed together: one lasts less than what the clock resolves well
 WORK = np.zeros(1 << 20)  # numbers, 8 MB: more than a core's own caches hold
 NATIVE = '{"format": "topompi rules", "version": 1, "rules": [{"algorithm": "native"}]}'
@@ -33,39 +36,37 @@ AT_MOST = {"Bcast": 1.3, "Gather": 1.3, "Alltoall": 1.3, "Allreduce": 1.3, "Bcas
 
 
 def overhead(iterations: int) -> None:
-    """Ratios of the times of 8-byte calls, ours over native; on 2 ranks."""
+    """Print how much longer 8-byte calls take through topompi than native ones; on 2 ranks."""
     from mpi4py import MPI
 
     import topompi
-    from osu_like_bench.statistics import compare
 
     world = MPI.COMM_WORLD
-    sides = [topompi.Intracomm(world.Dup()), world.Dup()]
+    ours = topompi.Intracomm(world.Dup())
     if world.rank == 0:
-        print(f"{MPI.Get_library_version().split(',')[0]}, {world.size} ranks, {sides[0].network.describe()}")
+        print(f"{MPI.Get_library_version().split(',')[0]}, {world.size} ranks, {ours.network.describe()}")
         print("# 8 bytes        topompi(us)  native(us)   ratio   95% interval   at most")
     for method, most in AT_MOST.items():
-        calls = [_call(comm, method) for comm in sides]
+        calls = [_call(comm, method) for comm in (ours, world.Dup())]
         times = _interleaved(world, calls, iterations)
         if world.rank == 0:
             found = compare(times[1], times[0])  # how many times slower ours is
-            ours, native = np.median(times, axis=1) * 1e6
+            took, native = np.median(times, axis=1) * 1e6
             interval = f"[{found.low:.2f}, {found.high:.2f}]"
-            print(f"{method:<16} {ours:12.2f} {native:11.2f} {found.ratio:7.2f}   {interval} {most:9.2f}", flush=True)
+            print(f"{method:<16} {took:12.2f} {native:11.2f} {found.ratio:7.2f}   {interval} {most:9.2f}", flush=True)
 
 
 def left(iterations: int) -> None:
-    """Ratios of the times of 8-byte calls that are left to the library, ours over native; on 2 ranks."""
+    """As ``overhead``, for calls that topompi leaves to the library."""
     from mpi4py import MPI
 
     import topompi
-    from osu_like_bench.statistics import compare
 
     methods = {name: getattr(topompi.Intracomm, name) for name in AT_MOST if not name.endswith("_init")}
     python = {name: getattr(method, "__wrapped__", method) for name, method in methods.items()}
     world = MPI.COMM_WORLD
     ours = topompi.Intracomm(world.Dup(), topology=FABRIC, hosts=["h0000", "h0016"])
-    sides = [ours, type("InPython", (topompi.Intracomm,), python)(ours), world.Dup()]
+    sides: list[MPI.Intracomm] = [ours, type("InPython", (topompi.Intracomm,), python)(ours), world.Dup()]
     for work in (None, WORK):
         if world.rank == 0:
             print(f"# 8 bytes, left to the library, {'no work' if work is None else '8 MB of work'} between two calls")
@@ -82,7 +83,7 @@ def left(iterations: int) -> None:
                 )
 
 
-def _call(comm: object, method: str) -> Callable[[], None]:
+def _call(comm: MPI.Intracomm, method: str) -> Callable[[], None]:
     """A call without arguments that runs a collective of 8 bytes."""
     send, receive = np.zeros(comm.size), np.zeros(comm.size)
     one, other = send[:1], receive[:1]
@@ -104,7 +105,7 @@ def _call(comm: object, method: str) -> Callable[[], None]:
 
 
 def _interleaved(
-    world: object, calls: list[Callable[[], None]], iterations: int, work: NDArray[np.float64] | None = None
+    world: MPI.Intracomm, calls: list[Callable[[], None]], iterations: int, work: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """Seconds of one call of each side, the slowest rank's, shape (sides, iterations).
 
@@ -131,7 +132,7 @@ def _interleaved(
 
 
 def start(repeats: int) -> None:
-    """Seconds until a communicator has run its first collective over its levels, and what it keeps."""
+    """Print the seconds of the import, and of making communicators with their topology and sub-communicators."""
     from mpi4py import MPI
 
     begin = time.perf_counter()
@@ -161,7 +162,7 @@ def start(repeats: int) -> None:
 
 
 def memory(count: int) -> None:
-    """Bytes of memory for each of many communicators, beyond those of MPI's duplicates."""
+    """Print the memory that each of many communicators takes, and that of MPI's duplicates."""
     from mpi4py import MPI
 
     import topompi
@@ -183,7 +184,7 @@ def memory(count: int) -> None:
         for comm in kept:
             comm.Free()
     rows = world.gather(used)
-    if world.rank == 0:
+    if rows is not None:
         median = {what: np.median([row[what] for row in rows]) / 1024 for what in used}
         print(f"memory of a communicator, {world.size} ranks, median of ranks over {count} communicators:")
         print(
@@ -197,15 +198,11 @@ def _resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _mpirun(ranks: int, *arguments: object, **more: str) -> None:
-    beside = Path(sys.executable).parent / "mpirun"
-    command = [str(beside) if beside.exists() else str(shutil.which("mpirun")), "-n", str(ranks)]
-    version = subprocess.run([command[0], "--version"], capture_output=True, text=True, check=True).stdout
-    if "Open MPI" in version:
-        command[1:1] = ["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("TOPOMPI_")}
-    environment.update(more, PYTHONPATH=str(ROOT))
-    subprocess.run([*command, sys.executable, __file__, *map(str, arguments)], env=environment, check=True, timeout=300)
+def _part(ranks: int, *arguments: object, **variables: str) -> None:
+    """Run a part of this program on some ranks; a part that fails ends the program."""
+    code = run_ranks(ranks, ["-m", "benchmarks.overhead", *arguments], variables=variables)
+    if code:
+        sys.exit(code)
 
 
 def main() -> None:
@@ -215,13 +212,13 @@ def main() -> None:
     parser.add_argument("part", nargs="?", choices=("overhead", "left", "start", "memory"), help="used within")
     options = parser.parse_args()
     if options.part is None:
-        _mpirun(2, "overhead", "--iterations", options.iterations)
+        _part(2, "overhead", "--iterations", options.iterations)
         with tempfile.TemporaryDirectory() as scratch:
             rules = Path(scratch, "native.json")
             rules.write_text(NATIVE)
-            _mpirun(2, "left", "--iterations", options.iterations, TOPOMPI_RULES=str(rules))
-        _mpirun(16, "start")
-        _mpirun(16, "memory")
+            _part(2, "left", "--iterations", options.iterations, TOPOMPI_RULES=str(rules))
+        _part(16, "start")
+        _part(16, "memory")
     elif options.part == "overhead":
         overhead(options.iterations)
     elif options.part == "left":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 import numpy as np
@@ -37,15 +37,15 @@ def _patterns(rng: np.random.Generator) -> Iterator[tuple[str, Edges, Edges, Edg
     points = rng.random((1024, 3))
     for name, dimensions in (("mesh of triangles", 2), ("mesh of tetrahedra", 3)):
         pairs = _mesh(points[:, :dimensions])
-        yield name, *_both(*pairs.T, rng.integers(500, 2000, len(pairs)))
+        yield name, *_both(pairs.T, rng.integers(500, 2000, len(pairs)))
     bits = np.repeat(1 << np.arange(10), 1024)
     yield "butterfly", np.tile(ranks, 10), np.tile(ranks, 10) ^ bits, np.full(10240, 4096)
     scale = np.minimum(rng.pareto(1.2, 6000) * 40, 1023).astype(np.int64)
-    yield "power law", *_both(scale, rng.integers(0, 1024, 6000), rng.integers(1, 100, 6000))
+    yield "power law", *_both((scale, rng.integers(0, 1024, 6000)), rng.integers(1, 100, 6000))
     hub = ranks // 64 * 64
-    chain = np.r_[ranks, ranks[:-1]], np.r_[hub, ranks[1:]], np.r_[np.full(1024, 50), np.full(1023, 20)]
-    yield "hub every 64 ranks", *_both(*chain)
-    yield "master and workers", *_both(np.zeros(1023, dtype=int), ranks[1:], rng.integers(1, 100, 1023))
+    chain = np.r_[ranks, ranks[:-1]], np.r_[hub, ranks[1:]]
+    yield "hub every 64 ranks", *_both(chain, np.r_[np.full(1024, 50), np.full(1023, 20)])
+    yield "master and workers", *_both((np.zeros(1023, dtype=int), ranks[1:]), rng.integers(1, 100, 1023))
     noise = rng.integers(0, 1024, (2, 2000))
     ring = np.r_[ranks, noise[0]], np.r_[(ranks + 1) % 1024, noise[1]], np.r_[np.full(1024, 100), np.full(2000, 5)]
     yield "ring and noise", *ring
@@ -55,15 +55,18 @@ def _patterns(rng: np.random.Generator) -> Iterator[tuple[str, Edges, Edges, Edg
     rough = np.argwhere(np.kron(np.eye(43, dtype=int), np.ones((24, 24), dtype=int))[:1024, :1024])
     yield "blocks of 24 on hosts of 16", *rough.T, np.full(len(rough), 10)
     for name, radius in (("refined mesh, few levels", 0.3), ("refined mesh, many levels", 0.12)):
-        yield name, *_both(*_refined(radius, 1024))
+        source, target = _refined(radius, 1024)
+        yield name, *_both((source, target), np.full(len(source), 100))
     fft = np.argwhere(np.kron(np.eye(32, dtype=int), np.ones((32, 32), dtype=int)))
     turned = fft % 32 * 32 + fft // 32
     yield "pencil FFT, 32 x 32", *np.r_[fft, turned].T, np.full(2 * len(fft), 64)
     tree = np.stack([(ranks[1:] - 1) // 2, ranks[1:]])
-    yield "binary tree and ring", *_both(*np.c_[tree, np.stack([ranks, (ranks + 1) % 1024])], np.full(2047, 8))
+    yield "binary tree and ring", *_both(np.c_[tree, np.stack([ranks, (ranks + 1) % 1024])], np.full(2047, 8))
 
 
-def _both(source: Edges, target: Edges, volume: Edges) -> tuple[Edges, Edges, Edges]:
+def _both(ends: Iterable[Edges], volume: Edges) -> tuple[Edges, Edges, Edges]:
+    """Sources, targets and bytes of edges and of their reverses."""
+    source, target = ends
     return np.r_[source, target], np.r_[target, source], np.r_[volume, volume]
 
 
@@ -76,8 +79,8 @@ def _mesh(points: NDArray[np.float64]) -> Edges:
     return np.unique(np.sort(pairs, axis=1), axis=0)
 
 
-def _refined(radius: float, ranks: int) -> tuple[Edges, Edges, Edges]:
-    """Blocks of a square, halved where they meet a circle until there are enough; equal faces, one block a rank."""
+def _refined(radius: float, ranks: int) -> tuple[Edges, Edges]:
+    """Neighbours among blocks of a square, which are halved where they meet a circle until each rank has one."""
     blocks = [(0.0, 0.0, 1.0)]
     while len(blocks) + 3 <= ranks:
         far = [abs(math.hypot(x + a / 2 - 0.5, y + a / 2 - 0.5) - radius) / a + 0.02 / a for x, y, a in blocks]
@@ -87,4 +90,4 @@ def _refined(radius: float, ranks: int) -> tuple[Edges, Edges, Edges]:
     side = np.minimum(x + a, (x + a)[:, None]) - np.maximum(x, x[:, None])
     height = np.minimum(y + a, (y + a)[:, None]) - np.maximum(y, y[:, None])
     source, target = np.nonzero(np.triu((side > -1e-9) & (height > -1e-9) & (side + height > 1e-9), 1))
-    return source, target, np.full(len(source), 100)
+    return source, target

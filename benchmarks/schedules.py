@@ -1,4 +1,4 @@
-"""The numbers that the generators of schedules are to reach, as one table: ``python benchmarks/schedules.py``.
+"""The numbers that the generators of schedules are to reach, as one table: ``python -m benchmarks.schedules``.
 
 Real fabrics and allocations are read from ``$TOPOMPI_SHARED_DATA``, by default ``../shared/data`` beside the
 repository; rows that need a file that is not there say so.
@@ -10,28 +10,28 @@ import argparse
 import os
 import platform
 import statistics
-import sys
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-# This file bears the name of the package that it measures: its own directory must not come first.
-sys.path[0] = str(ROOT)
+import numpy as np
+from numpy.typing import NDArray
 
-import numpy as np  # noqa: E402 - the path comes first
+from osu_like_bench.routing import load_routes
+from topompi.schedules import Network
+from topompi.schedules.alltoall.bound import bound, fewest_steps
+from topompi.schedules.alltoall.fft import grid_groups
+from topompi.schedules.alltoall.joint import joint_steps
+from topompi.schedules.alltoall.tacs import tacs1
+from topompi.topology import Routes, TopologyInterface
+from topompi.topology.hostnames import find_hosts
+from topompi.views.network import network_of
 
-from topompi.schedules import Network  # noqa: E402 - the path comes first
-from topompi.schedules.alltoall.bound import bound, fewest_steps  # noqa: E402 - the path comes first
-from topompi.schedules.alltoall.fft import grid_groups  # noqa: E402 - the path comes first
-from topompi.schedules.alltoall.joint import joint_steps  # noqa: E402 - the path comes first
-from topompi.schedules.alltoall.tacs import tacs1  # noqa: E402 - the path comes first
-from topompi.topology import Routes, TopologyInterface, load  # noqa: E402 - the path comes first
-from topompi.topology.hostnames import find_hosts  # noqa: E402 - the path comes first
-from topompi.views.network import network_of  # noqa: E402 - the path comes first
+from .paths import SHARED_DATA
 
-SHARED = Path(os.environ.get("TOPOMPI_SHARED_DATA", ROOT.parent / "shared" / "data")) / "fabrics"
+SHARED = SHARED_DATA / "fabrics"
 RANKS = 16
 
 # Seconds to generate a schedule by hosts of 16 processes: Subramoni 2013, chapter 6.
@@ -64,7 +64,7 @@ def facts() -> str:
 
 
 def timed(call: Callable[[], object], repeats: int) -> list[float]:
-    """Seconds of each of so many calls."""
+    """The seconds of each of some calls."""
     samples = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -78,14 +78,25 @@ def spread(samples: list[float]) -> str:
     return f"{statistics.median(samples):9.4f} ({min(samples):.4f} .. {max(samples):.4f})"
 
 
-def placed(routes: Routes, hosts: np.ndarray, ranks: int = 1) -> Network:
-    """The network of a job on these hosts, block by block."""
+def placed(routes: Routes, hosts: NDArray[np.int64], ranks: int = 1) -> Network:
+    """The network of a job that fills hosts one after the other.
+
+    :param routes: of the fabric.
+    :param hosts: numbers of hosts.
+    :param ranks: on each.
+    """
     names = routes.fabric.hosts
     return network_of(TopologyInterface.place([names[host] for host in hosts for _ in range(ranks)], routes))
 
 
-def three_quarters(routes: Routes, count: int, rng: np.random.Generator, width: int = 20) -> np.ndarray:
-    """So many hosts, ascending, on random leaves of which each gives random 15 of its 20 hosts, the last one fewer."""
+def three_quarters(routes: Routes, count: int, rng: np.random.Generator, width: int = 20) -> NDArray[np.int64]:
+    """Random hosts, ascending, three quarters of those of each random leaf that is taken.
+
+    :param routes: of a fabric whose leaves have equally many hosts, in order.
+    :param count: hosts to draw; the last leaf may give fewer than three quarters.
+    :param rng: draws.
+    :param width: hosts on a leaf.
+    """
     per_leaf = width * 3 // 4
     leaves = rng.choice(routes.fabric.num_hosts // width, -(-count // per_leaf), replace=False)
     hosts = np.concatenate([leaf * width + rng.choice(width, per_leaf, replace=False) for leaf in leaves])
@@ -99,17 +110,17 @@ def host_bound(network: Network) -> int:
 
 
 def tacs_table(repeats: int) -> Iterator[str]:
-    """TACS1 by hosts, beside the reference's times."""
+    """Times of TACS1 by number of hosts, with the reference's."""
     yield f"TACS1 on the Stampede-like fabric, random 75 % allocation, {RANKS} ranks a host; seconds from the network's"
     yield "arrays to the compact schedule, one core: median (least .. most) over 3 allocations and repeats; the median"
     yield "is held against the reference; steps and bound are those of the hosts, of the last allocation"
     yield f"{'hosts':>5} {'ranks':>6} {'seconds':>28} {'reference':>9} {'at most':>8} {'':>6} {'steps':>6} {'bound':>6}"
-    routes, rng = load("stampede").routes, np.random.default_rng(1)
-    tacs1(placed(routes, three_quarters(routes, 8, rng)))  # what is imported on first use is no part of the time
+    routes, rng = load_routes("stampede"), np.random.default_rng(1)
+    tacs1(placed(routes, three_quarters(routes, 8, rng)))  # imports on first use do not count
     for count in (*REFERENCE, 1024):
         networks = [placed(routes, three_quarters(routes, count, rng), RANKS) for _ in range(3)]
         each = repeats if count < 1000 else 1
-        samples = [one for network in networks for one in timed(lambda on=network: tacs1(on), each)]
+        samples = [one for network in networks for one in timed(partial(tacs1, network), each)]
         limit = AT_MOST.get(count, REFERENCE.get(count, 0.0))
         reached = "ok" if statistics.median(samples) < limit else "ABOVE"
         reference = f"{REFERENCE[count]:9.4f}" if count in REFERENCE else " " * 9
@@ -141,9 +152,9 @@ def bound_table() -> Iterator[str]:
 def _bound_networks() -> Iterator[tuple[str, Network | str]]:
     rng = np.random.default_rng(2)
     for name, spec, count in FABRICS:
-        routes = load(spec).routes
+        routes = load_routes(spec)
         yield name, placed(routes, np.sort(rng.choice(routes.fabric.num_hosts, count, replace=False)))
-    routes = load("stampede").routes
+    routes = load_routes("stampede")
     sizes = rng.integers(3, 21, 20)
     uneven = [
         leaf * 20 + rng.choice(20, many, replace=False) for leaf, many in zip(range(0, 100, 5), sizes, strict=True)
@@ -155,7 +166,7 @@ def _bound_networks() -> Iterator[tuple[str, Network | str]]:
         if not (fabric.exists() and tables.exists()):
             yield f"Janus, {engine}", "not measured: no shared data"
             continue
-        routes = load(fabric, lfts=tables).routes
+        routes = load_routes(fabric, lfts=tables)
         yield f"Janus, {engine}", placed(routes, np.sort(rng.choice(routes.fabric.num_hosts, 256, replace=False)))
 
 
@@ -164,7 +175,7 @@ def fft_table() -> Iterator[str]:
     yield "Pencil FFT, 64 hosts x 16 ranks of the Stampede-like fabric, all rows (columns) of the process grid at once:"
     yield "steps, and the sum over steps of each one's busiest link, over the bound; beside it the plain shift's"
     yield f"{'grid':>9} {'steps':>12} {'over':>12} {'plain':>12} {'over':>12} {'seconds':>8}"
-    routes = load("stampede").routes
+    routes = load_routes("stampede")
     network = placed(routes, three_quarters(routes, 64, np.random.default_rng(3)), RANKS)
     for rows in (16, 32, 64):
         columns = network.num_ranks // rows
@@ -179,7 +190,7 @@ def fft_table() -> Iterator[str]:
         yield f"{rows:4}x{columns:<4} {cells[0]:>12} {cells[1]:>12} {cells[2]:>12} {cells[3]:>12} {seconds:8.2f}"
 
 
-def _over(network: Network, groups: Sequence[np.ndarray], steps: Sequence[np.ndarray]) -> tuple[int, str]:
+def _over(network: Network, groups: Sequence[NDArray[np.int64]], steps: Sequence[NDArray[np.int64]]) -> tuple[int, str]:
     """Number of steps, and the loads of each one's busiest link together over that of the busiest link."""
     source, destination, step = (
         np.concatenate([part.ravel() for part in parts])
@@ -199,7 +210,7 @@ def _over(network: Network, groups: Sequence[np.ndarray], steps: Sequence[np.nda
 
 
 def leonardo_jobs(least: int) -> tuple[Routes, list[list[str]]] | str:
-    """Routes, and the nodes of real jobs of at least so many nodes, as listed; or why there are none.
+    """Routes, and the node lists of real jobs of at least ``least`` nodes; or why there are none.
 
     Jobs on nodes that the node map has not (of visualisation, for example) are left out.
     """
@@ -209,7 +220,7 @@ def leonardo_jobs(least: int) -> tuple[Routes, list[list[str]]] | str:
     with tarfile.open(jobs) as archive:
         texts = [archive.extractfile(one) for one in archive.getmembers() if one.isfile()]
         lists = [text.read().decode().split() for text in texts if text is not None]
-    routes = load(nodes).routes
+    routes = load_routes(nodes)
     lists = [hosts for hosts in lists if len(hosts) >= least]
     return routes, [hosts for hosts in lists if (find_hosts(routes.fabric, hosts) >= 0).all()]
 

@@ -1,4 +1,4 @@
-"""Make what ``schedules.md`` shows: ``python -m docs.make_gallery`` draws the pictures and runs the commands again."""
+"""Redraw the pictures of ``schedules.md`` and run its commands again: ``python -m docs.make_gallery``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from osu_like_bench.routing import load_routes
 from topompi.cli.schedulefigures import link_names
 from topompi.mapping.placement import place
 from topompi.schedules import Network
 from topompi.schedules.drawing.charts import draw
 from topompi.schedules.registry import make
-from topompi.topology import TopologyInterface, load
+from topompi.topology import TopologyInterface
 from topompi.views.network import network_of
 
 PAGE = Path(__file__).parent / "schedules.md"
@@ -59,14 +60,14 @@ PICTURES = (
 
 def network_of_gallery(policy: str) -> tuple[TopologyInterface, Network]:
     """The example with its ranks placed by a policy."""
-    routes = load(FABRIC).routes
+    routes = load_routes(FABRIC)
     hosts = routes.fabric.hosts
     interface = TopologyInterface.place(place(PPN * len(hosts), hosts, policy), routes, virtual=True)
     return interface, network_of(interface)
 
 
 def render(collective: str, algorithm: str) -> str:
-    """One picture. Ranks are placed at random, but for exchanges between all, in blocks."""
+    """One picture, with ranks placed in blocks for exchanges between all, else at random."""
     interface, network = network_of_gallery("block" if collective in ("alltoall", "fft") else "random:1")
     schedule = make(collective, algorithm, network)
     return draw(
@@ -79,7 +80,7 @@ def render(collective: str, algorithm: str) -> str:
 
 
 def rerun(page: str) -> str:
-    """The page with the output of each of its commands as it is now."""
+    """The page with the present output of each of its commands."""
 
     def block(match: re.Match[str]) -> str:
         commands = [line.removeprefix("$ ") for line in match[1].splitlines() if line.startswith("$ ")]

@@ -1,4 +1,4 @@
-"""All that can be measured, and what of it a run asks for."""
+"""The benchmarks by name, and the one that a run asks for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Benchmark = type[Operation] | KernelBenchmark
 
 
 def benchmark_of(options: Options, world: MPI.Intracomm) -> tuple[Options, Benchmark]:
-    """What the options name, and the options with the grid that a kernel has. Collective.
+    """The benchmark that the options name, and the options with the kernel's grid filled in. Collective.
 
     :raises BenchmarkError: on all ranks alike, for options that the benchmark does not take.
     """
@@ -32,7 +32,7 @@ def benchmark_of(options: Options, world: MPI.Intracomm) -> tuple[Options, Bench
         given = {"grid": options.grid, "periodic": options.periodic, "faces": options.faces, "reorder": options.reorder}
         wrong = next((option for option, value in given.items() if value), None)
         if wrong is not None:
-            raise BenchmarkError(f"--{wrong}: expected a kernel ({', '.join(KERNELS)}) with it, got {name}")
+            raise BenchmarkError(f"--{wrong}: expecting a kernel ({', '.join(KERNELS)}) with it, got {name}")
         return options, OPERATIONS[name]
     hosts = on_root(world, lambda: rank_hosts(options, world.size)) or world.allgather(MPI.Get_processor_name())
     kernel = make_kernel(name, hosts, options.grid, options.periodic, options.faces)

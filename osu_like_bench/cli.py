@@ -1,4 +1,4 @@
-"""The command line: parsed alike on all ranks, heard from rank 0 only."""
+"""The command line: all ranks parse it, rank 0 alone prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from mpi4py import MPI
@@ -17,17 +17,17 @@ from mpi4py import MPI
 from topompi.errors import BenchmarkError, TopompiError
 
 from .benchmarks import BENCHMARKS, REORDERS
+from .command import UsageError
 from .communicators import leave_together
 from .options import SIDES, Options, parse_bytes
 from .runner import run
 
 __all__ = ["main"]
 
-# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
-UsageError: Any = typer.BadParameter.__bases__[0]
-Benchmark = StrEnum("Benchmark", [(name, name) for name in BENCHMARKS])
-Reorder = StrEnum("Reorder", [(name, name) for name in REORDERS])
-Side = StrEnum("Side", [(name, name) for name in SIDES])
+# Typer takes choices as enumerations only, and mypy follows only those whose members are written out: hence `ignore`.
+Benchmark = StrEnum("Benchmark", [(name, name) for name in BENCHMARKS])  # type: ignore[misc]  # computed members
+Reorder = StrEnum("Reorder", [(name, name) for name in REORDERS])  # type: ignore[misc]  # computed members
+Side = StrEnum("Side", [(name, name) for name in SIDES])  # type: ignore[misc]  # computed members
 Native = StrEnum("Native", [("native", "native")])
 
 LAST_WORDS = 0.3  # seconds for a launcher to forward what a rank has written, before it ends all ranks
@@ -68,7 +68,7 @@ def bench(
     Compare the records of two runs: python -m osu_like_bench compare A.json B.json
     """
     if versus is not None and only is not None:
-        raise BenchmarkError("--only: expected it without --vs, which runs both sides")
+        raise BenchmarkError("--only: expecting no --vs, which runs both sides, got both options")
     return Options(
         benchmark=benchmark.value,
         sizes=sizes,
@@ -131,7 +131,7 @@ def _complain(message: str) -> None:
 
 
 def _abort(message: str, debug: bool) -> None:
-    """End all ranks, for this one's trouble may not be the others'."""
+    """End all ranks after an error that may be on this rank only."""
     if debug:
         traceback.print_exc()
     _complain(f"rank {MPI.COMM_WORLD.rank}: {message}" + ("" if debug else " (--debug shows where)"))

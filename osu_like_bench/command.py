@@ -1,4 +1,4 @@
-"""How a command that starts no MPI ends: with an exit code, and one line on standard error for what went wrong."""
+"""Running a command that starts no MPI: exit codes, and one line on standard error for what went wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from topompi.errors import TopompiError
 
-__all__ = ["run_command"]
+__all__ = ["UsageError", "run_command"]
 
 # The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
 UsageError: Any = typer.BadParameter.__bases__[0]
@@ -21,10 +21,12 @@ UsageError: Any = typer.BadParameter.__bases__[0]
 def run_command(app: typer.Typer, name: str, arguments: Sequence[str]) -> int:
     """Run a command of ``osu_like_bench``.
 
+    :param app: what typer runs.
+    :param name: of the command, for messages.
     :param arguments: those after its name; ``--debug`` among them shows tracebacks.
     :returns: exit code: 0; 1 for what cannot be done; 2 for wrong usage; 130 and 143 where interrupted and ended.
     """
-    before = signal.signal(signal.SIGTERM, _ended)  # so that what it started is ended too
+    before = signal.signal(signal.SIGTERM, _ended)  # an exception, by which the command ends what it started
     try:
         # Typer turns an interrupt into the exit code, which it returns.
         message = "interrupted"

@@ -1,4 +1,4 @@
-"""The communicators under test, and how all ranks agree on what only one of them does."""
+"""The communicators under test, and how all ranks take part in what rank 0 does."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from mpi4py import MPI
 import topompi
 from topompi.errors import BenchmarkError, TopompiError
 from topompi.mapping import place
-from topompi.topology import TopologyInterface, load
+from topompi.topology import TopologyInterface
 from topompi.topology.hostlist import read_hosts
 
 from .options import Options
+from .routing import load_routes
 
 __all__ = ["leave_together", "on_root", "open_sides", "rank_hosts"]
 
@@ -25,13 +26,14 @@ PATIENCE = 5.0  # seconds that ranks wait for each other at the end of a run tha
 
 
 def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
-    """What ``work`` returns on rank 0, on all ranks; its TopompiError or OSError too; collective."""
+    """Run ``work`` on rank 0, and return its result, or raise its TopompiError or OSError, on all ranks. Collective."""
     outcome: tuple[Value | None, Exception | None] = (None, None)
     if comm.rank == 0:
         try:
             outcome = (work(), None)
         except (TopompiError, OSError) as error:
             outcome = (None, error)
+    value: Value
     value, failure = comm.bcast(outcome)
     if failure is not None:
         raise failure
@@ -39,7 +41,7 @@ def on_root(comm: MPI.Intracomm, work: Callable[[], Value]) -> Value:
 
 
 def leave_together(comm: MPI.Intracomm) -> bool:
-    """Wait for all ranks, so that none cuts off another's last words; False if some do not come."""
+    """Wait for all ranks, so that none cuts off another's last message; False if some do not come."""
     request, deadline = comm.Ibarrier(), time.monotonic() + PATIENCE
     while not request.Test():
         if time.monotonic() > deadline:
@@ -75,12 +77,12 @@ def _wrap(comm: MPI.Intracomm, options: Options) -> topompi.Intracomm:
 
 
 def _routed(options: Options, rank_hosts: list[str], virtual: bool) -> TopologyInterface:
-    """The job's view of a source whose forwarding tables are kept apart from it."""
+    """The job's view of a source with forwarding tables in files of their own."""
     if options.topology is None:
-        raise BenchmarkError("--lfts: expected --topology with it: tables belong to a fabric")
-    discovery = load(options.topology, options.lfts)
+        raise BenchmarkError("--lfts: expecting --topology too, for tables belong to a fabric, got none")
+    routes = load_routes(options.topology, options.lfts)
     source = f"{options.topology} with {options.lfts}"
-    return TopologyInterface.place(rank_hosts, discovery.routes, source=source, virtual=virtual)
+    return TopologyInterface.place(rank_hosts, routes, source=source, virtual=virtual)
 
 
 def rank_hosts(options: Options, size: int) -> list[str] | None:
@@ -88,7 +90,7 @@ def rank_hosts(options: Options, size: int) -> list[str] | None:
     given = options.hosts or os.environ.get("TOPOMPI_HOSTS")
     if not given:
         if options.place is not None:
-            raise BenchmarkError("--place: expected --hosts with it: there is nothing to place on")
+            raise BenchmarkError("--place: expecting --hosts too, got no hosts to place ranks on")
         return None
     try:
         return place(size, read_hosts(given), options.place)

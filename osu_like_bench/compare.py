@@ -1,4 +1,4 @@
-"""``python -m osu_like_bench compare A.json B.json``: two runs made apart, size by size; no MPI is started."""
+"""``python -m osu_like_bench compare A.json B.json``: compare two separate runs size by size, without MPI."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
 from topompi.errors import BenchmarkError, TopompiError
 
+from .command import UsageError
 from .likeness import cautions, differences
 from .options import SIDES
 from .record import Record, Result
@@ -32,19 +33,23 @@ SIZE, VERDICT = 16, 18
 
 
 class Across(StrEnum):
-    """What two records may differ in where the user says so."""
+    """The differences that ``--across`` allows."""
 
     mpi = "mpi"
 
 
-# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
-UsageError: Any = typer.BadParameter.__bases__[0]
 app = typer.Typer(add_completion=False)
 
 
 @dataclass(frozen=True)
 class Series:
-    """One side of a record: its results by message size in bytes."""
+    """One side of a record.
+
+    :param name: of the record, for messages.
+    :param record: the whole of it.
+    :param side: whose results these are.
+    :param results: by message size in bytes.
+    """
 
     name: str
     record: Record
@@ -53,15 +58,21 @@ class Series:
 
     @classmethod
     def choose(cls, name: str, record: Record, side: str) -> Series:
-        """The side of that name, or the only one the record has."""
+        """The side of that name, or the only one that the record has.
+
+        :param name: of the record, for messages.
+        :param record: with results.
+        :param side: its name.
+        :raises BenchmarkError: if the record has no results, or several sides and none of that name.
+        """
         by_side: dict[str, dict[int, Result]] = {}
         for result in record.results:
             by_side.setdefault(result.side, {})[result.size] = result
         if not by_side:
-            raise BenchmarkError(f"{name}: expected results, got none")
+            raise BenchmarkError(f"{name}: expecting results, got none")
         chosen = next(iter(by_side)) if len(by_side) == 1 else side
         if chosen not in by_side:  # a simulation's sides are algorithms and other libraries: the user has to say which
-            raise BenchmarkError(f"{name}: expected a side in {sorted(by_side)}, got {chosen!r}")
+            raise BenchmarkError(f"{name}: expecting a side in {sorted(by_side)}, got {chosen!r}")
         return cls(name, record, chosen, by_side[chosen])
 
     def __str__(self) -> str:
@@ -72,8 +83,10 @@ class Series:
 class Table:
     """A comparison of two series.
 
-    :param sizes: message sizes in bytes that both have, ascending; one entry of ``summaries`` and ``rows`` each.
-    :param summaries: of A and of B.
+    :param series: A and B.
+    :param sizes: message sizes in bytes that both have, ascending.
+    :param summaries: of A and of B, each with an entry a size.
+    :param rows: A compared with B, an entry a size.
     :param overall: the geometric mean over the sizes.
     :param notes: what to be wary of, one line each.
     """
@@ -126,9 +139,11 @@ class Table:
 def compare_records(first: Series, second: Series, across: bool = False, seed: int = 0) -> Table:
     """Compare two series at every size that both have.
 
+    :param first: A, the run in question.
+    :param second: B, the run it is measured by.
     :param across: whether the MPI libraries may be different vendors'.
     :param seed: of the resampling.
-    :raises BenchmarkError: if their facts differ in what matters, one line a fact, or they share no size.
+    :raises BenchmarkError: if facts that matter differ, one line a fact, or no size is in both.
     Cost: 2,000 medians a size.
     """
     named = (first.name, first.record), (second.name, second.record)
@@ -137,7 +152,7 @@ def compare_records(first: Series, second: Series, across: bool = False, seed: i
         raise BenchmarkError("\n".join(unlike))
     sizes = tuple(sorted(first.results.keys() & second.results.keys()))
     if not sizes:
-        raise BenchmarkError(f"{first.name} and {second.name}: expected a message size in both")
+        raise BenchmarkError(f"{first.name} and {second.name}: expecting a message size in both, got none")
     generator = np.random.default_rng(seed)
     one, other = (_summaries(series, sizes, generator) for series in (first, second))
     exact = first.record.facts.arena == SIMULATED
@@ -157,7 +172,7 @@ def _summaries(series: Series, sizes: Sequence[int], generator: np.random.Genera
     try:
         return tuple(summary(np.array(series.results[size].samples, float), generator) for size in sizes)
     except (TypeError, ValueError) as error:  # BenchmarkError is among the latter
-        raise BenchmarkError(f"{series.name}: expected samples in seconds: {error}") from error
+        raise BenchmarkError(f"{series.name}: expecting samples in seconds, got others: {error}") from error
 
 
 def _left_out(first: Series, second: Series, sizes: Sequence[int]) -> Iterator[str]:
@@ -168,7 +183,7 @@ def _left_out(first: Series, second: Series, sizes: Sequence[int]) -> Iterator[s
 
 
 def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) -> Iterator[str]:
-    """Where a record's own times are not to be relied on."""
+    """Notes on a record whose times are unstable, few, or of wrong data."""
     pairs = list(zip(sizes, summaries, strict=True))
     unstable = [size for size, side in pairs if side.unstable]
     few = [size for size, side in pairs if side.times < LEAST_TIMES]
@@ -182,7 +197,7 @@ def _doubts(series: Series, sizes: Sequence[int], summaries: Sequence[Summary]) 
 
 
 def _drift(first: Series, second: Series, generator: np.random.Generator) -> Iterator[str]:
-    """Whether the MPI library's own side, which ran interleaved and should be the same, has moved as well."""
+    """A note if the native sides, which ran interleaved with the others and serve as control, differ too."""
     names = [{result.side for result in series.record.results} for series in (first, second)]
     if not all(NATIVE in sides or len(sides) == 1 for sides in names):
         return
@@ -224,14 +239,14 @@ def plot(table: Table, path: Path) -> None:
     :raises BenchmarkError: if matplotlib is not installed, the suffix is another, or there are no sizes.
     """
     if path.suffix not in SUFFIXES:
-        raise BenchmarkError(f"--plot: expected a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+        raise BenchmarkError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     if table.sizes[0] == 0:
-        raise BenchmarkError("--plot: expected message sizes, got a benchmark that has none")
+        raise BenchmarkError("--plot: expecting message sizes, got a benchmark that has none")
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise BenchmarkError("--plot: expected matplotlib; pip install 'topompi[plot]' brings it") from error
+        raise BenchmarkError("--plot: expecting matplotlib, got none; pip install 'topompi[plot]' brings it") from error
     with rc_context({"svg.hashsalt": FORMAT}):  # or every drawing of the same data has other identifiers
         figure = Figure(figsize=(7, 4.5), layout="constrained")
         axes = figure.add_subplot(xlabel="message size (bytes)", ylabel="median latency (us)")
@@ -251,7 +266,7 @@ def plot(table: Table, path: Path) -> None:
 
 
 def _bound(table: Table) -> dict[int, float]:
-    """Seconds that no schedule can beat, by size, where either record knows them and they are above 0."""
+    """The lower bounds by size that either record has, those above 0."""
     found: dict[int, float] = {}
     for series in reversed(table.series):
         bounds = (result for result in series.record.results if result.side == BOUND and result.average > 0)
@@ -276,7 +291,8 @@ def command(
     sides = _sides(side)
     series = [Series.choose(str(path), _read(path), one) for path, one in zip((first, second), sides, strict=True)]
     if side is not None and not set(sides) & {one.side for one in series}:
-        raise BenchmarkError(f"--side {side}: neither record has it")
+        has = sorted({result.side for one in series for result in one.record.results})
+        raise BenchmarkError(f"--side: expecting one of {', '.join(has)}, got {side!r}")
     table = compare_records(series[0], series[1], across is not None)
     if drawing is not None:
         plot(table, drawing)
@@ -287,12 +303,12 @@ def _sides(text: str | None) -> tuple[str, str]:
     """The sides asked for, of A and of B."""
     names = (text or OURS).split(",")
     if len(names) > 2 or not all(names):
-        raise BenchmarkError(f"--side: expected SIDE or SIDE,SIDE, got {text!r}")
+        raise BenchmarkError(f"--side: expecting SIDE or SIDE,SIDE, got {text!r}")
     return names[0], names[-1]
 
 
 def _read(path: Path) -> Record:
-    """A record with the facts that a comparison looks into being of their kinds."""
+    """Read a record, and check the types of the facts that a comparison uses."""
     try:
         record = Record.from_json(path.read_text(encoding="utf-8", errors="replace"))
     except BenchmarkError as error:
@@ -303,12 +319,12 @@ def _read(path: Path) -> Record:
     wanted += [pair for result in record.results for pair in ((result.size, int), (result.side, str))]
     for value, kind in wanted:
         if not isinstance(value, kind):
-            raise BenchmarkError(f"{path}: record: expected a {kind.__name__}, got {value!r}")
+            raise BenchmarkError(f"{path}: record: expecting a {kind.__name__}, got {value!r}")
     return record
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; what is wrong is said on standard error, one line each.
+    """Run the command; errors go to standard error, one line each.
 
     :param arguments: those after ``compare``.
     :returns: exit code: 0; 1 for what cannot be compared; 2 for wrong usage.

@@ -52,7 +52,7 @@ def gather_facts(comm: MPI.Intracomm, topology: TopologyInterface | None) -> Fac
 
 
 def _arena() -> dict[str, Any]:
-    """What the arena has told its ranks of itself."""
+    """The facts that an emulated network passes to its ranks, if they run on one."""
     told = os.environ.get("OSU_EMULATED")
     return {} if told is None else {"arena": "emulate", "about": json.loads(told)}
 

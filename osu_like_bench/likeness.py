@@ -1,4 +1,4 @@
-"""Whether two runs were alike enough to be compared."""
+"""Whether the circumstances of two runs allow a comparison."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from .record import Record
 __all__ = ["cautions", "differences"]
 
 TOPOLOGY = ("hosts", "virtual", "topology", "fabric")
-CONDITIONS = ("background", "network")  # of what an arena says about itself, what times depend on
+CONDITIONS = ("background", "network")  # the entries of ``about`` that times depend on
 Named = tuple[str, Record]
 
 
 def differences(first: Named, second: Named, across: bool = False) -> list[str]:
     """The facts that forbid a comparison, one line each with both values.
 
-    :param first: a name for messages, and a record; likewise ``second``.
+    :param first: a name for messages, and a record.
+    :param second: likewise.
     :param across: whether the MPI libraries may be different vendors'.
     """
     (a, one), (b, other) = first, second
@@ -29,12 +30,12 @@ def differences(first: Named, second: Named, across: bool = False) -> list[str]:
     for name in facts:
         if name not in ignored and facts[name] != others[name]:
             place, here, there = _unlike(facts[name], others[name])
-            lines.append(f"{name}{place}: expected the same, got {here} in {a} and {there} in {b}")
+            lines.append(f"{name}{place}: expecting the same, got {here} in {a} and {there} in {b}")
     return lines
 
 
 def cautions(first: Named, second: Named) -> Iterator[str]:
-    """What differs or disturbs without forbidding the comparison."""
+    """The differences and disturbances that a comparison should mention but does not forbid."""
     (a, one), (b, other) = (first[0], first[1].facts), (second[0], second[1].facts)
     versions = [("MPI", one.mpi, other.mpi)]
     names = sorted((one.versions.keys() | other.versions.keys()) - {"mpi"})  # that is facts.mpi at length
@@ -72,7 +73,7 @@ def _matters(record: Record) -> dict[str, Any]:
 
 
 def _unlike(one: Any, other: Any) -> tuple[str, str, str]:
-    """Where two values differ, and both; of a thousand ranks' hosts only the first that differs."""
+    """The place where two values differ, and both values; per-rank values are shown for the first rank that differs."""
     if not isinstance(one, tuple) or not isinstance(other, tuple):
         return "", repr(one), repr(other)
     if len(one) != len(other):

@@ -1,4 +1,4 @@
-"""The collectives under test: their buffers, their call, and what must arrive."""
+"""The collectives under test: their buffers, their calls, and the data that must arrive."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Operation:
     dtype: ClassVar[type[np.generic]] = np.uint8
     datatype: ClassVar[MPI.Datatype] = MPI.BYTE
     blocks: ClassVar[tuple[str, str]] = ("one", "one")  # of the send and the receive buffer: none, one or all
-    scale: ClassVar[float] = 1.0  # of a timed call, what counts as the time of one operation
-    window: ClassVar[int | None] = None  # messages a call where bandwidth is what is printed
+    scale: ClassVar[float] = 1.0  # the share of a timed call that counts as the time of one operation
+    window: ClassVar[int | None] = None  # messages a call of a benchmark that prints bandwidth
     sizes: ClassVar[str | None] = None  # message sizes unless told otherwise, where not OSU's
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
@@ -53,7 +53,7 @@ class Operation:
 
     @classmethod
     def rows(cls, kind: str, ranks: int) -> int:
-        """How many blocks a buffer has."""
+        """The number of blocks of a buffer."""
         return {"none": 0, "one": 1, "all": ranks}[kind]
 
     @classmethod
@@ -64,11 +64,11 @@ class Operation:
     @classmethod
     @contextmanager
     def seated(cls, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[Mapping[str, Any], list[str]]]:
-        """What each side's calls are bound to, made of its communicator, and notes for the header. Collective."""
+        """For each side what ``bind`` takes in place of its communicator, and notes for the header. Collective."""
         yield sides, []
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
-        """The call on a communicator, with nothing left to do but make it."""
+        """The call on a communicator as a function without arguments."""
         keywords = {"root": root} if self.rooted else {}
         return partial(getattr(comm, self.method), *self.arguments(root), **keywords)
 
@@ -84,11 +84,11 @@ class Operation:
         return [buffer, self.datatype]
 
     def sent(self, root: int) -> Contents:
-        """What the send buffer must hold, before and after; None where this rank has none."""
+        """The data that the send buffer must hold before and after the call; None if this rank sends nothing."""
         return None
 
     def expected(self, root: int) -> Contents:
-        """What must be in the receive buffer after the call; None where this rank receives nothing."""
+        """The data that the receive buffer must hold after the call; None if this rank receives nothing."""
         return None
 
     def prepare(self, root: int) -> None:
@@ -106,7 +106,12 @@ class Operation:
         return all(want is None or np.array_equal(want, buffer) for want, buffer in pairs)
 
     def verify(self, comm: MPI.Intracomm, native: MPI.Intracomm, root: int) -> bool:
-        """Call once with known data; whether this rank's buffers are right. Collective."""
+        """Call once with known data; whether this rank's buffers are right. Collective.
+
+        :param comm: the side under test.
+        :param native: a communicator of the same ranks, for what the test itself has to send.
+        :param root: of the call.
+        """
         self.prepare(root)
         self.bind(comm, root)()
         return self.correct(root)

@@ -1,4 +1,4 @@
-"""What a run was asked for, checked at the edge."""
+"""The options of a run, and the texts on the command line that they are parsed from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Options:
 
     :param benchmark: name of the benchmark.
     :param sizes: ``MAX`` or ``MIN:MAX`` in bytes, with suffixes K, M, G; None for the benchmark's own.
-    :param iterations: timed calls a size and side; None for OSU's defaults. Likewise ``warmup``, untimed.
+    :param iterations: timed calls a size and side; None for OSU's defaults.
+    :param warmup: untimed calls before them; None for OSU's defaults.
     :param full: print minimum, maximum and iterations too.
     :param check: validate the data after every size, on every side.
     :param root: rank, ``rotate`` for another root each iteration, or None for rank 0.
@@ -36,8 +37,7 @@ class Options:
     :param grid: of processes, as ``8x8x8``; this and the following are of kernels only.
     :param periodic: whether the grid wraps around.
     :param faces: relative message sizes by dimension, as ``1,1,4``.
-    :param reorder: who gives the ranks another order on topompi's side: ``topompi`` or ``none``; None for the kernel's
-        usual.
+    :param reorder: ``topompi`` if topompi's side reorders the ranks, ``none`` if not; None for the kernel's default.
     """
 
     benchmark: str
@@ -70,12 +70,12 @@ class Options:
     def roots(self, rooted: bool, ranks: int) -> tuple[int, ...]:
         """The roots that successive calls take in turn; raises BenchmarkError if the root is no rank."""
         if self.root is not None and not rooted:
-            raise BenchmarkError(f"--root: {self.benchmark} has no root")
+            raise BenchmarkError(f"--root: expecting a rooted benchmark, got {self.benchmark}")
         if self.root == "rotate":
             return tuple(range(ranks))
         text = self.root or "0"
         if not re.fullmatch(r"[0-9]+", text) or int(text) >= ranks:
-            raise BenchmarkError(f"--root: expected rotate or a rank in range({ranks}), got {text!r}")
+            raise BenchmarkError(f"--root: expecting rotate or a rank in range({ranks}), got {text!r}")
         return (int(text),)
 
 
@@ -83,7 +83,7 @@ def parse_bytes(text: str, option: str) -> int:
     """Number of bytes that ``64``, ``8K`` or ``1M`` means; the option's name is for the message."""
     match = re.fullmatch(r"([0-9]+)([KMG]?)I?B?", text.strip().upper())
     if match is None or int(match[1]) < 1:
-        raise BenchmarkError(f"{option}: expected a number of bytes such as 64, 8K or 1M, got {text!r}")
+        raise BenchmarkError(f"{option}: expecting a number of bytes such as 64, 8K or 1M, got {text!r}")
     return int(match[1]) * UNITS[match[2]]
 
 
@@ -98,8 +98,8 @@ def message_sizes(text: str | None, item: int) -> tuple[int, ...]:
     first = parse_bytes(low, "-m") if colon else 1
     last = parse_bytes(high if colon else low, "-m")
     if first > last:
-        raise BenchmarkError(f"-m: expected MIN <= MAX, got {text!r}")
+        raise BenchmarkError(f"-m: expecting MIN <= MAX, got {text!r}")
     first = max(first, item)
     if first > last or first % item:
-        raise BenchmarkError(f"-m: expected sizes in whole elements of {item} bytes, got {text!r}")
+        raise BenchmarkError(f"-m: expecting sizes in whole elements of {item} bytes, got {text!r}")
     return tuple(first << power for power in range((last // first).bit_length()))

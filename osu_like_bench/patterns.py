@@ -31,6 +31,7 @@ def pattern(source: ArrayLike, destination: ArrayLike, items: int) -> NDArray[np
     itself.
 
     :param source: ranks, broadcast against ``destination``, giving n blocks.
+    :param destination: ranks.
     :param items: bytes a block.
     :returns: shape (n, items).
     """
@@ -44,9 +45,11 @@ def pattern(source: ArrayLike, destination: ArrayLike, items: int) -> NDArray[np
 
 
 def contribution(rank: int, ranks: int, items: int) -> NDArray[np.float32]:
-    """What a rank contributes to a reduction: positive whole numbers, at each position another for each rank.
+    """A rank's contribution to a reduction: positive whole numbers, which differ between ranks at each position.
 
+    :param rank: which.
     :param ranks: how many contribute; above 4,096 numbers repeat, so that sums stay exact.
+    :param items: floats a block.
     """
     modulus = np.uint32(min(4096, EXACT_FLOATS // ranks - 1))
     return (1 + (_stream(items, 2) % modulus + np.uint32(rank)) % modulus).astype(np.float32)

@@ -19,12 +19,17 @@ FORMAT, VERSION = "osu_like_bench record", 1
 class Facts:
     """The circumstances of a run; sequences have one entry a rank unless said otherwise.
 
+    :param mpi: name and version of the MPI library.
     :param versions: name -> version of MPI, mpi4py, numpy, python, topompi and the operating system.
+    :param ranks: how many.
     :param nodes: the machine each rank really ran on.
-    :param hosts: the host each rank counts as, which differs where ``virtual``.
-    :param topology: what the topology was read from, and ``description`` what it is, in a line.
+    :param hosts: the host each rank counts as.
+    :param virtual: whether ``hosts`` are a virtual placement, not the machines.
+    :param topology: what the topology was read from; empty without one.
+    :param description: the topology in a line.
     :param affinity: CPUs each rank may run on, as ranges (``0-3,8``).
-    :param cpu: model of rank 0's processor, ``cpus`` how many its machine has.
+    :param cpu: model of rank 0's processor.
+    :param cpus: how many rank 0's machine has.
     :param load: load average of rank 0's machine over 1, 5 and 15 minutes at the start; empty where unknown.
     :param oversubscribed: whether some machine had more ranks than CPUs for them.
     :param date: start of the run, ISO 8601 in UTC; empty for a simulation, which is the same at any time.
@@ -55,6 +60,10 @@ class Result:
     """One message size on one side; times in seconds.
 
     :param size: bytes; 0 where the benchmark has no size.
+    :param side: its name.
+    :param average: mean over iterations and ranks.
+    :param minimum: the least of the ranks' means.
+    :param maximum: the largest of the ranks' means.
     :param valid: outcome of the validation, None where not asked for.
     :param samples: of each iteration the time of its slowest rank.
     """
@@ -70,7 +79,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Record:
-    """A run."""
+    """A run.
+
+    :param options: what it was asked for.
+    :param facts: its circumstances.
+    :param results: an entry a size and side.
+    """
 
     options: Options
     facts: Facts
@@ -86,12 +100,15 @@ class Record:
         try:
             data = json.loads(text)
         except ValueError as error:
-            raise BenchmarkError(f"record: expected JSON, got {error}") from error
-        if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
-            raise BenchmarkError(f'record: expected "format": "{FORMAT}" and "version": {VERSION}')
+            raise BenchmarkError(f"record: expecting JSON, got {error}") from error
+        head = (data.get("format"), data.get("version")) if isinstance(data, dict) else (None, None)
+        if head != (FORMAT, VERSION):
+            raise BenchmarkError(
+                f"record: expecting format {FORMAT!r} of version {VERSION}, got {head[0]!r} of {head[1]!r}"
+            )
         results = data.get("results")
         if not isinstance(results, list):
-            raise BenchmarkError(f"record: expected a list of results, got {results!r}")
+            raise BenchmarkError(f"record: expecting a list of results, got {results!r}")
         return cls(
             _build(Options, data.get("options"), "options"),
             _build(Facts, data.get("facts"), "facts"),
@@ -105,5 +122,5 @@ def _build(kind: type[Any], data: object, place: str) -> Any:
     wanted = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}
     if not isinstance(data, dict) or not wanted <= set(data) <= known:
         given = sorted(data) if isinstance(data, dict) else data
-        raise BenchmarkError(f"record: {place}: expected the fields {sorted(known)}, got {given!r}")
+        raise BenchmarkError(f"record: {place}: expecting the fields {sorted(known)}, got {given!r}")
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})

@@ -1,4 +1,4 @@
-"""What a run prints: the OSU Micro-Benchmarks' tables, and a comparison's columns after them."""
+"""The output of a run: the OSU Micro-Benchmarks' tables, followed by a comparison's columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ SIZE, FIELD, COUNT = 10, 18, 12
 
 
 class Report:
-    """The lines of a run, one at a time."""
+    """Makes the lines of a run, one size at a time.
+
+    :param options: of the run.
+    :param operation: what is measured.
+    :param facts: the circumstances.
+    """
 
     def __init__(self, options: Options, operation: Benchmark, facts: Facts) -> None:
         self.options, self.operation, self.facts = options, operation, facts
@@ -56,7 +61,7 @@ class Report:
         return f"{results[0].size:<{SIZE}}{line}" if self.operation.sized else line
 
     def footer(self) -> list[str]:
-        """The lines after the last size: what to be wary of."""
+        """The lines after the last size: sizes with unstable times or wrong data."""
         lines = []
         if self.unstable:
             sizes = ", ".join(map(str, self.unstable))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+import topompi
 from topompi.errors import BenchmarkError
 
 from .benchmarks import Benchmark, benchmark_of
@@ -37,20 +38,21 @@ def run(options: Options) -> int:
     world = MPI.COMM_WORLD
     options, kind = benchmark_of(options, world)
     if kind.paired and world.size < 2:
-        raise BenchmarkError(f"{options.benchmark}: expected at least 2 ranks, got {world.size}")
+        raise BenchmarkError(f"{options.benchmark}: expecting at least 2 ranks, got {world.size}")
     roots = options.roots(kind.rooted, world.size)
     sizes, notes = _sizes(options, kind, world.size)
     path = None if options.json is None else Path(options.json)
     if path is not None:
         on_root(world, lambda: _check_writable(path))
     with open_sides(options) as (native, sides), kind.seated(sides) as (seats, said):
-        facts = gather_facts(native, sides["topompi"].network if "topompi" in sides else None)
+        ours = sides.get("topompi")
+        facts = gather_facts(native, ours.network if isinstance(ours, topompi.Intracomm) else None)
         report = None if facts is None else Report(options, kind, facts)
         before = idle_ticks() if facts is not None and facts.arena == "emulate" else None
         results = _Bench(options, kind, native, seats, roots, report).run(sizes, [*said, *notes])
         facts = _with_idle(facts, before)
     if path is not None:
-        on_root(world, lambda: path.write_text(Record(options, facts, tuple(results)).to_json()))
+        on_root(world, lambda: facts and path.write_text(Record(options, facts, tuple(results)).to_json()))
     return int(any(result.valid is False for result in results))
 
 
@@ -63,16 +65,16 @@ def _with_idle(facts: Facts | None, before: tuple[int, int] | None) -> Facts | N
 
 
 def _sizes(options: Options, kind: Benchmark, ranks: int) -> tuple[tuple[int, ...], list[str]]:
-    """Message sizes that fit into memory, and what to say of those that do not."""
+    """The message sizes that fit into memory, and a note on those that do not."""
     if not kind.sized:
         if options.sizes is not None:
-            raise BenchmarkError(f"-m: {options.benchmark} has no message size")
+            raise BenchmarkError(f"-m: expecting a benchmark with message sizes, got {options.benchmark}")
         return (0,), []
     sizes = message_sizes(options.sizes or kind.sizes, kind.item())
     fitting = tuple(size for size in sizes if kind.footprint(ranks, size) <= options.memory)
     if not fitting:
         need = kind.footprint(ranks, sizes[0])
-        raise BenchmarkError(f"--mem-limit: expected at least {need} bytes a rank, got {options.memory}")
+        raise BenchmarkError(f"--mem-limit: expecting at least {need} bytes a rank, got {options.memory}")
     note = f"Left out: sizes above {fitting[-1]}, which need more than {options.memory} bytes a rank (-M)"
     return fitting, [note] * (len(fitting) < len(sizes))
 
@@ -80,7 +82,7 @@ def _sizes(options: Options, kind: Benchmark, ranks: int) -> tuple[tuple[int, ..
 def _check_writable(path: Path) -> None:
     """Complain before a long run rather than after it."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise BenchmarkError(f"--json: {path}: expected a file that can be written")
+        raise BenchmarkError(f"--json: expecting a file that can be written, got {str(path)!r}")
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class _Bench:
     report: Report | None
 
     def run(self, sizes: Sequence[int], notes: Sequence[str]) -> list[Result]:
-        """All sizes one after the other; times are right on rank 0 only, validity everywhere."""
+        """Measure all sizes one after the other; times are valid on rank 0 only, the validation on all ranks."""
         results: list[Result] = []
         self._print(self.report.header(notes) if self.report else [])
         for number, size in enumerate(sizes, 1):
@@ -144,10 +146,10 @@ class _Bench:
             print(line, flush=True)
 
     def _progress(self, text: str) -> None:
-        """Show on a terminal what is being measured; an empty text wipes it."""
+        """Show progress on a terminal; an empty text removes it."""
         if self.report and sys.stderr.isatty():
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def _nothing() -> None:
-    """What precedes a call that synchronises by itself."""
+    """Stands for the barrier before a call that synchronises by itself."""

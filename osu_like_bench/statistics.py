@@ -1,4 +1,4 @@
-"""Whether one side is faster: a ratio of medians with its interval, and words for it."""
+"""Which side is faster: the ratio of medians with its interval, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESAMPLES = 1000
 WORK = 1 << 20  # numbers held at once while resampling
 # Two native communicators of one process differ by 1 % at times: clock ticks, where their memory lies.
 LEAST_EFFECT = 0.02
-LEAST_EXACT = 0.005  # below, what is computed differs by less than it is accurate
+LEAST_EXACT = 0.005  # the accuracy of computed times
 LEAST_TIMES = 20  # below, intervals made by resampling are too narrow
 
 
@@ -24,10 +24,12 @@ LEAST_TIMES = 20  # below, intervals made by resampling are too narrow
 class Comparison:
     """How many times faster the first side is than the second.
 
-    :param ratio: median time of the second over median time of the first, with its 95 % interval from ``low``
-        to ``high``.
-    :param pairs: how many pairs of times were compared; of unlike many times, how many the side with fewest had.
-    :param exact: whether the times were computed, not measured, so that one is as good as many.
+    :param ratio: median time of the second over median time of the first.
+    :param low: lower end of the ratio's 95 % interval.
+    :param high: its upper end.
+    :param pairs: how many pairs of times were compared; where nothing pairs them, the number of times of the side that
+        has fewer.
+    :param exact: whether the times were computed, not measured, so that one says as much as many.
     """
 
     ratio: float
@@ -40,8 +42,8 @@ class Comparison:
     def verdict(self) -> str:
         """``1.23x faster``, ``1.08x slower``, or ``not significant``.
 
-        The last where the interval holds 1, the difference is below 2 %, or fewer than 20 pairs were timed. Of exact
-        times any difference counts; below half a per cent they are ``alike``.
+        The last if the interval holds 1, the difference is below 2 %, or fewer than 20 pairs were timed. Exact times
+        are ``alike`` if they differ by less than half a per cent; every larger difference counts.
         """
         times = max(self.ratio, 1 / self.ratio)
         if self.exact and times < 1 + LEAST_EXACT:
@@ -64,13 +66,14 @@ def compare(first: NDArray[np.float64], second: NDArray[np.float64], seed: int =
     1992) on pairs: successive iterations resemble each other, and both sides of an iteration met the same
     disturbance.
 
-    :param first: times in seconds, shape (iterations,); likewise ``second``, pair by pair.
+    :param first: times in seconds, shape (iterations,).
+    :param second: likewise, pair by pair.
     :param seed: of the resampling.
     :raises BenchmarkError: if there are no times, or not equally many.
     Cost: 1,000 medians of each side.
     """
     if len(first) != len(second) or not len(first):
-        raise BenchmarkError(f"comparison: expected pairs of times, got {len(first)} and {len(second)}")
+        raise BenchmarkError(f"comparison: expecting pairs of times, got {len(first)} and {len(second)}")
     ratios = np.concatenate(
         [
             np.median(second[chosen], axis=1) / np.median(first[chosen], axis=1)
@@ -85,6 +88,7 @@ def compare(first: NDArray[np.float64], second: NDArray[np.float64], seed: int =
 class Summary:
     """The times of one run at one size, in seconds.
 
+    :param median: of the times.
     :param quartiles: lower and upper.
     :param medians: of the resampled times, shape (1000,).
     :param times: how many there were.
@@ -113,20 +117,22 @@ def summary(times: NDArray[np.float64], generator: np.random.Generator) -> Summa
     :raises BenchmarkError: if there are no times, or some that no clock measures.
     Cost: 1,000 medians.
     """
-    if times.ndim != 1 or not len(times) or not (np.isfinite(times) & (times > 0)).all():
-        raise BenchmarkError("comparison: expected times above 0 s, at least one")
+    wrong = times[~(np.isfinite(times) & (times > 0))] if times.ndim == 1 and len(times) else times
+    if times.ndim != 1 or not len(times) or len(wrong):
+        raise BenchmarkError(f"comparison: expecting times above 0 s, at least one, got {wrong[:1].tolist() or 'none'}")
     medians = np.concatenate([np.median(times[chosen], axis=1) for chosen in _resamples(len(times), generator)])
     lower, median, upper = (float(value) for value in np.quantile(times, (0.25, 0.5, 0.75)))
     return Summary(median, (lower, upper), medians, len(times))
 
 
 def summary_of_starts(starts: Sequence[NDArray[np.float64]], generator: np.random.Generator) -> Summary:
-    """Sum up the times of all starts of one program: how starts differ tells how another one would.
+    """Sum up the times of all starts of one program; the interval says how another start would differ.
 
-    Drawn are whole starts, not times (A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application, 1997,
-    section 3.8): the times within one share what it met. Of a single start the times are drawn, as ``summary`` does.
+    The bootstrap draws whole starts, because the times within a start share its conditions (A. C. Davison and D. V.
+    Hinkley, Bootstrap Methods and their Application, 1997, section 3.8). With a single start it draws times, as
+    ``summary`` does.
 
-    :param starts: times in seconds, of each start an array of shape (iterations,).
+    :param starts: times in seconds, an array of shape (iterations,) for each start.
     :raises BenchmarkError: as ``summary``.
     """
     found = summary(np.concatenate([np.empty(0), *starts]), generator)
@@ -138,16 +144,17 @@ def summary_of_starts(starts: Sequence[NDArray[np.float64]], generator: np.rando
 
 
 def compare_runs(first: Sequence[Summary], second: Sequence[Summary]) -> Comparison:
-    """Compare two runs made apart, by the geometric mean of the ratios over sizes; of one size, its ratio.
+    """Compare two separate runs by the geometric mean over sizes of the ratios of their medians.
 
-    Nothing pairs the iterations of such runs, so each was resampled by itself. The interval knows how the times
-    vary within the runs, not how a third run would differ from them.
+    Nothing pairs the iterations of such runs, so each was resampled by itself. The interval covers how the times vary
+    within the runs, not how a third run would differ from them.
 
-    :param first: one summary a size; likewise ``second``. All from one generator, or they vary in step.
+    :param first: one summary a size, made with the generator that made all the others, or they vary in step.
+    :param second: likewise.
     :raises BenchmarkError: if there are no sizes, or not equally many.
     """
     if len(first) != len(second) or not first:
-        raise BenchmarkError(f"comparison: expected the same sizes, got {len(first)} and {len(second)}")
+        raise BenchmarkError(f"comparison: expecting the same sizes, got {len(first)} and {len(second)}")
     pairs = list(zip(first, second, strict=True))
     ratios = np.exp(np.mean([np.log(other.medians / one.medians) for one, other in pairs], axis=0))
     ratio = np.exp(np.mean([np.log(other.median / one.median) for one, other in pairs]))

@@ -1,4 +1,4 @@
-"""How calls are timed: a loop that treats every side alike, and what all ranks' times say together."""
+"""Timing: a loop that treats every side alike, and the summary over all ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ POLL = 0.002  # seconds between two looks of an idle rank
 class Times:
     """The times of one side at one size, in seconds.
 
-    :param average: mean over iterations and ranks; ``minimum`` and ``maximum`` of the ranks' means (OSU).
+    :param average: mean over iterations and ranks.
+    :param minimum: the least of the ranks' means, as OSU prints it.
+    :param maximum: the largest of the ranks' means.
     :param samples: of each iteration the time of its slowest rank, shape (iterations,).
     """
 
@@ -37,7 +39,9 @@ def measure(sides: Sequence[Sequence[Call]], ready: Call, iterations: int, warmu
     """Time calls on this rank, sides in turn in the order A B, B A, A B, so that drift favours none.
 
     :param sides: for each side the calls that successive iterations make, over and over.
-    :param ready: made before each timed call (OSU: a barrier), not timed.
+    :param ready: called before each timed call and not timed; a barrier, as in OSU.
+    :param iterations: timed calls of each side.
+    :param warmup: untimed calls of each side before them.
     :returns: seconds, shape (sides, iterations).
     """
     collecting = gc.isenabled()

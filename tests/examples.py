@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,11 +35,16 @@ def module(name: str) -> ModuleType:
     return loaded
 
 
-def run_example(name: str, size: int, *options: str | Path, env: dict[str, str] | None = None) -> dict[str, Any]:
-    """What an example says as JSON, which must be all that it prints."""
-    done = run_mpi(size, program(name), "--json", *options, timeout=120, env=env)
+def run_examples(
+    name: str, size: int, *runs: Sequence[str | Path], env: dict[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """What an example says as JSON, which must be all that it prints, in runs with other options in one job."""
+    words = [word for options in runs for word in ("--", "--json", *options)]
+    done = run_mpi(size, ROOT / "tests" / "programs" / "examples.py", program(name), *words, timeout=120, env=env)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return json.loads(done.stdout)
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(said) == len(runs)
+    return said
 
 
 def failure(name: str, size: int, *options: str | Path, env: dict[str, str] | None = None) -> tuple[int, str]:

@@ -55,7 +55,7 @@ def test_default_sizes_are_those_of_osu() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "0", "8:4", "1:2:3", ":", "1.5", "1T", "٣"])
 def test_malformed_sizes_are_refused(text: str) -> None:
-    with pytest.raises(BenchmarkError, match="-m: expected"):
+    with pytest.raises(BenchmarkError, match="-m: expecting"):
         message_sizes(text, 1)
 
 
@@ -155,7 +155,7 @@ def test_an_interval_is_the_same_each_time_and_wide_ones_are_unstable() -> None:
 
 def test_unpaired_times_are_refused() -> None:
     for first, second in ((np.ones(3), np.ones(4)), (np.ones(0), np.ones(0))):
-        with pytest.raises(BenchmarkError, match="expected pairs of times"):
+        with pytest.raises(BenchmarkError, match="expecting pairs of times"):
             compare(first, second)
 
 
@@ -208,7 +208,7 @@ def test_what_is_no_record_is_refused(record: Record) -> None:
     ):
         with pytest.raises(BenchmarkError, match="record: "):
             Record.from_json(json.dumps(data))
-    with pytest.raises(BenchmarkError, match="expected JSON"):
+    with pytest.raises(BenchmarkError, match="expecting JSON"):
         Record.from_json(record.to_json()[:-3])
 
 

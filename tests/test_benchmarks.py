@@ -17,15 +17,15 @@ pytestmark = [needs_root, pytest.mark.usefixtures("private_state")]
 def run(name: str, *arguments: object) -> str:
     """What a program prints."""
     mpirun()  # skips where there is none
-    command = [sys.executable, ROOT / "benchmarks" / name, "--network", "2x2", *arguments]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=200)
+    command = [sys.executable, "-m", f"benchmarks.{name}", "--network", "2x2", *arguments]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=200, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def test_applications_solve_alike_on_both_sides(tmp_path):
     kept = tmp_path / "runs.json"
-    printed = run("applications.py", "--case", "cg", 1, "--grid 12x8x8", "--runs", 1, "--json", kept)
+    printed = run("applications", "--case", "cg", 1, "--grid 12x8x8", "--runs", 1, "--json", kept)
     runs = json.loads(kept.read_text())["runs"]
     assert [(one["side"], one["order"]) for one in runs] == [("original", "random:1"), ("topompi", "random:1")]
     assert runs[0]["result"] == runs[1]["result"] != []
@@ -33,13 +33,14 @@ def test_applications_solve_alike_on_both_sides(tmp_path):
     row = printed.splitlines()[2]
     assert "| cg `--grid 12x8x8` | 1 |" in row
     assert "| yes |" in row
-    again = run("applications.py", "--runs", 0, "--join", kept)
+    again = run("applications", "--runs", 0, "--join", kept)
     assert again.splitlines()[2].split("|")[:9] == row.split("|")[:9]
 
 
 def test_transposes_are_right_and_at_least_the_bound(tmp_path):
     kept = tmp_path / "cells.json"
-    printed = run("transposes.py", "--grids", "2x2", "--sizes", "64K", "--orders", "block,random:1", "--json", kept)
+    told = ("--grids", "2x2", "--sizes", "64K", "--orders", "block,random:1", "--seconds", 0.1)
+    printed = run("transposes", *told, "--json", kept)
     cells = [line.split("|")[1:-1] for line in printed.splitlines() if line.startswith("| 4 ")]
     assert [(cell[1].strip(), cell[3].strip()) for cell in cells] == [
         (order, way) for order in ("block", "random:1") for way in ("rows", "columns")
@@ -54,7 +55,7 @@ def test_transposes_are_right_and_at_least_the_bound(tmp_path):
 def test_short_calls_are_compared_in_one_job_and_say_what_was_chosen(tmp_path):
     kept = tmp_path / "rows.json"
     told = ("--uplink-rates", "100M", "--orders", "random:1", "--collectives", "bcast,allgather", "--sizes", "1K")
-    printed = run("in_turn.py", *told, "--seconds", 0.2, "--rounds", 2, "--json", kept)
+    printed = run("in_turn", *told, "--seconds", 0.2, "--rounds", 2, "--json", kept)
     rows = json.loads(kept.read_text())
     assert [(row["collective"], row["size"]) for row in rows] == [("bcast", 1024), ("allgather", 1024)]
     for row in rows:

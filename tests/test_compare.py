@@ -136,7 +136,7 @@ def test_a_summary_has_the_median_the_quartiles_and_an_interval_around_the_media
 
 @pytest.mark.parametrize("values", [[], [0.0], [[1.0]], [1.0, -1.0], [math.nan], [math.inf]])
 def test_times_that_no_clock_measures_are_refused(values: list[object]) -> None:
-    with pytest.raises(BenchmarkError, match="expected times above 0 s"):
+    with pytest.raises(BenchmarkError, match="expecting times above 0 s"):
         summary(np.array(values), np.random.default_rng(0))
 
 
@@ -163,7 +163,7 @@ def test_the_interval_of_several_starts_knows_how_they_differ() -> None:
 def test_unlike_numbers_of_sizes_are_refused() -> None:
     one = summary(np.ones(3), np.random.default_rng(0))
     for first, second in (([], []), ([one], [])):
-        with pytest.raises(BenchmarkError, match="expected the same sizes"):
+        with pytest.raises(BenchmarkError, match="expecting the same sizes"):
             compare_runs(first, second)
 
 
@@ -249,7 +249,7 @@ def test_an_unlike_fact_is_refused_with_both_values(name: str, write, capsys) ->
     assert main([a, b]) == 1
     (line,) = said(capsys)
     assert line.startswith(name)
-    assert line.endswith(f": expected the same, got {one} in {a} and {other} in {b}")
+    assert line.endswith(f": expecting the same, got {one} in {a} and {other} in {b}")
 
 
 def test_every_unlike_fact_has_its_line(write, capsys) -> None:
@@ -332,7 +332,7 @@ def test_a_drawing_has_both_series_and_is_the_same_each_time(suffix: str, write,
 def test_without_matplotlib_the_extra_is_named(write, tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main([*write(made(1), made(2)), "--plot", str(tmp_path / "x.svg")]) == 1
-    assert said(capsys) == ["--plot: expected matplotlib; pip install 'topompi[plot]' brings it"]
+    assert said(capsys) == ["--plot: expecting matplotlib, got none; pip install 'topompi[plot]' brings it"]
 
 
 def test_what_cannot_be_done_is_said_in_a_line(write, tmp_path: Path, capsys) -> None:
@@ -355,17 +355,17 @@ def test_what_cannot_be_done_is_said_in_a_line(write, tmp_path: Path, capsys) ->
         assert main([good, str(tmp_path / name)]) == 1, name
         (line,) = said(capsys)
         assert str(tmp_path / name) in line
-        assert "expected" in line
+        assert "expecting" in line
     barrier = tmp_path / "barrier.json"
     barrier.write_text(made(1, {0: 1.0}).to_json())
     for arguments, words in (
         ([good, str(tmp_path / "missing")], "No such file"),
-        ([good, str(native)], "expected a message size in both"),
-        ([good, odd, "--side", "native"], "neither record has it"),
-        ([good, odd, "--side", "a,b,c"], "expected SIDE or SIDE,SIDE, got 'a,b,c'"),
-        ([good, odd, "--plot", "x.pdf"], "expected a file name in .svg or .png"),
+        ([good, str(native)], "expecting a message size in both"),
+        ([good, odd, "--side", "native"], "--side: expecting one of topompi, got 'native'"),
+        ([good, odd, "--side", "a,b,c"], "expecting SIDE or SIDE,SIDE, got 'a,b,c'"),
+        ([good, odd, "--plot", "x.pdf"], "expecting a file name in .svg or .png"),
         ([good, odd, "--plot", str(tmp_path / "missing" / "x.svg")], "No such file"),
-        ([str(barrier), str(barrier), "--plot", "x.svg"], "expected message sizes"),
+        ([str(barrier), str(barrier), "--plot", "x.svg"], "expecting message sizes"),
     ):
         assert main(arguments) == 1, arguments
         (line,) = said(capsys)

@@ -237,7 +237,7 @@ def test_without_rights_or_programs_the_message_says_so(monkeypatch, capfd):
 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert main(["up", "2x2"]) == 1
-    assert "expected root" in capfd.readouterr().err or shutil.which("tc") is None
+    assert "expecting root" in capfd.readouterr().err or shutil.which("tc") is None
     monkeypatch.setenv("PATH", "/nowhere")
     assert main(["up", "2x2"]) == 1
     assert "iproute2" in capfd.readouterr().err

@@ -1,5 +1,6 @@
 """The figures' parts: what is placed where, who is compared with whom, and what is written."""
 
+import re
 import shutil
 from importlib import import_module
 
@@ -9,9 +10,11 @@ import pytest
 from osu_like_bench.figures import cli, jobs, link_sharing
 from osu_like_bench.figures.contest import Contest, gain, run
 from osu_like_bench.figures.figure import Chart, Table
-from osu_like_bench.simulate import Failure
+from osu_like_bench.routing import load_routes
+from osu_like_bench.simulate import PEERS, Failure
+from tests.support import ROOT
 from topompi.schedules import make
-from topompi.topology import TopologyInterface, load
+from topompi.topology import TopologyInterface
 
 
 class StandIn:
@@ -58,13 +61,17 @@ def test_a_contest_in_which_all_of_ours_fail_still_makes_a_row():
     assert row.cells[6] == "-"
 
 
-def test_hosts_that_shall_share_a_link_do_and_the_others_do_not():
-    routes = load("stampede").routes
+@pytest.fixture(scope="module")
+def stampede():
+    return load_routes("stampede")
+
+
+def test_hosts_that_shall_share_a_link_do_and_the_others_do_not(stampede):
     for count in (4, 8):
         for share in (True, False):
             hosts = link_sharing._hosts(count, share)
             assert len(set(hosts)) == count
-            view = TopologyInterface.place([routes.fabric.hosts[host] for host in hosts], routes)
+            view = TopologyInterface.place([stampede.fabric.hosts[host] for host in hosts], stampede)
             assert view.get_num_hosts_sharing_links() == (count if share else 0)
             assert view.get_avg_hosts_per_leaf_switch() == count / 2
 
@@ -95,12 +102,47 @@ def test_columns_on_the_same_hosts_take_as_long_as_one_with_all_their_bytes():
             assert larger.time(whole, 1 << 20) == pytest.approx(arena.time(column, 3 << 20), rel=1e-3)
 
 
-@pytest.mark.parametrize("name", cli.FIGURES.values())
-def test_a_figure_has_a_title_what_the_paper_says_and_a_way_to_draw_it(name):
-    module = import_module(f"osu_like_bench.figures.{name}")
-    assert module.TITLE
-    assert module.PAPER
-    assert callable(module.draw)
+def test_the_page_shows_every_figure_with_what_the_paper_says():
+    """In the command's order, without those that are gone, and with all drawings there are and no others."""
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    modules = [import_module(f"osu_like_bench.figures.{name}") for name in cli.FIGURES.values()]
+    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == [module.TITLE for module in modules]
+    assert re.findall(r"^Paper: (.*)\.$", page, re.MULTILINE) == [module.PAPER for module in modules]
+    shown = re.findall(r"\]\(figures/([^)]+)\)", page)
+    assert sorted(shown) == sorted(file.name for file in (ROOT / "docs" / "figures").iterdir())
+
+
+class Sharing(StandIn):
+    """As a network on which all that counts is how often its busiest link is used by all pairs of hosts."""
+
+    def __init__(self, network):
+        self.least = float(np.unique(network.links[network.links >= 0], return_counts=True)[1].max())
+        self.times = dict.fromkeys((*link_sharing.OURS, "pairwise", *PEERS), self.least)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+
+def test_the_command_draws_a_figure_and_writes_its_page(stampede, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(link_sharing, "Arena", Sharing)
+    monkeypatch.setattr(link_sharing, "load_routes", lambda name: {"stampede": stampede}[name])
+    monkeypatch.setattr(cli.smpi, "version", lambda: "SimGrid 0")
+    assert cli.main(["8.2", "-o", str(tmp_path)]) == 0
+    page = (tmp_path / "results.md").read_text()
+    assert page.strip() in capsys.readouterr().out.replace("(0 s, with results kept from before)\n\n", "")
+    assert f"## {link_sharing.TITLE}\n\nPaper: {link_sharing.PAPER}.\n\nHere: sharing costs our best " in page
+    ratios = {}
+    for hosts in (4, 8):
+        shared, apart = (
+            Sharing(jobs.job(stampede, link_sharing._hosts(hosts, share), 1)).least for share in (True, False)
+        )
+        ratios[hosts] = shared / apart
+        row = next(line for line in page.splitlines() if line.startswith(f"| {16 * hosts} on {hosts} "))
+        assert [cell.strip() for cell in row.split("|")[3:8]] == [*[f"{shared / apart:.2f}x"] * 4, "1.00x"]
+    assert f"our best {min(ratios.values()) - 1:.0%} to {max(ratios.values()) - 1:.0%}" in page
 
 
 def test_tables_are_aligned_markdown():

@@ -63,7 +63,12 @@ def agent_path(state: State) -> Path:
 
 
 def enter(state: State, host: str, command: Sequence[str]) -> list[str]:
-    """The command line that runs a command on a host, or at the head."""
+    """The command line that runs a command on a host, or at the head.
+
+    :param state: of the network.
+    :param host: its name, or ``HEAD``.
+    :param command: program and arguments.
+    """
     return [str(_enter_path(state)), host, *command]
 
 

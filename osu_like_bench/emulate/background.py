@@ -1,4 +1,4 @@
-"""A second job on the same links: alltoall after alltoall, until it is told to end or its time is over.
+"""A second job on the same links: it repeats an alltoall until it is told to end or its time is over.
 
 ``mpirun ... python -m osu_like_bench.emulate.background BYTES SECONDS DIRECTORY``: rank 0 makes DIRECTORY/running after
 the first one, and ends all ranks once DIRECTORY/end is there.
@@ -18,10 +18,11 @@ RUNNING, END = "running", "end"
 
 
 def load_links(nbytes: int, seconds: float, directory: Path) -> int:
-    """Exchange blocks until it is enough; collective over COMM_WORLD.
+    """Exchange blocks until END is there or the time is over; collective over COMM_WORLD.
 
     :param nbytes: of a block.
-    :param seconds: most to run.
+    :param seconds: to run at most.
+    :param directory: in which RUNNING is made and END looked for.
     :returns: how many times all blocks were exchanged.
     """
     from mpi4py import MPI  # here, for whoever starts this job needs the file names only, and no MPI

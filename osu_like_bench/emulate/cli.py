@@ -9,13 +9,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from topompi.errors import TopompiError
 from topompi.topology.sources import fabricjson
 
+from ..command import UsageError
 from ..options import parse_bytes
 from .network import check_rights
 from .peers import PEERS
@@ -26,8 +27,6 @@ from .verify import measure_rates, measure_round_trip
 
 __all__ = ["main"]
 
-# The parent of typer's parameter errors; not every version of typer gives it a public name of its own.
-UsageError: Any = typer.BadParameter.__bases__[0]
 NAME = "emulated"
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Real MPI jobs on an emulated network; needs root.")
 
@@ -82,7 +81,7 @@ def run(
     placement: Annotated[str, typer.Option(metavar="OPTIONS", help="Of mpirun, to place ranks instead.")] = "",
     json: Annotated[bool, typer.Option("--json", help="The closing line as JSON.")] = False,
 ) -> int:
-    """Run a program on a network: one that is up, of that name or alike, else one for this run only."""
+    """Run a program on a network that is up, by its name or its spec, or else on one made for this run."""
     options = JobOptions(
         mpi=mpi,
         ranks=ranks,
@@ -119,7 +118,7 @@ def check(
 
 @app.command()
 def status(json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """What networks there are."""
+    """List the networks."""
     found = list(states())
     if json:
         print(
@@ -152,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(app(arguments, prog_name="osu_like_bench emulate", standalone_mode=False) or 0)
     except UsageError as error:
-        message, code = error.format_message() or "expected a command: up, run, check, status or down", 2
+        message, code = error.format_message() or "expecting up, run, check, status or down, got no command", 2
     except (TopompiError, OSError) as error:
         message, code = str(error), 1
         if debug:

@@ -49,6 +49,7 @@ class Job:
 def rank_hosts(fabric: Fabric, ranks: int | None = None, ppn: int | None = None, order: str = "block") -> list[str]:
     """The host of each rank.
 
+    :param fabric: the emulated one.
     :param ranks: how many; as many as fit on all hosts by default.
     :param ppn: ranks a host at most, 1 by default or as many as the ranks need; the first hosts are filled.
     :param order: ``block``, ``cyclic`` over the hosts, ``leaf-cyclic`` (successive ranks on successive leaf switches),
@@ -59,14 +60,14 @@ def rank_hosts(fabric: Fabric, ranks: int | None = None, ppn: int | None = None,
     ranks = ranks or ppn * fabric.num_hosts
     used = -(-ranks // ppn)
     if used > fabric.num_hosts:
-        raise BenchmarkError(f"-n: expected at most {ppn * fabric.num_hosts} ranks at {ppn} a host, got {ranks}")
+        raise BenchmarkError(f"-n: expecting at most {ppn * fabric.num_hosts} ranks at {ppn} a host, got {ranks}")
     hosts = list(fabric.hosts[:used])
     try:
         if order == "leaf-cyclic":
             return place(ranks, leaf_cyclic(fabric, hosts), "cyclic")
         return place(ranks, hosts, order)
     except ValueError:
-        raise BenchmarkError(f"--order: expected {ORDERS}, got {order!r}") from None
+        raise BenchmarkError(f"--order: expecting {ORDERS}, got {order!r}") from None
 
 
 def leaf_cyclic(fabric: Fabric, hosts: Sequence[str]) -> list[str]:
@@ -118,14 +119,14 @@ def find_peer(name: str | None, python: str) -> str:
     :raises BenchmarkError: if the Python's mpirun is another library's.
     """
     if name is not None and name not in PEERS:
-        raise BenchmarkError(f"--mpi: expected one of {', '.join(PEERS)}, got {name!r}")
+        raise BenchmarkError(f"--mpi: expecting one of {', '.join(PEERS)}, got {name!r}")
     vendor = _vendor(mpirun_of(python))
     if name is None:
         return "openmpi" if vendor == "Open MPI" else "mpich"
     if PEERS[name].vendor != vendor:
         wanted = PEERS[name].vendor
         raise BenchmarkError(
-            f"--mpi {name}: expected --python of an environment with {wanted}, got {python} ({vendor})"
+            f"--mpi {name}: expecting --python of an environment with {wanted}, got {python} ({vendor})"
         )
     return name
 
@@ -135,7 +136,7 @@ def mpirun_of(python: str) -> str:
     beside = Path(python).parent / "mpirun"
     found = str(beside) if beside.exists() else shutil.which("mpirun")
     if found is None:
-        raise BenchmarkError(f"emulate: expected mpirun beside {python} or on the path, found none")
+        raise BenchmarkError(f"emulate: expecting mpirun beside {python} or on the path, got none")
     return found
 
 
@@ -146,12 +147,12 @@ def _vendor(mpirun: str) -> str:
 
 
 def program(words: Sequence[str], python: str) -> list[str]:
-    """What a rank runs: a Python script or options (``-m``, ``-c``), a program, or a Python module by its name.
+    """The command of a rank, from a Python script, options (``-m``, ``-c``), a program, or a Python module's name.
 
     :raises BenchmarkError: if there are no words.
     """
     if not words:
-        raise BenchmarkError("emulate run: expected a program after --, got none")
+        raise BenchmarkError("emulate run: expecting a program after --, got none")
     first = words[0]
     if first.startswith("-") or first.endswith(".py"):
         return [python, *words]

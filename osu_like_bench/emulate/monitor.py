@@ -1,4 +1,4 @@
-"""Whether the network or the processor was the bottleneck: idle time and bytes on links while a job ran."""
+"""Idle time of the processors and bytes on links while a job runs, which tell which of the two is the bottleneck."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUIET = 1e-3  # share of the fastest link's rate below which nothing was measure
 
 @dataclass(frozen=True)
 class Usage:
-    """How busy the machine was, weighted by the bytes that the links carried meanwhile.
+    """The load of processors and links during a job, weighted by the bytes that the links carried meanwhile.
 
     :param idle: idle share of the processors, 0 to 1; None where no data flowed.
     :param busiest: share of its rate that the busiest link carried, in the busiest period.
@@ -44,9 +44,10 @@ class Usage:
 
 
 def idle_ticks() -> tuple[int, int]:
-    """Clock ticks that the processors had to spare, and all ticks, since boot.
+    """Idle clock ticks of all processors, and all ticks, since boot.
 
-    To spare are those without work, waiting for disks, and with work of positive niceness, which yields to ranks.
+    Idle are ticks without work, ticks that wait for disks, and those of processes of positive niceness, which yield to
+    ranks.
     """
     with open("/proc/stat") as file:
         ticks = [int(word) for word in file.readline().split()[1:9]]  # guests are counted as users already

@@ -1,4 +1,4 @@
-"""The emulated network itself: a namespace a host, a bridge a switch, a veth pair a link, shaped in both directions.
+"""The emulated network: each host a namespace, each switch a bridge, each link a veth pair, shaped in both directions.
 
 All bridges and their ends of the links lie in a namespace of their own, so that nothing of ours ever appears among the
 machine's interfaces, and removing our namespaces removes everything. A second, unshaped interface of every host
@@ -59,11 +59,13 @@ _SYSCTLS = {
 
 def check_rights() -> None:
     """Raise BenchmarkError unless this process may make namespaces here, and has the programs for it."""
-    missing = [name for name in ("ip", "tc", "nsenter", "unshare") if shutil.which(name) is None]
-    if missing:
-        raise BenchmarkError(f"emulate: expected the programs {', '.join(missing)} (iproute2, util-linux), found none")
+    wanted = ("ip", "tc", "nsenter", "unshare")
+    found = [name for name in wanted if shutil.which(name) is not None]
+    if len(found) < len(wanted):
+        names = ", ".join(found) or "none"
+        raise BenchmarkError(f"emulate: expecting {', '.join(wanted)} (iproute2, util-linux) on the path, got {names}")
     if os.geteuid() != 0:
-        raise BenchmarkError(f"emulate: expected root, to make network namespaces, got user id {os.geteuid()}")
+        raise BenchmarkError(f"emulate: expecting root, to make network namespaces, got user id {os.geteuid()}")
 
 
 def raise_network(fabric: Fabric, state: State) -> None:
@@ -87,13 +89,18 @@ def raise_network(fabric: Fabric, state: State) -> None:
 
 
 def address(host: int, interface: str, prefix: bool = False) -> str:
-    """The IPv4 address of a host (by number) on the data or the control network."""
+    """The IPv4 address of a host.
+
+    :param host: its number.
+    :param interface: ``DATA`` or ``CONTROL``.
+    :param prefix: whether the length of the network's prefix follows.
+    """
     net = {DATA: "10.77", CONTROL: "10.78"}[interface]
     return f"{net}.{(host + 1) // 256}.{(host + 1) % 256}" + ("/16" if prefix else "")
 
 
 def lower(state: State, patience: float = 10.0) -> None:
-    """End the processes of a network, remove it, and forget it; what is gone already is no error.
+    """End the processes of a network, remove it and its directory; parts that are gone already are no error.
 
     :param patience: seconds to wait for processes to end.
     :raises BenchmarkError: if a process does not end or a namespace cannot be removed; ``down`` may be repeated.
@@ -106,7 +113,7 @@ def lower(state: State, patience: float = 10.0) -> None:
 
 
 def processes(namespaces: Iterable[str], marker: str = "") -> list[int]:
-    """The processes that live in namespaces; with a marker those whose environment holds it."""
+    """The ids of the processes that live in namespaces; with a marker only of those whose environment holds it."""
     inside = {key for name in namespaces if (key := _identity(_path(name)))}
     found = []
     for path in Path("/proc").glob("[0-9]*"):
@@ -121,13 +128,18 @@ def processes(namespaces: Iterable[str], marker: str = "") -> list[int]:
 def end_processes(namespaces: Iterable[str], marker: str = "", patience: float = 10.0) -> None:
     """Kill the processes that live in namespaces, and those that they start meanwhile.
 
-    :raises BenchmarkError: if some are left after ``patience`` seconds.
+    :param namespaces: names.
+    :param marker: kill only processes whose environment holds this.
+    :param patience: seconds to wait for them to end.
+    :raises BenchmarkError: if some are left then.
     """
     namespaces = list(namespaces)
     until = time.monotonic() + patience
     while left := processes(namespaces, marker):
         if time.monotonic() > until:
-            raise BenchmarkError(f"emulate: expected processes {left} to end within {patience:g} s")
+            raise BenchmarkError(
+                f"emulate: expecting all processes to end within {patience:g} s, got {left} still running"
+            )
         for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -192,7 +204,7 @@ def _port(fabric: Fabric, switch: int, other: int) -> str:
 
 
 def ports(fabric: Fabric) -> Iterator[tuple[str, str, float]]:
-    """Where each link's bytes are counted: a switch's interface, ``tx`` or ``rx`` there, and the link's rate."""
+    """The counter of each link's bytes: a switch's interface, ``tx`` or ``rx``, and the link's rate."""
     first = fabric.num_adapters
     for source, target, rate in zip(fabric.link_source, fabric.link_target, fabric.link_rate.tolist(), strict=True):
         if source >= first:

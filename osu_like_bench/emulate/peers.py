@@ -1,7 +1,7 @@
-"""What a job may be run with: MPI libraries, and the settings under which they are at their best here.
+"""The MPI libraries that a job may run with, each with the settings that serve it best here.
 
-Ranks that wait sleep, in both libraries: where sixteen poll on two processors, those that have data wait for those that
-have none, and no share of idle time says whether the network or the processor was the bottleneck.
+In both libraries waiting ranks sleep. Sixteen ranks that poll on two processors would keep those with data waiting, and
+the share of idle time could not tell whether the network or the processor was the bottleneck.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An emulated network as a context: it is up inside, and gone after."""
+"""An emulated network as a context manager: up within the block, removed after it."""
 
 from __future__ import annotations
 
@@ -38,10 +38,12 @@ _NOISE = re.compile(r"[^\n]*plm:ssh: Warning: setpgid\([^\n]*\n?")
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How to run a job.
+    """The options of a job.
 
     :param mpi: a name of PEERS; None for the defaults of the Python's MPI.
-    :param ranks: how many, ``ppn`` on a host, in which ``order`` (see ``rank_hosts``).
+    :param ranks: how many; see ``rank_hosts`` for this and the next two.
+    :param ppn: ranks a host at most.
+    :param order: of the ranks over the hosts.
     :param python: interpreter whose MPI starts the job.
     :param background: bytes of a block of the alltoall that a second job makes meanwhile on all hosts; 0 for none.
     :param timeout: seconds after which the job is ended.
@@ -68,9 +70,11 @@ class JobOptions:
 class Finished:
     """A job that ended.
 
-    :param stdout: what it printed, empty where that was not captured; likewise ``stderr``.
+    :param returncode: of mpirun.
+    :param stdout: what it printed; empty if that was not captured.
+    :param stderr: likewise, without the launcher's known noise.
     :param usage: of processors and links meanwhile.
-    :param background: what the second job said, how often it exchanged its blocks.
+    :param background: the line of the second job: how often it exchanged its blocks.
     """
 
     returncode: int
@@ -83,9 +87,10 @@ class Finished:
 class Emulated:
     """A network that is up within ``with``: ``with Emulated("4x4") as net: net.run(["program.py"], order="random:1")``.
 
-    :param spec: see ``emulated_fabric``; likewise ``rates``, which may also be given as text by the names of
-        ``Rates.parse``: ``Emulated("4x4", uplinks="400M")``.
+    :param spec: what to emulate, see ``emulated_fabric``.
+    :param rates: of the links, see ``emulated_fabric``.
     :param name: of the network on this machine; one that no other has by default.
+    :param texts: in place of ``rates`` the arguments of ``Rates.parse``: ``Emulated("4x4", uplinks="400M")``.
     :raises TopompiError: for a spec that cannot be emulated, or without the rights or programs to.
     """
 
@@ -104,7 +109,7 @@ class Emulated:
         return found
 
     def up(self, owned: bool = False) -> State:
-        """Make it; ``owned`` says that it goes with this process, so that ``down`` leaves it alone until then."""
+        """Make the network; if ``owned``, ``emulate down`` leaves it alone as long as this process lives."""
         check_rights()
         self._state = State.make(self.name, self.spec, self.fabric.hosts, owned)
         raise_network(self.fabric, self._state)
@@ -126,9 +131,9 @@ class Emulated:
 
     @property
     def state(self) -> State:
-        """What is written down of the network; raises BenchmarkError if it is not up."""
+        """The network's state on this machine; raises BenchmarkError if it is not up."""
         if self._state is None:
-            raise BenchmarkError("emulate: expected a network that is up")
+            raise BenchmarkError(f"emulate: expecting a network that is up, got {self.name!r}, which is down")
         return self._state
 
     @property
@@ -139,9 +144,12 @@ class Emulated:
     def run(self, words: Sequence[str], options: JobOptions | None = None, *, capture: bool = True) -> Finished:
         """Run a program on the hosts by the real mpirun.
 
+        The ranks find the Python modules beside ``osu_like_bench``, as this process does.
+
         :param words: a Python script, options of Python (``-m``), a program, or a module's name; and arguments.
+        :param options: of the job; the defaults put one rank on each host.
         :param capture: keep what it prints; else it goes where this process prints.
-        :raises BenchmarkError: for what cannot be run, and where the job outlives its time; it is ended then.
+        :raises BenchmarkError: for what cannot be run, and if the job outlives its time; it is ended then.
         """
         options = options or JobOptions()
         job = self.job(words, options)
@@ -159,7 +167,7 @@ class Emulated:
         hosts = options.hosts or rank_hosts(self.fabric, options.ranks, options.ppn, options.order)
         strange = [host for host in hosts if host not in self.fabric.host_index]
         if strange:
-            raise BenchmarkError(f"emulate run: expected hosts of {self.spec}, got {strange[0]!r}")
+            raise BenchmarkError(f"emulate run: expecting hosts of {self.spec}, got {strange[0]!r}")
         return Job(program(words, options.python), peer, mpirun_of(options.python), hosts, options.placement)
 
     def _environment(self, job: Job, options: JobOptions) -> tuple[dict[str, str], str]:
@@ -203,7 +211,9 @@ class Emulated:
                 return process.returncode, out, _NOISE.sub("", err)
             return _pass_on(process, timeout), "", ""
         except subprocess.TimeoutExpired:
-            raise BenchmarkError(f"emulate: expected the job to end within {timeout:g} s; it was ended") from None
+            raise BenchmarkError(
+                f"emulate: expecting the job to end within {timeout:g} s, got no end; it was killed"
+            ) from None
         finally:
             process.kill()
             process.wait()
@@ -231,7 +241,7 @@ class Emulated:
                 yield said
                 if process.poll() is not None:
                     raise BenchmarkError(
-                        "emulate: expected the background job to outlast the other, but it ended first"
+                        "emulate: expecting the background job to outlast the other, got one that ended first"
                     )
             finally:
                 (directory / END).touch()
@@ -248,7 +258,7 @@ def take_down(name: str | None = None) -> list[str]:
     check_rights()
     found = [state for state in states() if (state.name == name if name else not state.in_use)]
     if name and not found:
-        raise BenchmarkError(f"emulate down: expected the name of a network that is up, got {name!r}")
+        raise BenchmarkError(f"emulate down: expecting the name of a network that is up, got {name!r}")
     for state in found:
         lower(state)
     return [state.name for state in found]
@@ -258,7 +268,9 @@ def _await(file: Path, process: subprocess.Popen[bytes], patience: float) -> Non
     until = time.monotonic() + patience
     while not file.exists():
         if process.poll() is not None or time.monotonic() > until:
-            raise BenchmarkError(f"emulate: expected the background job to run within {patience:g} s")
+            raise BenchmarkError(
+                f"emulate: expecting the background job to run within {patience:g} s, got none running"
+            )
         time.sleep(0.05)
 
 

@@ -36,7 +36,7 @@ def parse_rate(text: str, option: str) -> float:
     match = _RATE.fullmatch(text)
     rate = float(match[1]) * UNITS[match[2].replace("K", "k")] / 8 if match else math.nan
     if not SLOWEST <= rate <= FASTEST:
-        raise SourceError(f"{option}: expected bits/s from 64k to 1G, such as 100M, got {text!r}")
+        raise SourceError(f"{option}: expecting bits/s from 64k to 1G, such as 100M, got {text!r}")
     return rate
 
 
@@ -55,8 +55,11 @@ class Rates:
 
     @classmethod
     def parse(cls, host: str | None = None, uplinks: str | None = None, hosts: str | None = None) -> Rates:
-        """The rates that ``--host-rate 100M --uplink-rate 100M,400M --host-rates h0-h7=100M,h8-h15=50M`` mean.
+        """Rates from the texts of the command line.
 
+        :param host: of every host link, ``100M``.
+        :param uplinks: by level from the leaves up, ``100M,400M``.
+        :param hosts: of some hosts' links, ``h0-h7=100M,h8-h15=50M``.
         :raises SourceError: naming the option.
         """
         return cls(
@@ -77,10 +80,10 @@ def emulated_fabric(spec: str, rates: Rates | None = None) -> Fabric:
     """
     fabric = _of_shape(spec) if _SHAPE.fullmatch(spec) else _slowed(_merged(load(spec).fabric))
     if fabric.num_hosts > MOST_HOSTS:
-        raise SourceError(f"{spec}: expected at most {MOST_HOSTS} hosts to emulate, got {fabric.num_hosts}")
+        raise SourceError(f"{spec}: expecting at most {MOST_HOSTS} hosts to emulate, got {fabric.num_hosts}")
     for host in fabric.hosts:
         if not _HOST.fullmatch(host):
-            raise SourceError(f"{spec}: expected host names that a machine can have, got {host!r}")
+            raise SourceError(f"{spec}: expecting host names that a machine can have, got {host!r}")
     _check_tree(fabric)
     return _with_rates(fabric, rates or Rates())
 
@@ -123,9 +126,9 @@ def _leaf_sizes(spec: str) -> list[list[int]]:
             sizes = [[int(part) for part in group.split(",")] for group in spec.split(";")]
     except ValueError:
         wanted = "LEAVESxHOSTS, GROUPSxLEAVESxHOSTS, or the hosts of each leaf as 3,4,1 or 3,4;1,8"
-        raise SourceError(f"{spec}: expected {wanted}") from None
+        raise SourceError(f"SPEC: expecting {wanted}, got {spec!r}") from None
     if not sizes or not all(sizes) or min(map(min, sizes)) < 1:
-        raise SourceError(f"{spec}: expected at least one leaf, and one host on each")
+        raise SourceError(f"SPEC: expecting at least one leaf, and one host on each, got {spec!r}")
     return sizes
 
 
@@ -134,7 +137,7 @@ def _merged(fabric: Fabric) -> Fabric:
     rails = fabric.num_adapters - fabric.num_hosts
     if rails:
         raise SourceError(
-            f"{fabric.name}: expected one adapter a host to emulate, got {rails} more adapters than hosts"
+            f"{fabric.name}: expecting one adapter a host to emulate, got {rails} more adapters than hosts"
         )
     if np.isnan(fabric.link_rate).any():
         fabric = replace(fabric, link_rate=np.full(fabric.num_links, DEFAULT_RATE))
@@ -164,10 +167,12 @@ def _check_tree(fabric: Fabric) -> None:
     """Raise SourceError unless the switches and hosts are one tree: bridges know no other way than one."""
     vertices, cables = fabric.num_adapters + fabric.num_switches, fabric.num_links // 2
     if (fabric.switch_component != 0).any() or (fabric.adapter_leaf < 0).any():
-        raise SourceError(f"{fabric.name}: expected all hosts and switches to be connected to emulate them")
+        raise SourceError(
+            f"{fabric.name}: expecting all hosts and switches to be connected to emulate them, got several parts"
+        )
     if cables != vertices - 1:
         raise SourceError(
-            f"{fabric.name}: expected a tree of switches to emulate, got {cables - vertices + 1} cable(s) too many; "
+            f"{fabric.name}: expecting a tree of switches to emulate, got {cables - vertices + 1} cable(s) too many; "
             "give each switch one parent, with parallel cables or a higher --uplink-rate"
         )
 
@@ -194,7 +199,7 @@ def _host_rates(text: str) -> dict[str, float]:
     while position < len(text):
         match = _ENTRY.match(text, position)
         if match is None:
-            raise SourceError(f"--host-rates: expected HOSTS=RATE,... such as h0-h7=100M, got {text[position:]!r}")
+            raise SourceError(f"--host-rates: expecting HOSTS=RATE,... such as h0-h7=100M, got {text[position:]!r}")
         entries[match[1].strip()] = parse_rate(match[2], "--host-rates")
         position = match.end()
     return entries
@@ -211,7 +216,7 @@ def _hosts_named(fabric: Fabric, name: str) -> list[int]:
     found = [known.get(_plain(host)) for host in expand(name)]
     missing = [host for host, index in zip(expand(name), found, strict=True) if index is None]
     if missing:
-        raise SourceError(f"--host-rates: expected hosts of {fabric.name} ({fabric.hosts[0]} ...), got {missing[0]!r}")
+        raise SourceError(f"--host-rates: expecting hosts of {fabric.name} ({fabric.hosts[0]} ...), got {missing[0]!r}")
     return [index for index in found if index is not None]
 
 

@@ -1,4 +1,4 @@
-"""What was made on this machine, written down before it is made, so that a crash leaves nothing unknown."""
+"""A file for each network, written before the network is made, so that a crash leaves nothing that cannot be found."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 
 
 def directory() -> Path:
-    """Where networks are written down: a directory that ends with the machine's session, as the networks do."""
+    """The directory of the networks' states; it vanishes when the machine restarts, as the networks do."""
     return Path(os.environ.get("TOPOMPI_EMULATE_STATE") or f"/run/{PREFIX}-emulate")
 
 
@@ -34,7 +34,8 @@ class State:
     :param token: part of every namespace's name, random, so that no other network shares it.
     :param spec: what it was made from.
     :param hosts: the hosts' names; each has a namespace.
-    :param owner: process that will take the network down, and when it started; 0 where only ``down`` does.
+    :param owner: id of the process that will take the network down; 0 if only ``emulate down`` does.
+    :param owner_start: when that process started, for ids are used again.
     """
 
     name: str
@@ -46,13 +47,17 @@ class State:
 
     @classmethod
     def make(cls, name: str, spec: str, hosts: tuple[str, ...], owned: bool) -> State:
-        """A new one, written down; raises BenchmarkError if there is a network of that name.
+        """Write down a new network.
 
+        :param name: what the user calls it.
+        :param spec: what it is made from.
+        :param hosts: the hosts' names.
         :param owned: whether this process takes the network down.
+        :raises BenchmarkError: if there is a network of that name, or it cannot be the name of a directory.
         """
         owner = os.getpid() if owned else 0
         if not _NAME.fullmatch(name):
-            raise BenchmarkError(f"--name: expected letters, digits and ._- after a letter or digit, got {name!r}")
+            raise BenchmarkError(f"--name: expecting letters, digits and ._- after a letter or digit, got {name!r}")
         state = cls(name, secrets.token_hex(3), spec, hosts, owner, _start_of(owner) if owned else "")
         made = directory() / f".{state.token}"
         made.mkdir(parents=True)
@@ -62,7 +67,7 @@ class State:
         except OSError:
             shutil.rmtree(made)
             raise BenchmarkError(
-                f"emulate: there is a network {name!r} already; take it down or choose --name"
+                f"--name: expecting a name that is free, got {name!r}; take that network down or choose another name"
             ) from None
         return state
 
@@ -73,7 +78,7 @@ class State:
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """All network namespaces of the network: the switches', the head's, one a host."""
+        """The names of the network's namespaces: the switches', the head's, one a host."""
         return (self.switches, self.head, *map(self.namespace, self.hosts))
 
     @property
@@ -101,7 +106,7 @@ class State:
 
 
 def states() -> Iterator[State]:
-    """All networks that are written down."""
+    """The states of all networks on this machine."""
     for path in sorted(directory().glob("[!.]*")):
         try:
             data = json.loads((path / FILE).read_text())
@@ -109,7 +114,7 @@ def states() -> Iterator[State]:
         except FileNotFoundError:  # it was removed meanwhile
             continue
         except (ValueError, TypeError, KeyError) as error:
-            raise BenchmarkError(f"{path / FILE}: expected a state as up writes it: {error}") from error
+            raise BenchmarkError(f"{path / FILE}: expecting a state as `emulate up` writes it, got {error}") from error
 
 
 def _start_of(pid: int) -> str:

@@ -13,7 +13,12 @@ CHUNK = 1 << 16
 
 
 def receive(connection: socket.socket, begin: float, end: float) -> None:
-    """Count what arrives while it counts, and take the rest too."""
+    """Print the bits/s that arrive between begin and end; receive until the other side closes.
+
+    :param connection: open.
+    :param begin: of the measurement, as ``time.monotonic`` gives it.
+    :param end: likewise.
+    """
     got = 0
     while data := connection.recv(CHUNK):
         if begin <= time.monotonic() < end:
@@ -22,20 +27,35 @@ def receive(connection: socket.socket, begin: float, end: float) -> None:
 
 
 def send(connection: socket.socket, begin: float, end: float) -> None:
-    """Send until the end."""
+    """Send until the end.
+
+    :param connection: open.
+    :param begin: of the measurement, as ``time.monotonic`` gives it.
+    :param end: likewise.
+    """
     data = bytes(CHUNK)
     while time.monotonic() < end:
         connection.sendall(data)
 
 
 def echo(connection: socket.socket, begin: float, end: float) -> None:
-    """Return every byte."""
+    """Return every byte.
+
+    :param connection: open.
+    :param begin: of the measurement, as ``time.monotonic`` gives it.
+    :param end: likewise.
+    """
     while data := connection.recv(CHUNK):
         connection.sendall(data)
 
 
 def ping(connection: socket.socket, begin: float, end: float) -> None:
-    """Send a byte and await it, again and again until the end."""
+    """Send a byte and wait for its return, repeatedly until the end; print the median round trip in seconds.
+
+    :param connection: open.
+    :param begin: of the measurement, as ``time.monotonic`` gives it.
+    :param end: likewise.
+    """
     times: list[float] = []
     while not times or time.monotonic() < end:
         start = time.perf_counter()
@@ -53,7 +73,7 @@ def _accept(address: str, port: int) -> socket.socket:
 
 
 def _connect(address: str, port: int) -> socket.socket:
-    """Connect to who may be about to listen."""
+    """Connect, and try again for a while if nobody listens yet."""
     until = time.monotonic() + 20
     while True:
         try:

@@ -28,11 +28,12 @@ SECONDS, WARM_UP = 1.0, 0.3
 
 @dataclass(frozen=True)
 class LinkRate:
-    """What crossed one cable.
+    """The rates measured on one cable.
 
     :param link: names of its two ends.
     :param nominal: bits/s that should pass, packet headers included: the cable's, or less if its hosts send less.
-    :param up: bits/s of payload measured from the lower end to the upper one; likewise ``down``.
+    :param up: bits/s of payload measured from the lower end to the upper one.
+    :param down: likewise from the upper end to the lower one.
     """
 
     link: tuple[str, str]
@@ -47,9 +48,11 @@ class LinkRate:
 
 
 def measure_rates(fabric: Fabric, state: State, seconds: float = SECONDS) -> Iterator[LinkRate]:
-    """Measure one cable of each level and rate, each as it comes.
+    """Measure one cable of each level and rate, and yield each when it is measured.
 
-    :param seconds: for each.
+    :param fabric: the emulated one.
+    :param state: of the network, which is up.
+    :param seconds: for each cable.
     :raises BenchmarkError: if a connection fails.
     """
     seen: set[tuple[int, float, float]] = set()
@@ -68,7 +71,12 @@ def measure_rates(fabric: Fabric, state: State, seconds: float = SECONDS) -> Ite
 
 
 def measure_round_trip(fabric: Fabric, state: State, seconds: float = 0.5) -> float:
-    """Seconds that a byte takes to the last host and back, from the first one."""
+    """Seconds that a byte takes from the first host to the last one and back, the median.
+
+    :param fabric: the emulated one.
+    :param state: of the network, which is up.
+    :param seconds: to measure.
+    """
     last = fabric.num_hosts - 1
     ends = [_start(state, last, "echo", last, PORT), _start(state, 0, "ping", last, PORT)]
     return _outcomes(ends, seconds)[1]
@@ -147,7 +155,7 @@ def _start(state: State, host: int, what: str, at: int, port: int) -> subprocess
 
 
 def _outcomes(started: Sequence[subprocess.Popen[str]], seconds: float) -> list[float]:
-    """What each process printed, all let go once all are connected; 0 for those that print nothing."""
+    """The number that each process prints, 0 for none; all begin once all are connected."""
     try:
         for process in started:
             assert process.stdout is not None  # for the type checker: it is a pipe
@@ -160,7 +168,7 @@ def _outcomes(started: Sequence[subprocess.Popen[str]], seconds: float) -> list[
                 process.stdin.flush()
         return [_outcome(process) for process in started]
     except subprocess.TimeoutExpired:
-        raise BenchmarkError("emulate check: expected the streams to end within 60 s") from None
+        raise BenchmarkError("emulate check: expecting the streams to end within 60 s, got no end") from None
     finally:
         for process in started:
             process.kill()
@@ -171,7 +179,7 @@ def _outcome(process: subprocess.Popen[str]) -> float:
     out, err = process.communicate(timeout=60)
     if process.returncode:
         said = (err.strip().splitlines() or ["nothing"])[-1]
-        raise BenchmarkError(f"emulate check: expected a connection between hosts, but one end said {said}")
+        raise BenchmarkError(f"emulate check: expecting a connection between hosts, got {said} from one end")
     return float(out or 0)
 
 

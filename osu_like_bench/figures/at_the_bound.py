@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from topompi.schedules import Network
-from topompi.topology import load
 
+from ..routing import load_routes
 from ..simulate import PEERS, Arena, Failure
 from .figure import Figure, Table
 from .jobs import SEED, job
@@ -38,7 +38,7 @@ DEFAULT_FACTORS = {("shift", 1), ("shift", 4), ("even", 8), ("at_once", 0)}
 
 def draw(full: bool) -> Figure:
     """One scale: the issue's; then a part of the same machine."""
-    routes = load("XGFT(2; 20,16; 1,16)").routes
+    routes = load_routes("XGFT(2; 20,16; 1,16)")
     part = np.random.default_rng(SEED).choice(HOSTS, HOSTS // 2, replace=False)
     whole, ratios = _trials(_links_of(job(routes, range(HOSTS), 1)), "All 320 hosts:")
     half, of_half = _trials(
@@ -54,8 +54,8 @@ def draw(full: bool) -> Figure:
 
 
 def _links_of(network: Network) -> Network:
-    known = {"capacity": 0 * network.capacity + RATE, "latency": np.zeros(len(network.capacity)) + LATENCY}
-    return replace(network, **known)
+    links = len(network.capacity)
+    return replace(network, capacity=np.full(links, RATE), latency=np.full(links, LATENCY))
 
 
 def _trials(network: Network, caption: str) -> tuple[Table, tuple[float, float]]:

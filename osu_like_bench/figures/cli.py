@@ -1,4 +1,4 @@
-"""``python -m osu_like_bench figures [NAME...]``: the tables beside the reference's numbers, and the drawings."""
+"""``python -m osu_like_bench figures [NAME...]``: tables with the reference's numbers, and drawings."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def command(
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Print figures of the reference as they come out here, simulated, beside the reference's numbers."""
+    """Simulate figures of the reference, and print the results with the reference's numbers."""
     chosen = _choose(names or [])
     lines = [*_head(full)]
     print("\n".join(lines), flush=True)
@@ -83,7 +83,7 @@ def _choose(names: Sequence[str]) -> list[str]:
     wanted = [ALIASES.get(name, name) for name in names]
     unknown = [name for name in wanted if name not in FIGURES]
     if unknown:
-        raise BenchmarkError(f"figures: expected some of {', '.join([*FIGURES, *ALIASES])}, got {unknown[0]!r}")
+        raise BenchmarkError(f"figures: expecting some of {', '.join([*FIGURES, *ALIASES])}, got {unknown[0]!r}")
     return list(dict.fromkeys(wanted)) or list(FIGURES)
 
 
@@ -98,7 +98,7 @@ def _head(full: bool) -> Iterator[str]:
 
 
 def _page(module: Any, figure: Figure, output: Path | None) -> Iterator[str]:
-    """A figure as Markdown; its drawings are written beside it."""
+    """A figure as Markdown; writes its drawings into the folder ``figures``."""
     yield from (f"## {module.TITLE}", "", f"Paper: {module.PAPER}.", "", f"Here: {figure.verdict}.", "")
     for table in figure.tables:
         yield from (*table.markdown(), "")

@@ -1,4 +1,4 @@
-"""What is timed against what: our algorithms, the reference's default, and the choices of four libraries."""
+"""A comparison of our algorithms, the reference's default, and the choices of four libraries."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ JOBS = 2  # simulations at a time
 class Contest:
     """A collective of one size on one network.
 
-    :param ours: algorithms of ours, the first of them what the reference proposes.
-    :param default: our own schedule of what the reference's library did by default, its baseline.
+    :param arena: the network.
+    :param collective: its name.
+    :param nbytes: message size.
+    :param ours: our algorithms, first the one that the reference proposes.
+    :param default: the algorithm that stands for the default of the reference's library, its baseline.
+    :param root: of a rooted collective.
+    :param peers: other libraries.
     """
 
     arena: Arena
@@ -49,9 +54,16 @@ class Contest:
 
 @dataclass(frozen=True)
 class Row:
-    """The outcome of a contest; failures carry their reason.
+    """The outcome of a contest; times in seconds, or failures with their reason.
 
-    :param label: size or number of processes, for people, and ``x`` for a chart.
+    :param label: size or number of processes, for people.
+    :param x: the same as a number, for a chart.
+    :param proposed: name of the algorithm that the reference proposes.
+    :param baseline: time of the reference's default.
+    :param ours: times of our algorithms by name.
+    :param peers: times of other libraries by name.
+    :param bound: seconds that no schedule can beat; 0 where unknown.
+    :param failures: a line for each time that is missing.
     """
 
     label: str
@@ -106,7 +118,7 @@ HEADS = (
 
 
 def run(contests: Iterable[tuple[str, float, Contest]]) -> list[Row]:
-    """All contests, two simulations at a time.
+    """Run all contests, two simulations at a time.
 
     :param contests: label, number along the chart's axis, contest.
     """
@@ -151,7 +163,7 @@ def chart(name: str, title: str, xlabel: str, rows: Sequence[Row]) -> Chart:
 
 
 def gain(before: Timed, after: Timed) -> str:
-    """How much faster, as ``1.23x``; below 1 slower."""
+    """The ratio of two times as ``1.23x``, above 1 if ``after`` is faster; ``-`` if either failed."""
     if isinstance(before, Failure) or isinstance(after, Failure) or not after or isnan(before) or isnan(after):
         return "-"
     return f"{before / after:.2f}x"

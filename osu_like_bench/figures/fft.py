@@ -8,8 +8,8 @@ import numpy as np
 
 from topompi.schedules import Network, Schedule, lower_bound, make
 from topompi.schedules.alltoall import direct
-from topompi.topology import load
 
+from ..routing import load_routes
 from ..simulate import Arena, Failure
 from .contest import gain
 from .figure import Figure, Table
@@ -65,13 +65,13 @@ _NAMES = {"MPICH": "against MPICH's order", "Open MPI": "against Open MPI's", "b
 
 
 def _jobs(hosts: int) -> list[tuple[str, Network]]:
-    """One column of each job: its hosts as a scheduler deals them, and in random order."""
-    routes = load("stampede").routes
-    dealt = np.random.default_rng(SEED).permutation(160)[:hosts].tolist()
+    """One column of each job: hosts side by side, as a scheduler gives them, and in random order."""
+    routes = load_routes("stampede")
+    drawn = np.random.default_rng(SEED).permutation(160)[:hosts].tolist()
     return [
         ("side by side", job(routes, range(hosts), 1)),
         ("some of 160, ascending", allocation("stampede", hosts, 1, among=160)),
-        ("some of 160, any order", job(routes, dealt, 1)),
+        ("some of 160, any order", job(routes, drawn, 1)),
     ]
 
 

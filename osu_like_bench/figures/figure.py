@@ -1,4 +1,4 @@
-"""What a figure consists of: tables for reading, charts for looking at, sentences for judging."""
+"""The parts of a figure: tables, charts, and sentences that judge them."""
 
 from __future__ import annotations
 
@@ -40,9 +40,12 @@ class Chart:
     """Lines over message sizes or numbers of processes.
 
     :param name: of the file, without suffix.
-    :param xlabel: what the numbers along are; ``ylabel`` what those upwards are.
-    :param series: name -> points (x, y); a dashed line for a bound.
-    :param bounds: names of the series that no schedule can be below.
+    :param title: above the chart.
+    :param xlabel: of the horizontal axis.
+    :param ylabel: of the vertical axis.
+    :param series: name -> points (x, y).
+    :param bounds: names of the series that no schedule can be below, drawn dashed.
+    :param logarithmic: whether both axes are.
     """
 
     name: str
@@ -62,7 +65,9 @@ class Chart:
             from matplotlib import rc_context
             from matplotlib.figure import Figure as Drawing
         except ImportError as error:
-            raise BenchmarkError("figures: expected matplotlib; pip install 'topompi[plot]' brings it") from error
+            raise BenchmarkError(
+                "figures: expecting matplotlib, got none; pip install 'topompi[plot]' brings it"
+            ) from error
         path = folder / f"{self.name}.svg"
         with rc_context({"svg.hashsalt": self.name, "font.size": 9}):
             drawing = Drawing(figsize=(7, 4.2), layout="constrained")
@@ -84,8 +89,10 @@ class Chart:
 class Figure:
     """A figure of the reference as it comes out here.
 
-    :param verdict: in a sentence or two, what fell short first: paper's gain, ours against the paper's baseline, ours
-        against the best peer.
+    :param verdict: the gains against the paper's baseline and against the best peer, in a sentence or two; what falls
+        short comes first.
+    :param tables: in the order of the page.
+    :param charts: likewise.
     :param notes: what was left out or differs, a sentence each.
     """
 

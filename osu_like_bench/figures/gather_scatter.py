@@ -1,4 +1,4 @@
-"""Figures 3.1 and 3.2: gather and scatter of 296 processes on switches A, B and C, quiet and beside an alltoall."""
+"""Figures 3.1 and 3.2: gather and scatter of 296 processes on switches A, B and C, alone and during an alltoall."""
 
 from __future__ import annotations
 

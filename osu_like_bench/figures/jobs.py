@@ -1,4 +1,4 @@
-"""The jobs of the reference's figures: on which fabric, on which hosts, with how many ranks each."""
+"""The jobs of the reference's figures: fabric, hosts, and ranks on each host."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from topompi.schedules import Network
-from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes, load
+from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes
 from topompi.views.network import network_of
+
+from ..routing import load_routes
 
 __all__ = ["SEED", "allocated", "allocation", "job", "three_switches", "view"]
 
@@ -19,6 +21,7 @@ DDR = 2.0e9  # bytes/s of 16 Gbit/s
 def view(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> TopologyInterface:
     """The topology as a job sees it.
 
+    :param routes: of the fabric.
     :param hosts: host numbers of the fabric, in the order in which they are filled.
     :param ranks: of each host, or of all alike.
     """
@@ -29,29 +32,44 @@ def view(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> To
 
 
 def job(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> Network:
-    """The network of a job; see ``view``."""
+    """The network of a job.
+
+    :param routes: of the fabric.
+    :param hosts: host numbers of the fabric, in the order in which they are filled.
+    :param ranks: of each host, or of all alike.
+    """
     return network_of(view(routes, hosts, ranks))
 
 
 def allocated(system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED) -> TopologyInterface:
-    """A job on hosts drawn at random from the first ``among`` of a system, in ascending order, as a scheduler has it.
+    """A job on hosts drawn at random from the first ``among`` of a system, in ascending order, as schedulers give them.
 
+    :param system: a topology source.
+    :param hosts: how many.
     :param ranks: of each host.
-    :param among: as many as a busy system has free about the job; equal to ``hosts`` for a compact job.
+    :param among: how many hosts a busy system has free; equal to ``hosts`` for a compact job.
+    :param seed: of the draw.
     """
     chosen = np.sort(np.random.default_rng(seed).choice(among, hosts, replace=False))
-    return view(load(system).routes, chosen.tolist(), ranks)
+    return view(load_routes(system), chosen.tolist(), ranks)
 
 
 def allocation(system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED) -> Network:
-    """The network of a job; see ``allocated``."""
+    """The network of a job as ``allocated`` draws it.
+
+    :param system: a topology source.
+    :param hosts: how many.
+    :param ranks: of each host.
+    :param among: how many hosts to draw from.
+    :param seed: of the draw.
+    """
     return network_of(allocated(system, hosts, ranks, among=among, seed=seed))
 
 
 def three_switches() -> Network:
     """Subramoni 2013, section 3: switch A with 4 hosts of 16 ranks, B with 29 of 8, each two DDR links to switch C.
 
-    296 ranks. Their links are all that joins A and B.
+    296 ranks. Only the links to C join A and B.
     """
     builder = FabricBuilder("three DDR switches")
     for switch in "ABC":

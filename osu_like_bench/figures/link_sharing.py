@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from topompi.schedules import Network
-from topompi.topology import load
 
+from ..routing import load_routes
 from ..simulate import Arena
 from .contest import Contest, Row, gain, run
 from .figure import Figure, Table
@@ -21,7 +21,7 @@ SIZES = (1 << 14, 1 << 18)
 
 def draw(full: bool) -> Figure:
     """One scale: the reference's."""
-    routes = load("stampede").routes
+    routes = load_routes("stampede")
     rows, ours, bounds = [], [], []
     for hosts in (4, 8):
         for size in SIZES:

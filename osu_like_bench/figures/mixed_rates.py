@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from topompi.topology import load
-
+from ..routing import load_routes
 from ..simulate import Arena
 from .contest import Contest, chart, run, table
 from .figure import Figure, Table
@@ -34,16 +33,15 @@ HOSTS, RANKS = 32, 8
 def draw(full: bool) -> Figure:
     """One scale: the reference's."""
     random = np.random.default_rng(SEED)
-    routes = load("glenn").routes
+    routes = load_routes("glenn")
     slow, fast = random.choice(SDR, HOSTS // 2, replace=False), SDR + random.choice(DDR, HOSTS, replace=False)
     mixed = random.permutation(np.concatenate((slow, fast[: HOSTS // 2])))
     with Arena(job(routes, mixed.tolist(), RANKS), system="ranger") as arena:
         rows = run((f"{n}", n, Contest(arena, "bcast", n, OURS, "knomial")) for n in SIZES)
     with Arena(job(routes, np.sort(fast).tolist(), RANKS), system="ranger") as arena:
         pure = run((f"{n}", n, Contest(arena, "bcast", n, OURS, "knomial")) for n in SIZES)
-    gains = [
-        row.baseline / proposed for row in rows if (proposed := row.ours["dft_rate"]) and _timed(row.baseline, proposed)
-    ]
+    times = [(row.baseline, row.ours["dft_rate"]) for row in rows]
+    gains = [blind / ordered for blind, ordered in times if isinstance(blind, float) and isinstance(ordered, float)]
     best = [row.best_peer[1] / row.best_ours[1] for row in rows]
     beside = Table(
         ("bytes", "mixed, dft_rate / all DDR, dft_rate", "mixed, our best / all DDR, best peer"),
@@ -68,10 +66,6 @@ def draw(full: bool) -> Figure:
         (chart("figure-4-4", "broadcast, 256 processes, SDR and DDR mixed", "bytes", rows),),
         ("The blind tree is the 4-nomial tree in rank order.",),
     )
-
-
-def _timed(*times: object) -> bool:
-    return all(isinstance(time, float) for time in times)
 
 
 def _ratio(one: object, other: object) -> str:

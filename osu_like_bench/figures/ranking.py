@@ -1,4 +1,4 @@
-"""Orders of a kernel's ranks: how much of what they send goes how far, and how long it takes."""
+"""Orders of a kernel's ranks: the share of bytes by distance, and the time of an iteration."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ HEADS = {
     "cartesian": "blocks of the grid",
 }
 NOTES = (
-    "Orders: the given one fills hosts in turn; cyclic deals ranks out to the hosts; blocks of the grid are the best "
-    "shape that divides it at every level of the tree, else halves again and again; scheme 2 is the reference's, hosts "
-    "first, by METIS; ours are the portfolio's by hop-bytes, which a communicator uses unless told otherwise, and by "
-    "the busiest link.",
+    "Orders: the given one fills hosts in turn; cyclic gives successive ranks to successive hosts; blocks of the grid "
+    "are the best shape that divides it at every level of the tree, else halves again and again; scheme 2 is the "
+    "reference's, hosts first, by METIS; ours are the portfolio's by hop-bytes, which a communicator uses unless told "
+    "otherwise, and by the busiest link.",
 )
 
 
@@ -42,8 +42,10 @@ NOTES = (
 class Timed:
     """All orders of one kernel, timed at some sizes.
 
-    :param label: of the row; by default the size is.
+    :param label: of the row.
     :param x: number along a chart's axis.
+    :param size: message size in bytes.
+    :param found: times of all orders.
     """
 
     label: str
@@ -69,8 +71,11 @@ class Timed:
 def times(
     interface: TopologyInterface, kernel: Kernel, sizes: Sequence[int], system: str, label: str = ""
 ) -> list[Timed]:
-    """All orders at some message sizes.
+    """Time all orders at some message sizes.
 
+    :param interface: the job's topology.
+    :param kernel: on as many ranks.
+    :param sizes: in bytes.
     :param system: fills in latencies; see ``Arena``.
     :param label: of the rows; the sizes by default.
     """
@@ -80,7 +85,12 @@ def times(
 
 
 def timing(head: str, rows: Sequence[Timed], caption: str) -> Table:
-    """Microseconds of each order, and ours against the reference's baseline and against the best of the others."""
+    """A table of microseconds of each order, and of our fastest against the given order and the best of the others.
+
+    :param head: of the first column.
+    :param rows: a line each.
+    :param caption: a sentence.
+    """
     heads = (*(f"{HEADS[name]} (us)" for name in ORDERS), "fastest", "/ given order", "/ best other")
     body = tuple(
         (
@@ -96,7 +106,7 @@ def timing(head: str, rows: Sequence[Timed], caption: str) -> Table:
 
 
 def words(rows: Iterable[Timed]) -> str:
-    """The verdict on times: best other, default order of ours, given order."""
+    """A sentence that compares our orders with scheme 2, the best other order, and the given order."""
     rows = list(rows)
     proposed = [_ratio(row.seconds(PROPOSED), row.seconds("best")) for row in rows]
     other = [row.other[1] / row.ours[1] for row in rows]
@@ -112,7 +122,13 @@ def words(rows: Iterable[Timed]) -> str:
 
 
 def chart(name: str, title: str, xlabel: str, rows: Sequence[Timed]) -> Chart:
-    """The orders as lines."""
+    """A chart with a line for each order.
+
+    :param name: of the file, without suffix.
+    :param title: above the chart.
+    :param xlabel: of the horizontal axis.
+    :param rows: a point of each line.
+    """
     series = {
         HEADS[order]: [(row.x, 1e6 * s) for row in rows if isinstance(s := row.seconds(order), float)]
         for order in ORDERS
@@ -123,7 +139,12 @@ def chart(name: str, title: str, xlabel: str, rows: Sequence[Timed]) -> Chart:
 def evaluations(
     interface: TopologyInterface, kernel: Kernel, names: Iterable[str] = tuple(ORDERS)
 ) -> dict[str, Evaluation]:
-    """What each order costs."""
+    """The mapping's costs of each order.
+
+    :param interface: the job's topology.
+    :param kernel: on as many ranks.
+    :param names: of orders.
+    """
     found = {}
     for name in names:
         order = order_of(name, kernel, interface)
@@ -132,7 +153,7 @@ def evaluations(
 
 
 def hops(found: dict[str, Evaluation], caption: str) -> Table:
-    """The share of the bytes that crosses so many switches, by order."""
+    """A table of the share of bytes by number of hops, for each order."""
     distances = sorted({int(far) for one in found.values() for far in one.bytes_by_distance if far != "host"})
     heads = (
         "order",
@@ -147,10 +168,10 @@ def hops(found: dict[str, Evaluation], caption: str) -> Table:
 
 
 def best_block(kernel: Kernel, slots: int) -> tuple[tuple[int, ...], float]:
-    """The block of so many ranks that keeps most of a stencil's bytes inside, of all that divide the grid; its share.
+    """The shape of ``slots`` ranks that keeps most of a stencil's bytes inside, and that share.
 
-    Enumerated: a dimension of extent g cut into lengths b keeps (g - g / b) of its g - 1 links, on a ring 1 - 1 / b of
-    its g.
+    It enumerates all shapes that divide the grid: a dimension of extent g cut into lengths b keeps (g - g / b) of its
+    g - 1 links, on a ring 1 - 1 / b of its g.
     """
     faces = kernel.faces or (1,) * len(kernel.grid)
     total = sum(face * _kept(extent, extent, kernel.periodic) for face, extent in zip(faces, kernel.grid, strict=True))
@@ -168,7 +189,7 @@ def best_block(kernel: Kernel, slots: int) -> tuple[tuple[int, ...], float]:
 
 
 def _kept(extent: int, length: int, periodic: bool) -> float:
-    """Of a rank's two messages along a dimension, how many stay in its block, on average; those to itself are none."""
+    """How many of a rank's two messages along a dimension stay in its block, on average, without those to itself."""
     if periodic and length == extent:
         return 2.0 if extent > 1 else 0.0
     return 2 * (length - 1) / length if periodic else 2 * (extent - extent / length) / extent

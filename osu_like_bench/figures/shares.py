@@ -1,11 +1,12 @@
-"""What share of a stencil's traffic mapping brings inside hosts, beside the best shape of blocks."""
+"""The share of a stencil's traffic that mapping brings inside hosts, compared with the best shape of blocks."""
 
 from __future__ import annotations
 
-from topompi.topology import TopologyInterface, load
+from topompi.topology import TopologyInterface
 
 from ..kernels import Kernel
 from ..kernels.halo import Stencil3D, Stencil4D
+from ..routing import load_routes
 from .figure import Figure, Table
 from .jobs import allocated, view
 from .ranking import NOTES, best_block, evaluations
@@ -47,7 +48,7 @@ def draw(full: bool) -> Figure:
 
 def _machines(slots: int) -> dict[str, TopologyInterface]:
     return {
-        "16 hosts": view(load("XGFT(2; 16,4; 1,16)").routes, range(64), slots),
+        "16 hosts": view(load_routes("XGFT(2; 16,4; 1,16)"), range(64), slots),
         "20 hosts": allocated("slurm64", 64, slots, among=64),
         "12, scattered": allocated("ranger", 64, slots, among=1024),
     }

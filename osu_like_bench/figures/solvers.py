@@ -36,12 +36,13 @@ class Multigrid(CG):
     name = "multigrid"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
+        """The halo of each grid, then two sums."""
         halo = [self._coarse(level, max(nbytes >> 2 * level, 1)) for level in range(LEVELS)]
         return (*halo, *super().phases(nbytes)[1:])
 
     @cached_property
     def graph(self) -> CommunicationGraph:
-        """What the grids' halos are together; the mappers are told that it is on a grid."""
+        """The sum of the grids' halos, marked as a grid for the mappers that recognise one."""
         halos = [one for one in self.phases(1 << 2 * LEVELS) if isinstance(one, Messages)]
         ends = [np.concatenate([getattr(one, name) for one in halos]) for name in ("source", "target", "nbytes")]
         found = CommunicationGraph.from_arrays(self.ranks, *ends)

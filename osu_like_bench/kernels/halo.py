@@ -22,6 +22,7 @@ class Halo(Kernel):
     message = "bytes of a face"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
+        """One exchange of halos."""
         return (self.halo(nbytes),)
 
     def halo(self, nbytes: int) -> Messages:
@@ -44,10 +45,14 @@ class Halo(Kernel):
 
 
 class Stencil3D(Halo):
+    """The halo exchange of a 3D grid."""
+
     name, title = "stencil3d", "3D Stencil Halo Exchange Latency"
     dimensions = (3,)
 
 
 class Stencil4D(Halo):
+    """The halo exchange of a 4D grid."""
+
     name, title = "stencil4d", "4D Stencil Halo Exchange Latency"
     dimensions = (4,)

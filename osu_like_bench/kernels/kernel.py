@@ -1,4 +1,4 @@
-"""What a communication kernel sends in one iteration: phases as arrays, the same for every arena."""
+"""The messages of a communication kernel's iteration: phases as arrays, the same for every arena."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Messages that are sent all at once.
+    """Messages that are sent all at once; columns of shape (m,).
 
-    :param source, target: ranks, shape (m,); ``nbytes``: bytes of each.
-    :param tag: tells the messages of one rank apart, shape (m,).
+    :param source: sending ranks.
+    :param target: receiving ranks.
+    :param nbytes: bytes of each message.
+    :param tag: tells the messages of one rank apart.
     """
 
     source: Integers
@@ -79,8 +81,8 @@ class Kernel(ABC):
 
     :param grid: extents of the process grid.
     :param periodic: whether the grid wraps around.
-    :param faces: of each dimension, how many times the message size its messages have; 1 by default.
-    :raises BenchmarkError: for a grid of another dimension, extents below 1, or what the kernel has not.
+    :param faces: for each dimension the size of its messages as a multiple of the message size; 1 by default.
+    :raises BenchmarkError: for a grid of another dimension, extents below 1, or options that the kernel does not have.
     """
 
     grid: tuple[int, ...]
@@ -97,16 +99,17 @@ class Kernel(ABC):
     def __post_init__(self) -> None:
         if len(self.grid) not in self.dimensions or min(self.grid) < 1:
             count = " or ".join(map(str, self.dimensions))
-            raise BenchmarkError(f"--grid: expected {count} extents of at least 1 for {self.name}, got {self.shape}")
+            raise BenchmarkError(f"--grid: expecting {count} extents of at least 1 for {self.name}, got {self.shape}")
         if not self.stencil and (self.periodic or self.faces):
-            raise BenchmarkError(f"{'--periodic' if self.periodic else '--faces'}: {self.name} has none")
+            option = "--periodic" if self.periodic else "--faces"
+            raise BenchmarkError(f"{option}: expecting a kernel with a halo, such as stencil3d, got {self.name}")
         if self.faces and (len(self.faces) != len(self.grid) or min(self.faces) < 1):
             faces = ",".join(map(str, self.faces))
-            raise BenchmarkError(f"--faces: expected {len(self.grid)} numbers of at least 1, got {faces}")
+            raise BenchmarkError(f"--faces: expecting {len(self.grid)} numbers of at least 1, got {faces}")
 
     @property
     def ranks(self) -> int:
-        """How many ranks it runs on."""
+        """The number of ranks."""
         return prod(self.grid)
 
     @property
@@ -122,11 +125,11 @@ class Kernel(ABC):
 
     @abstractmethod
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
-        """What is sent in one iteration, in this order; what is the same twice is the same object."""
+        """The phases of one iteration in order; a phase that occurs twice is the same object."""
 
     @cached_property
     def graph(self) -> CommunicationGraph:
-        """Who sends how much to whom in an iteration, of its point-to-point messages and alltoalls."""
+        """The communication of an iteration as a graph: its point-to-point messages and alltoalls."""
         columns = [_pairs(phase) for phase in self.phases(max(self.ranks, 1)) if not isinstance(phase, Sums)]
         return CommunicationGraph.from_arrays(self.ranks, *np.concatenate(columns, axis=1))
 
@@ -144,7 +147,7 @@ def _pairs(phase: Messages | Alltoalls) -> Integers:
 
 
 def pairs_within(groups: Integers) -> tuple[Integers, Integers]:
-    """All ordered pairs of different ranks of a group, of all groups."""
+    """Sources and targets of all ordered pairs of different ranks within each group."""
     size = groups.shape[1]
     here, there = np.nonzero(~np.eye(size, dtype=bool))
     return groups[:, here].ravel(), groups[:, there].ravel()

@@ -1,4 +1,4 @@
-"""The orders of ranks that are compared: which process does what the kernel says of rank r."""
+"""The orders of ranks that are compared: which process takes the part of rank r in the kernel."""
 
 from __future__ import annotations
 
@@ -33,9 +33,12 @@ ORDERS = {**OURS, **OTHERS}
 
 
 class Order:
-    """An order of ranks, and its mapping.
+    """An order of ranks, and its mapping. ``process`` has the number of each rank's process in the job, shape (p,).
 
-    :param process: of each rank, shape (p,); processes are numbered as the job is given.
+    :param name: of the order.
+    :param mapping: of ranks to hosts.
+    :param machine: that the mapping was made for.
+    :param rank_host: host of each process, shape (p,).
     """
 
     def __init__(self, name: str, mapping: Mapping, machine: Machine, rank_host: Integers) -> None:
@@ -49,11 +52,15 @@ class Order:
 def order_of(name: str, kernel: Kernel, interface: TopologyInterface, seed: int = 0) -> Order:
     """The order of that name; ``given`` leaves every rank where it is.
 
+    :param name: a key of ``ORDERS``.
+    :param kernel: whose graph is mapped.
+    :param interface: the job's topology.
+    :param seed: of the mapper.
     :raises BenchmarkError: for another name, or a mapper that refuses.
     Cost: that of the mapper; ``best`` takes about a second for 1,000 ranks.
     """
     if name not in ORDERS:
-        raise BenchmarkError(f"kernels: expected an order of {', '.join(ORDERS)}, got {name!r}")
+        raise BenchmarkError(f"kernels: expecting an order of {', '.join(ORDERS)}, got {name!r}")
     machine, rank_host = machine_of(interface), interface.rank_host.astype(np.int64)
     try:
         given = Mapping.on_hosts(rank_host, machine)

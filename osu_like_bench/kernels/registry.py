@@ -28,16 +28,18 @@ def make_kernel(
 ) -> Kernel:
     """The kernel of that name.
 
+    :param name: a key of ``KERNELS``.
     :param hosts: host of each rank.
-    :param grid: extents as ``8x8x8``. By default the most even ones; of a transform, rows as long as a host has ranks,
-        where all hosts have equally many, more than one, and there are several.
+    :param grid: extents as ``8x8x8``; by default the most even ones. The default rows of a transform are as long as a
+        host has ranks, if there are several hosts with equally many ranks, more than one.
+    :param periodic: whether the grid wraps around.
     :param faces: relative message sizes by dimension as ``1,1,4``.
     :raises BenchmarkError: for malformed texts, or a grid of another number of ranks.
     """
     kind, ranks = KERNELS[name], len(hosts)
     extents = _numbers(grid, "x", "--grid") if grid else _usual(kind, hosts)
     if prod(extents) != ranks:
-        raise BenchmarkError(f"--grid: expected a grid of {ranks} ranks, got {grid}, which has {prod(extents)}")
+        raise BenchmarkError(f"--grid: expecting a grid of {ranks} ranks, got {grid}, which has {prod(extents)}")
     return kind(extents, periodic, _numbers(faces, ",", "--faces") if faces else ())
 
 
@@ -68,5 +70,5 @@ def _factors(product: int, count: int, most: int) -> Iterator[tuple[int, ...]]:
 def _numbers(text: str, between: str, option: str) -> tuple[int, ...]:
     parts = text.lower().split(between)
     if not all(re.fullmatch("[0-9]+", part) for part in parts):
-        raise BenchmarkError(f"{option}: expected whole numbers like {between.join('842')}, got {text!r}")
+        raise BenchmarkError(f"{option}: expecting whole numbers like {between.join('842')}, got {text!r}")
     return tuple(map(int, parts))

@@ -34,10 +34,12 @@ REDUCTIONS = ("doubling", "leaders")
 class Replay:
     """A kernel on an arena, its ranks in some order.
 
-    Phases are timed one by one, as if a barrier were between them: what a rank that is through early could begin
-    before the others is not counted.
+    Phases are timed one by one, as if a barrier were between them: a rank that ends a phase early does not begin the
+    next one before the others.
 
-    :param process: of the arena that does what the kernel says of each rank, shape (p,).
+    :param arena: the network.
+    :param kernel: on as many ranks.
+    :param process: number of the arena's process that takes the part of each rank, shape (p,).
     """
 
     def __init__(self, arena: Arena, kernel: Kernel, process: Integers) -> None:
@@ -89,12 +91,10 @@ class Replay:
         return min((one for one in times if isinstance(one, float)), default=times[0])
 
     def _run(self, schedule: Schedule, block_bytes: int) -> float | Failure:
-        columns = schedule.columns()
-        columns |= {name: self.process[columns[name]] for name in ("source", "destination")}
-        rows = np.stack(list(columns.values()), axis=1)
-        settings = {"independent": schedule.independent, "window": schedule.window}
-        moved = Schedule.from_rows("alltoall", schedule.size, schedule.algorithm, rows, **settings)
-        return self.arena.time(moved, block_bytes)
+        columns = {name: column.astype(np.int64) for name, column in schedule.columns().items()}
+        for end in ("source", "destination"):
+            columns[end] = self.process[columns[end]]
+        return self.arena.time(_alltoall(schedule.size, columns, schedule), block_bytes)
 
     def _busiest(self, phase: Phase) -> float:
         if isinstance(phase, Sums):
@@ -125,6 +125,10 @@ def _tiled(name: str, phase: Alltoalls) -> Schedule:
     of = np.repeat(np.arange(len(groups)), one.num_rows)
     for end in ("source", "destination"):
         columns[end] = groups[of, columns[end]]
+    return _alltoall(groups.size, columns, one)
+
+
+def _alltoall(ranks: int, columns: dict[str, Integers], like: Schedule) -> Schedule:
+    """A schedule of these columns, its steps in flight as another's."""
     rows = np.stack(list(columns.values()), axis=1)
-    settings = {"independent": one.independent, "window": one.window}
-    return Schedule.from_rows("alltoall", groups.size, name, rows, **settings)
+    return Schedule.from_rows("alltoall", ranks, like.algorithm, rows, independent=like.independent, window=like.window)

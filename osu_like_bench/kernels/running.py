@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from mpi4py import MPI
@@ -27,9 +27,9 @@ Contents = Callable[[], NDArray[Any]]
 
 @dataclass(eq=False)
 class Seat:
-    """Where one side of a kernel runs.
+    """The communicators that one side of a kernel runs on.
 
-    :param comm: whose rank r does what the kernel says of rank r.
+    :param comm: whose rank r takes the part of rank r in the kernel.
     :param groups: this rank's row and column, made when first asked for.
     """
 
@@ -40,15 +40,17 @@ class Seat:
         """The communicator of this rank's row or column. Collective where it is not there yet."""
         if phase.name not in self.groups:
             of, at = np.argwhere(phase.groups == self.comm.Get_rank())[0].tolist()
-            self.groups[phase.name] = self.comm.Split(of, at)
+            # mpi4py declares the result of Split of any communicator; that of an intracommunicator is one.
+            self.groups[phase.name] = cast(MPI.Intracomm, self.comm.Split(of, at))
         return self.groups[phase.name]
 
 
 class KernelBenchmark:
-    """What the runner measures in place of a collective: called as ``Operation``'s classes are.
+    """A kernel as the runner takes it, in place of a subclass of ``Operation``.
 
     :param kernel: on as many ranks as there are.
     :param reorder: whether topompi's side gives the ranks another order.
+    :param sides: how many sides are measured, each with buffers of its own.
     """
 
     rooted, sized, paired, scale, window = False, True, False, 1.0, None
@@ -65,12 +67,12 @@ class KernelBenchmark:
         return 1
 
     def footprint(self, ranks: int, nbytes: int) -> int:
-        """Bytes of all buffers, of which each side has its own."""
+        """Bytes of the buffers of all sides."""
         return self.num_sides * self.kernel.footprint(nbytes)
 
     @contextmanager
     def seated(self, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[dict[str, Seat], list[str]]]:
-        """Each side's seat, topompi's in its own order of ranks, and what is to be said of that. Collective.
+        """Each side's seat, topompi's in its own order of ranks, and notes for the header. Collective.
 
         After an error nothing is freed, as freeing is collective.
         """
@@ -129,7 +131,8 @@ def _part(phase: Phase, seat: Seat) -> _Part:
 class _Part:
     """A phase of one rank.
 
-    :param sent: gives what it sends, and ``expected``: what must arrive, each time anew.
+    :param sent: makes the data to send.
+    :param expected: makes the data that must arrive.
     """
 
     def __init__(self, sent: Contents, expected: Contents) -> None:
@@ -137,7 +140,7 @@ class _Part:
         self.send, self.receive = sent(), expected()
 
     def call(self) -> None:
-        """What is timed."""
+        """Run the phase once; this is timed."""
         raise NotImplementedError
 
     def prepare(self) -> None:

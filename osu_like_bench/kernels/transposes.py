@@ -36,6 +36,7 @@ class FFT3D(Transposes):
     message = "bytes that a rank has for one other"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
+        """The rows, then the columns."""
         return (self.rows(nbytes), self.columns(nbytes))
 
 
@@ -47,6 +48,7 @@ class P3DFFT(Transposes):
     sizes = "4K:4M"
 
     def phases(self, nbytes: int) -> tuple[Phase, ...]:
+        """Rows, columns, columns, rows."""
         rows, columns = self.grid
         there, across = self.rows(-(-nbytes // columns)), self.columns(-(-nbytes // rows))
         return (there, across, across, there)

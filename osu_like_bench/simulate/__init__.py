@@ -1,4 +1,4 @@
-"""Collectives at paper scale without a cluster: SimGrid replays our schedules and its own copies of other libraries'.
+"""Collectives at paper scale without a cluster: SimGrid replays our schedules and its copies of other libraries' own.
 
 ``replay.Arena`` is the whole of it for a program::
 

@@ -1,4 +1,4 @@
-"""What a second job on the same links leaves to the first."""
+"""The capacity that a second job on the same links leaves to the first."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 class Background:
     """A second job that repeats an alltoall for ever, one rank on each host.
 
-    It is a fluid: of each link it takes the mean rate that it would have alone, and at most a half, which is what two
-    jobs with one message each get. It does not answer to what the first job does.
+    It is a fluid: it takes from each link the mean rate that it would have alone, at most a half, which is what two
+    jobs with one message each get. It does not react to the first job.
 
     :param nbytes: bytes that one rank has for one other.
     """
@@ -35,7 +35,7 @@ class Background:
         """From ``alltoall:SIZE``; raises BenchmarkError for other text."""
         collective, colon, size = text.partition(":")
         if collective != "alltoall" or not colon:
-            raise BenchmarkError(f"--background: expected alltoall:SIZE, got {text!r}")
+            raise BenchmarkError(f"--background: expecting alltoall:SIZE, got {text!r}")
         return cls(parse_bytes(size, "--background"))
 
     def loads(self, network: Network) -> Floats:

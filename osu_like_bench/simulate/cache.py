@@ -1,4 +1,4 @@
-"""Results of simulations, kept by the content of what was simulated."""
+"""A cache of simulation results, by a hash of everything that determines them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Cache", "folder", "key"]
 
 
 def folder() -> Path:
-    """Where results are kept: ``topompi/simulate`` in ``XDG_CACHE_HOME`` or ``~/.cache``."""
+    """The folder of the results: ``topompi/simulate`` in ``XDG_CACHE_HOME`` or ``~/.cache``."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "topompi" / "simulate"
 
@@ -26,7 +26,7 @@ def key(*parts: object) -> str:
 class Cache:
     """Seconds, or a lasting failure, in one small file each.
 
-    :param path: the folder, made when first written to; None keeps nothing.
+    :param path: the folder, made when first written to; None stores nothing.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -43,7 +43,7 @@ class Cache:
             return None
 
     def put(self, name: str, result: float | Failure) -> None:
-        """Keep a result; one that a longer time limit might change is not kept, and a full disk is no error."""
+        """Store a result, unless a longer time limit might change it; a full disk is no error."""
         if self.path is None or (isinstance(result, Failure) and not result.lasting):
             return
         found = {"failure": result.reason} if isinstance(result, Failure) else {"seconds": result}

@@ -14,13 +14,14 @@ from rich.console import Console
 from topompi.errors import BenchmarkError
 from topompi.mapping.placement import place as placed
 from topompi.schedules.registry import ALGORITHMS
-from topompi.topology import Report, TopologyInterface, load
+from topompi.topology import Report, TopologyInterface
 from topompi.topology.hostlist import read_hosts
 from topompi.views.network import network_of
 
 from ..command import run_command
 from ..kernels import KERNELS, make_kernel
 from ..options import Options, message_sizes, parse_bytes
+from ..routing import load_routes
 from .background import Background
 from .cache import folder
 from .drawing import draw, drawable
@@ -69,14 +70,14 @@ def command(
     cache: Annotated[bool, typer.Option(help="Keep results, and use those kept.")] = True,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Time algorithms on a fabric by simulation, beside what other MPI libraries would choose there.
+    """Time algorithms, and the choices of other MPI libraries, on a fabric by simulation.
 
-    The fabric's own routes, rates and latencies; latencies that it does not know are table 1.1's of the reference. A
-    message size is, of bcast, reduce and allreduce, the whole; of gather, scatter, allgather and reduce_scatter one
-    rank's share; of alltoall what one rank has for one other. SimGrid's smpirun does the simulation.
+    Routes, rates and latencies are the fabric's own; latencies that it lacks come from table 1.1 of the reference. The
+    message size is the whole message of bcast, reduce and allreduce; one rank's share of gather, scatter, allgather and
+    reduce_scatter; a block from one rank to one other of alltoall. SimGrid's smpirun does the simulation.
 
-    Of kernels (stencil3d, stencil4d, cg) orders of the ranks are compared, our mappings with what a user has instead;
-    of fft3d and p3dfft our joint alltoalls of rows and columns with those of libraries, which know of no others.
+    For the kernels stencil3d, stencil4d and cg the command compares orders of the ranks: our mappings and those that a
+    user has without them. For fft3d and p3dfft it compares our joint alltoalls of rows and columns with the libraries'.
 
     Compare: python -m osu_like_bench compare A.json A.json --side shift,mvapich2
     """
@@ -111,7 +112,11 @@ def command(
         interface = _interface(topology, lfts, hosts, ppn, place, report)
         kernel = make_kernel(collective, interface.rank_host.tolist(), grid, periodic, faces) if of_kernel else None
         with Arena(network_of(interface), **settings) as arena:
-            about = {"network": arena.describe(), "background": background or "none", "window": window}
+            about: dict[str, object] = {
+                "network": arena.describe(),
+                "background": background or "none",
+                "window": window,
+            }
             if kernel is None:
                 found = study(
                     arena, collective, names, others, asked, root=root, window=window, jobs=jobs, progress=report.step
@@ -150,7 +155,7 @@ def _refuse_grid(collective: str, **given: object) -> None:
     """Raises where a collective is given what only kernels have."""
     wrong = next((option for option, value in given.items() if value), None)
     if wrong is not None and collective not in KERNELS:
-        raise BenchmarkError(f"--{wrong}: expected a kernel ({', '.join(KERNELS)}) with it, got {collective}")
+        raise BenchmarkError(f"--{wrong}: expecting a kernel ({', '.join(KERNELS)}) with it, got {collective}")
 
 
 def _words(text: str) -> list[str]:
@@ -159,7 +164,7 @@ def _words(text: str) -> list[str]:
 
 def _one_of(option: str, value: str, known: Collection[str]) -> str:
     if value not in known:
-        raise BenchmarkError(f"{option}: expected one of {', '.join(known)}, got {value!r}")
+        raise BenchmarkError(f"{option}: expecting one of {', '.join(known)}, got {value!r}")
     return value
 
 
@@ -173,12 +178,11 @@ def _sizes(text: str) -> tuple[int, ...]:
 def _interface(
     topology: str, lfts: str | None, hosts: str | None, ppn: int, place: str, report: Report
 ) -> TopologyInterface:
-    routes = load(topology, None if lfts is None else Path(lfts), report).routes
-    assert routes is not None  # load() fills them in
+    routes = load_routes(topology, lfts, report)
     names = list(routes.fabric.hosts)
     if hosts is not None and hosts.isascii() and hosts.isdigit():
         if not 1 <= int(hosts) <= len(names):
-            raise BenchmarkError(f"--hosts: expected 1 to {len(names)} hosts of {topology}, got {hosts}")
+            raise BenchmarkError(f"--hosts: expecting 1 to {len(names)} hosts of {topology}, got {hosts}")
         names = names[: int(hosts)]
     elif hosts is not None:
         names = read_hosts(hosts)

@@ -19,16 +19,22 @@ SUFFIXES = (".svg", ".png")
 def drawable(path: Path | None) -> None:
     """Raise BenchmarkError for a file that ``draw`` would not write, before the long work."""
     if path is not None and path.suffix not in SUFFIXES:
-        raise BenchmarkError(f"--plot: expected a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+        raise BenchmarkError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     try:
         if path is not None:
             import matplotlib  # noqa: F401  whether it is there is all that is asked
     except ImportError as error:
-        raise BenchmarkError("--plot: expected matplotlib; pip install 'topompi[plot]' brings it") from error
+        raise BenchmarkError("--plot: expecting matplotlib, got none; pip install 'topompi[plot]' brings it") from error
 
 
 def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
-    """Draw all sides over the message size, log-log: algorithms solid, peers dashed, the bound dotted."""
+    """Draw all sides over the message size, log-log: algorithms solid, peers dashed, the bound dotted.
+
+    :param options: of the run.
+    :param facts: its circumstances.
+    :param found: the times.
+    :param path: ends in .svg or .png.
+    """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

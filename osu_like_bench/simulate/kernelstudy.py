@@ -21,18 +21,20 @@ GIVEN, REMAPPED = "given", "remapped"
 
 
 def ours_of(name: str) -> tuple[str, ...]:
-    """Our sides of a kernel: orders of ranks, or of a transform joint alltoalls, in the given order and in ours."""
+    """Our sides of a kernel: orders of ranks; for a transform joint alltoalls, in the given order and in ours."""
     return tuple(OURS) if KERNELS[name].stencil else (JOINT, REMAPPED)
 
 
 def others_of(name: str) -> tuple[str, ...]:
-    """What a user can have instead: other orders, or a library's alltoalls in the given order."""
+    """The alternatives of a user: other orders, or a library's alltoalls in the given order."""
     return tuple(OTHERS) if KERNELS[name].stencil else tuple(PLAIN)
 
 
 class KernelStudy:
     """The sides of one kernel, timed on an arena.
 
+    :param arena: the network.
+    :param kernel: on as many ranks.
     :param interface: the topology's view that the arena's network was made from.
     """
 
@@ -51,8 +53,11 @@ class KernelStudy:
     ) -> Findings:
         """Time all sides at all sizes.
 
+        :param ours: names of our sides.
+        :param others: names of the others.
+        :param sizes: message sizes in bytes.
         :param jobs: simulations at once.
-        :param progress: called with what was done, how many are, and of how many.
+        :param progress: called with what was done, how many simulations are done, and how many there are.
         """
         sides = (*ours, *others)
         for number, side in enumerate(sides):
@@ -79,7 +84,7 @@ class KernelStudy:
         return self._replay(side).time(size, side if side in PLAIN else JOINT)
 
     def bound(self, size: int) -> float:
-        """Of a transform in the given order what its links need; of a stencil nothing is known of all orders: 0."""
+        """Seconds that the links need for a transform in the given order; 0 for a stencil, which has no such bound."""
         return 0.0 if self.kernel.stencil else self._replay(GIVEN).bound(size)
 
     def share(self, side: str) -> float:
@@ -88,7 +93,7 @@ class KernelStudy:
         return evaluate(order.mapping, self.kernel.graph, order.machine).intra_share
 
     def about(self) -> dict[str, object]:
-        """What is to be said of the kernel, and of the orders that were used."""
+        """Facts for the record: the kernel, and the share of bytes inside hosts in each order used."""
         shares = {name: round(self.share(name), 4) for name in self.orders}
         return {"kernel": self.kernel.describe(), "inside hosts": shares}
 

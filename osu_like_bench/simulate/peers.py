@@ -33,16 +33,19 @@ ONE_LEVEL = ("alltoall",)
 class Peer:
     """A collective of other libraries, by its traces.
 
+    :param collective: a key of ``ACTIONS``.
+    :param ranks: how many.
     :param nbytes: bytes of one message: of bcast, reduce and allreduce the whole, of alltoall what one rank has for one
         other, of the others one rank's share.
+    :param root: of a rooted collective.
     :raises BenchmarkError: for a collective without such an action, or 2 GiB or more.
     """
 
     def __init__(self, collective: str, ranks: int, nbytes: int, root: int) -> None:
         if collective not in ACTIONS:
-            raise BenchmarkError(f"simulate: expected a peer's collective of {', '.join(ACTIONS)}, got {collective!r}")
+            raise BenchmarkError(f"simulate: expecting a peer's collective of {', '.join(ACTIONS)}, got {collective!r}")
         if not 1 <= nbytes <= MOST_BYTES:
-            raise BenchmarkError(f"simulate: expected messages of 1 byte to 2 GiB, got {nbytes} bytes")
+            raise BenchmarkError(f"simulate: expecting messages of 1 byte to 2 GiB, got {nbytes} bytes")
         each = " ".join([str(nbytes)] * ranks) if collective == "reduce_scatter" else ""
         option, before = SETTING_UP[collective == "bcast"]
         self.ranks = ranks

@@ -76,7 +76,7 @@ def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
     lack = np.where(total > 0, total.max(initial=0.0) - total, 0.0)
     lack[lack < 1e-9 * total.max(initial=0.0)] = 0.0
     count = np.ceil(lack / np.where(slowest > 0, slowest, 1.0) * (1 - 1e-9)).astype(np.int64)
-    # Alike up to rounding is alike, or every pair would have a kind of its own.
+    # Rounded, or every pair would have a kind of its own.
     keys = np.stack((np.round(lack / max(total.max(initial=0.0), 1e-300) * 1e9).astype(np.int64), count), axis=-1)
     kinds, kind = np.unique(keys.reshape(-1, 2), axis=0, return_inverse=True)
     rate = kinds[:, 1] / np.maximum(kinds[:, 0] * 1e-9 * total.max(initial=0.0), 1e-300)
@@ -84,7 +84,7 @@ def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
 
 
 def digest(network: Network, loopback: tuple[float, float]) -> str:
-    """What the platform of a complete network is determined by, as a hash."""
+    """A hash of everything that determines the platform of a complete network."""
     found = hashlib.sha256(repr((loopback, network.links.shape, UNIT_WEIGHT, SLOWER)).encode())
     for array in (network.rank_host, network.links, network.capacity, network.latency):
         found.update(np.ascontiguousarray(array).tobytes())
@@ -92,12 +92,14 @@ def digest(network: Network, loopback: tuple[float, float]) -> str:
 
 
 def write_platform(network: Network, path: str | Path, loopback: tuple[float, float], fair: bool = True) -> None:
-    """Write the platform of a complete network, ``SLOWER`` by that factor; host i is ``hI``, link i is ``lI``.
+    """Write the platform of a complete network, slower by the factor ``SLOWER``; host i is ``hI``, link i is ``lI``.
 
     All ranks of a host share its links into the fabric. Inside a host every message has the loopback for itself.
 
+    :param network: with every rate and latency, see ``complete``.
+    :param path: of the XML file.
     :param loopback: rate in bytes/s and latency in seconds of a message inside a host.
-    :param fair: whether the flows on a link share it equally, see ``equal_shares``; else as SimGrid has it.
+    :param fair: whether the flows on a link share it equally, see ``equal_shares``; else by SimGrid's own rule.
     Cost: a line for each ordered pair of hosts, about 150 bytes.
     """
     with Path(path).open("w", encoding="ascii") as file:

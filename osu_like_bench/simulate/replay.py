@@ -78,7 +78,7 @@ class Arena:
         self.network = whole
         self.shared = whole if background is None else background.beside(whole)
         if model not in smpi.MODELS:
-            raise BenchmarkError(f"simulate: expected a model of {', '.join(smpi.MODELS)}, got {model!r}")
+            raise BenchmarkError(f"simulate: expecting a model of {', '.join(smpi.MODELS)}, got {model!r}")
         self.model, self.eager, self.timeout, self.most_messages = model, eager, timeout, most_messages
         inside = Model.preset(system)
         self._loopback = (1 / inside.t_w[0], inside.t_s[0])
@@ -116,6 +116,10 @@ class Arena:
 
         It is made for the network without its background, of which a job does not know.
 
+        :param collective: its name.
+        :param algorithm: its name.
+        :param nbytes: message size.
+        :param root: of a rooted collective.
         :param parameters: the generator's own, see ``schedules.make``.
         """
         schedule = make(collective, algorithm, self.network, root, **parameters)
@@ -144,11 +148,13 @@ class Arena:
     def peer(self, selector: str, collective: str, nbytes: int, root: int = 0) -> float | Failure:
         """Simulated seconds of a library's own choice of algorithm for a collective, or why there are none.
 
-        A collective after the first: what setting up the communicator takes is left out. All ranks begin together.
-        A time below the bound is a failure: such an algorithm does not move all data.
+        The time is that of a second collective, without the set-up of the communicator. All ranks begin together. A
+        time below the bound is a failure: such an algorithm does not move all data.
 
         :param selector: one of ``PEERS``, or another that SimGrid has.
+        :param collective: its name.
         :param nbytes: bytes of one message, see ``peers.Peer``.
+        :param root: of a rooted collective.
         """
         peer = Peer(collective, self.network.num_ranks, nbytes, root if collective in ROOTED else 0)
         name = self._key(selector, peer.action, peer.warm_up, peer.option)
@@ -174,13 +180,23 @@ class Arena:
         return found if isinstance(found, Failure) else found - begin
 
     def best_peer(self, collective: str, nbytes: int, root: int = 0) -> tuple[str, float] | None:
-        """The fastest of ``PEERS`` and its seconds, None where all fail."""
+        """The fastest of ``PEERS`` and its seconds, None if all fail.
+
+        :param collective: its name.
+        :param nbytes: bytes of one message, see ``peers.Peer``.
+        :param root: of a rooted collective.
+        """
         timed = [(self.peer(name, collective, nbytes, root), name) for name in PEERS]
         found = [(seconds, name) for seconds, name in timed if not isinstance(seconds, Failure)]
         return None if not found else min(found)[::-1]
 
     def bound(self, collective: str, nbytes: int, root: int = 0) -> float:
-        """Seconds below which no schedule stays on these routes, start-ups left out; see ``schedules.lower_bound``."""
+        """Seconds that no schedule on these routes can beat, without start-ups; see ``schedules.lower_bound``.
+
+        :param collective: its name.
+        :param nbytes: bytes of one message, see ``peers.Peer``.
+        :param root: of a rooted collective.
+        """
         chosen = root if collective in ROOTED else None
         return lower_bound(self.shared, collective, root=chosen, block_bytes=nbytes).seconds
 

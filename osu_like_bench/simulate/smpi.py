@@ -68,8 +68,8 @@ def configuration(model: str, selector: str | None = None, eager: int = 0) -> li
 
     :param model: ``flow`` for the platform's rates and latencies as they are, ``smpi`` for SimGrid's own corrections.
     :param selector: the library whose choice of algorithms a collective action follows.
-    :param eager: messages below so many bytes leave their sender at once and wait at the receiver; the others wait
-        until both ranks are ready.
+    :param eager: messages below this number of bytes leave their sender at once and wait at the receiver; the others
+        wait until both ranks are ready.
     """
     chosen = {**ALWAYS, **(FLOW if model == "flow" else {})}
     chosen.update({"smpi/send-is-detached-thresh": str(eager), "smpi/async-small-thresh": str(eager)})
@@ -80,16 +80,18 @@ def configuration(model: str, selector: str | None = None, eager: int = 0) -> li
 
 @cache
 def version() -> str:
-    """What smpirun calls itself, ``SimGrid 3.32``; raises BenchmarkError where there is none."""
+    """The version of smpirun, as ``SimGrid 3.32``; raises BenchmarkError if there is none."""
     if shutil.which("smpirun") is None:
-        raise BenchmarkError("simulate: expected SimGrid's smpirun on the path; Debian has it in libsimgrid-dev")
+        raise BenchmarkError(
+            "simulate: expecting SimGrid's smpirun on the path, got none; Debian has it in libsimgrid-dev"
+        )
     said = subprocess.run(["smpirun", "-version"], capture_output=True, text=True, timeout=60, check=False).stdout
     found = re.search(r"\d+\.\d+(\.\d+)?", said)
     return f"SimGrid {found[0] if found else 'of unknown version'}"
 
 
 class Simulator:
-    """Replays that run at once, from several threads, and end together."""
+    """Runs replays, several at once from several threads; ``close`` ends them all."""
 
     def __init__(self) -> None:
         self._jobs: set[subprocess.Popen[str]] = set()
@@ -101,8 +103,12 @@ class Simulator:
     ) -> float | Failure:
         """Simulated seconds of a replay until the last rank is through, or why there are none.
 
+        :param listing: file that lists the traces.
         :param platform: written by ``platform.write_platform``.
-        :param timeout: seconds of real time; the simulator and what it started end with it.
+        :param hostfile: host of each rank.
+        :param options: of the simulator, see ``configuration``.
+        :param ranks: how many.
+        :param timeout: seconds of real time; the simulator and its children end with it.
         """
         said = self.say(listing, platform, hostfile, options, ranks, timeout)
         if isinstance(said, Failure):
@@ -114,7 +120,15 @@ class Simulator:
     def ends(
         self, listing: Path, platform: Path, hostfile: Path, options: Sequence[str], ranks: int, timeout: float
     ) -> list[float] | Failure:
-        """As ``run``, but the time of each rank."""
+        """Simulated seconds until each rank is through, or why there are none.
+
+        :param listing: file that lists the traces.
+        :param platform: written by ``platform.write_platform``.
+        :param hostfile: host of each rank.
+        :param options: of the simulator, see ``configuration``.
+        :param ranks: how many.
+        :param timeout: seconds of real time; the simulator and its children end with it.
+        """
         verbose = [*options, "--log=smpi_replay.thres:verbose"]
         said = self.say(listing, platform, hostfile, verbose, ranks, timeout)
         if isinstance(said, Failure):
@@ -125,7 +139,15 @@ class Simulator:
     def say(
         self, listing: Path, platform: Path, hostfile: Path, options: Sequence[str], ranks: int, timeout: float
     ) -> str | Failure:
-        """What the simulator says of a replay."""
+        """The simulator's output of a replay, or why there is none.
+
+        :param listing: file that lists the traces.
+        :param platform: written by ``platform.write_platform``.
+        :param hostfile: host of each rank.
+        :param options: of the simulator, see ``configuration``.
+        :param ranks: how many.
+        :param timeout: seconds of real time; the simulator and its children end with it.
+        """
         command = ["smpirun", "-quiet", "-np", str(ranks), "-platform", str(platform), "-hostfile", str(hostfile)]
         command += ["-replay", str(listing), *options, "--log=xbt_cfg.thres:warning"]
         with tempfile.TemporaryFile("w+", errors="replace") as said:
@@ -154,7 +176,7 @@ class Simulator:
     def _start(self, command: Sequence[str], said: IO[str], where: Path) -> subprocess.Popen[str]:
         with self._lock:
             if self._closed:
-                raise BenchmarkError("simulate: the arena is closed")
+                raise BenchmarkError("simulate: expecting an arena that is open, got a closed one")
             # A session of its own, for smpirun is a script: what it started must end with it.
             job = subprocess.Popen(
                 command,

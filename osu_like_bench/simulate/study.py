@@ -33,12 +33,19 @@ def study(
 ) -> Findings:
     """Time algorithms and peers at some sizes.
 
+    :param arena: the network.
+    :param collective: its name.
+    :param algorithms: names of ours.
+    :param peers: names of other libraries.
+    :param sizes: message sizes in bytes.
+    :param root: of a rooted collective.
     :param window: steps in flight, of the algorithms that take it; None for their own.
     :param jobs: simulations at once; each takes a processor and the memory of one schedule.
-    :param progress: called with what was done, how many are, and of how many.
+    :param progress: called with what was done, how many simulations are done, and how many there are.
+    :raises BenchmarkError: if the root is no rank.
     """
     if collective in ROOTED and not 0 <= root < arena.network.num_ranks:
-        raise BenchmarkError(f"--root: expected a rank in range({arena.network.num_ranks}), got {root}")
+        raise BenchmarkError(f"--root: expecting a rank in range({arena.network.num_ranks}), got {root}")
     pool = ThreadPoolExecutor(jobs)
     outcomes: dict[Place, Outcome] = {}
     try:
@@ -57,7 +64,7 @@ def study(
         raise
     pool.shutdown()
     bounds = {size: _bound(arena, collective, size, root) for size in sizes}
-    # In the order of the table, not of completion: what is printed is the same each time.
+    # In the order of the table, not of completion, so that every run prints the same.
     outcomes = {(side, size): outcomes[side, size] for side in (*algorithms, *peers) for size in sizes}
     return Findings(tuple(sizes), tuple(algorithms), tuple(peers), outcomes, bounds)
 

@@ -1,4 +1,4 @@
-"""What a simulation found: the table for people, the record for programs."""
+"""The result of a simulation: a table for people, a record for programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Findings:
     """Times by size and side.
 
     :param sizes: bytes of one message, ascending.
-    :param algorithms: ours, and ``peers``, other libraries.
+    :param algorithms: names of ours.
+    :param peers: names of other libraries.
     :param outcomes: seconds or why there are none, by (side, size).
     :param bounds: seconds that no schedule can beat, by size; 0 where nothing is known.
     """
@@ -74,7 +75,12 @@ def facts_of(interface: TopologyInterface, about: dict[str, Any]) -> Facts:
 
 
 def record(options: Options, facts: Facts, found: Findings) -> Record:
-    """The record: one sample a size and side, the bound as a side of its own, failures by reason among the facts."""
+    """The record: one sample a size and side; the bound is a side of its own, failures are among the facts.
+
+    :param options: of the run.
+    :param facts: its circumstances.
+    :param found: the times.
+    """
     timed = [(size, side, found.outcomes[side, size]) for size in found.sizes for side in options.sides]
     timed += [(size, BOUND, seconds) for size, seconds in found.bounds.items() if seconds]
     results = [Result(size, side, s, s, s, None, (s,)) for size, side, s in timed if not isinstance(s, Failure)]
@@ -84,7 +90,12 @@ def record(options: Options, facts: Facts, found: Findings) -> Record:
 
 
 def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
-    """The table as text, what falls short first."""
+    """The lines of the table; sizes at which a peer wins come first.
+
+    :param options: of the run.
+    :param facts: its circumstances.
+    :param found: the times.
+    """
     yield f"# OSU-like simulation of {options.benchmark}, times in us"
     yield f"# {facts.description}; {facts.mpi}"
     yield f"# {facts.about['network']}; background: {facts.about['background']}"
@@ -102,7 +113,7 @@ def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
 
 
 def _short(found: Findings) -> Iterator[str]:
-    """Where the best of ours loses, and who has no time."""
+    """The sizes at which our best is slower than a peer, and the sides without a time."""
     slower = []
     for size in found.sizes:
         ours, peer = found.best(found.algorithms, size), found.best(found.peers, size)

@@ -1,0 +1,43 @@
+"""How the programs of this package start MPI jobs, and how they report their progress."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .paths import ROOT
+
+__all__ = ["progress", "run_ranks"]
+
+
+def run_ranks(
+    ranks: int, arguments: Sequence[object], *, variables: Mapping[str, str] | None = None, timeout: float = 300.0
+) -> int:
+    """Start ``python ARGUMENTS`` on some ranks of this machine, with the mpirun beside this Python or on the path.
+
+    :param ranks: how many; more than processors are allowed.
+    :param arguments: of the interpreter, such as ``-m benchmarks.overhead``; the ranks find the repository's packages.
+    :param variables: environment variables of the ranks; of those here that begin with ``TOPOMPI_`` none is passed on.
+    :param timeout: seconds after which the job is killed.
+    :returns: the exit code of mpirun.
+    :raises subprocess.TimeoutExpired: if the job takes longer.
+    """
+    beside = Path(sys.executable).parent / "mpirun"
+    command = [str(beside) if beside.exists() else shutil.which("mpirun") or "mpirun"]
+    version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
+    if "Open MPI" in version:
+        command += ["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TOPOMPI_")}
+    environment |= {"PYTHONPATH": str(ROOT), **(variables or {})}
+    words = [*command, "-n", str(ranks), sys.executable, *map(str, arguments)]
+    return subprocess.run(words, env=environment, cwd=ROOT, timeout=timeout).returncode
+
+
+def progress(text: str) -> None:
+    """Print a line of progress on standard error, if that is a terminal."""
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
