@@ -34,17 +34,24 @@ class Report:
 
     :param partial: continue with what is sound.
     :param progress: called with (what is being done, done, total) during long work; total 0 where unknown.
+    :param problems: messages of the problems met so far; stays empty without ``partial``.
+    :param notes: what a user should know although nothing is missing, with file and line.
     """
 
     partial: bool = False
     progress: Callable[[str, int, int], None] | None = None
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def problem(self, error: TopompiError) -> None:
         """Raise the error, or note its message and return if partial reading was asked for."""
         if not self.partial:
             raise error
         self.problems.append(str(error))
+
+    def note(self, message: str) -> None:
+        """Keep a message about input that is oddly made but whole."""
+        self.notes.append(message)
 
     def step(self, what: str, done: int = 0, total: int = 0) -> None:
         """Tell the progress callback, if any."""
