@@ -95,9 +95,9 @@ def doubled_hop_bytes(mapping: Mapping, graph: CommunicationGraph, machine: Mach
 
 def _check(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> None:
     if mapping.size != graph.size:
-        raise MappingError(f"evaluate: expected a mapping of {graph.size} ranks, got {mapping.size}")
+        raise MappingError(f"evaluate: expecting a mapping of {graph.size} ranks, got {mapping.size}")
     if mapping.digest != machine.digest:
-        raise MappingError(f"evaluate: expected a mapping for allocation {machine.digest}, got {mapping.digest}")
+        raise MappingError(f"evaluate: expecting a mapping for allocation {machine.digest}, got {mapping.digest}")
 
 
 def _between_hosts(mapping: Mapping, graph: CommunicationGraph) -> tuple[Integers, Integers, Integers]:

@@ -102,7 +102,7 @@ def _traffic(graph: CommunicationGraph, machine: Machine, given: Mapping) -> _Tr
     :raises MappingError: without routes.
     """
     if machine.links is None or machine.capacity is None:
-        raise MappingError("busiest link: expected a machine with routes")
+        raise MappingError("busiest link: expecting a machine with routes, got one without")
     proper = graph.sources != graph.targets
     source, target = graph.sources[proper], graph.targets[proper]
     host = np.r_[given.host_of_rank, machine.slot_host[given.rank_of_slot < 0]]

@@ -34,7 +34,7 @@ def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Map
     """
     found = coordinates_of(graph)
     if found is None:
-        raise MappingError("cartesian: expected a graph that is a grid")
+        raise MappingError("cartesian: expecting a graph that is a grid, got another one")
     extents, place = found
     shapes = block_shapes(graph, machine, found)
     if shapes is None:

@@ -36,7 +36,7 @@ def exchange_hosts(
     """
     slots = machine.slots[machine.slots > 0]
     if not 2 <= len(slots) <= MOST_HOSTS or slots.min() != slots.max():
-        raise MappingError(f"exchange: expected 2 .. {MOST_HOSTS} hosts of equal slots, got {len(slots)}")
+        raise MappingError(f"exchange: expecting 2 .. {MOST_HOSTS} hosts of equal slots, got {len(slots)}")
     near = refine(graph, machine, seed, start=start, effort=Effort(kicks=0))
     host = _exchanged(graph, machine, host_of_all(near, machine), np.random.default_rng(seed), tries)
     moved = Mapping.on_hosts(host[: graph.size], machine)

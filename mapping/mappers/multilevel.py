@@ -81,7 +81,7 @@ def with_empty(graph: CommunicationGraph, machine: Machine, weight: str = "volum
     :raises MappingError: where there are fewer slots than ranks.
     """
     if graph.size > machine.num_slots:
-        raise MappingError(f"mapping: expected slots for {graph.size} ranks, got {machine.num_slots}")
+        raise MappingError(f"mapping: expecting slots for {graph.size} ranks, got {machine.num_slots}")
     plain = graph.undirected(weight)
     empty = np.full(machine.num_slots - graph.size, plain.offsets[-1])
     return Undirected(np.r_[plain.offsets, empty], plain.targets, plain.weight)

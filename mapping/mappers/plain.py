@@ -27,9 +27,9 @@ def plane(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, width: 
     :raises MappingError: for a width below 1, or fewer slots than ranks.
     """
     if width < 1:
-        raise MappingError(f"plane: expected a width of at least 1, got {width}")
+        raise MappingError(f"plane: expecting a width of at least 1, got {width}")
     if graph.size > machine.num_slots:
-        raise MappingError(f"mapping: expected slots for {graph.size} ranks, got {machine.num_slots}")
+        raise MappingError(f"mapping: expecting slots for {graph.size} ranks, got {machine.num_slots}")
     slot = np.arange(machine.num_slots)
     within = slot - machine.first_slot[machine.slot_host]
     order = np.lexsort((slot, within // width))

@@ -80,7 +80,7 @@ def _objective(objective: str, graph: CommunicationGraph, machine: Machine) -> C
     if objective == "hop-bytes":
         return lambda mapping: doubled_hop_bytes(mapping, graph, machine)
     if objective != "busiest link":
-        raise MappingError(f"best: expected the objective hop-bytes or busiest link, got {objective!r}")
+        raise MappingError(f"best: expecting the objective hop-bytes or busiest link, got {objective!r}")
     routed = machine if machine.links is not None else tree_routes(machine)
     return lambda mapping: evaluate(mapping, graph, routed).link_seconds or 0.0
 

@@ -48,12 +48,12 @@ def _regular(machine: Machine) -> tuple[list[int], list[int]]:
     """Hosts a cluster, clusters a cluster above, ..., and how much farther than within a host each level is."""
     tree = machine.distances
     if not isinstance(tree, Tree) or machine.num_hosts < 2:
-        raise MappingError("sharedmap: expected a tree of at least 2 hosts")
+        raise MappingError("sharedmap: expecting a tree of at least 2 hosts")
     # Hosts are numbered as their clusters stand in order.
     widths = [np.unique(level, return_counts=True)[1] for level in tree.clusters[::-1]]
     ordered = all((np.diff(level) >= 0).all() for level in tree.clusters)
     if len({*machine.slots.tolist()}) != 1 or not ordered or any(len({*width.tolist()}) != 1 for width in widths):
-        raise MappingError("sharedmap: expected clusters of consecutive hosts, equally large at each level")
+        raise MappingError("sharedmap: expecting clusters of consecutive hosts, equally large at each level")
     hosts = [1, *(int(width[0]) for width in widths), machine.num_hosts]
     levels = [after // before for before, after in pairwise(hosts)]
     far = (tree.distance[-2::-1] - tree.distance[-1]).tolist()

@@ -41,7 +41,7 @@ def partition(
     """
     wanted = np.asarray(sizes, dtype=np.int64)
     if wanted.sum() != len(graph.offsets) - 1:
-        raise PartitionError(f"partition: expected sizes that add up to {len(graph.offsets) - 1}, got {wanted.sum()}")
+        raise PartitionError(f"partition: expecting sizes that add up to {len(graph.offsets) - 1}, got {wanted.sum()}")
     parts = np.flatnonzero(wanted)
     if len(parts) <= 1:
         return np.repeat(np.arange(len(wanted)), wanted)

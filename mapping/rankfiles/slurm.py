@@ -46,7 +46,7 @@ def write_plane(mapping: Mapping) -> str:
     block = plane_size(mapping)
     if block is None:
         raise RankFileError(
-            "expected a mapping that deals blocks of equal size to the hosts in turn for --distribution=plane, "
+            "expecting a mapping that deals blocks of equal size to the hosts in turn for --distribution=plane, "
             "this one does not: write it as a host file (slurm)"
         )
     used = int(mapping.host_of_rank.max(initial=0)) + 1

@@ -57,7 +57,7 @@ class Edges:
             some = "exactly" if self.exact else "at least"
             raise GraphFileError(f"{self.name}: holds {some} {self.size} ranks, but {size} were asked for")
         if size < 1:
-            raise GraphFileError(f"{self.name}: expected at least one rank")
+            raise GraphFileError(f"{self.name}: expecting at least one rank, got none")
         return size
 
 

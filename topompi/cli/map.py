@@ -178,7 +178,7 @@ def _allocation(place: Place, *names: str) -> tuple[tuple[str, ...], list[int]] 
 def _read(name: str, machine: Machine, graph: CommunicationGraph) -> Mapping:
     mapping = Mapping.identity(machine, graph.size) if name == "given" else read_mapping(name, machine)
     if mapping.size != graph.size:
-        raise MapCommandError(f"{name}: expected {graph.size} ranks, as the graph has, got {mapping.size}")
+        raise MapCommandError(f"{name}: expecting {graph.size} ranks, as the graph has, got {mapping.size}")
     return mapping
 
 

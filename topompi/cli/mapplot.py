@@ -31,11 +31,11 @@ def check_plot(path: Path) -> None:
     :raises MapCommandError: so.
     """
     if path.suffix not in SUFFIXES:
-        raise MapCommandError(f"--plot: expected a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+        raise MapCommandError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     try:
         import matplotlib  # noqa: F401 -- only whether it is there
     except ImportError as error:
-        raise MapCommandError("--plot: expected matplotlib; pip install 'topompi[plot]' brings it") from error
+        raise MapCommandError("--plot: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
 
 
 def draw_plot(

@@ -67,6 +67,6 @@ def _quality() -> float:
         quality = -1.0
     if not 0 <= quality <= 1:
         raise MapCommandError(
-            f"TOPOMPI_MAP_QUALITY: expected a part of the given order's cost, 0 to 1, got {written!r}"
+            f"TOPOMPI_MAP_QUALITY: expecting a part of the given order's cost, 0 to 1, got {written!r}"
         )
     return quality

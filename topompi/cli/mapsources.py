@@ -84,7 +84,7 @@ class Place:
         machine = self._hierarchy() if self.machine is not None else self._of_topology(ranks, report, allocation)
         if machine.num_slots < ranks:
             raise MapCommandError(
-                f"expecting a slot for each of {ranks} ranks, but {machine.num_hosts} hosts have {machine.num_slots}"
+                f"expecting a slot for each of {ranks} ranks, got {machine.num_slots} on {machine.num_hosts} hosts"
             )
         return machine
 

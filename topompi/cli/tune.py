@@ -207,12 +207,12 @@ def _sizes(text: str) -> list[int]:
     low, colon, high = text.partition(":")
     first, last = _bytes(low), _bytes(high if colon else low)
     if first > last:
-        raise TuneError(f"-m: expected MIN <= MAX, got {text!r}")
+        raise TuneError(f"-m: expecting MIN <= MAX, got {text!r}")
     return [first << power for power in range(size_class(last // first))]
 
 
 def _bytes(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})([KMG]?)", text.strip().upper())
     if match is None or int(match[1]) < 1:
-        raise TuneError(f"-m: expected a number of bytes such as 64, 8K or 1M, got {text!r}")
+        raise TuneError(f"-m: expecting a number of bytes such as 64, 8K or 1M, got {text!r}")
     return int(match[1]) * UNITS[match[2]]

@@ -59,7 +59,7 @@ def _order(interface: TopologyInterface, names: Sequence[str]) -> NDArray[np.int
     number = {host: at for at, host in enumerate(interface.hosts)}
     if set(names) != set(number) or len(names) != len(number):
         strange = next((name for name in names if name not in number), f"{len(names)} names")
-        raise MachineError(f"machine: expected the {len(number)} hosts of the job in some order, got {strange}")
+        raise MachineError(f"machine: expecting the {len(number)} hosts of the job in some order, got {strange}")
     return np.array([number[name] for name in names], dtype=np.int64)
 
 

@@ -40,7 +40,7 @@ def link_rate(name: str, place: str, report: Report) -> float:
     """Bytes/s of a rate such as ``4xQDR``; NaN where unknown, which is a problem if it was cut."""
     rate = infiniband_rate(name)
     if isnan(rate) and "?" not in name and "undefined" not in name:
-        report.problem(SourceError(f"{place}: expected a link rate such as 4xQDR, got {name!r}"))
+        report.problem(SourceError(f"{place}: expecting a link rate such as 4xQDR, got {name!r}"))
     return rate
 
 
@@ -146,7 +146,7 @@ class Cabling:
     def _require_entries(self) -> None:
         for identity, (name, place) in self._mentioned.items():
             if identity not in self._switches:
-                message = f"expected switch {identity} ({name}) to have an entry of its own, found none"
+                message = f"expecting switch {identity} ({name}) to have an entry of its own, got none"
                 self.report.problem(SourceError(f"{place}: {message}"))
                 self._switches[identity] = (name, place)
 

@@ -41,9 +41,9 @@ class SourceText:
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise SourceError(f"{self.name}: cannot be read: {error}") from error
         if not data.strip():
-            raise SourceError(f"{self.name}: expected a topology, but the file is empty")
+            raise SourceError(f"{self.name}: expecting a topology, got an empty file")
         if b"\x00" in data:
-            raise SourceError(f"{self.name}: expected text, but the file is binary")
+            raise SourceError(f"{self.name}: expecting text, got binary data")
         return data.decode("utf-8", errors="replace")
 
     def lines(self) -> Iterator[tuple[int, str]]:

@@ -56,16 +56,16 @@ def cables(first: ArrayLike, second: ArrayLike, first_port: ArrayLike, second_po
 def check_at_least(least: int, what: str, values: Sequence[int]) -> None:
     """Raise FabricError unless there are values and each is at least ``least``."""
     if not values:
-        raise FabricError(f"expected {what}, got none")
+        raise FabricError(f"expecting {what}, got none")
     if min(values) < least:
-        raise FabricError(f"expected {what} of at least {least}, got {min(values)}")
+        raise FabricError(f"expecting {what} of at least {least}, got {min(values)}")
 
 
 def check_size(*counts: int) -> None:
     """Raise FabricError, before anything is made, if a count of hosts, switches or cables is absurd."""
     if max(counts) > LARGEST:
         given = max(counts) if max(counts) < 10**15 else "more than 10^15"
-        raise FabricError(f"expected at most {LARGEST} hosts, switches and cables each, got {given}")
+        raise FabricError(f"expecting at most {LARGEST} hosts, switches and cables each, got {given}")
 
 
 @dataclass(frozen=True, eq=False)

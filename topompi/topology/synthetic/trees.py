@@ -115,18 +115,18 @@ def _check(m: Sequence[int], w: Sequence[int], p: Sequence[int], hosts: int | No
     check_at_least(1, "parents", w)
     check_at_least(1, "cables", p)
     if not len(m) == len(w) == len(p):
-        raise FabricError(f"expected lists of one length, got {len(m)} children, {len(w)} parents, {len(p)} cables")
+        raise FabricError(f"expecting lists of one length, got {len(m)} children, {len(w)} parents, {len(p)} cables")
     if w[0] * p[0] != 1:
-        raise FabricError(f"expected one cable a host (w1 = p1 = 1), got w1 = {w[0]}, p1 = {p[0]}")
+        raise FabricError(f"expecting one cable a host (w1 = p1 = 1), got w1 = {w[0]}, p1 = {p[0]}")
     total = prod(m)
     if hosts is not None and not 1 <= hosts <= total:
-        raise FabricError(f"expected hosts between 1 and {total}, got {hosts}")
+        raise FabricError(f"expecting hosts between 1 and {total}, got {hosts}")
     return total if hosts is None else hosts
 
 
 def _check_height(height: int) -> None:
     if height > MAX_HOPS // 2:
-        raise FabricError(f"expected at most {MAX_HOPS // 2} levels, got {height}")
+        raise FabricError(f"expecting at most {MAX_HOPS // 2} levels, got {height}")
 
 
 def _formula(m: Sequence[int], w: Sequence[int], p: Sequence[int], hosts: int) -> str:
