@@ -128,7 +128,8 @@ def _picture(
         full[distance == (-1 if key == "host" else int(key))] = parts
     strength = np.sqrt(volume / largest) if largest else volume
     strength = np.where(volume > 0, 0.15 + 0.85 * strength, 0.0)[:, :, None]
-    return 1 - strength * (1 - full)
+    picture: NDArray[np.float64] = 1 - strength * (1 - full)
+    return picture
 
 
 def _name_cells(axes: Any, cells: int, hosts: int) -> None:

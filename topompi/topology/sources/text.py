@@ -17,6 +17,7 @@ from ...errors import SourceError
 __all__ = ["SourceText", "open_texts"]
 
 HEAD_BYTES = 4096
+# Typeshed has LZMAFile and GzipFile as streams, though not as IO[bytes]: hence the casts.
 _OPENERS: dict[bytes, Callable[[Path], IO[bytes]]] = {
     b"\xfd7zXZ\x00": lambda path: cast(IO[bytes], lzma.open(path, "rb")),  # noqa: SIM115 -- the caller closes it
     b"\x1f\x8b": lambda path: cast(IO[bytes], gzip.open(path, "rb")),  # noqa: SIM115 -- the caller closes it
