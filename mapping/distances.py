@@ -74,7 +74,8 @@ class Tree:
 class Torus:
     """Hosts on a grid of any dimension; the distance is the number of links between two, shortest way.
 
-    :param dims: extents. :param wrap: which dimensions are rings.
+    :param dims: extents.
+    :param wrap: which dimensions are rings.
     :param coordinates: of each host, shape (n, d).
     :param inside: distance within a host.
     """

@@ -102,6 +102,7 @@ class Machine:
         :param dims: extents.
         :param slots: of each host, or one number for all.
         :param wrap: which dimensions are rings.
+        :param hosts: names; ``h0``, ``h1``, ... where None.
         :param coordinates: of each host, shape (n, d); by default every place has a host, in row-major order.
         :param inside: distance within a host.
         """
@@ -117,6 +118,10 @@ class Machine:
         """A machine with a table of distances between hosts, shape (n, n), symmetric, whole numbers.
 
         The diagonal is the distance within each host.
+
+        :param hosts: names; ``h0``, ``h1``, ... where None.
+        :param slots: of each host, shape (n,).
+        :param distance: between hosts, shape (n, n).
         """
         count = _integers(slots)
         return cls(_names(hosts, len(count)), count, Table(_integers(distance)))

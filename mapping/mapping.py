@@ -50,6 +50,9 @@ class Mapping:
     def of(cls, slot_of_rank: ArrayLike, hosts: Sequence[str], slots: ArrayLike) -> Mapping:
         """The mapping of ranks to these slots of an allocation.
 
+        :param slot_of_rank: slot of each rank, numbered over all hosts in order, shape (p,).
+        :param hosts: names, n of them.
+        :param slots: of each host, shape (n,).
         :raises MappingError: where a slot is out of range or taken twice, or there are fewer slots than ranks.
         """
         slot, count = np.asarray(slot_of_rank, dtype=np.int64), np.asarray(slots, dtype=np.int64)

@@ -61,6 +61,9 @@ def relieve(
 ) -> Mapping:
     """A mapping whose busiest link has less to carry: ranks that use it are swapped with others where that helps.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
     :param start: the given order by default.
     :param steps: swaps tried. Cost: O(degree x longest route + links) each.
     :raises MappingError: where the machine has neither routes nor clusters.

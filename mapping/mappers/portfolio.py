@@ -49,6 +49,9 @@ def best(
 ) -> Mapping:
     """The best mapping that a portfolio finds; never worse than the given order, which is compared exactly.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
     :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link of the routes, on a
         tree without routes of the busiest cluster boundary.
     :param given: the order that is to be beaten; rank r on slot r by default.
@@ -143,7 +146,7 @@ def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, effort: Effor
 
 
 def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, kept: Mapping) -> Mapping:
-    """Hosts exchanged, where they are alike."""
+    """The mapping with hosts exchanged, where they have equally many slots; else the mapping itself."""
     try:
         return exchange_hosts(graph, machine, seed, start=kept)
     except MappingError:

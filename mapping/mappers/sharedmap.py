@@ -27,6 +27,9 @@ def sharedmap(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, mod
     It is asked for hosts, not for slots: within a host all distances are equal, and to divide hosts as well takes it a
     hundred times as long for maps that are no better. The imbalance is its own default.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
     :param mode: ``fast``, ``eco`` or ``strong``.
     :raises MappingError: where the machine is no regular tree of several hosts, or the package is not installed.
     """

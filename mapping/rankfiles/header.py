@@ -88,7 +88,12 @@ class RankFile:
         return list(enumerate(self.text.splitlines(), 1))
 
     def fail(self, line: int, wanted: str, given: str) -> NoReturn:
-        """Refuse a line: what should stand there, and what does."""
+        """Refuse a line: what should stand there, and what does.
+
+        :param line: number from 1.
+        :param wanted: what should stand there, in words.
+        :param given: what stands there; cut to 60 characters.
+        """
         shown = repr(given if len(given) <= 60 else given[:57] + "...")
         raise RankFileError(f"{self.name}:{line}: expecting {wanted}, got {shown}")
 
@@ -116,7 +121,11 @@ class RankFile:
     def check_digest(self, hosts: Sequence[str], slots: Sequence[int], digest: str, where: str) -> None:
         """Refuse hosts and slots that are not what their digest names, or not the machine's.
 
-        :raises RankFileError: so.
+        :param hosts: names.
+        :param slots: of each host.
+        :param digest: that the file names.
+        :param where: begins the message: file, or file and line.
+        :raises RankFileError: if one of them does not match.
         """
         true = allocation_digest(hosts, np.array(slots, dtype=np.int64))
         if digest != true:
@@ -127,7 +136,7 @@ class RankFile:
     def check_count(self, ranks: int) -> None:
         """Refuse another number of ranks than the title says.
 
-        :raises RankFileError: so.
+        :raises RankFileError: if the numbers differ.
         """
         title = next((match for _, line in self.numbered if (match := _TITLE.fullmatch(line.strip()))), None)
         if title and int(title[1]) != ranks:

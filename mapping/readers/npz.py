@@ -26,8 +26,10 @@ def recognise(file: GraphFile) -> bool:
 
 
 def read(file: GraphFile) -> Edges:
-    """What ``scipy.sparse.save_npz`` wrote; or ``matrix``, shape (p, p); or source, target, volume, with or without
-    messages and size. Entry (i, j) is what rank i sends to rank j.
+    """Read a sparse matrix of ``scipy.sparse.save_npz``, a ``matrix``, or columns.
+
+    Entry (i, j) of a matrix, shape (p, p), is what rank i sends to rank j. Columns are the arrays source, target,
+    volume and, where there are any, messages and size.
 
     :raises GraphFileError: with the file and the array that is wrong; pickled objects are refused.
     """

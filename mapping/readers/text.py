@@ -68,7 +68,12 @@ class GraphFile:
                 yield number, line
 
     def fail(self, line: int, wanted: str, given: object) -> NoReturn:
-        """Refuse a line: what should stand there, and what does."""
+        """Refuse a line: what should stand there, and what does.
+
+        :param line: number from 1.
+        :param wanted: what should stand there, in words.
+        :param given: what stands there: text is quoted and cut to 60 characters, all else is printed as it is.
+        """
         text = str(given)
         shown = repr(text if len(text) <= 60 else text[:57] + "...") if isinstance(given, str) else text
         raise GraphFileError(f"{self.name}:{line}: expecting {wanted}, got {shown}")

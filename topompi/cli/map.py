@@ -235,7 +235,7 @@ def _plot(
 
 
 def _show(summary: dict[str, Any], *, full: bool, to_error: bool) -> None:
-    """The table, or its last line; beside the map where that goes to standard output."""
+    """Print the table, or its last line; to standard error if the map goes to standard output."""
     stream = sys.stderr if to_error else sys.stdout
     # Cut to no terminal's width where there is none, for a table is then read by another program or in a file.
     console = Console(stderr=to_error) if stream.isatty() else Console(stderr=to_error, width=160)

@@ -150,7 +150,7 @@ class _Speaker:
             self._console.print(words, highlight=False, markup=False, soft_wrap=True)
 
     def progress(self, words: str) -> None:
-        """On a terminal what is being measured, in one line that the next one overwrites."""
+        """Show on a terminal what is being measured, in one line that the next one overwrites."""
         if self._speaks and sys.stderr.isatty():
             print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
 

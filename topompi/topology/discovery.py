@@ -54,6 +54,10 @@ class Report:
         self.notes.append(message)
 
     def step(self, what: str, done: int = 0, total: int = 0) -> None:
-        """Tell the progress callback, if any."""
+        """Tell the progress callback, if any.
+
+        :param what: is being done, in words.
+        :param done: pieces done so far; likewise ``total``, of how many, 0 where unknown.
+        """
         if self.progress is not None:
             self.progress(what, done, total)

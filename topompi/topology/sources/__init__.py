@@ -36,7 +36,7 @@ def load(
 
     :param source: a file, directory or tar archive of any known format, packed with xz or gz or not; or a synthetic
         fabric in words, such as ``stampede`` or ``xgft:20,16;1,16``.
-    :param lfts: forwarding tables kept apart: a file, directory or archive.
+    :param lfts: forwarding tables in a place of their own: a file, directory or archive.
     :param report: takes problems (see ``Report``); without one the first problem is raised.
     :raises SourceError: naming file and line, and what should stand there; nothing half-built is returned.
     """

@@ -36,6 +36,8 @@ def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = Non
     a source's tables; computed ones can be computed again, so only their engine's name is kept. LIDs are not
     kept: forwarding tables that name ports by LID alone belong to the source they were taken with.
 
+    :param fabric: the fabric.
+    :param routes: over this fabric; none are written where None.
     :param indent: spaces a level, for reading by people; by default the text has no blanks at all.
     :raises FabricError: if a rate or latency is infinite, which JSON cannot say.
     """

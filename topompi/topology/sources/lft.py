@@ -57,7 +57,12 @@ class Table:
 
     @classmethod
     def begin(cls, text: str, number: int, header: re.Match[str]) -> Table:
-        """The table a header announces."""
+        """The table a header announces.
+
+        :param text: name of the text.
+        :param number: line number of the header.
+        :param header: what ``HEADER`` matched.
+        """
         last = header["last"]
         top = int(last, 16) if last.startswith("0x") else int(last)
         return cls(text, number, header["lid"] or "", guid(header["guid"]), top)
@@ -102,7 +107,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Entries:
-    """Columns of a table, one row an entry; ``row`` is the index of its line in the table."""
+    """Columns of a table, one row an entry, shape (entries,) each.
+
+    :param row: index of the entry's line in the table.
+    :param lid: LID that the entry is for.
+    :param port: port that the switch sends it to.
+    :param destination: index of the adapter that has the LID, or why there is none (``OTHER`` and below).
+    """
 
     row: IntArray
     lid: IntArray
@@ -130,6 +141,7 @@ class EntryParser:
 
     :param adapters: adapter index of each port GUID.
     :param lids: port GUID of each LID, for entries without one.
+    :param report: takes the problems.
     """
 
     def __init__(self, adapters: Mapping[str, int], lids: Mapping[int, str], report: Report) -> None:

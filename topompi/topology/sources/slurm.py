@@ -150,6 +150,9 @@ def build_tree(name: str, rows: Iterable[SwitchRow], report: Report, allow_empty
     Each host has one adapter of its own name. Ports count from 1 on each switch in the order of the rows: a
     row's hosts, then its children. A switch may have several parents, and the fabric several components.
 
+    :param name: of the fabric.
+    :param rows: switches with their hosts and child switches.
+    :param report: takes the problems.
     :param allow_empty: a switch may have neither nodes nor child switches.
     :raises FabricError: for a host or switch that appears twice, an unknown child, a cycle.
     Cost: linear in switches, hosts and cables.

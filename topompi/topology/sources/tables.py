@@ -40,6 +40,9 @@ def read(texts: Sequence[SourceText], discovery: Discovery, report: Report) -> R
     Further LIDs of a port (LMC > 0) become further paths. A table that lists its last LID and then ends in
     ``ibroute``'s own error line is whole; the report notes the line.
 
+    :param texts: what holds the tables.
+    :param discovery: the fabric and the LIDs of its devices.
+    :param report: takes the problems, the notes and the progress.
     :raises SourceError: (to the report) on tables that are truncated, damaged, of unknown switches or
         missing, and on entries that lead to a port without a link.
     :raises RouteError: (to the report) if a route loops or dies, see ``check_routes``.

@@ -56,6 +56,12 @@ def k_ary_n_tree(
 
     Petrini and Vanneschi, "k-ary n-trees: high performance networks for massively parallel architectures",
     1997; it is XGFT(n; k..k; 1, k..k). Parameters and errors as for :func:`fat_tree`.
+
+    :param k: children, and parents, of a switch.
+    :param n: levels of switches.
+    :param hosts: keep only the first so many hosts; all by default.
+    :param rate: of every link, bytes/s.
+    :param name: of the fabric; by default ``k-ary n-tree``.
     """
     check_at_least(1, "an arity k and a height n", [k, n])
     _check_height(n)
@@ -70,7 +76,13 @@ def draw_fat_tree(
     rate: float = DEFAULT_RATE,
     label: str = "L",
 ) -> Blueprint:
-    """The drawing behind :func:`fat_tree`; ``label`` starts every switch's name."""
+    """The drawing behind :func:`fat_tree`; ``label`` starts every switch's name.
+
+    :param children: of a node of each level 1..h; likewise ``parents`` and ``cables``, see :func:`fat_tree`.
+    :param hosts: keep only the first so many hosts; all by default.
+    :param rate: of every link, bytes/s.
+    :param label: starts every switch's name.
+    """
     hosts = _check(children, parents, cables, hosts)
     # The node (l; a_h..a_l+1; b_l..b_1) of the papers is number A W + B of its level: A = a_h..a_l+1 read as
     # a number names the sub-tree (A = host // M), and B = b_l..b_1 the node among the sub-tree's W.
