@@ -18,9 +18,10 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from topompi.execution import running as planned
-from topompi.execution.levels import Levels
-from topompi.execution.persistent import Prepared
+from topompi.dispatch.state import State
+from topompi.execution import running
+from topompi.execution.executor import Executor
+from topompi.execution.persistent import PersistentPlan
 from topompi.topology import TopologyInterface, load
 
 from .jobs import run_ranks
@@ -28,12 +29,12 @@ from .jobs import run_ranks
 Way = Callable[[], object]
 
 
-def levels_of(comm: MPI.Intracomm) -> Levels:
+def executor_of(comm: MPI.Intracomm) -> Executor:
     """Ranks on hosts of their own, on two leaves of an unslimmed tree."""
     size = comm.Get_size()
     fabric = load(f"xgft:2,{max(size // 2, 1)},2;1,1,1")
     hosts = [fabric.fabric.hosts[rank] for rank in range(size)]
-    return Levels(comm, TopologyInterface.place(hosts, fabric.routes, virtual=True))
+    return State(comm, TopologyInterface.place(hosts, fabric.routes, virtual=True)).executor
 
 
 def by_hand(comm: MPI.Intracomm, send: NDArray[np.uint8], receive: NDArray[np.uint8], shift: bool) -> Way:
@@ -56,11 +57,11 @@ def by_hand(comm: MPI.Intracomm, send: NDArray[np.uint8], receive: NDArray[np.ui
     return run
 
 
-def alltoalls(comm: MPI.Intracomm, levels: Levels, bytes_: int) -> Iterator[tuple[str, Way, Way]]:
+def alltoalls(comm: MPI.Intracomm, executor: Executor, bytes_: int) -> Iterator[tuple[str, Way, Way]]:
     """Rows of a plan and of the same exchange by hand, on the same buffers.
 
     :param comm: the ranks.
-    :param levels: of the plan, on these ranks.
+    :param executor: of the plan, on these ranks.
     :param bytes_: of a block.
     """
     size = comm.Get_size()
@@ -69,22 +70,22 @@ def alltoalls(comm: MPI.Intracomm, levels: Levels, bytes_: int) -> Iterator[tupl
         arguments = (send, receive)
         hand = by_hand(comm, send, receive, algorithm == "shift")
         name = f"alltoall {algorithm}, {size} ranks x {bytes_} bytes"
-        yield name, partial(planned.run, levels, "Alltoall", algorithm, arguments), hand
-        request = planned.prepare(levels, "Alltoall", algorithm, arguments)
+        yield name, partial(running.run, executor, "Alltoall", algorithm, arguments), hand
+        request = running.prepare(executor, "Alltoall", algorithm, arguments)
         yield f"{name}, persistent plan", partial(started, request), hand
 
 
-def started(request: MPI.Prequest | Prepared) -> None:
+def started(request: MPI.Prequest | PersistentPlan) -> None:
     """Start a persistent collective and wait for it."""
     request.Start()
     request.Wait()
 
 
-def broadcasts(comm: MPI.Intracomm, levels: Levels, bytes_: int) -> Iterator[tuple[str, Way, Way]]:
+def broadcasts(comm: MPI.Intracomm, executor: Executor, bytes_: int) -> Iterator[tuple[str, Way, Way]]:
     """A row of a persistent broadcast of ours and of the MPI library's; none where the library has no such broadcast.
 
     :param comm: the ranks.
-    :param levels: of the plan, on these ranks.
+    :param executor: of the plan, on these ranks.
     :param bytes_: of the message.
     """
     data = np.ones(bytes_, dtype=np.uint8)
@@ -93,7 +94,7 @@ def broadcasts(comm: MPI.Intracomm, levels: Levels, bytes_: int) -> Iterator[tup
     except NotImplementedError:
         print("this MPI library has no persistent broadcast")
         return
-    ours = planned.prepare(levels, "Bcast", "binomial", (data, 0))
+    ours = running.prepare(executor, "Bcast", "binomial", (data, 0))
     name = f"persistent bcast, {comm.Get_size()} ranks, {bytes_} bytes"
     yield name, partial(started, ours), partial(started, native)
 
@@ -145,11 +146,11 @@ def line(name: str, seconds: NDArray[np.float64], limit: float) -> str:
 def measure(options: argparse.Namespace) -> None:
     """The rows of one MPI job."""
     world = MPI.Intracomm(MPI.COMM_WORLD).Dup()
-    levels = levels_of(world)
+    executor = executor_of(world)
     if world.Get_size() > 2:
-        rows = [(row, 1.05, 2) for row in alltoalls(world, levels, 65536)]
+        rows = [(row, 1.05, 2) for row in alltoalls(world, executor, 65536)]
     else:
-        rows = [(row, 1.15, 50) for bytes_ in (8, 1024, 65536) for row in broadcasts(world, levels, bytes_)]
+        rows = [(row, 1.15, 50) for bytes_ in (8, 1024, 65536) for row in broadcasts(world, executor, bytes_)]
     for (name, ours, theirs), limit, calls in rows:
         seconds = paired(world, ours, theirs, options.samples, calls)
         if world.Get_rank() == 0:

@@ -44,14 +44,16 @@ class Tree:
         levels = len(self.clusters)
         if len(self.distance) != levels + 2:
             raise MachineError(
-                f"machine: expected {levels + 2} distances for {levels} levels, got {len(self.distance)}"
+                f"machine: expecting {levels + 2} distances for {levels} levels, got {len(self.distance)}"
             )
         if (np.diff(self.distance) > 0).any() or self.distance[-1] < 0:
-            raise MachineError(f"machine: expected distances that never grow inwards, got {self.distance.tolist()}")
+            raise MachineError(f"machine: expecting distances that never grow inwards, got {self.distance.tolist()}")
         for level in range(1, levels):
             inner, parent = np.unique(self.clusters[level - 1 : level + 1], axis=1)[::-1]
             if len(np.unique(inner)) < len(parent):
-                raise MachineError(f"machine: expected nested clusters, level {level} has one in two of those above")
+                raise MachineError(
+                    f"machine: expecting nested clusters, got one at level {level} that lies in two above"
+                )
 
     @property
     def num_hosts(self) -> int:
@@ -72,7 +74,8 @@ class Tree:
 class Torus:
     """Hosts on a grid of any dimension; the distance is the number of links between two, shortest way.
 
-    :param dims: extents. :param wrap: which dimensions are rings.
+    :param dims: extents.
+    :param wrap: which dimensions are rings.
     :param coordinates: of each host, shape (n, d).
     :param inside: distance within a host.
     """
@@ -84,11 +87,13 @@ class Torus:
 
     def __post_init__(self) -> None:
         if len(self.wrap) != len(self.dims) or self.coordinates.shape[1:] != (len(self.dims),):
-            raise MachineError(f"machine: expected wraps and coordinates of {len(self.dims)} dimensions")
+            given = f"{len(self.wrap)} wraps, coordinates of shape {self.coordinates.shape}"
+            raise MachineError(f"machine: expecting wraps and coordinates of {len(self.dims)} dimensions, got {given}")
         if ((self.coordinates < 0) | (self.coordinates >= np.array(self.dims))).any():
-            raise MachineError(f"machine: expected coordinates within {list(self.dims)}")
+            given = f"{self.coordinates.min()} .. {self.coordinates.max()}"
+            raise MachineError(f"machine: expecting coordinates from 0 and below {list(self.dims)}, got {given}")
         if len(np.unique(self.coordinates, axis=0)) < len(self.coordinates):
-            raise MachineError("machine: expected hosts on different places of the torus")
+            raise MachineError("machine: expecting hosts at different places of the torus, got two at one")
 
     @property
     def num_hosts(self) -> int:
@@ -114,9 +119,9 @@ class Table:
     def __post_init__(self) -> None:
         shape = self.distance.shape
         if len(shape) != 2 or shape[0] != shape[1] or (self.distance < 0).any():
-            raise MachineError(f"machine: expected a square table of distances of at least 0, got shape {shape}")
+            raise MachineError(f"machine: expecting a square table of distances of at least 0, got shape {shape}")
         if (self.distance != self.distance.T).any():
-            raise MachineError("machine: expected the same distance both ways")
+            raise MachineError("machine: expecting a symmetric table of distances, got another one")
 
     @property
     def num_hosts(self) -> int:

@@ -25,7 +25,7 @@ class Evaluation:
     """What a mapping costs; all numbers of bytes are exact, self-loops are left out.
 
     :param doubled: J, the sum of bytes times distance over all directed pairs.
-    :param bytes_by_distance: bytes sent over each distance, a host's inside apart under ``"host"``; nearest first.
+    :param bytes_by_distance: bytes sent over each distance, nearest first; bytes within hosts stand under ``"host"``.
     :param total: bytes sent.
     :param intra_host: of these, the bytes that stay within a host.
     :param host_traffic: bytes that enter and leave the busiest host.
@@ -63,6 +63,9 @@ class Evaluation:
 def evaluate(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> Evaluation:
     """What a mapping costs on a machine.
 
+    :param mapping: the host of each rank.
+    :param graph: bytes between ranks.
+    :param machine: distances between hosts and, where they are known, routes.
     :raises MappingError: where mapping, graph and machine are not of one size and allocation.
     Cost: O(edges x levels), with routes O(edges x longest route).
     """
@@ -87,7 +90,12 @@ def evaluate(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> E
 
 
 def doubled_hop_bytes(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> int:
-    """J alone: the exact sum of bytes times distance over all directed pairs."""
+    """J alone: the exact sum of bytes times distance over all directed pairs.
+
+    :param mapping: the host of each rank.
+    :param graph: bytes between ranks.
+    :param machine: distances between hosts.
+    """
     here, there, volume = _between_hosts(mapping, graph)
     far, group = np.unique(machine.distance(here, there), return_inverse=True)
     return sum(int(one) * amount for one, amount in zip(far, exact_sums(group, volume, len(far)), strict=True))
@@ -95,9 +103,9 @@ def doubled_hop_bytes(mapping: Mapping, graph: CommunicationGraph, machine: Mach
 
 def _check(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> None:
     if mapping.size != graph.size:
-        raise MappingError(f"evaluate: expected a mapping of {graph.size} ranks, got {mapping.size}")
+        raise MappingError(f"evaluate: expecting a mapping of {graph.size} ranks, got {mapping.size}")
     if mapping.digest != machine.digest:
-        raise MappingError(f"evaluate: expected a mapping for allocation {machine.digest}, got {mapping.digest}")
+        raise MappingError(f"evaluate: expecting a mapping for allocation {machine.digest}, got {mapping.digest}")
 
 
 def _between_hosts(mapping: Mapping, graph: CommunicationGraph) -> tuple[Integers, Integers, Integers]:
@@ -121,7 +129,7 @@ def _busiest_link(
     used = machine.links[here, there]
     edge, _ = np.nonzero(used >= 0)
     loads = exact_sums(used[used >= 0], volume[edge], len(machine.capacity))
-    # Of links whose seconds are equal, rounded to 53 bits, the one with more bytes.
+    # Links can take equally many seconds, rounded to 53 bits: then the one with more bytes counts.
     busy = [(load / rate, load) for load, rate in zip(loads, machine.capacity.tolist(), strict=True)]
     seconds, load = max(busy, default=(0.0, 0))
     return load, seconds

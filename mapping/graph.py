@@ -89,7 +89,7 @@ class CommunicationGraph:
             return cls.from_arrays(size, rows, columns, values)
         also_rows, also_columns, counts, other = _coordinates(messages)
         if other != size:
-            raise GraphError(f"graph: expected messages of {size} ranks as the volume has, got {other}")
+            raise GraphError(f"graph: expecting messages of {size} ranks as the volume has, got {other}")
         nothing = np.zeros(len(rows) + len(also_rows), dtype=np.int64)
         both, count = nothing.copy(), nothing
         both[: len(rows)], count[len(rows) :] = values, counts
@@ -99,12 +99,14 @@ class CommunicationGraph:
     def from_networkx(cls, graph: Any, volume: str = "weight", messages: str = "messages") -> CommunicationGraph:
         """The graph of a networkx graph on the nodes 0 .. n-1; an edge of an undirected one is sent both ways.
 
+        :param graph: a networkx graph, directed or not; parallel edges are summed.
         :param volume, messages: names of the edge attributes; 1 where an edge lacks one.
         :raises GraphError: where the nodes are not 0 .. n-1.
         """
         size = graph.number_of_nodes()
-        if set(graph) != set(range(size)):
-            raise GraphError(f"graph: expected nodes 0 .. {size - 1} (networkx.convert_node_labels_to_integers)")
+        if strange := set(graph) - set(range(size)):
+            wanted = f"nodes 0 .. {size - 1} (networkx.convert_node_labels_to_integers)"
+            raise GraphError(f"graph: expecting {wanted}, got {min(map(repr, strange))}")
         rows = [(u, v, d.get(volume, 1), d.get(messages, 1)) for u, v, d in graph.edges(data=True)]
         if not graph.is_directed():
             rows += [(v, u, w, m) for u, v, w, m in rows if u != v]
@@ -158,7 +160,7 @@ class CommunicationGraph:
         Cost: a sort of the edges.
         """
         if weight not in ("volume", "log", "count"):
-            raise GraphError(f"graph: expected weight volume, log or count, got {weight!r}")
+            raise GraphError(f"graph: expecting weight volume, log or count, got {weight!r}")
         value = (self.messages if weight == "count" else self.volume).astype(np.float64)
         proper = (self.sources != self.targets) & (value > 0)
         source, target, value = self.sources[proper], self.targets[proper], value[proper]
@@ -175,34 +177,34 @@ def _whole(name: str, values: ArrayLike) -> Integers:
     """The values as one row of int64, refused where that would change or wrap them."""
     array = np.asarray(values)
     if array.ndim != 1:
-        raise GraphError(f"graph: expected {name} of one dimension, got shape {array.shape}")
+        raise GraphError(f"graph: expecting {name} of one dimension, got shape {array.shape}")
     if array.dtype.kind not in "iub" and array.size:
         listed = array.astype(np.float64)
         if not (np.isfinite(listed).all() and (listed == np.floor(listed)).all()):
-            raise GraphError(f"graph: expected whole numbers as {name}")
+            raise GraphError(f"graph: expecting whole numbers as {name}, got {listed[listed != np.floor(listed)][:1]}")
     if array.size and max(array.max(), -array.min()) > LARGEST:
-        raise GraphError(f"graph: expected {name} below 2^63")
+        raise GraphError(f"graph: expecting {name} below 2^63, got {max(array.max(), -array.min())}")
     return array.astype(np.int64)
 
 
 def _check(size: int, columns: Sequence[Integers]) -> None:
     """Refuses what contradicts itself."""
     if size < 0:
-        raise GraphError(f"graph: expected a size of at least 0, got {size}")
+        raise GraphError(f"graph: expecting a size of at least 0, got {size}")
     if len({len(column) for column in columns}) > 1:
-        raise GraphError(f"graph: expected columns of one length, got {[len(column) for column in columns]}")
+        raise GraphError(f"graph: expecting columns of one length, got {[len(column) for column in columns]}")
     for name, ranks in zip(("source", "target"), columns, strict=False):
         wrong = ranks[(ranks < 0) | (ranks >= size)]
         if len(wrong):
-            raise GraphError(f"graph: expected a {name} in range({size}), got {wrong[0]}")
+            raise GraphError(f"graph: expecting a {name} in range({size}), got {wrong[0]}")
     for name, amounts in zip(("volume", "messages"), columns[2:], strict=True):
         if len(amounts) and amounts.min() < 0:
-            raise GraphError(f"graph: expected a {name} of at least 0, got {amounts.min()}")
+            raise GraphError(f"graph: expecting a {name} of at least 0, got {amounts.min()}")
 
 
 def _fitting(sums: list[int]) -> Integers:
     if max(sums, default=0) > LARGEST:
-        raise GraphError(f"graph: expected less than 2^63 bytes between two ranks, got {max(sums)}")
+        raise GraphError(f"graph: expecting less than 2^63 bytes between two ranks, got {max(sums)}")
     return np.array(sums, dtype=np.int64)
 
 
@@ -211,7 +213,7 @@ def _coordinates(matrix: Any) -> tuple[Integers, Integers, NDArray[Any], int]:
     if not hasattr(matrix, "tocoo"):
         matrix = np.asarray(matrix)
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise GraphError(f"graph: expected a square matrix, got shape {matrix.shape}")
+        raise GraphError(f"graph: expecting a square matrix, got shape {matrix.shape}")
     if isinstance(matrix, np.ndarray):
         rows, columns = np.nonzero(matrix)
         return rows.astype(np.int64), columns.astype(np.int64), matrix[rows, columns], len(matrix)
@@ -223,9 +225,9 @@ def _grid(dims: Sequence[int], periods: Sequence[bool] | None) -> tuple[tuple[in
     extents = tuple(int(extent) for extent in dims)
     wrap = tuple(bool(one) for one in (periods if periods is not None else [False] * len(extents)))
     if not extents or min(extents) < 1:
-        raise GraphError(f"graph: expected extents of at least 1, got {list(extents)}")
+        raise GraphError(f"graph: expecting extents of at least 1, got {list(extents)}")
     if len(wrap) != len(extents):
-        raise GraphError(f"graph: expected {len(extents)} periods, got {len(wrap)}")
+        raise GraphError(f"graph: expecting {len(extents)} periods, got {len(wrap)}")
     return extents, wrap
 
 
@@ -234,10 +236,10 @@ def _stencil(dimensions: int, weights: ArrayLike, offsets: ArrayLike | None) -> 
     unit = np.eye(dimensions, dtype=np.int64)
     steps = np.stack([-unit, unit], axis=1).reshape(-1, dimensions) if offsets is None else np.asarray(offsets)
     if steps.ndim != 2 or steps.shape[1] != dimensions or steps.dtype.kind not in "iu":
-        raise GraphError(f"graph: expected whole offsets of shape (k, {dimensions}), got shape {steps.shape}")
+        raise GraphError(f"graph: expecting whole offsets of shape (k, {dimensions}), got shape {steps.shape}")
     given = np.asarray(weights)
     if offsets is None and given.shape == (dimensions,):
         given = np.repeat(given, 2)
     if given.shape not in ((), (len(steps),), (dimensions, 2) if offsets is None else ()):
-        raise GraphError(f"graph: expected 1, {dimensions} or {dimensions} x 2 weights, got shape {given.shape}")
+        raise GraphError(f"graph: expecting 1, {dimensions} or {dimensions} x 2 weights, got shape {given.shape}")
     return steps.astype(np.int64), _whole("weights", np.broadcast_to(given.reshape(-1), len(steps)))

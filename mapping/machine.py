@@ -43,16 +43,17 @@ class Machine:
 
     def __post_init__(self) -> None:
         if len(set(self.hosts)) < len(self.hosts):
-            raise MachineError("machine: expected hosts of different names")
+            twice = next(host for host in self.hosts if self.hosts.count(host) > 1)
+            raise MachineError(f"machine: expecting hosts of different names, got {twice!r} twice")
         if not len(self.hosts) == len(self.slots) == self.distances.num_hosts:
             counts = f"{len(self.hosts)} names, {len(self.slots)} slot counts, {self.distances.num_hosts} places"
-            raise MachineError(f"machine: expected a name, slots and a place for each host, got {counts}")
+            raise MachineError(f"machine: expecting a name, slots and a place for each host, got {counts}")
         if len(self.slots) and self.slots.min() < 0:
-            raise MachineError(f"machine: expected slots of at least 0, got {self.slots.min()}")
+            raise MachineError(f"machine: expecting slots of at least 0, got {self.slots.min()}")
         if self.links is not None and (self.links.ndim != 3 or self.links.shape[:2] != (self.num_hosts,) * 2):
-            raise MachineError(f"machine: expected links of shape (n, n, longest), got {self.links.shape}")
+            raise MachineError(f"machine: expecting links of shape (n, n, longest), got {self.links.shape}")
         if (self.links is None) != (self.capacity is None):
-            raise MachineError("machine: expected links and their capacity, or neither")
+            raise MachineError("machine: expecting links and their capacity, or neither, got one of them")
 
     @classmethod
     def hierarchy(cls, levels: str | Sequence[int], distance: str | Sequence[int]) -> Machine:
@@ -64,7 +65,7 @@ class Machine:
         """
         counts, far = _numbers(levels), _numbers(distance)
         if len(counts) != len(far) or min(counts, default=0) < 1:
-            raise MachineError(f"machine: expected as many distances as levels, got {levels} and {distance}")
+            raise MachineError(f"machine: expecting as many distances as levels, got {levels} and {distance}")
         hosts = int(np.prod(counts[1:], dtype=np.int64))
         widths = np.cumprod([1, *counts[1:]], dtype=np.int64)[1:-1][::-1]
         clusters = np.arange(hosts)[None, :] // widths[:, None] if len(widths) else np.zeros((0, hosts), dtype=np.int64)
@@ -101,6 +102,7 @@ class Machine:
         :param dims: extents.
         :param slots: of each host, or one number for all.
         :param wrap: which dimensions are rings.
+        :param hosts: names; ``h0``, ``h1``, ... where None.
         :param coordinates: of each host, shape (n, d); by default every place has a host, in row-major order.
         :param inside: distance within a host.
         """
@@ -116,6 +118,10 @@ class Machine:
         """A machine with a table of distances between hosts, shape (n, n), symmetric, whole numbers.
 
         The diagonal is the distance within each host.
+
+        :param hosts: names; ``h0``, ``h1``, ... where None.
+        :param slots: of each host, shape (n,).
+        :param distance: between hosts, shape (n, n).
         """
         count = _integers(slots)
         return cls(_names(hosts, len(count)), count, Table(_integers(distance)))
@@ -163,14 +169,16 @@ def _numbers(written: str | Sequence[int]) -> list[int]:
     try:
         return [int(part) for part in parts]
     except ValueError:
-        raise MachineError(f"machine: expected whole numbers like 16:16:8, got {written!r}") from None
+        raise MachineError(f"machine: expecting whole numbers like 16:16:8, got {written!r}") from None
 
 
 def _integers(values: ArrayLike) -> Integers:
     """Whole numbers; what is not is refused."""
     array = np.asarray(values)
     if array.dtype.kind not in "iub" and not (array == np.floor(array)).all():
-        raise MachineError("machine: expected whole distances and slots (scale them)")
+        raise MachineError(
+            f"machine: expecting whole distances and slots (scale them), got {array.dtype} with fractions"
+        )
     return array.astype(np.int64)
 
 

@@ -40,16 +40,19 @@ class Mapping:
         total, ranks = int(self.slots.sum()), np.arange(len(self.slot_of_rank))
         if len(self.hosts) != len(self.slots) or len(self.rank_of_slot) != total:
             raise MappingError(
-                f"mapping: expected {total} slots on {len(self.hosts)} hosts, got {len(self.rank_of_slot)}"
+                f"mapping: expecting {total} slots on {len(self.hosts)} hosts, got {len(self.rank_of_slot)}"
             )
         _one_to_one(self.slot_of_rank, total)
         if (self.rank_of_slot[self.slot_of_rank] != ranks).any() or (self.rank_of_slot >= 0).sum() != len(ranks):
-            raise MappingError("mapping: expected rank_of_slot to be the inverse of slot_of_rank, -1 where empty")
+            raise MappingError("mapping: expecting rank_of_slot to be the inverse of slot_of_rank, -1 where empty")
 
     @classmethod
     def of(cls, slot_of_rank: ArrayLike, hosts: Sequence[str], slots: ArrayLike) -> Mapping:
         """The mapping of ranks to these slots of an allocation.
 
+        :param slot_of_rank: slot of each rank, numbered over all hosts in order, shape (p,).
+        :param hosts: names, n of them.
+        :param slots: of each host, shape (n,).
         :raises MappingError: where a slot is out of range or taken twice, or there are fewer slots than ranks.
         """
         slot, count = np.asarray(slot_of_rank, dtype=np.int64), np.asarray(slots, dtype=np.int64)
@@ -66,7 +69,9 @@ class Mapping:
         """
         host = np.asarray(host_of_rank, dtype=np.int64)
         if len(host) and not 0 <= host.min() <= host.max() < machine.num_hosts:
-            raise MappingError(f"mapping: expected hosts in range({machine.num_hosts})")
+            raise MappingError(
+                f"mapping: expecting hosts in range({machine.num_hosts}), got {host.min()} .. {host.max()}"
+            )
         ranks = np.bincount(host, minlength=machine.num_hosts)
         if (ranks > machine.slots).any():
             full = int(np.argmax(ranks > machine.slots))
@@ -102,9 +107,9 @@ class Mapping:
 
 def _one_to_one(slot: Integers, total: int) -> None:
     if slot.ndim != 1 or len(slot) > total:
-        raise MappingError(f"mapping: expected at most {total} ranks, one a slot, got {slot.size}")
+        raise MappingError(f"mapping: expecting at most {total} ranks, one a slot, got {slot.size}")
     if len(slot) and not 0 <= slot.min() <= slot.max() < total:
-        raise MappingError(f"mapping: expected slots in range({total}), got {slot.min()} .. {slot.max()}")
+        raise MappingError(f"mapping: expecting slots in range({total}), got {slot.min()} .. {slot.max()}")
     taken = np.bincount(slot, minlength=total)
     if (taken > 1).any():
         raise MappingError(f"mapping: slot {int(np.argmax(taken > 1))} is given to more than one rank")

@@ -22,9 +22,9 @@ def place(size: int, hosts: Sequence[str], policy: str | None = None) -> list[st
     :raises ValueError: on an unknown policy, no ranks or no hosts.
     """
     if size < 1:
-        raise ValueError(f"placement: expected at least 1 rank, got {size}")
+        raise ValueError(f"placement: expecting at least 1 rank, got {size}")
     if not hosts:
-        raise ValueError("placement: expected at least 1 host, got none")
+        raise ValueError("placement: expecting at least 1 host, got none")
     return [hosts[slot] for slot in _slots(size, len(hosts), policy or "block")]
 
 
@@ -40,4 +40,4 @@ def _slots(size: int, hosts: int, policy: str) -> NDArray[np.int64]:
         return block
     if name == "random" and colon and seed.isascii() and seed.isdigit():
         return np.random.default_rng(int(seed)).permutation(block)
-    raise ValueError(f"placement: expected block, cyclic or random:SEED (SEED a whole number), got {policy!r}")
+    raise ValueError(f"placement: expecting block, cyclic or random:SEED (SEED a whole number), got {policy!r}")

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.ibreports import default_report, ibroute, pair
 from tests.support import ROOT, shared_data
 from topompi.topology import load
 from topompi.topology.hostroutes import HostRoutes
@@ -83,6 +84,18 @@ def test_plafrim2_names_the_truncated_table_and_goes_on_if_asked():
     assert any("2,115 ordered pairs of hosts have no route" in problem for problem in summary["problems"])
 
 
+def test_show_notes_a_table_that_ends_in_the_tools_error_and_goes_on(tmp_path):
+    model = pair()
+    (tmp_path / "fabric.txt").write_text(default_report(model))
+    tables = "".join(ibroute(model, switch) for switch in model.switches).replace("[0x0-0x28]", "[0x0-0x4]")
+    (tmp_path / "lfts.txt").write_text(tables.replace("3 valid lids dumped", "iberror: failed", 1))
+    done = topompi("topology", "show", tmp_path / "fabric.txt", "--lfts", tmp_path / "lfts.txt")
+    assert done.returncode == 0
+    assert done.stderr.startswith("note: ")
+    assert "has all of its entries, then the tool's error 'iberror: failed'" in done.stderr
+    assert len(show(tmp_path / "fabric.txt", "--lfts", tmp_path / "lfts.txt")["notes"]) == 1
+
+
 def test_route_replies_with_the_switches_in_order():
     done = topompi("topology", "route", FAT_TREE, "--lfts", TABLES, "h0000", "h0063")
     words = done.stdout.split()
@@ -113,14 +126,14 @@ def test_export_keeps_fabric_and_tables(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["show", "/nowhere"], "/nowhere: expected a file"),
-        (["show", FAT_TREE, "--lfts", FAT_TREE], "expected OpenSM forwarding tables"),
+        (["show", "/nowhere"], "/nowhere: expecting a file"),
+        (["show", FAT_TREE, "--lfts", FAT_TREE], "expecting OpenSM forwarding tables"),
         (["show", TABLES], "it holds forwarding tables: give them with --lfts"),
-        (["show", "torus:4x0"], "torus:4x0: expected sizes of at least 1, got 0"),
+        (["show", "torus:4x0"], "torus:4x0: expecting sizes of at least 1, got 0"),
         (["show", "xgft:2,2;1,1", "--hosts", "h[0-"], "host list 'h[0-'"),
         (["route", "xgft:2,2;1,1", "h0000", "nobody"], "are not: nobody"),
         (["route", "xgft:2,2;1,1", "h0000", "h0001", "--path", "1"], "expecting --path below 1"),
-        (["export", "xgft:2,2;1,1", "-o", "x.png"], "x.png: expected a name that ends with .json"),
+        (["export", "xgft:2,2;1,1", "-o", "x.png"], "x.png: expecting a name that ends with .json"),
         (["export", "xgft:2,2;1,1", "-o", "/nowhere/x.json"], "/nowhere/x.json"),
     ],
 )
@@ -139,8 +152,8 @@ def test_debug_shows_the_traceback():
 
 def test_empty_and_binary_files_are_refused(tmp_path):
     for name, content, message in (
-        ("empty", b" \n", "the file is empty"),
-        ("binary", b"\x7fELF\x00\x01", "the file is binary"),
+        ("empty", b" \n", "an empty file"),
+        ("binary", b"\x7fELF\x00\x01", "binary data"),
     ):
         (tmp_path / name).write_bytes(content)
         done = topompi("topology", "show", tmp_path / name)

@@ -83,7 +83,7 @@ def test_the_command_writes_coordinates(tmp_path):
     assert path.read_text().splitlines()[1:] == [*seats, "3: 0 0 0", "4: 0 0 1", "5: 0 1 0"]
     wrong = topompi("mpich-coordinates", "xgft:2,2;1,1", "--place", "somehow", "-o", path)
     assert (wrong.returncode, wrong.stderr.count("\n")) == (1, 1)
-    assert "expected block, cyclic or random:SEED" in wrong.stderr
+    assert "expecting block, cyclic or random:SEED" in wrong.stderr
 
 
 def test_mpich_takes_the_coordinates(tmp_path):

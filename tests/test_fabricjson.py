@@ -139,7 +139,7 @@ def test_computed_routes_are_kept_by_name_only() -> None:
 def test_an_infinite_rate_is_refused() -> None:
     with pytest.raises(FabricError) as caught:
         fabricjson.write(small_fabric(float("inf")))
-    assert str(caught.value) == "link 0: expected a finite rate, got inf"
+    assert str(caught.value) == "link 0: expecting a finite rate, got inf"
 
 
 def test_a_janus_sized_fabric_with_tables_stays_below_two_megabytes() -> None:
@@ -179,63 +179,63 @@ def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("version", 2, "field version: expected at most 1, as this topompi reads, got 2"),
-        ("version", 0, "field version: expected at most 1, as this topompi reads, got 0"),
-        ("version", "1", "field version: expected a value of type int, got str"),
-        ("version", True, "field version: expected a value of type int, got bool"),
-        ("name", ..., "field name: expected a value of type str, got none"),
-        ("hosts", ..., "field hosts: expected a value of type list, got none"),
-        ("hosts", {}, "field hosts: expected a value of type list, got dict"),
-        ("hosts.1", 7, "field hosts[1]: expected a list of strings, got int"),
-        ("hosts.1", "host-A0", "field hosts: expected each value once, got 'host-A0' twice"),
-        ("adapters", [], "field adapters.id: expected a value of type list, got none"),
-        ("adapters.id.1", "A0", "field adapters.id: expected each value once, got 'A0' twice"),
-        ("adapters.host", [0], "field adapters.host: expected 2 values, got 1"),
-        ("adapters.host.1", 2, "field adapters.host[1]: expected a number from 0 to 1, got 2"),
-        ("adapters.host.1", 1.0, "field adapters.host[1]: expected a list of integers, got float"),
-        ("switches.id.1", "A1", "field switches.id: expected ids that no adapter has, got 'A1'"),
-        ("switches.name", ["x"], "field switches.name: expected 2 values, got 1"),
-        ("links", ..., "field links.source: expected a value of type list, got none"),
-        ("links.source.0", 4, "field links.source[0]: expected a number from 0 to 3, got 4"),
-        ("links.target.5", -1, "field links.target[5]: expected a number from 0 to 3, got -1"),
-        ("links.target.5", 10**30, f"field links.target[5]: expected a number from 0 to 3, got {10**30}"),
-        ("links.target", [0], "field links.target: expected 6 values, got 1"),
+        ("version", 2, "field version: expecting at most 1, as this topompi reads, got 2"),
+        ("version", 0, "field version: expecting at most 1, as this topompi reads, got 0"),
+        ("version", "1", "field version: expecting a value of type int, got str"),
+        ("version", True, "field version: expecting a value of type int, got bool"),
+        ("name", ..., "field name: expecting a value of type str, got none"),
+        ("hosts", ..., "field hosts: expecting a value of type list, got none"),
+        ("hosts", {}, "field hosts: expecting a value of type list, got dict"),
+        ("hosts.1", 7, "field hosts[1]: expecting a list of strings, got int"),
+        ("hosts.1", "host-A0", "field hosts: expecting each value once, got 'host-A0' twice"),
+        ("adapters", [], "field adapters.id: expecting a value of type list, got none"),
+        ("adapters.id.1", "A0", "field adapters.id: expecting each value once, got 'A0' twice"),
+        ("adapters.host", [0], "field adapters.host: expecting 2 values, got 1"),
+        ("adapters.host.1", 2, "field adapters.host[1]: expecting a number from 0 to 1, got 2"),
+        ("adapters.host.1", 1.0, "field adapters.host[1]: expecting a list of integers, got float"),
+        ("switches.id.1", "A1", "field switches.id: expecting ids that no adapter has, got 'A1'"),
+        ("switches.name", ["x"], "field switches.name: expecting 2 values, got 1"),
+        ("links", ..., "field links.source: expecting a value of type list, got none"),
+        ("links.source.0", 4, "field links.source[0]: expecting a number from 0 to 3, got 4"),
+        ("links.target.5", -1, "field links.target[5]: expecting a number from 0 to 3, got -1"),
+        ("links.target.5", 10**30, f"field links.target[5]: expecting a number from 0 to 3, got {10**30}"),
+        ("links.target", [0], "field links.target: expecting 6 values, got 1"),
         (
             "links.source_port.2",
             65_536,
-            "field links.source_port[2]: expected a number from 0 to 65535, got 65536",
+            "field links.source_port[2]: expecting a number from 0 to 65535, got 65536",
         ),
-        ("links.target_port", ..., "field links.target_port: expected a value of type list, got none"),
-        ("links.rate.1", "fast", "field links.rate[1]: expected a list of numbers or null, got str"),
-        ("links.rate.1", -1.0, "field links.rate[1]: expected a finite number of at least 0, got -1.0"),
-        ("links.latency", [], "field links.latency: expected 6 values, got 0"),
-        ("routes", [], "field routes.engine: expected a value of type str, got none"),
-        ("routes.engine", ..., "field routes.engine: expected a value of type str, got none"),
-        ("routes.next_link", {}, "field routes.next_link: expected a value of type list, got dict"),
+        ("links.target_port", ..., "field links.target_port: expecting a value of type list, got none"),
+        ("links.rate.1", "fast", "field links.rate[1]: expecting a list of numbers or null, got str"),
+        ("links.rate.1", -1.0, "field links.rate[1]: expecting a finite number of at least 0, got -1.0"),
+        ("links.latency", [], "field links.latency: expecting 6 values, got 0"),
+        ("routes", [], "field routes.engine: expecting a value of type str, got none"),
+        ("routes.engine", ..., "field routes.engine: expecting a value of type str, got none"),
+        ("routes.next_link", {}, "field routes.next_link: expecting a value of type list, got dict"),
         (
             "routes.next_link.0.1",
             [5],
-            "field routes.next_link: expected (paths, 2, 2) integers, got lists of unequal length",
+            "field routes.next_link: expecting (paths, 2, 2) integers, got lists of unequal length",
         ),
         (
             "routes.next_link.0",
             [[1, 4]],
-            "field routes.next_link: expected (paths, 2, 2) integers, got (1, 1, 2) of int64",
+            "field routes.next_link: expecting (paths, 2, 2) integers, got (1, 1, 2) of int64",
         ),
         (
             "routes.next_link.0.0.0",
             0.5,
-            "field routes.next_link: expected (paths, 2, 2) integers, got (1, 2, 2) of float64",
+            "field routes.next_link: expecting (paths, 2, 2) integers, got (1, 2, 2) of float64",
         ),
         (
             "routes.next_link.0.1.0",
             6,
-            "field routes.next_link[0][1][0]: expected a link from 0 to 5, or -1, got 6",
+            "field routes.next_link[0][1][0]: expecting a link from 0 to 5, or -1, got 6",
         ),
         (
             "routes.next_link.0.1.0",
             1,
-            "field routes.next_link[0][1][0]: expected a link that leaves switch S1, got 1, which leaves S0",
+            "field routes.next_link[0][1][0]: expecting a link that leaves switch S1, got 1, which leaves S0",
         ),
     ],
 )
@@ -251,12 +251,12 @@ def test_a_bad_field_is_named(path: str, value: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"format": "topompi fabric",\n"version": 1', "f:2: expected JSON, but Expecting ',' delimiter"),
-        ('{"format": "topompi fabric", "version": NaN}', "f: expected JSON, but found NaN"),
-        ('{"format": "another", "version": 1}', "f: field format: expected 'topompi fabric', got 'another'"),
-        ("[]", "f: field format: expected a value of type str, got none"),
-        ("[" * 100_000, "f: expected JSON, but "),
-        ("9" * 5000, "f: expected JSON, but "),
+        ('{"format": "topompi fabric",\n"version": 1', "f:2: expecting JSON, but Expecting ',' delimiter"),
+        ('{"format": "topompi fabric", "version": NaN}', "f: expecting JSON, but found NaN"),
+        ('{"format": "another", "version": 1}', "f: field format: expecting 'topompi fabric', got 'another'"),
+        ("[]", "f: field format: expecting a value of type str, got none"),
+        ("[" * 100_000, "f: expecting JSON, but "),
+        ("9" * 5000, "f: expecting JSON, but "),
     ],
 )
 def test_what_is_no_fabric_json_is_refused(content: str, message: str) -> None:
@@ -269,7 +269,7 @@ def test_two_files_are_refused() -> None:
     text = text_of(fabricjson.write(small_fabric()))
     with pytest.raises(SourceError) as caught:
         fabricjson.read([text, text], Report())
-    assert str(caught.value) == "expected one fabric.json, got f, f"
+    assert str(caught.value) == "expecting one fabric.json, got f, f"
 
 
 def test_only_the_own_format_is_recognised() -> None:

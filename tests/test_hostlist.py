@@ -90,21 +90,21 @@ def test_ranges_join_only_ascending_numbers_of_uniform_padding(names: list[str],
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("a[1-", "host list 'a[1-': expected ']' at position 4"),
-        ("a[x]", "host list 'a[x]': expected a number or a range of at most 18 digits at position 2"),
-        ("a[1,]", "host list 'a[1,]': expected a number or a range of at most 18 digits at position 4"),
-        ("a[]", "host list 'a[]': expected a number or a range of at most 18 digits at position 2"),
-        ("a[1[2]]", "host list 'a[1[2]]': expected a number or a range of at most 18 digits at position 2"),
-        ("a[1-2-3]", "host list 'a[1-2-3]': expected a number or a range of at most 18 digits at position 2"),
-        ("a[1,5-3]", "host list 'a[1,5-3]': expected a range that ascends at position 4"),
-        ("a,,b", "host list 'a,,b': expected a host name at position 2"),
-        ("a,", "host list 'a,': expected a host name at position 2"),
-        (",a", "host list ',a': expected a host name at position 0"),
-        ("a b", "host list 'a b': expected ',' at position 2"),
-        ("a]", "host list 'a]': expected ',' at position 1"),
-        ("n[0-999999999]", "host list 'n[0-999999999]': expected at most 1,000,000 names"),
-        ("[0-999][0-1000]", "host list '[0-999][0-1000]': expected at most 1,000,000 names"),
-        ("n[0-999999],m", "host list 'n[0-999999],m': expected at most 1,000,000 names"),
+        ("a[1-", "host list 'a[1-': expecting ']' at position 4"),
+        ("a[x]", "host list 'a[x]': expecting a number or a range of at most 18 digits at position 2"),
+        ("a[1,]", "host list 'a[1,]': expecting a number or a range of at most 18 digits at position 4"),
+        ("a[]", "host list 'a[]': expecting a number or a range of at most 18 digits at position 2"),
+        ("a[1[2]]", "host list 'a[1[2]]': expecting a number or a range of at most 18 digits at position 2"),
+        ("a[1-2-3]", "host list 'a[1-2-3]': expecting a number or a range of at most 18 digits at position 2"),
+        ("a[1,5-3]", "host list 'a[1,5-3]': expecting a range that ascends at position 4"),
+        ("a,,b", "host list 'a,,b': expecting a host name at position 2"),
+        ("a,", "host list 'a,': expecting a host name at position 2"),
+        (",a", "host list ',a': expecting a host name at position 0"),
+        ("a b", "host list 'a b': expecting ',' at position 2"),
+        ("a]", "host list 'a]': expecting ',' at position 1"),
+        ("n[0-999999999]", "host list 'n[0-999999999]': expecting at most 1,000,000 names, got more"),
+        ("[0-999][0-1000]", "host list '[0-999][0-1000]': expecting at most 1,000,000 names, got more"),
+        ("n[0-999999],m", "host list 'n[0-999999],m': expecting at most 1,000,000 names, got more"),
     ],
 )
 def test_malformed_expression_is_named_with_the_position(expression: str, message: str) -> None:
@@ -126,7 +126,7 @@ def test_the_largest_allowed_list_expands() -> None:
 def test_a_name_that_no_expression_can_hold_is_refused(name: str) -> None:
     with pytest.raises(SourceError) as caught:
         compress(["n1", name])
-    assert str(caught.value) == f"host list: expected a name without brackets, commas and blanks, got {name!r}"
+    assert str(caught.value) == f"host list: expecting a name without brackets, commas and blanks, got {name!r}"
 
 
 def test_hosts_are_read_from_an_expression_with_repeated_ones_kept() -> None:
@@ -151,15 +151,15 @@ def test_a_bad_line_of_a_host_file_is_named(tmp_path: Path) -> None:
     path.write_text("n1\nn2 slots=4\n")
     with pytest.raises(SourceError) as caught:
         read_hosts(str(path))
-    assert str(caught.value) == f"{path}:2: host list 'n2 slots=4': expected ',' at position 3"
+    assert str(caught.value) == f"{path}:2: host list 'n2 slots=4': expecting ',' at position 3"
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "{path}: expected a topology, but the file is empty"),
-        ("# nobody\n", "{path}: expected at least one host"),
-        ("n1\0", "{path}: expected text, but the file is binary"),
+        ("", "{path}: expecting a topology, got an empty file"),
+        ("# nobody\n", "{path}: expecting at least one host, got none"),
+        ("n1\0", "{path}: expecting text, got binary data"),
     ],
 )
 def test_a_host_file_without_hosts_is_refused(tmp_path: Path, content: str, message: str) -> None:
@@ -173,10 +173,10 @@ def test_a_host_file_without_hosts_is_refused(tmp_path: Path, content: str, mess
 def test_a_path_without_file_and_an_empty_argument_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         read_hosts(f"{tmp_path}/nowhere")
-    assert str(caught.value) == f"{tmp_path}/nowhere: expected a file of hosts, but there is none"
+    assert str(caught.value) == f"{tmp_path}/nowhere: expecting a file of hosts, got none"
     with pytest.raises(SourceError) as caught:
         read_hosts("")
-    assert str(caught.value) == "host list: expected at least one host"
+    assert str(caught.value) == "host list: expecting at least one host, got none"
 
 
 def test_node_lists_of_real_jobs_survive_the_round_trip() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.ibreports import histogram
-from tests.support import shared_data
+from tests.support import shared_data, text_of
 from topompi.errors import SourceError
 from topompi.topology.discovery import Report
 from topompi.topology.routes import Routes
@@ -107,6 +107,18 @@ def test_plafrim2_names_the_truncated_table() -> None:
     assert ": 2,115 ordered pairs of hosts have no route: " in report.problems[-1]
     assert len(set(fabric.switch_component)) == 2
     assert len(fabric.host_adapters[fabric.host_index["bright"]]) == 2  # it has a rail in both subnets
+
+
+def test_plafrim2_tables_with_the_tools_error_for_a_footer_are_whole_but_for_the_one_that_is_cut() -> None:
+    report, texts = Report(partial=True), open_texts(shared_data("fabrics/netloc-plafrim2.txz"))
+    found = ibports.read([text for text in texts if ibports.recognise(text.head())], report)
+    dumps = {text.name: text.text() for text in texts if tables.recognise(text.head())}
+    error = "iberror: failed: dump tables: linear forwarding table get failed"
+    cut = [text_of(re.sub(r"(\d+ valid lids dumped.*)?$", error, dump.rstrip()), name) for name, dump in dumps.items()]
+    routes = tables.read(cut, found, report)
+    assert (routes.next_link == real("fabrics/netloc-plafrim2.txz", None, Report(partial=True)).next_link).all()
+    assert len(report.notes) == len(dumps) - 1 == 7
+    assert ["switch LID 60 " in problem for problem in report.problems if "truncated" in problem] == [True]
 
 
 def test_dgx_rails_are_hosts_and_aggregation_nodes_are_not() -> None:

@@ -175,29 +175,29 @@ def damaged(old: str, new: str) -> str:
 BAD_REPORTS = {
     "cut line": (
         damaged('[3]\t"H-000000000000a000"[1](a001) \t\t# "left HCA-1" lid 3 4xQDR', '[3]\t"H-000000000000a0'),
-        "fabric.txt:12: expected a line of a switch, an adapter or one of their ports, got '[3]\\t\"H-000000000000a0'",
+        "fabric.txt:12: expecting a line of a switch, an adapter or one of their ports, got '[3]\\t\"H-000000000000a0'",
     ),
     "cut rate": (
         damaged('# "left HCA-1" lid 3 4xQDR', '# "left HCA-1" lid 3 4xQ'),
-        "fabric.txt:12: expected a link rate such as 4xQDR, got '4xQ'",
+        "fabric.txt:12: expecting a link rate such as 4xQDR, got '4xQ'",
     ),
     "cut header": (
         damaged('Switch\t36 "S-0000000000005020"\t\t# "MF0;sw2:X/U1" base port 0 lid 2 lmc 0', "Swi"),
-        "fabric.txt:19: expected a Switch, Ca or Rt line before its ports, "
+        "fabric.txt:19: expecting a Switch, Ca or Rt line before its ports, "
         'got \'[1]\\t"S-0000000000005010"[1]\\t\\t# "MF0;sw1:X/U1" lid 1 4xQDR\'',
     ),
     "no port GUID": (
         damaged("[1](a001) ", "[1]"),
-        "fabric.txt:12: expected the adapter's port GUID in parentheses, "
+        "fabric.txt:12: expecting the adapter's port GUID in parentheses, "
         'got \'[3]\\t"H-000000000000a000"[1]\\t\\t# "left HCA-1" lid 3 4xQDR\'',
     ),
     "switch without a section": (
         default_report(pair()).partition("\n\nvendid=0x2c9\ndevid=0xbd36\nsysimgguid=" + S2)[0],
-        f"fabric.txt:10: expected switch {S2} (MF0;sw2:X/U1) to have an entry of its own, found none",
+        f"fabric.txt:10: expecting switch {S2} (MF0;sw2:X/U1) to have an entry of its own, got none",
     ),
     "GUID twice": (
         damaged('Switch\t36 "S-0000000000005020"', 'Switch\t36 "S-0000000000005010"'),
-        f"fabric.txt:18: expected GUID {S1} once, as at fabric.txt:9, "
+        f"fabric.txt:18: expecting GUID {S1} once, as at fabric.txt:9, "
         'got \'Switch\\t36 "S-0000000000005010"\\t\\t# "MF0;sw2:X/U1" base port 0 lid 2 lmc 0\'',
     ),
     "port twice": (
@@ -243,15 +243,15 @@ def test_of_a_host_twice_the_second_goes_by_guid() -> None:
     [
         (
             port_report(pair())[:-5],
-            "fabric.txt:11: expected a port, its rate and its peer or description, got",
+            "fabric.txt:11: expecting a port, its rate and its peer or description, got",
         ),
         (
             port_report(pair()).split("\n")[0],
-            "fabric.txt: expected port lines as ibnetdiscover -p prints them, found none",
+            "fabric.txt: expecting port lines as ibnetdiscover -p prints them, got none",
         ),
         (
             "".join(line + "\n" for line in port_report(pair()).splitlines() if not line.startswith("SW     2")),
-            f"fabric.txt:4: expected switch {S2} (MF0;sw2:X/U1) to have an entry of its own, found none",
+            f"fabric.txt:4: expecting switch {S2} (MF0;sw2:X/U1) to have an entry of its own, got none",
         ),
     ],
 )
@@ -278,9 +278,9 @@ def test_each_format_recognises_its_own_texts_only() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "expected a topology, but the file is empty"),
-        (b"\n \n", "expected a topology, but the file is empty"),
-        (b"\x7fELF\x00\x01", "expected text, but the file is binary"),
+        (b"", "expecting a topology, got an empty file"),
+        (b"\n \n", "expecting a topology, got an empty file"),
+        (b"\x7fELF\x00\x01", "expecting text, got binary data"),
         (gzip.compress(default_report(pair()).encode())[:-20], "cannot be read"),
     ],
 )

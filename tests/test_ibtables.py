@@ -72,6 +72,35 @@ def test_invalid_entries_are_counted_but_not_used() -> None:
     assert next_ports(routes) == next_ports(read_tables(model, [opensm_dump(model)]))
 
 
+ERROR = "ibroute: iberror: failed: dump tables: linear forwarding table get failed"
+
+
+def ends_in_error(model: Model, switch: str, last: str) -> str:
+    """A table that announces LIDs up to ``last``, with the tool's error where the footer stands."""
+    text = ibroute(model, switch).replace("[0x0-0x28]", f"[0x0-{last}]")
+    return re.sub(r"\d+ valid lids dumped.*", ERROR, text)
+
+
+def test_a_table_that_ends_in_the_tools_error_after_its_last_lid_is_whole_and_the_error_is_noted() -> None:
+    texts = [ends_in_error(pair(), S1, "0x4"), ibroute(pair(), S2)]
+    for printed in (texts, ["".join(texts)]):
+        report = Report()
+        routes = read_tables(pair(), printed, report)
+        assert next_ports(routes) == next_ports(read_tables(pair(), [opensm_dump(pair())]))
+        assert report.notes == [f"lft/0.txt:6: {TABLE1} has all of its entries, then the tool's error {ERROR!r}"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(models(connected=True), st.integers(1, 60))
+def test_a_table_that_ends_in_the_tools_error_before_its_last_lid_is_truncated(model: Model, beyond: int) -> None:
+    switch = next(iter(model.switches))
+    last = max(model.forwarding()[switch])
+    report = Report(partial=True)
+    read_tables(model, [ends_in_error(model, switch, hex(last + beyond))], report)
+    assert not report.notes
+    assert f"is truncated: expecting a footer that ends its (at most {last + beyond}) LIDs" in report.problems[0]
+
+
 def unroutable(model: Model, forwarding: dict[str, dict[int, tuple[str, int]]]) -> set[tuple[str, str]]:
     """Ordered pairs of host names with a route that does not arrive, followed one by one."""
     component: dict[str, set[str]] = {}
@@ -130,34 +159,34 @@ TABLE2 = f"the forwarding table of switch LID 2 ({S2})"
 BAD_TABLES = {
     "no footer": (
         [changed("40 lids dumped\nUnicast", "Unicast")],
-        f"lft/0.txt:4: {TABLE1} is truncated: expected a footer that ends its (at most 40) LIDs, "
+        f"lft/0.txt:4: {TABLE1} is truncated: expecting a footer that ends its (at most 40) LIDs, "
         "got 3 entries and no footer",
     ),
     "no footer at the end": (
         [ROUTE1, ROUTE2[: ROUTE2.index("3 valid")]],
-        f"lft/1.txt:6: {TABLE2} is truncated: expected a footer that ends its (at most 40) LIDs, "
+        f"lft/1.txt:6: {TABLE2} is truncated: expecting a footer that ends its (at most 40) LIDs, "
         "got 3 entries and no footer",
     ),
     "entry lost": (
         [ROUTE1, ROUTE2.replace("0x0003", "oops")],
-        f"lft/1.txt:6: {TABLE2} is damaged: expected 3 entries by its footer, got 2",
+        f"lft/1.txt:6: {TABLE2} is damaged: expecting 3 entries by its footer, got 2",
     ),
     "other footer": (
         [changed("40 lids dumped", "39 lids dumped")],
-        f"lft/0.txt:4: {TABLE1} is damaged: expected 40 LIDs by its header, got 39 by its footer",
+        f"lft/0.txt:4: {TABLE1} is damaged: expecting 40 LIDs by its header, got 39 by its footer",
     ),
     "cut GUID": (
         [changed("0x000000000000a001: 'left HCA-1'", "0x000000")],
-        "lft/0.txt:3: expected LID, port and destination, got '0x0003 003 # Channel Adapter portguid 0x000000'",
+        "lft/0.txt:3: expecting LID, port and destination, got '0x0003 003 # Channel Adapter portguid 0x000000'",
     ),
     "cut header": (
         [changed("switch Lid 2 guid 0x0000000000005020", "sw")],
-        "lft/0.txt:6: expected 'Unicast lids [..] of switch .. guid 0x..', "
+        "lft/0.txt:6: expecting 'Unicast lids [..] of switch .. guid 0x..', "
         "got \"Unicast lids [0-40] of sw ('MF0;sw2:X/U1'):\"",
     ),
     "no header": (
         [opensm_dump(pair()).split("\n", 1)[1]],
-        "lft/0.txt:1: expected a table's header before "
+        "lft/0.txt:1: expecting a table's header before "
         "\"0x0001 000 # Switch portguid 0x0000000000005010: 'MF0;sw1:X/U1'\"",
     ),
     "unknown switch": (
@@ -170,7 +199,7 @@ BAD_TABLES = {
     ),
     "switch without a table": (
         [ROUTE1],
-        f"lft/0.txt: expected forwarding tables of 2 switches, got none of 1: {S2} (MF0;sw2:X/U1)",
+        f"lft/0.txt: expecting forwarding tables of 2 switches, got none of 1: {S2} (MF0;sw2:X/U1)",
     ),
     "port without a link": (
         [changed("0x0004 001", "0x0004 017")],
@@ -182,7 +211,7 @@ BAD_TABLES = {
     ),
     "LIDs of another time": (
         [ROUTE1, ROUTE2.replace("0x0003", "0x0013")],
-        f"lft/1.txt:1: adapter {A1} has LID 19 here, but 3 in another table: expected tables of the same time",
+        f"lft/1.txt:1: adapter {A1} has LID 19 here, but 3 in another table: expecting tables of the same time",
     ),
 }
 

@@ -103,7 +103,7 @@ def test_delay_matrix_by_rate_is_the_slower_hosts():
 def test_hosts_that_are_not_in_the_fabric_are_named_or_make_the_level_flat(fat_tree):
     names = ["h0000", "elsewhere", "h0004"]
     with pytest.raises(
-        HostError, match=r"expected some of its 64 hosts \(h0000, h0001, h0002, ...\), but 1 of 3 are not: else"
+        HostError, match=r"expecting some of its 64 hosts \(h0000, h0001, h0002, ...\), but 1 of 3 are not: else"
     ):
         TopologyInterface.place(names, fat_tree)
     view = TopologyInterface.place(names, fat_tree, missing="flat")

@@ -105,7 +105,7 @@ def test_a_topology_that_cannot_be_read_is_one_line():
     done = run_mpi(2, "-m", "topompi", "--topology", "/nowhere", "-c", "print('never')")
     assert done.returncode == 1
     assert "never" not in done.stdout
-    assert done.stderr.count("topompi: /nowhere: expected a file") == 1
+    assert done.stderr.count("topompi: /nowhere: expecting a file") == 1
     assert "Traceback" not in done.stderr
 
 

@@ -102,7 +102,7 @@ def test_routes_can_be_left_out():
 
 def test_other_hosts_than_the_jobs_and_too_few_slots_are_refused():
     job = TopologyInterface.place(["a", "b"])
-    with pytest.raises(MachineError, match="expected the 2 hosts of the job in some order, got c"):
+    with pytest.raises(MachineError, match="expecting the 2 hosts of the job in some order, got c"):
         machine_of(job, 1, ["a", "c"])
-    with pytest.raises(MachineError, match="expected a name, slots and a place for each host"):
+    with pytest.raises(MachineError, match="expecting a name, slots and a place for each host"):
         machine_of(job, [1, 2, 3])

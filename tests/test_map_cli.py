@@ -141,7 +141,7 @@ def test_one_seed_makes_one_map_and_quality_stops_the_search(topompi, tmp_path, 
     said = topompi("--graph", graph, *TREE)
     assert said.err.startswith("the given order stays")
     monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "good")
-    assert topompi("--graph", graph, *TREE).err.startswith("topompi: TOPOMPI_MAP_QUALITY: expected a part")
+    assert topompi("--graph", graph, *TREE).err.startswith("topompi: TOPOMPI_MAP_QUALITY: expecting a part")
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_map_of_another_number_of_ranks_is_refused(topompi, tmp_path):
     small, large = stencil(tmp_path / "small", (3, 3)), stencil(tmp_path / "large", (4, 4))
     topompi("--graph", small, *TREE, "-o", tmp_path / "map")
     said = topompi("compare", "given", tmp_path / "map", "--graph", large, *TREE)
-    assert said.err == f"topompi: {tmp_path}/map: expected 16 ranks, as the graph has, got 9\n"
+    assert said.err == f"topompi: {tmp_path}/map: expecting 16 ranks, as the graph has, got 9\n"
 
 
 def test_a_comparison_takes_hosts_and_slots_from_the_file(topompi, tmp_path):
@@ -313,19 +313,19 @@ def test_many_hosts_share_cells_of_the_heat_map():
         (("--graph", "{}"), "expecting either --topology SOURCE or --machine with --distances"),
         (("--graph", "{}", *TREE, "--topology", FABRIC), "expecting either --topology SOURCE or --machine"),
         (("--graph", "{}", "--machine", "4:4"), "expecting --machine and --distances together"),
-        (("--graph", "{}", "--machine", "4:4", "--distances", "1"), "machine: expected as many distances as levels"),
-        (("--graph", "{}", "--machine", "4:x", "--distances", "1:2"), "machine: expected whole numbers like 16:16:8"),
+        (("--graph", "{}", "--machine", "4:4", "--distances", "1"), "machine: expecting as many distances as levels"),
+        (("--graph", "{}", "--machine", "4:x", "--distances", "1:2"), "machine: expecting whole numbers like 16:16:8"),
         (("--graph", "{}", *TREE, "--slots", "4"), "expecting no --slots beside --machine"),
         (("--graph", "{}", *TREE, "--hosts", "n[1-3]"), "expecting 4 --hosts for --machine, got 3"),
-        (("--graph", "{}", *TREE, "--ranks", "17"), "expecting a slot for each of 17 ranks, but 4 hosts have 16"),
+        (("--graph", "{}", *TREE, "--ranks", "17"), "expecting a slot for each of 17 ranks, got 16 on 4 hosts"),
         (("--graph", "{}", *TREE, "--algorithm", "magic"), "expecting --algorithm best, "),
         (("--graph", "{}", *TREE, "--objective", "x"), "expecting --objective hop-bytes, link, got 'x'"),
         (("--graph", "{}", *TREE, "-a", "single-step", "--budget", "1"), "expecting --algorithm best beside"),
         (("--graph", "{}", *TREE, "--format", "lsf"), "expecting --format rankfile, "),
-        (("--graph", "{}", *TREE, "--plot", "f.pdf"), "--plot: expected a file name in .svg or .png"),
+        (("--graph", "{}", *TREE, "--plot", "f.pdf"), "--plot: expecting a file name in .svg or .png"),
         (("--graph", "{}.no", *TREE), "cannot be read: No such file or directory"),
         (("--graph", "{}", "--topology", FABRIC, "--hosts", "nobody"), "but 1 of 1 are not: nobody"),
-        (("--graph", "{}", "--topology", "nowhere"), "nowhere: expected a file"),
+        (("--graph", "{}", "--topology", "nowhere"), "nowhere: expecting a file"),
         (("compare", "{}.no", "given", "--graph", "{}", *TREE), "cannot be read: No such file or directory"),
     ],
 )
@@ -341,7 +341,7 @@ def test_what_is_wrong_is_one_line_on_standard_error(topompi, tmp_path, args, me
 def test_a_line_that_cannot_be_read_is_named(topompi, tmp_path):
     (tmp_path / "g").write_text("0 1 5\n0 one 5\n")
     said = topompi("--graph", tmp_path / "g", *TREE)
-    assert said.err == f"topompi: {tmp_path}/g:2: expected a rank (a whole number from 0), got 'one'\n"
+    assert said.err == f"topompi: {tmp_path}/g:2: expecting a rank (a whole number from 0), got 'one'\n"
 
 
 def test_it_runs_as_a_program_of_its_own(tmp_path):

@@ -260,7 +260,7 @@ def test_other_partitioners(name: str) -> None:
 
 
 def test_an_unknown_partitioner_is_refused() -> None:
-    with pytest.raises(PartitionError, match="expected one of metis, kahip, scotch, got 'x'"):
+    with pytest.raises(PartitionError, match="expecting one of metis, kahip, scotch, got 'x'"):
         partitioner("x")
 
 
@@ -274,13 +274,13 @@ def test_sharedmap_is_repaired_and_asks_for_a_regular_tree() -> None:
     assert (np.bincount(found.host_of_rank) == 4).all()
     assert doubled_hop_bytes(found, graph, machine) < doubled_hop_bytes(cyclic(graph, machine), graph, machine)
     for irregular in (Machine.torus((64,)), Machine.tree(None, [4, 60], [], [1, 0]), Machine.hierarchy("64", "1")):
-        with pytest.raises(MappingError, match="expected"):
+        with pytest.raises(MappingError, match="expecting"):
             sharedmap(graph, irregular)
 
 
 def test_every_mapper_is_there_by_name() -> None:
     assert list(MAPPERS)[:2] == ["best", "given"]
-    with pytest.raises(MappingError, match="expected one of best, given"):
+    with pytest.raises(MappingError, match="expecting one of best, given"):
         mapper("x")
     assert mapper("scheme1") is scheme1
 

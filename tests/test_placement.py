@@ -61,9 +61,9 @@ def test_fewer_ranks_than_hosts_take_the_first_hosts_one_each(hosts: list[str], 
 @pytest.mark.parametrize(
     ("size", "hosts", "policy", "message"),
     [
-        (0, ["a"], "block", "expected at least 1 rank, got 0"),
-        (2, [], None, "expected at least 1 host, got none"),
-        (2, ["a"], "spread", "expected block, cyclic or random:SEED .*'spread'"),
+        (0, ["a"], "block", "expecting at least 1 rank, got 0"),
+        (2, [], None, "expecting at least 1 host, got none"),
+        (2, ["a"], "spread", "expecting block, cyclic or random:SEED .*'spread'"),
         (2, ["a"], "random", "random:SEED"),
         (2, ["a"], "random:", "random:SEED"),
         (2, ["a"], "random:-1", "random:SEED"),

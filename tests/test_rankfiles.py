@@ -160,28 +160,28 @@ def test_files_written_by_hand_are_read(tmp_path, text, slots):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("rank 0=h0 slot=0\nrank 0=h1 slot=0\n", ":2: expected rank 0 once, it is on line 1, got 'rank 0=h1 slot=0'"),
-        ("rank 0=h0 slot=0\nrank 2=h1 slot=0\n", ":2: expected ranks 0 to 1, one a line, got 'none for rank 1'"),
-        ("rank 0=h0 slot=0\nrank 1=h7 slot=0\n", ":2: expected a host of the allocation (h0, h1, ...), got 'h7'"),
-        ("rank 0=h0 slot=2\n", ":1: expected at most the 2 slots of h0, got 'slot 2'"),
-        ("rank 0=h0 slot=1\nrank 1=h0 slot=1\n", ":2: expected a free slot, rank 0 has h0's, got 'slot 1'"),
-        ("rank 0=h0 slot=0-1\n", ":1: expected a slot by its number, got '0-1'"),
-        ("rank 0=h0 slot=0\nrank one\n", ":2: expected 'rank R=HOST slot=S', got 'rank one'"),
-        ("0,1,1,2", ":1: expected rank 1 once, it is on line 1, got '1'"),
-        ("0,1\n3", ":2: expected ranks 0 to 3, got 'no rank 2'"),
-        ("0,1\n2,4", ":2: expected ranks below 4, the number of slots, and ranges of them, got '4'"),
-        ("0,1\n2,x", ":2: expected ranks below 4, the number of slots, and ranges of them, got 'x'"),
-        ("h0:1\nh1:9", ":2: expected 'HOST:COUNT', the counts at most 4 together, got 'h1:9'"),
-        ("# rankmap 0,2\nh0:1\nh1:1", ":1: expected host lines by their number below 2, got '2'"),
-        ("h0:3", ":1: expected at most the 2 slots of h0, got 'slot 2'"),
-        ("h0\nh1 h0", ":2: expected a host, got 'h1 h0'"),
-        ("h0\nh0\nh0", ":3: expected at most the 2 slots of h0, got 'slot 2'"),
-        ("--distribution=plane=0", ":1: expected one line '--nodes=HOSTS --distribution=plane=SIZE"),
-        ("--distribution=plane=1 --ntasks=9", ":1: expected at most 4 ranks, one a slot"),
-        ('{"format": "other"}', ": expected format 'topompi mapping', version 1, got 'other', version None"),
-        ('{"format":\n1,}', ":2: expected JSON: "),
-        ("", ": expected a mapping, but the file is empty"),
-        ("= what is this =", ": expected a mapping: one of rankfile, "),
+        ("rank 0=h0 slot=0\nrank 0=h1 slot=0\n", ":2: expecting rank 0 once, it is on line 1, got 'rank 0=h1 slot=0'"),
+        ("rank 0=h0 slot=0\nrank 2=h1 slot=0\n", ":2: expecting ranks 0 to 1, one a line, got 'none for rank 1'"),
+        ("rank 0=h0 slot=0\nrank 1=h7 slot=0\n", ":2: expecting a host of the allocation (h0, h1, ...), got 'h7'"),
+        ("rank 0=h0 slot=2\n", ":1: expecting at most the 2 slots of h0, got 'slot 2'"),
+        ("rank 0=h0 slot=1\nrank 1=h0 slot=1\n", ":2: expecting a free slot, rank 0 has h0's, got 'slot 1'"),
+        ("rank 0=h0 slot=0-1\n", ":1: expecting a slot by its number, got '0-1'"),
+        ("rank 0=h0 slot=0\nrank one\n", ":2: expecting 'rank R=HOST slot=S', got 'rank one'"),
+        ("0,1,1,2", ":1: expecting rank 1 once, it is on line 1, got '1'"),
+        ("0,1\n3", ":2: expecting ranks 0 to 3, got 'no rank 2'"),
+        ("0,1\n2,4", ":2: expecting ranks below 4, the number of slots, and ranges of them, got '4'"),
+        ("0,1\n2,x", ":2: expecting ranks below 4, the number of slots, and ranges of them, got 'x'"),
+        ("h0:1\nh1:9", ":2: expecting 'HOST:COUNT', the counts at most 4 together, got 'h1:9'"),
+        ("# rankmap 0,2\nh0:1\nh1:1", ":1: expecting host lines by their number below 2, got '2'"),
+        ("h0:3", ":1: expecting at most the 2 slots of h0, got 'slot 2'"),
+        ("h0\nh1 h0", ":2: expecting a host, got 'h1 h0'"),
+        ("h0\nh0\nh0", ":3: expecting at most the 2 slots of h0, got 'slot 2'"),
+        ("--distribution=plane=0", ":1: expecting one line '--nodes=HOSTS --distribution=plane=SIZE"),
+        ("--distribution=plane=1 --ntasks=9", ":1: expecting at most 4 ranks, one a slot"),
+        ('{"format": "other"}', ": expecting format 'topompi mapping', version 1, got 'other', version None"),
+        ('{"format":\n1,}', ":2: expecting JSON: "),
+        ("", ": expecting a mapping, got an empty file"),
+        ("= what is this =", ": expecting a mapping: one of rankfile, "),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_line(tmp_path, text, message):
@@ -199,18 +199,18 @@ def test_a_file_for_another_allocation_and_one_that_was_changed_are_refused(tmp_
     with pytest.raises(RankFileError, match=f"is for allocation {machine.digest}, but the job's is "):
         read_mapping(path, Machine.hierarchy("2:3", "0:1"))
     changed = text.replace("host h1 slots 2", "host h1 slots 3").replace('"slots": [2, 2]', '"slots": [2, 3]')
-    with pytest.raises(RankFileError, match=f"expected hosts and slots of digest {machine.digest}, but theirs is"):
+    with pytest.raises(RankFileError, match=f"expecting hosts and slots of digest {machine.digest}, got"):
         read_mapping(written(tmp_path, changed))
     if form in ("rankfile", "slurm"):
-        with pytest.raises(RankFileError, match="expected 3 ranks, as its title says, got 2"):
+        with pytest.raises(RankFileError, match="expecting 3 ranks, as its title says, got 2"):
             read_mapping(written(tmp_path, "\n".join(text.splitlines()[:-1])))
 
 
 def test_host_names_that_a_launcher_would_misread_are_refused():
     mapping = Mapping.of([0], ["a b"], np.array([1]))
-    with pytest.raises(RankFileError, match="expected host names of letters"):
+    with pytest.raises(RankFileError, match="expecting host names of letters"):
         write_mapping(mapping, "rankfile")
-    with pytest.raises(RankFileError, match="expected a format of rankfile, "):
+    with pytest.raises(RankFileError, match="expecting a format of rankfile, "):
         write_mapping(mapping, "lsf")
 
 

@@ -86,7 +86,7 @@ def test_lists_of_directed_edges_come_back_to_the_byte(folder, case, between, wi
     rows = [between.join(map(str, (u, v, w, (u + v) % 5) if with_hops else (u, v, w))) for (u, v), w in edges.items()]
     path = written(folder, "\n".join(["# src dst bytes", *rows, ""]))
     if not edges:
-        with pytest.raises(GraphFileError, match="expected one of"):
+        with pytest.raises(GraphFileError, match="expecting one of"):
             read_graph(path, size)
         return
     assert edges_of(read_graph(path, size)) == edges
@@ -285,43 +285,46 @@ JSON = {"format": "topompi graph", "version": 1, "size": 2, "source": [0], "targ
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 1 5\n0 x 5\n", ":2: expected a rank (a whole number from 0), got 'x'"),
-        ("0 1 5\n# fine\n0 -1 5\n", ":3: expected a rank (a whole number from 0), got '-1'"),
-        ("0 1 5\n0 1 -5\n", ":2: expected bytes from 0 to 2^63 - 1, got '-5'"),
-        ("0 1 5\n0 1 9223372036854775808\n", ":2: expected bytes from 0 to 2^63 - 1, got '9223372036854775808'"),
-        ("0 1 5\n0 1 nan\n", ":2: expected a finite number of bytes, got 'nan'"),
-        ("0 1 5\n0 1 many\n", ":2: expected a number of bytes, got 'many'"),
-        ("0 1 5\n0 1\n", ":2: expected 'src dst bytes' or 'src dst bytes hops', got '0 1'"),
-        ("0 1 5 2\n0 1 5\n", ":2: expected hops on every line or on none, got '0 1 5'"),
-        ("0 , 1 = 5\n0 , 1 : 5\n", ":2: expected 'u , v = bytes', got '0 , 1 : 5'"),
-        ("0 , 1 = 5\n0 , one = 5\n", ":2: expected a rank (a whole number from 0), got 'one'"),
-        (METIS_HEAD + "2 7\n1 7 3 8\n", ":3: expected 3 lines of vertices, as line 1 says, got 2"),
-        (METIS_HEAD + "2 7\n1 7 3 8\n2 9\n", ":3: expected edge 2 3 at both ends with one weight, got 9"),
-        (METIS_HEAD + "2 7\n1 7\n2 9\n", ":4: expected edge 3 2 at both ends with one weight, got 'one end'"),
-        (METIS_HEAD + "2 7\n1 7 4 8\n2 9\n", ":3: expected a neighbour from 1 to 3, got '4'"),
-        (METIS_HEAD + "2 7 2 7\n1 7\n\n", ":2: expected neighbour 2 of vertex 1 once, got 'it twice'"),
-        (METIS_HEAD + "2\n1 7\n\n", ":2: expected neighbours with their weights, got '2'"),
-        (METIS_HEAD + "2 7\n1 7\n\n", ":1: expected 2 edges, as it says, got 1.0"),
+        ("0 1 5\n0 x 5\n", ":2: expecting a rank (a whole number from 0), got 'x'"),
+        ("0 1 5\n# fine\n0 -1 5\n", ":3: expecting a rank (a whole number from 0), got '-1'"),
+        ("0 1 5\n0 1 -5\n", ":2: expecting bytes from 0 to 2^63 - 1, got '-5'"),
+        ("0 1 5\n0 1 9223372036854775808\n", ":2: expecting bytes from 0 to 2^63 - 1, got '9223372036854775808'"),
+        ("0 1 5\n0 1 nan\n", ":2: expecting a finite number of bytes, got 'nan'"),
+        ("0 1 5\n0 1 many\n", ":2: expecting a number of bytes, got 'many'"),
+        ("0 1 5\n0 1\n", ":2: expecting 'src dst bytes' or 'src dst bytes hops', got '0 1'"),
+        ("0 1 5 2\n0 1 5\n", ":2: expecting hops on every line or on none, got '0 1 5'"),
+        ("0 , 1 = 5\n0 , 1 : 5\n", ":2: expecting 'u , v = bytes', got '0 , 1 : 5'"),
+        ("0 , 1 = 5\n0 , one = 5\n", ":2: expecting a rank (a whole number from 0), got 'one'"),
+        (METIS_HEAD + "2 7\n1 7 3 8\n", ":3: expecting 3 lines of vertices, as line 1 says, got 2"),
+        (METIS_HEAD + "2 7\n1 7 3 8\n2 9\n", ":3: expecting edge 2 3 at both ends with one weight, got 9"),
+        (METIS_HEAD + "2 7\n1 7\n2 9\n", ":4: expecting edge 3 2 at both ends with one weight, got 'one end'"),
+        (METIS_HEAD + "2 7\n1 7 4 8\n2 9\n", ":3: expecting a neighbour from 1 to 3, got '4'"),
+        (METIS_HEAD + "2 7 2 7\n1 7\n\n", ":2: expecting neighbour 2 of vertex 1 once, got 'it twice'"),
+        (METIS_HEAD + "2\n1 7\n\n", ":2: expecting neighbours with their weights, got '2'"),
+        (METIS_HEAD + "2 7\n1 7\n\n", ":1: expecting 2 edges, as it says, got 1.0"),
         (
             "3 2 011 2\n1\n1 7\n1\n",
-            ":2: expected 2 sizes and weights of the vertex, then neighbours with their weights",
+            ":2: expecting 2 sizes and weights of the vertex, then neighbours with their weights",
         ),
-        (MARKET + "2 2 1\n3 1 5\n", ":3: expected Matrix Market: Row index out of bounds"),
-        (MARKET + "2 2 1\n1 x 5\n", ":3: expected Matrix Market: "),
-        (MARKET + "2 3 1\n1 1 5\n", ": expected a square matrix, got 2 x 3"),
-        (MARKET + "2 2 1\n1 2 -5\n", ": expected bytes from 0 to 2^63 - 1, got -5 at entry (1, 2)"),
-        (MARKET.replace("integer", "complex") + "2 2 1\n1 2 5 1\n", ": expected real numbers of bytes, got complex128"),
-        (json.dumps(JSON)[:-1] + ",\n]", ":2: expected JSON: "),
-        (json.dumps({**JSON, "version": 2}), ": expected version 1, as this topompi reads, got 2"),
-        (json.dumps({**JSON, "size": 0}), ": expected size, the number of ranks, from 1, got 0"),
-        (json.dumps({**JSON, "target": [2]}), ": expected target[0] from 0 to 1, got 2"),
-        (json.dumps({**JSON, "volume": [5, 6]}), ": expected volume to be a list of 1 numbers"),
-        (json.dumps({**JSON, "volume": [True]}), ": expected volume[0] from 0 to 9223372036854775807, got True"),
-        ("hello\n", ": expected one of: .npz, topompi's graph.json, Matrix Market, "),
-        ("", ": expected a communication graph, but the file is empty"),
+        (MARKET + "2 2 1\n3 1 5\n", ":3: expecting Matrix Market: Row index out of bounds"),
+        (MARKET + "2 2 1\n1 x 5\n", ":3: expecting Matrix Market: "),
+        (MARKET + "2 3 1\n1 1 5\n", ": expecting a square matrix, got 2 x 3"),
+        (MARKET + "2 2 1\n1 2 -5\n", ": expecting bytes from 0 to 2^63 - 1, got -5 at entry (1, 2)"),
+        (
+            MARKET.replace("integer", "complex") + "2 2 1\n1 2 5 1\n",
+            ": expecting real numbers of bytes, got complex128",
+        ),
+        (json.dumps(JSON)[:-1] + ",\n]", ":2: expecting JSON: "),
+        (json.dumps({**JSON, "version": 2}), ": expecting version 1, as this topompi reads, got 2"),
+        (json.dumps({**JSON, "size": 0}), ": expecting size, the number of ranks, from 1, got 0"),
+        (json.dumps({**JSON, "target": [2]}), ": expecting target[0] from 0 to 1, got 2"),
+        (json.dumps({**JSON, "volume": [5, 6]}), ": expecting volume to be a list of 1 numbers"),
+        (json.dumps({**JSON, "volume": [True]}), ": expecting volume[0] from 0 to 9223372036854775807, got True"),
+        ("hello\n", ": expecting one of: .npz, topompi's graph.json, Matrix Market, "),
+        ("", ": expecting a communication graph, got an empty file"),
         (b"\x1f\x8bdamaged", ": cannot be read: "),
-        (b"PK\x03\x04damaged", ": expected scipy's sparse matrix, "),
-        (PROF.format(rank=0), ": expected a name that ends with .RANK.prof, as Open MPI gives"),
+        (b"PK\x03\x04damaged", ": expecting scipy's sparse matrix, "),
+        (PROF.format(rank=0), ": expecting a name that ends with .RANK.prof, as Open MPI gives"),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_line(tmp_path, text, message):
@@ -334,14 +337,17 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"a.0.prof": PROF.format(rank=0), "a.2.prof": ""}, "a: expected a file for each rank to 2, 1 has none"),
-        ({"a.0.prof": PROF.format(rank=0), "b.0.prof": ""}, ": expected the files NAME.RANK.prof of one run, found th"),
-        ({"a.txt": "x"}, ": expected the files NAME.RANK.prof of one run, found none"),
+        ({"a.0.prof": PROF.format(rank=0), "a.2.prof": ""}, "a: expecting a file for each rank to 2, got none for 1"),
+        (
+            {"a.0.prof": PROF.format(rank=0), "b.0.prof": ""},
+            ": expecting the files NAME.RANK.prof of one run, got th",
+        ),
+        ({"a.txt": "x"}, ": expecting the files NAME.RANK.prof of one run, got none"),
         (
             {"a.0.prof": PROF.format(rank=0), "a.1.prof": PROF.format(rank=0)},
-            "a.1.prof:2: expected rank 1 and a peer below 2, the number of files, got '0 1'",
+            "a.1.prof:2: expecting rank 1 and a peer below 2, the number of files, got '0 1'",
         ),
-        ({"a.0.prof": PROF.format(rank=0).replace("\t1\t", "\t0\t") + "X\n"}, "a.0.prof:11: expected 'KIND RANK PEER"),
+        ({"a.0.prof": PROF.format(rank=0).replace("\t1\t", "\t0\t") + "X\n"}, "a.0.prof:11: expecting 'KIND RANK PEER"),
     ],
 )
 def test_what_is_wrong_with_a_recorded_run_is_said_with_file_and_line(tmp_path, files, message):
@@ -355,11 +361,11 @@ def test_what_is_wrong_with_a_recorded_run_is_said_with_file_and_line(tmp_path, 
     ("arrays", "message"),
     [
         ({"x": np.ones(3)}, "got x"),
-        ({"source": np.array([0]), "volume": np.array([1])}, "but target is missing"),
+        ({"source": np.array([0]), "volume": np.array([1])}, "got none of target"),
         ({"source": np.array([0]), "target": np.array([1]), "volume": np.array([1, 2])}, "volume to hold 1 numbers"),
         ({"source": np.array([-1]), "target": np.array([1]), "volume": np.array([1])}, "source from 0, got -1 at 0"),
         ({"matrix": np.array([[0, np.nan], [1, 0]])}, r"got nan at entry \(1, 2\)"),
-        ({"matrix": np.ones((2, 3))}, "expected a square matrix, got 2 x 3"),
+        ({"matrix": np.ones((2, 3))}, "expecting a square matrix, got 2 x 3"),
         ({"matrix": np.array([[None]])}, "allow_pickle=False"),
     ],
 )

@@ -194,12 +194,12 @@ BAD_CONF = {
     ),
     "neither": (
         "SwitchName=a Nodes=n1\nSwitchName=b\n",
-        "f:2: switch b: expected nodes or child switches, got neither",
+        "f:2: switch b: expecting nodes or child switches, got neither",
         ("n1", "a b"),
     ),
     "both": (
         "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2 Switches=a\n",
-        "f:2: switch b: expected nodes or child switches, got both",
+        "f:2: switch b: expecting nodes or child switches, got both",
         ("n1 n2", "a b"),
     ),
     "host named as a switch": (
@@ -209,42 +209,42 @@ BAD_CONF = {
     ),
     "unknown key": (
         "SwitchName=a Nodes=n1 Color=red\n",
-        "f:1: expected SwitchName, Nodes, Switches or LinkSpeed, got color",
+        "f:1: expecting SwitchName, Nodes, Switches or LinkSpeed, got color",
         ("n1", "a"),
     ),
     "key of the other plugin": (
         "BlockName=a Nodes=n1 Switches=b\n",
-        "f:1: expected BlockName or Nodes, got switches",
+        "f:1: expecting BlockName or Nodes, got switches",
         ("n1", "a"),
     ),
     "line of another plugin": (
         "SwitchName=a Nodes=n1\nRingName=r\n",
-        "f:2: expected a line with SwitchName or BlockName, got ringname",
+        "f:2: expecting a line with SwitchName or BlockName, got ringname",
         ("n1", "a"),
     ),
     "key twice": (
         "SwitchName=a Nodes=n1 nodes=n2\n",
-        "f:1: expected nodes once, got it twice",
+        "f:1: expecting nodes once, got it twice",
         ("n1", "a"),
     ),
     "no pair": (
         "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2 oops\n",
-        "f:2: expected KEY=VALUE, got 'oops'",
+        "f:2: expecting KEY=VALUE, got 'oops'",
         ("n1 n2", "a b"),
     ),
     "bad host list": (
         "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n[2-\n",
-        "f:2: host list 'n[2-': expected ']' at position 4",
+        "f:2: host list 'n[2-': expecting ']' at position 4",
         ("n1", "a"),
     ),
     "several names": (
         "SwitchName=s[1-2] Nodes=n1\nSwitchName=a Nodes=n1\n",
-        "f:1: expected one switch name, got 2",
+        "f:1: expecting one switch name, got 2",
         ("n1", "a"),
     ),
     "blocks among switches": (
         "SwitchName=a Nodes=n1\nBlockName=b Nodes=n2\n",
-        "f:2: expected SwitchName as in the lines before, got BlockName",
+        "f:2: expecting SwitchName as in the lines before, got BlockName",
         ("n1 n2", "a b"),
     ),
     "place of joined lines": (
@@ -271,7 +271,7 @@ def test_a_conf_without_switches_is_refused_even_partially() -> None:
     for partial in (False, True):
         with pytest.raises(TopompiError) as caught:
             read(slurm, "# nothing\n", partial)
-        assert str(caught.value) == "f: expected SwitchName or BlockName lines, found none"
+        assert str(caught.value) == "f: expecting SwitchName or BlockName lines, got none"
 
 
 def test_partial_reading_cuts_a_cycle_at_one_link_only() -> None:
@@ -346,47 +346,47 @@ def yaml_tree(*lines: str) -> str:
 
 
 BAD_YAML = {
-    "syntax": ("- topology: [t\n", "f:1: expected YAML, but expected ',' or ']', but got '<stream end>'"),
-    "no list": ("topology: t\n", "f:1: expected a list, got a mapping"),
-    "nothing": ("# nothing\n", "f: expected a list of topologies, but the file is empty"),
-    "empty list": ("[]\n", "f: expected a list of topologies, got an empty one"),
+    "syntax": ("- topology: [t\n", "f:1: expecting YAML, but expected ',' or ']', but got '<stream end>'"),
+    "no list": ("topology: t\n", "f:1: expecting a list, got a mapping"),
+    "nothing": ("# nothing\n", "f: expecting a list of topologies, got an empty file"),
+    "empty list": ("[]\n", "f: expecting a list of topologies, got an empty one"),
     "no mapping": (
         "- topology\n",
-        "f:1: expected a mapping with topology, cluster_default, tree, block, flat, got 'topology'",
+        "f:1: expecting a mapping with topology, cluster_default, tree, block, flat, got 'topology'",
     ),
-    "no kind": ("- topology: t\n", "f:1: expected one of tree, block or flat, got none"),
+    "no kind": ("- topology: t\n", "f:1: expecting one of tree, block or flat, got none"),
     "two kinds": (
         "- topology: t\n  flat: true\n  tree: {switches: []}\n",
-        "f:1: expected one of tree, block or flat, got tree and flat",
+        "f:1: expecting one of tree, block or flat, got tree and flat",
     ),
     "other kind": (
         "- topology: t\n  ring: {}\n",
-        "f:2: expected one of topology, cluster_default, tree, block, flat, got 'ring'",
+        "f:2: expecting one of topology, cluster_default, tree, block, flat, got 'ring'",
     ),
     "flat": (
         "- topology: t\n  flat: true\n",
-        "f:1: expected a tree or block topology, got a flat one, which lists no hosts",
+        "f:1: expecting a tree or block topology, got a flat one, which lists no hosts",
     ),
     "no switches": (
         "- topology: t\n  tree:\n    switches: []\n",
-        "f:1: expected a list of switches, got none",
+        "f:1: expecting a list of switches, got none",
     ),
-    "no name": (yaml_tree("- nodes: n1"), "f:4: expected a field switch, got none"),
+    "no name": (yaml_tree("- nodes: n1"), "f:4: expecting a field switch, got none"),
     "unknown field": (
         yaml_tree("- switch: a", "  node: n1"),
-        "f:5: expected one of switch, nodes, children, got 'node'",
+        "f:5: expecting one of switch, nodes, children, got 'node'",
     ),
     "field twice": (
         yaml_tree("- switch: a", "  nodes: n1", "  nodes: n2"),
-        "f:6: expected nodes once, got it twice",
+        "f:6: expecting nodes once, got it twice",
     ),
     "list as nodes": (
         yaml_tree("- switch: a", "  nodes: [n1]"),
-        "f:5: expected a name or a host list, got a list",
+        "f:5: expecting a name or a host list, got a list",
     ),
     "bad host list": (
         yaml_tree("- switch: a", "  nodes: n[1-"),
-        "f:5: host list 'n[1-': expected ']' at position 4",
+        "f:5: host list 'n[1-': expecting ']' at position 4",
     ),
     "host twice": (
         yaml_tree("- switch: a", "  nodes: n1", "- switch: b", "  nodes: n1"),
@@ -412,7 +412,7 @@ def test_partial_yaml_keeps_the_sound_switches() -> None:
     discovery, problems = read(slurm_yaml, content, partial=True)
     assert discovery.fabric.hosts == ("n1", "n3")
     assert problems == [
-        "f:6: expected a field switch, got none",
+        "f:6: expecting a field switch, got none",
         "f:7: host n1 is at switch b, but at switch a already (f:4)",
     ]
 

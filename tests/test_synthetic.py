@@ -322,33 +322,33 @@ def test_spec_strings_name_the_generators_fabrics(spec: str, same: object) -> No
 def test_files_are_not_taken_for_specs(source: str) -> None:
     """What is no formula and no preset is left to the readers of files."""
     assert not recognise_spec(source)
-    with pytest.raises(SourceError, match="expected a synthetic fabric"):
+    with pytest.raises(SourceError, match="expecting a synthetic fabric"):
         from_spec(source)
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("torus:4x0", "expected sizes of at least 1, got 0"),
-        ("torus:", "expected whole numbers separated by 'x', got ''"),
+        ("torus:4x0", "expecting sizes of at least 1, got 0"),
+        ("torus:", "expecting whole numbers separated by 'x', got ''"),
         (
             "torus:4x4@hosts=2",
-            "expected options of hosts_per_switch, rate, each once, as key=value, got 'hosts=2'",
+            "expecting options of hosts_per_switch, rate, each once, as key=value, got 'hosts=2'",
         ),
-        ("torus:2@rate=4xfast", "expected a rate such as 4xQDR, got '4xfast'"),
-        ("torus:100000x100000", "expected at most 4000000 hosts, switches and cables each, got 20000000000"),
-        ("kary:3", "expected k,n, got 1 number(s)"),
-        ("kary:3,99", "expected at most 32 levels, got 99"),
-        ("kary:10,30", "expected at most 4000000 hosts, switches and cables each, got more than 10^15"),
-        ("xgft:4,4", "expected children; parents, or children; parents; cables, got 1 list(s)"),
-        ("xgft:4,4;1", "expected lists of one length, got 2 children, 1 parents, 2 cables"),
-        ("XGFT(3; 4,4; 1,2)", "expected 3 level(s), got 2 numbers of children"),
-        ("XGFT(2; 4,4; 1,2", "expected XGFT(height; children; parents) or xgft:children;parents"),
-        ("xgft:4,4;2,2", "expected one cable a host (w1 = p1 = 1), got w1 = 2, p1 = 1"),
-        ("xgft:4,4;1,2@hosts=17", "expected hosts between 1 and 16, got 17"),
+        ("torus:2@rate=4xfast", "expecting a rate such as 4xQDR, got '4xfast'"),
+        ("torus:100000x100000", "expecting at most 4000000 hosts, switches and cables each, got 20000000000"),
+        ("kary:3", "expecting k,n, got 1 number(s)"),
+        ("kary:3,99", "expecting at most 32 levels, got 99"),
+        ("kary:10,30", "expecting at most 4000000 hosts, switches and cables each, got more than 10^15"),
+        ("xgft:4,4", "expecting children; parents, or children; parents; cables, got 1 list(s)"),
+        ("xgft:4,4;1", "expecting lists of one length, got 2 children, 1 parents, 2 cables"),
+        ("XGFT(3; 4,4; 1,2)", "expecting 3 level(s), got 2 numbers of children"),
+        ("XGFT(2; 4,4; 1,2", "expecting XGFT(height; children; parents) or xgft:children;parents"),
+        ("xgft:4,4;2,2", "expecting one cable a host (w1 = p1 = 1), got w1 = 2, p1 = 1"),
+        ("xgft:4,4;1,2@hosts=17", "expecting hosts between 1 and 16, got 17"),
         ("xgft:4,4;1,2@hosts=4,hosts=4", "each once"),
-        ("dragonfly:2,2,2,9", "expected groups between 1 and 5 (a h + 1), got 9"),
-        ("dragonfly:2", "expected routers,hosts,links[,groups], got 1 number(s)"),
+        ("dragonfly:2,2,2,9", "expecting groups between 1 and 5 (a h + 1), got 9"),
+        ("dragonfly:2", "expecting routers,hosts,links[,groups], got 1 number(s)"),
     ],
 )
 def test_wrong_specs_say_what_was_expected_and_given(spec: str, message: str) -> None:
@@ -439,9 +439,9 @@ def test_rate_names_are_never_faster(rate: float) -> None:
 @pytest.mark.parametrize(
     ("switch", "port", "message"),
     [
-        ("leaf", 1, "expected a GUID such as 0x0002c90300000001, got 'leaf'"),
-        ("0x09", 0, "expected port numbers between 1 and 254, got 0"),
-        ("0x09", 255, "expected port numbers between 1 and 254, got 255"),
+        ("leaf", 1, "expecting a GUID such as 0x0002c90300000001, got 'leaf'"),
+        ("0x09", 0, "expecting port numbers between 1 and 254, got 0"),
+        ("0x09", 255, "expecting port numbers between 1 and 254, got 255"),
     ],
 )
 def test_what_the_report_cannot_say_is_refused(switch: str, port: int, message: str) -> None:
@@ -450,6 +450,6 @@ def test_what_the_report_cannot_say_is_refused(switch: str, port: int, message: 
     builder.add_switch(switch)
     builder.add_adapter("0x101", "a")
     builder.add_cable(switch, "0x101", port, 1)
-    with pytest.raises(FabricError, match="expected") as caught:
+    with pytest.raises(FabricError, match="expecting") as caught:
         write_ibnetdiscover(builder.build())
     assert message in str(caught.value)

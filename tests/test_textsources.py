@@ -72,11 +72,11 @@ def test_the_first_line_is_skipped_whatever_it_says_unless_it_is_a_rank() -> Non
 
 WANTED = "'RANK: GROUP SWITCH PORT' with numbers of at most 9 digits"
 BAD_COORDINATES = {
-    "malformed": ("0: 0 0 -1\n1: 0 0\n", f"f:3: expected {WANTED}, got '1: 0 0'", ("rank0",)),
-    "late comment": ("0: 0 0 -1\n# two\n", f"f:3: expected {WANTED}, got '# two'", ("rank0",)),
+    "malformed": ("0: 0 0 -1\n1: 0 0\n", f"f:3: expecting {WANTED}, got '1: 0 0'", ("rank0",)),
+    "late comment": ("0: 0 0 -1\n# two\n", f"f:3: expecting {WANTED}, got '# two'", ("rank0",)),
     "huge": (
         f"0: 0 0 -1\n{'9' * 10}: 0 0 1\n",
-        f"f:3: expected {WANTED}, got '9999999999: 0 0 1'",
+        f"f:3: expecting {WANTED}, got '9999999999: 0 0 1'",
         ("rank0",),
     ),
     "rank twice": ("0: 0 0 -1\n0: 1 0 -1\n", "f:3: rank 0 appears twice, first at f:2", ("rank0",)),
@@ -92,12 +92,12 @@ BAD_COORDINATES = {
     ),
     "unknown switch": (
         "0: 0 0 -1\n1: 0 -1 -1\n",
-        "f:3: expected a group and a switch of at least 0 and a port of at least -1, got 0 -1 -1",
+        "f:3: expecting a group and a switch of at least 0 and a port of at least -1, got 0 -1 -1",
         ("rank0",),
     ),
     "negative port": (
         "0: 0 0 -1\n1: 0 0 -2\n",
-        "f:3: expected a group and a switch of at least 0 and a port of at least -1, got 0 0 -2",
+        "f:3: expecting a group and a switch of at least 0 and a port of at least -1, got 0 0 -2",
         ("rank0",),
     ),
 }
@@ -117,7 +117,7 @@ def test_bad_coordinates_are_named_with_their_line(case: str) -> None:
 def test_a_coordinates_file_without_ranks_is_refused() -> None:
     with pytest.raises(TopompiError) as caught:
         read(coordinates, HEADING, partial=True)
-    assert str(caught.value) == f"f: expected {WANTED}, found none"
+    assert str(caught.value) == f"f: expecting {WANTED}, got none"
 
 
 @pytest.mark.parametrize("groups", [1, 2, MAX_JOINED, MAX_JOINED + 1, 2500])
@@ -176,12 +176,12 @@ def test_racks_are_the_groups_where_no_cell_is_given_and_neither_leaves_switches
 
 
 BAD_MAPS = {
-    "odd words": ("NODE a SWITCH 1\nNODE b SWITCH\n", "f:2: expected pairs of key and value, got 3 words"),
-    "no switch": ("NODE a SWITCH 1\nNODE b CELL 1\n", "f:2: expected SWITCH, got 'NODE b CELL 1'"),
-    "nothing known": ("NODE a SWITCH 1\nCELL 1\n", "f:2: expected NODE and SWITCH, got 'CELL 1'"),
+    "odd words": ("NODE a SWITCH 1\nNODE b SWITCH\n", "f:2: expecting pairs of key and value, got 3 words"),
+    "no switch": ("NODE a SWITCH 1\nNODE b CELL 1\n", "f:2: expecting SWITCH, got 'NODE b CELL 1'"),
+    "nothing known": ("NODE a SWITCH 1\nCELL 1\n", "f:2: expecting NODE and SWITCH, got 'CELL 1'"),
     "key twice": (
         "NODE a SWITCH 1\nNODE b node c SWITCH 1\n",
-        "f:2: expected each key once, got 'NODE b node c SWITCH 1'",
+        "f:2: expecting each key once, got 'NODE b node c SWITCH 1'",
     ),
     "host twice": ("NODE a SWITCH 1\nNODE a SWITCH 2\n", "f:2: host a appears twice"),
     "leaf in two cells": (
@@ -209,7 +209,7 @@ def test_bad_node_maps_are_named_with_their_line_and_partial_reading_keeps_the_r
 def test_a_node_map_without_nodes_is_refused() -> None:
     with pytest.raises(TopompiError) as caught:
         read(nodemap, "# NODE a SWITCH 1\n", partial=True)
-    assert str(caught.value) == "f: expected lines with NODE and SWITCH, found none"
+    assert str(caught.value) == "f: expecting lines with NODE and SWITCH, got none"
 
 
 def test_a_node_with_the_name_of_a_switch_is_refused() -> None:

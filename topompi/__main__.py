@@ -24,10 +24,10 @@ def main() -> None:
 
 def _is_command(word: str) -> bool:
     if "." in word or "/" in word:
-        return False  # so much is known without loading the commands
+        return False  # a path: no need to load the commands
     from .cli.app import app
 
-    return any(one.name == word for one in (*app.registered_groups, *app.registered_commands))
+    return word in {group.name for group in app.registered_groups} | {one.name for one in app.registered_commands}
 
 
 if __name__ == "__main__":

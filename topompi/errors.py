@@ -8,7 +8,7 @@ class TopompiError(Exception):
 
 
 class SourceError(TopompiError, ValueError):
-    """A topology source could not be read; the message names file, line and what was expected."""
+    """A topology source could not be read; the message names file, line and what should stand there."""
 
 
 class FabricError(TopompiError, ValueError):

@@ -78,7 +78,7 @@ def _replace_world() -> None:
 
     world = MPI.COMM_WORLD
     try:
-        MPI.COMM_WORLD = Intracomm(world)
+        MPI.COMM_WORLD = Intracomm(world)  # type: ignore[misc] # final in mpi4py's stubs; programs read it here
     except (TopompiError, OSError) as error:
         _leave(str(error), 1, world.Get_rank() == 0)
 

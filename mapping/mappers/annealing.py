@@ -38,6 +38,9 @@ def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> fl
     A batch of proposals is priced at once as if each were alone; what that accepts is priced again, one by one, when it
     is applied, so that the state is always right. A rank is proposed to a neighbour's place, or to one near it.
 
+    :param state: the ranks' places; changed in place.
+    :param schedule: how many swaps to propose, and how to cool.
+    :param rng: where all chance comes from.
     :return: what the swaps saved (half of what `SwapState.total` shows), which may be negative: see `keep`.
     Cost: O(proposals + accepted x degree x places).
     """

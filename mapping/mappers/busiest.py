@@ -61,6 +61,9 @@ def relieve(
 ) -> Mapping:
     """A mapping whose busiest link has less to carry: ranks that use it are swapped with others where that helps.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
     :param start: the given order by default.
     :param steps: swaps tried. Cost: O(degree x longest route + links) each.
     :raises MappingError: where the machine has neither routes nor clusters.
@@ -102,7 +105,7 @@ def _traffic(graph: CommunicationGraph, machine: Machine, given: Mapping) -> _Tr
     :raises MappingError: without routes.
     """
     if machine.links is None or machine.capacity is None:
-        raise MappingError("busiest link: expected a machine with routes")
+        raise MappingError("busiest link: expecting a machine with routes, got one without")
     proper = graph.sources != graph.targets
     source, target = graph.sources[proper], graph.targets[proper]
     host = np.r_[given.host_of_rank, machine.slot_host[given.rank_of_slot < 0]]

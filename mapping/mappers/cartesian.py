@@ -29,12 +29,14 @@ def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Map
     Where the machine is no regular tree, or no shape divides the grid, it is halved again and again across the
     dimension that cuts least (k-d), with exact sizes.
 
+    :param graph: a grid of ranks in any order.
+    :param machine: the hosts with their slots and distances.
     :param seed: not used; blocks leave nothing to chance.
     :raises MappingError: where the graph is no grid, see `mapping.mappers.grids.coordinates_of`.
     """
     found = coordinates_of(graph)
     if found is None:
-        raise MappingError("cartesian: expected a graph that is a grid")
+        raise MappingError("cartesian: expecting a graph that is a grid, got another one")
     extents, place = found
     shapes = block_shapes(graph, machine, found)
     if shapes is None:
@@ -51,6 +53,8 @@ def block_shapes(
 ) -> list[Shape] | None:
     """The shapes of a host's block, a cluster's, ...; None where the graph is no grid or no shapes divide it.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
     :param grid: extents and coordinates of each rank, where they are known.
     """
     grid = grid or coordinates_of(graph)

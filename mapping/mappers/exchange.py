@@ -29,14 +29,17 @@ def exchange_hosts(
 
     On a torus or a table of distances this finds in a second what swaps of single ranks take ten for.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
     :param start: the given order by default.
-    :param tries: exchanges of the same start, the best kept: what annealing ends in is a matter of luck.
+    :param tries: exchanges of the same start, of which the best is kept: annealing ends differently each time.
     :raises MappingError: where hosts have unequal slots, fewer than two have any, or more than 4,096.
     Cost: 16,000 proposals a host, 4 million at most, for each try.
     """
     slots = machine.slots[machine.slots > 0]
     if not 2 <= len(slots) <= MOST_HOSTS or slots.min() != slots.max():
-        raise MappingError(f"exchange: expected 2 .. {MOST_HOSTS} hosts of equal slots, got {len(slots)}")
+        raise MappingError(f"exchange: expecting 2 .. {MOST_HOSTS} hosts of equal slots, got {len(slots)}")
     near = refine(graph, machine, seed, start=start, effort=Effort(kicks=0))
     host = _exchanged(graph, machine, host_of_all(near, machine), np.random.default_rng(seed), tries)
     moved = Mapping.on_hosts(host[: graph.size], machine)

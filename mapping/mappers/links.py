@@ -21,7 +21,7 @@ def tree_routes(machine: Machine) -> Machine:
     Cost: hosts x hosts x 2 (levels + 1) numbers.
     """
     if not isinstance(machine.distances, Tree) or machine.num_hosts > MOST_HOSTS:
-        raise MappingError(f"busiest link: expected routes, or a tree of at most {MOST_HOSTS} hosts")
+        raise MappingError(f"busiest link: expecting routes, or a tree of at most {MOST_HOSTS} hosts")
     hosts, used, next_link = machine.num_hosts, [], 0
     for cluster in (*machine.distances.clusters, np.arange(hosts)):
         number = np.unique(cluster, return_inverse=True)[1]

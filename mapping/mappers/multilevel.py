@@ -27,6 +27,9 @@ def single_step(
 ) -> Mapping:
     """One cut into hosts; which host gets which part is left as the partitioner numbers them.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
     :param partitioner: METIS by default.
     :param tries: cuts, the least kept.
     :param weight: of the edges, see `CommunicationGraph.undirected`.
@@ -46,6 +49,9 @@ def scheme1(
 ) -> Mapping:
     """Top down: over the clusters of the coarsest level, then within each, down to hosts.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
     :param partitioner: METIS by default.
     :param tries: cuts of each cluster, the least kept.
     :param weight: of the edges, see `CommunicationGraph.undirected`.
@@ -67,6 +73,9 @@ def scheme2(
 ) -> Mapping:
     """Hosts first: ranks are grouped by hosts, and each group goes top down as one.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
     :param partitioner: METIS by default.
     :param tries: cuts, the least kept.
     :param weight: of the edges, see `CommunicationGraph.undirected`.
@@ -78,25 +87,37 @@ def scheme2(
 def with_empty(graph: CommunicationGraph, machine: Machine, weight: str = "volume") -> Undirected:
     """The symmetric graph with a rank without edges for each slot that stays empty.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: has at least as many slots as there are ranks.
+    :param weight: of the edges, see `CommunicationGraph.undirected`.
     :raises MappingError: where there are fewer slots than ranks.
     """
     if graph.size > machine.num_slots:
-        raise MappingError(f"mapping: expected slots for {graph.size} ranks, got {machine.num_slots}")
+        raise MappingError(f"mapping: expecting slots for {graph.size} ranks, got {machine.num_slots}")
     plain = graph.undirected(weight)
     empty = np.full(machine.num_slots - graph.size, plain.offsets[-1])
     return Undirected(np.r_[plain.offsets, empty], plain.targets, plain.weight)
 
 
 def fill(host: Integers, graph: CommunicationGraph, machine: Machine) -> Mapping:
-    """The mapping of a host for each rank and, behind them, each empty slot."""
+    """The mapping of a host for each rank and, behind them, each empty slot.
+
+    :param host: of each rank and then of each empty slot, shape (slots,).
+    :param graph: tells how many ranks there are.
+    :param machine: the hosts with their slots.
+    """
     return Mapping.on_hosts(host[: graph.size], machine)
 
 
 def top_down(graph: Undirected, slots: Integers, levels: Integers, seed: int, by: Partitioner, tries: int) -> Integers:
     """Host of each vertex by partition over the clusters of each level in turn.
 
+    :param graph: symmetric, a vertex for each slot.
     :param slots: of each host, adding up to the number of vertices, shape (n,).
     :param levels: cluster of each host at each level, coarsest first, shape (levels, n).
+    :param seed: of the partitioner's random numbers.
+    :param by: cuts a graph in parts.
+    :param tries: cuts of each cluster, the least kept.
     """
     host = np.zeros(len(graph.offsets) - 1, dtype=np.int64)
     order = np.vstack([levels, np.arange(len(slots))])
@@ -128,7 +149,14 @@ def _descend(
 
 
 def hosts_first(graph: Undirected, machine: Machine, seed: int, by: Partitioner, tries: int) -> Integers:
-    """Host of each vertex: parts as large as hosts, placed top down as one; unequal hosts are repaired in the end."""
+    """Host of each vertex: parts as large as hosts, placed top down as one; unequal hosts are repaired in the end.
+
+    :param graph: symmetric, a vertex for each slot.
+    :param machine: the hosts with their slots and distances.
+    :param seed: of the partitioner's random numbers.
+    :param by: cuts a graph in parts.
+    :param tries: cuts, the least kept.
+    """
     group = partition(graph, machine.slots, seed, by, tries)
     used = np.flatnonzero(machine.slots)
     number = np.cumsum(machine.slots > 0) - 1
@@ -144,7 +172,12 @@ def hosts_first(graph: Undirected, machine: Machine, seed: int, by: Partitioner,
 
 
 def contract(graph: Undirected, group: Integers, groups: int) -> Undirected:
-    """The graph of groups of vertices, weights between two groups summed."""
+    """The graph of groups of vertices, weights between two groups summed.
+
+    :param graph: symmetric, n vertices.
+    :param group: of each vertex, shape (n,).
+    :param groups: number of groups; some may be empty.
+    """
     source, target = np.repeat(group, np.diff(graph.offsets)), group[graph.targets]
     key, inverse = np.unique((source * groups + target)[source != target], return_inverse=True)
     weight = np.bincount(inverse, graph.weight[source != target], len(key)).astype(np.float64)

@@ -49,6 +49,9 @@ def best(
 ) -> Mapping:
     """The best mapping that a portfolio finds; never worse than the given order, which is compared exactly.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
     :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link of the routes, on a
         tree without routes of the busiest cluster boundary.
     :param given: the order that is to be beaten; rank r on slot r by default.
@@ -80,7 +83,7 @@ def _objective(objective: str, graph: CommunicationGraph, machine: Machine) -> C
     if objective == "hop-bytes":
         return lambda mapping: doubled_hop_bytes(mapping, graph, machine)
     if objective != "busiest link":
-        raise MappingError(f"best: expected the objective hop-bytes or busiest link, got {objective!r}")
+        raise MappingError(f"best: expecting the objective hop-bytes or busiest link, got {objective!r}")
     routed = machine if machine.links is not None else tree_routes(machine)
     return lambda mapping: evaluate(mapping, graph, routed).link_seconds or 0.0
 
@@ -143,7 +146,7 @@ def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, effort: Effor
 
 
 def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, kept: Mapping) -> Mapping:
-    """Hosts exchanged, where they are alike."""
+    """The mapping with hosts exchanged, where they have equally many slots; else the mapping itself."""
     try:
         return exchange_hosts(graph, machine, seed, start=kept)
     except MappingError:

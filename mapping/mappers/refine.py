@@ -23,9 +23,9 @@ __all__ = ["Effort", "host_of_all", "refine"]
 Integers = NDArray[np.int64]
 # Prices of all ranks on all places, 8 bytes each, that are held at once.
 LARGEST_TABLE = 2**24
-# Of annealing: more are a sign of too high a temperature. Each prices the neighbours of two ranks anew, so that there
-# are fewer where ranks have more of them than this.
+# Limit of the swaps that annealing accepts: more are a sign of too high a temperature.
 SWAPS_A_RANK = 60
+# A swap prices the neighbours of two ranks anew: the limit is lower where ranks have more neighbours than this.
 NEIGHBOURS = 32
 
 
@@ -33,7 +33,8 @@ NEIGHBOURS = 32
 class Effort:
     """How much to try, counted in work, so that one seed gives one mapping however fast the machine.
 
-    :param proposals: of annealing, a rank. :param accepted: the part of them that it accepts at first.
+    :param proposals: swaps a rank that annealing proposes; 0 leaves annealing out.
+    :param accepted: the part of the proposals that annealing accepts at first.
     :param kicks: disturbances in all.
     """
 
@@ -52,10 +53,13 @@ def refine(
 ) -> Mapping:
     """A mapping improved by swaps; never worse than its start in hop-bytes, which are compared exactly.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
     :param start: the given order by default.
     :param effort: 100 kicks by default.
-    Cost: memory for ranks x hosts prices; on a tree too large for that, the coarsest clusters are refined apart,
-        between which nothing is exchanged then; any other machine too large for that is left as it is.
+    Cost: memory for ranks x hosts prices. Where that is too much, the coarsest clusters of a tree are refined one by
+        one, without exchanges between them, and a machine that is no tree keeps the start.
     """
     given = start or Mapping.identity(machine, graph.size)
     effort, rng = effort or Effort(), np.random.default_rng(seed)

@@ -42,5 +42,5 @@ def mapper(name: str) -> Mapper:
     :raises MappingError: for a name that there is not.
     """
     if name not in MAPPERS:
-        raise MappingError(f"mapping: expected one of {', '.join(MAPPERS)}, got {name!r}")
+        raise MappingError(f"mapping: expecting one of {', '.join(MAPPERS)}, got {name!r}")
     return MAPPERS[name]

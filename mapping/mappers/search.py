@@ -11,7 +11,7 @@ __all__ = ["descend", "kick"]
 
 Integers = NDArray[np.int64]
 Swaps = list[tuple[int, int]]
-# Of the cost: what is less is rounding.
+# A saving below this part of the cost is rounding.
 TOLERANCE = 1e-12
 
 
@@ -20,6 +20,8 @@ def descend(
 ) -> tuple[float, Swaps]:
     """Swaps as long as one saves more than ``least``.
 
+    :param state: the ranks' places; changed in place.
+    :param least: saving that a swap must exceed, in units of weight times distance.
     :param touched: places about which something changed since the last descent; all by default.
     :param limit: swaps at most.
     :return: what they saved (half of what `SwapState.total` shows), and the swaps in order.
@@ -56,7 +58,9 @@ def kick(state: SwapState, kicks: int, rng: np.random.Generator) -> float:
     A disturbance sends a random rank to the place of a neighbour, or of a neighbour's neighbour, in exchange for the
     rank there that costs least, one to three times in a row.
 
+    :param state: the ranks' places; changed in place.
     :param kicks: disturbances.
+    :param rng: where all chance comes from.
     :return: what all of them saved (half of what `SwapState.total` shows).
     Cost: O(kicks x ranks x places near a disturbance).
     """

@@ -27,6 +27,9 @@ def sharedmap(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, mod
     It is asked for hosts, not for slots: within a host all distances are equal, and to divide hosts as well takes it a
     hundred times as long for maps that are no better. The imbalance is its own default.
 
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
     :param mode: ``fast``, ``eco`` or ``strong``.
     :raises MappingError: where the machine is no regular tree of several hosts, or the package is not installed.
     """
@@ -48,12 +51,12 @@ def _regular(machine: Machine) -> tuple[list[int], list[int]]:
     """Hosts a cluster, clusters a cluster above, ..., and how much farther than within a host each level is."""
     tree = machine.distances
     if not isinstance(tree, Tree) or machine.num_hosts < 2:
-        raise MappingError("sharedmap: expected a tree of at least 2 hosts")
+        raise MappingError("sharedmap: expecting a tree of at least 2 hosts")
     # Hosts are numbered as their clusters stand in order.
     widths = [np.unique(level, return_counts=True)[1] for level in tree.clusters[::-1]]
     ordered = all((np.diff(level) >= 0).all() for level in tree.clusters)
     if len({*machine.slots.tolist()}) != 1 or not ordered or any(len({*width.tolist()}) != 1 for width in widths):
-        raise MappingError("sharedmap: expected clusters of consecutive hosts, equally large at each level")
+        raise MappingError("sharedmap: expecting clusters of consecutive hosts, equally large at each level")
     hosts = [1, *(int(width[0]) for width in widths), machine.num_hosts]
     levels = [after // before for before, after in pairwise(hosts)]
     far = (tree.distance[-2::-1] - tree.distance[-1]).tolist()

@@ -137,7 +137,12 @@ class SwapState:
 
 
 def make_state(graph: Undirected, place: Integers, distance: Floats) -> SwapState:
-    """The state of ranks on places; every place in range(len(distance)) is to have a rank."""
+    """The state of ranks on places; every place in range(len(distance)) is to have a rank.
+
+    :param graph: symmetric, m ranks.
+    :param place: of each rank, shape (m,).
+    :param distance: between places, symmetric, shape (n, n).
+    """
     count = np.bincount(place, minlength=len(distance))
     rank_at = np.argsort(place, kind="stable")
     slot_of = np.empty_like(rank_at)

@@ -36,7 +36,7 @@ def partitioner(name: str) -> Partitioner:
     """
     makers: dict[str, Callable[[], Partitioner]] = {"metis": Metis, "kahip": lambda: _kahip, "scotch": lambda: _scotch}
     if name not in makers:
-        raise PartitionError(f"partitioner: expected one of {', '.join(makers)}, got {name!r}")
+        raise PartitionError(f"partitioner: expecting one of {', '.join(makers)}, got {name!r}")
     if name not in available():
         raise PartitionError(f"partitioner: {name} needs the package {MODULES[name]}, which is not installed")
     return makers[name]()

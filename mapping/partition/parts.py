@@ -36,12 +36,16 @@ def partition(
 ) -> Integers:
     """The part of each vertex, parts exactly as large as asked; the least cut of some tries.
 
+    :param graph: symmetric, n vertices.
     :param sizes: of the parts, adding up to the number of vertices; 0 is allowed, shape (k,).
+    :param seed: of the first try; every further try takes the next number.
+    :param by: makes parts of about the right size.
+    :param tries: cuts made, the least kept.
     :raises PartitionError: where they do not add up.
     """
     wanted = np.asarray(sizes, dtype=np.int64)
     if wanted.sum() != len(graph.offsets) - 1:
-        raise PartitionError(f"partition: expected sizes that add up to {len(graph.offsets) - 1}, got {wanted.sum()}")
+        raise PartitionError(f"partition: expecting sizes that add up to {len(graph.offsets) - 1}, got {wanted.sum()}")
     parts = np.flatnonzero(wanted)
     if len(parts) <= 1:
         return np.repeat(np.arange(len(wanted)), wanted)
@@ -76,6 +80,9 @@ def subgraph(graph: Undirected, vertices: Integers) -> Undirected:
 def repair(graph: Undirected, part: Integers, sizes: Integers, distance: NDArray[np.float64] | None = None) -> Integers:
     """The partition with exact sizes: vertices leave too large parts by the cheapest move first.
 
+    :param graph: symmetric, n vertices.
+    :param part: of each vertex, in range(k), shape (n,).
+    :param sizes: wanted, adding up to n, shape (k,).
     :param distance: between parts, shape (k, k); the cut counts where there is none.
     Cost: O(n k) once, and O(vertices in too large parts x too small parts) a move.
     """

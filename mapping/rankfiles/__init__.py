@@ -38,7 +38,7 @@ def write_mapping(mapping: Mapping, form: str) -> str:
     :raises RankFileError: for another word, and for a mapping that the format cannot express.
     """
     if form not in WRITERS:
-        raise RankFileError(f"expected a format of {', '.join(WRITERS)}, got {form!r}")
+        raise RankFileError(f"expecting a format of {', '.join(WRITERS)}, got {form!r}")
     return WRITERS[form](mapping)
 
 
@@ -48,11 +48,11 @@ def read_mapping(path: str | os.PathLike[str], machine: Machine | None = None) -
     Formats that name a rank's host alone put the ranks of a host on its slots in ascending order.
 
     :param machine: the allocation: must be the file's where the file says (its digest), and is needed where not.
-    :raises RankFileError: with file and line, and what was expected there.
+    :raises RankFileError: with file and line, and what should stand there.
     """
     file = RankFile.open(Path(path), machine)
     for form in _READERS:
         if form.recognise(file):
             mapping: Mapping = form.read(file)
             return mapping
-    raise RankFileError(f"{file.name}: expected a mapping: one of {', '.join(WRITERS)}")
+    raise RankFileError(f"{file.name}: expecting a mapping: one of {', '.join(WRITERS)}")

@@ -39,7 +39,7 @@ def host_names(mapping: Mapping) -> list[str]:
     """
     odd = next((host for host in mapping.hosts if not _NAME.fullmatch(host)), None)
     if odd is not None:
-        raise RankFileError(f"expected host names of letters, digits, '.', '_' and '-' for a launcher, got {odd!r}")
+        raise RankFileError(f"expecting host names of letters, digits, '.', '_' and '-' for a launcher, got {odd!r}")
     return [mapping.hosts[host] for host in mapping.host_of_rank.tolist()]
 
 
@@ -68,7 +68,7 @@ class RankFile:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text"
             raise RankFileError(f"{path}: cannot be read: {reason}") from error
         if not text.strip():
-            raise RankFileError(f"{path}: expected a mapping, but the file is empty")
+            raise RankFileError(f"{path}: expecting a mapping, got an empty file")
         return cls(str(path), text, machine)
 
     @cached_property
@@ -88,9 +88,14 @@ class RankFile:
         return list(enumerate(self.text.splitlines(), 1))
 
     def fail(self, line: int, wanted: str, given: str) -> NoReturn:
-        """Refuse a line: what was expected there, and what is there."""
+        """Refuse a line: what should stand there, and what does.
+
+        :param line: number from 1.
+        :param wanted: what should stand there, in words.
+        :param given: what stands there; cut to 60 characters.
+        """
         shown = repr(given if len(given) <= 60 else given[:57] + "...")
-        raise RankFileError(f"{self.name}:{line}: expected {wanted}, got {shown}")
+        raise RankFileError(f"{self.name}:{line}: expecting {wanted}, got {shown}")
 
     @cached_property
     def allocation(self) -> tuple[tuple[str, ...], list[int]]:
@@ -116,22 +121,26 @@ class RankFile:
     def check_digest(self, hosts: Sequence[str], slots: Sequence[int], digest: str, where: str) -> None:
         """Refuse hosts and slots that are not what their digest names, or not the machine's.
 
-        :raises RankFileError: so.
+        :param hosts: names.
+        :param slots: of each host.
+        :param digest: that the file names.
+        :param where: begins the message: file, or file and line.
+        :raises RankFileError: if one of them does not match.
         """
         true = allocation_digest(hosts, np.array(slots, dtype=np.int64))
         if digest != true:
-            raise RankFileError(f"{where}: expected hosts and slots of digest {digest}, but theirs is {true}")
+            raise RankFileError(f"{where}: expecting hosts and slots of digest {digest}, got {true}")
         if self.machine is not None and self.machine.digest != true:
             raise RankFileError(f"{where}: is for allocation {true}, but the job's is {self.machine.digest}")
 
     def check_count(self, ranks: int) -> None:
         """Refuse another number of ranks than the title says.
 
-        :raises RankFileError: so.
+        :raises RankFileError: if the numbers differ.
         """
         title = next((match for _, line in self.numbered if (match := _TITLE.fullmatch(line.strip()))), None)
         if title and int(title[1]) != ranks:
-            raise RankFileError(f"{self.name}: expected {title[1]} ranks, as its title says, got {ranks}")
+            raise RankFileError(f"{self.name}: expecting {title[1]} ranks, as its title says, got {ranks}")
 
     def mapping(self, hosts: Sequence[tuple[int, str]], slots: Sequence[int | None] | None = None) -> Mapping:
         """The mapping that puts rank i on ``hosts[i]``, a line number and a name.

@@ -41,16 +41,16 @@ def read(file: RankFile) -> Mapping:
         root = json.loads(file.text)
     except (json.JSONDecodeError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
-        raise RankFileError(f"{file.name}:{line}: expected JSON: {error}") from error
+        raise RankFileError(f"{file.name}:{line}: expecting JSON: {error}") from error
     if root.get("format") != FORMAT or root.get("version") != VERSION:
         found = f"{root.get('format')!r}, version {root.get('version')!r}"
-        raise RankFileError(f"{file.name}: expected format {FORMAT!r}, version {VERSION}, got {found}")
+        raise RankFileError(f"{file.name}: expecting format {FORMAT!r}, version {VERSION}, got {found}")
     hosts = root.get("hosts")
     if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
-        raise RankFileError(f"{file.name}: expected hosts to be a list of names")
+        raise RankFileError(f"{file.name}: expecting hosts to be a list of names, got {type(hosts).__name__}")
     slots, slot_of_rank = (_numbers(file, name, root.get(name)) for name in ("slots", "slot_of_rank"))
     if len(slots) != len(hosts):
-        raise RankFileError(f"{file.name}: expected slots for each of {len(hosts)} hosts, got {len(slots)}")
+        raise RankFileError(f"{file.name}: expecting slots for each of {len(hosts)} hosts, got {len(slots)}")
     file.check_digest(hosts, slots, str(root.get("digest")), file.name)
     known = RankFile(file.name, file.text, file.machine)
     known.__dict__["allocation"] = (tuple(hosts), slots)
@@ -59,5 +59,5 @@ def read(file: RankFile) -> Mapping:
 
 def _numbers(file: RankFile, name: str, values: object) -> list[int]:
     if not isinstance(values, list) or not all(type(one) is int and 0 <= one < MOST for one in values):
-        raise RankFileError(f"{file.name}: expected {name} to be a list of whole numbers from 0")
+        raise RankFileError(f"{file.name}: expecting {name} to be a list of whole numbers from 0, got {values!r:.60}")
     return values

@@ -23,7 +23,7 @@ def write(mapping: Mapping) -> str:
 
 
 def plane_size(mapping: Mapping) -> int | None:
-    """The block size whose plane distribution is the mapping: blocks of so many ranks dealt to the hosts in turn.
+    """The block size whose plane distribution is the mapping: hosts in turn get so many consecutive ranks each.
 
     1 is cyclic; None where the mapping is none of them.
     """
@@ -37,16 +37,16 @@ def plane_size(mapping: Mapping) -> int | None:
 
 
 def write_plane(mapping: Mapping) -> str:
-    """srun's options for a mapping that is a plane distribution over the hosts in their order.
+    """Options of srun for a mapping that is a plane distribution over the hosts in their order.
 
-    The number of hosts is given, for Slurm puts a rank on each host that it is told of, whatever the plane.
+    The options give the number of hosts, because Slurm puts a rank on each host that it is told of, whatever the plane.
 
     :raises RankFileError: for another mapping.
     """
     block = plane_size(mapping)
     if block is None:
         raise RankFileError(
-            "expected a mapping that deals blocks of equal size to the hosts in turn for --distribution=plane, "
+            "expecting a mapping that deals blocks of equal size to the hosts in turn for --distribution=plane, "
             "this one does not: write it as a host file (slurm)"
         )
     used = int(mapping.host_of_rank.max(initial=0)) + 1

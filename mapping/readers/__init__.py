@@ -28,7 +28,7 @@ def read_graph(path: str | os.PathLike[str], size: int | None = None) -> Communi
         ``.prof`` files, or any one of them.
     :param size: number of ranks; by default what the file says, else the highest rank in it plus 1. Lists of edges
         may name fewer ranks than there are, formats that say how many there are may not.
-    :raises GraphFileError: with file and line, and what was expected there.
+    :raises GraphFileError: with file and line, and what should stand there.
     Cost: some microseconds a line, O(edges) memory.
     """
     edges = read_edges(path)
@@ -46,4 +46,4 @@ def read_edges(path: str | os.PathLike[str]) -> Edges:
             edges: Edges = form.read(file)
             return edges
     names = ", ".join(form.NAME for form in FORMATS)
-    raise GraphFileError(f"{file.name}: expected one of: {names}")
+    raise GraphFileError(f"{file.name}: expecting one of: {names}")

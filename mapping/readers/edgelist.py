@@ -24,7 +24,7 @@ def recognise(file: GraphFile) -> bool:
 def read(file: GraphFile) -> Edges:
     """The edges of a list; lines that start with ``#`` or ``%`` are comments.
 
-    A volume may be written as ``5.954e+05``. The hops are kept beside: what was measured where the file was recorded.
+    A volume may be written as ``5.954e+05``. The edges keep the hops that were measured where the file was recorded.
 
     :raises GraphFileError: with file and line.
     """

@@ -39,7 +39,12 @@ class Edges:
 
     @classmethod
     def of_rows(cls, name: str, rows: Sequence[Sequence[int]], size: int | None = None) -> Edges:
-        """Edges from rows of source, target, volume and, where they are known, messages."""
+        """Edges from rows of source, target, volume and, where they are known, messages.
+
+        :param name: of the file, for messages.
+        :param rows: of 3 or 4 numbers each.
+        :param size: number of ranks that the file says; None where it says none, and the highest rank decides.
+        """
         table = np.array(rows, dtype=np.int64) if len(rows) else np.empty((0, 3), dtype=np.int64)
         source, target, volume = table[:, 0], table[:, 1], table[:, 2]
         messages = table[:, 3] if table.shape[1] > 3 else None
@@ -57,7 +62,7 @@ class Edges:
             some = "exactly" if self.exact else "at least"
             raise GraphFileError(f"{self.name}: holds {some} {self.size} ranks, but {size} were asked for")
         if size < 1:
-            raise GraphFileError(f"{self.name}: expected at least one rank")
+            raise GraphFileError(f"{self.name}: expecting at least one rank, got none")
         return size
 
 

@@ -47,18 +47,19 @@ def read(file: GraphFile) -> Edges:
     try:
         root = json.loads(file.data)
     except json.JSONDecodeError as error:
-        raise GraphFileError(f"{file.name}:{error.lineno}: expected JSON: {error.msg}") from error
+        raise GraphFileError(f"{file.name}:{error.lineno}: expecting JSON: {error.msg}") from error
     except (UnicodeDecodeError, RecursionError) as error:
-        raise GraphFileError(f"{file.name}: expected JSON: {error}") from error
+        raise GraphFileError(f"{file.name}: expecting JSON: {error}") from error
     if not isinstance(root, dict) or root.get("format") != FORMAT:
-        raise GraphFileError(f"{file.name}: expected the field format to be {FORMAT!r}")
+        given = repr(root.get("format")) if isinstance(root, dict) else type(root).__name__
+        raise GraphFileError(f"{file.name}: expecting the field format to be {FORMAT!r}, got {given:.60}")
     if root.get("version") != VERSION:
         raise GraphFileError(
-            f"{file.name}: expected version {VERSION}, as this topompi reads, got {root.get('version')}"
+            f"{file.name}: expecting version {VERSION}, as this topompi reads, got {root.get('version')}"
         )
     size = root.get("size")
     if type(size) is not int or not 1 <= size <= MAX_RANKS:
-        raise GraphFileError(f"{file.name}: expected size, the number of ranks, from 1, got {size!r}")
+        raise GraphFileError(f"{file.name}: expecting size, the number of ranks, from 1, got {size!r}")
     names = [name for name in _COLUMNS if name != "messages" or root.get(name) is not None]
     columns = [_column(file, root, name, size) for name in names]
     return Edges(file.name, size, True, *columns)
@@ -68,9 +69,10 @@ def _column(file: GraphFile, root: dict[str, Any], name: str, size: int) -> NDAr
     column = root.get(name)
     many = len(root["source"]) if isinstance(root.get("source"), list) else 0
     if not isinstance(column, list) or len(column) != many:
-        raise GraphFileError(f"{file.name}: expected {name} to be a list of {many} numbers")
+        given = f"{len(column)}" if isinstance(column, list) else type(column).__name__
+        raise GraphFileError(f"{file.name}: expecting {name} to be a list of {many} numbers, got {given}")
     last = size - 1 if name in ("source", "target") else 2**63 - 1
     wrong = next((at for at, value in enumerate(column) if type(value) is not int or not 0 <= value <= last), None)
     if wrong is not None:
-        raise GraphFileError(f"{file.name}: expected {name}[{wrong}] from 0 to {last}, got {column[wrong]!r}")
+        raise GraphFileError(f"{file.name}: expecting {name}[{wrong}] from 0 to {last}, got {column[wrong]!r}")
     return np.array(column, dtype=np.int64)

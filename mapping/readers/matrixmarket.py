@@ -36,7 +36,7 @@ def read(file: GraphFile) -> Edges:
     except (ValueError, OverflowError, TypeError) as error:
         match = _LINE.match(str(error))
         where, what = (f"{file.name}:{match[1]}", match[2]) if match else (file.name, error)
-        raise GraphFileError(f"{where}: expected Matrix Market: {what}") from error
+        raise GraphFileError(f"{where}: expecting Matrix Market: {what}") from error
     return from_matrix(file, matrix.shape, matrix.row, matrix.col, matrix.data)
 
 
@@ -45,15 +45,15 @@ def from_matrix(
 ) -> Edges:
     """The edges of the entries of a matrix, once they have been found to be bytes."""
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise GraphFileError(f"{file.name}: expected a square matrix, got {' x '.join(map(str, shape))}")
+        raise GraphFileError(f"{file.name}: expecting a square matrix, got {' x '.join(map(str, shape))}")
     if data.dtype.kind not in "buif":
-        raise GraphFileError(f"{file.name}: expected real numbers of bytes, got {data.dtype}")
+        raise GraphFileError(f"{file.name}: expecting real numbers of bytes, got {data.dtype}")
     if data.dtype.kind == "f":
         data = np.rint(data)
     wrong = np.flatnonzero(~((data >= 0) & (data < 2.0**63)))
     if len(wrong):
         at = int(wrong[0])
         entry = f"entry ({int(row[at]) + 1}, {int(column[at]) + 1})"
-        raise GraphFileError(f"{file.name}: expected bytes from 0 to 2^63 - 1, got {data[at]} at {entry}")
+        raise GraphFileError(f"{file.name}: expecting bytes from 0 to 2^63 - 1, got {data[at]} at {entry}")
     columns = (np.asarray(column, dtype=np.int64) for column in (row, column, data))
     return Edges(file.name, int(shape[0]), True, *columns)

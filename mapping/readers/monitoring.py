@@ -35,7 +35,7 @@ def read(file: GraphFile) -> Edges:
     """
     match = _FILE.fullmatch(Path(file.name).name)
     if not match:
-        raise GraphFileError(f"{file.name}: expected a name that ends with .RANK.prof, as Open MPI gives")
+        raise GraphFileError(f"{file.name}: expecting a name that ends with .RANK.prof, as Open MPI gives")
     return _read_run(Path(file.name).parent, match[1])
 
 
@@ -48,7 +48,7 @@ def read_folder(folder: Path) -> Edges:
     names = dict.fromkeys(match[1] for match in matches if match)
     if len(names) != 1:
         found = f"those of {', '.join(sorted(names))}" if names else "none"
-        raise GraphFileError(f"{folder}: expected the files NAME.RANK.prof of one run, found {found}")
+        raise GraphFileError(f"{folder}: expecting the files NAME.RANK.prof of one run, got {found}")
     return _read_run(folder, *names)
 
 
@@ -61,7 +61,7 @@ def _read_run(folder: Path, name: str) -> Edges:
     size = max(paths) + 1
     absent = next((rank for rank in range(size) if rank not in paths), None)
     if absent is not None:
-        raise GraphFileError(f"{folder / name}: expected a file for each rank to {size - 1}, {absent} has none")
+        raise GraphFileError(f"{folder / name}: expecting a file for each rank to {size - 1}, got none for {absent}")
     rows = [row for rank in range(size) for row in _read_rank(GraphFile.open(paths[rank]), rank, size)]
     return Edges.of_rows(str(folder / name), rows, size)
 

@@ -22,7 +22,7 @@ _UNPACK = {b"\xfd7zXZ\x00": lzma.decompress, b"\x1f\x8b": gzip.decompress}
 
 
 class GraphFileError(ValueError):
-    """A file holds no communication graph; the message names file, line and what was expected."""
+    """A file holds no communication graph; the message names file, line and what should stand there."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class GraphFile:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else error
             raise GraphFileError(f"{path}: cannot be read: {reason}") from error
         if not data.strip():
-            raise GraphFileError(f"{path}: expected a communication graph, but the file is empty")
+            raise GraphFileError(f"{path}: expecting a communication graph, got an empty file")
         return cls(str(path), data)
 
     @cached_property
@@ -68,10 +68,15 @@ class GraphFile:
                 yield number, line
 
     def fail(self, line: int, wanted: str, given: object) -> NoReturn:
-        """Refuse a line: what was expected there, and what is there."""
+        """Refuse a line: what should stand there, and what does.
+
+        :param line: number from 1.
+        :param wanted: what should stand there, in words.
+        :param given: what stands there: text is quoted and cut to 60 characters, all else is printed as it is.
+        """
         text = str(given)
         shown = repr(text if len(text) <= 60 else text[:57] + "...") if isinstance(given, str) else text
-        raise GraphFileError(f"{self.name}:{line}: expected {wanted}, got {shown}")
+        raise GraphFileError(f"{self.name}:{line}: expecting {wanted}, got {shown}")
 
     def rank(self, line: int, word: str) -> int:
         """A rank."""

@@ -63,7 +63,7 @@ def test_only_rank_zero_reads_the_source():
 
 
 def test_errors_are_raised_on_all_ranks():
-    assert "/nowhere: expected a file" in raised_alike(
+    assert "/nowhere: expecting a file" in raised_alike(
         lambda: topompi.Intracomm(WORLD, topology="/nowhere"), SourceError
     )
     said = raised_alike(lambda: topompi.Intracomm(WORLD, topology=SPEC, hosts=["elsewhere"] * SIZE), HostError)

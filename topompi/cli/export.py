@@ -1,4 +1,4 @@
-"""``topompi export``: files with which MPI libraries themselves use what is known of the network."""
+"""``topompi export``: configuration files that tell MPI libraries themselves about the network."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def ompi_rules(
       topompi export ompi-rules *.json -o rules.conf
       mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename rules.conf ...
 
-    An algorithm must be clearly faster than Open MPI's own decision to get a rule. The runs were made apart: if the
-    machine was in another state in one of them, the rules tell of that.
-    """
+    An algorithm must be clearly faster than Open MPI's own decision to get a rule. Each run is a job of
+    its own: if the machine was busier in one of them, the rules reflect that too.
+    """  # noqa: D301 -- the command line's library wants the character \b before lines that it must not join
     _write(output, write_ompi_rules([TuneRecord.read(path) for path in records]))
 
 

@@ -178,7 +178,7 @@ def _allocation(place: Place, *names: str) -> tuple[tuple[str, ...], list[int]] 
 def _read(name: str, machine: Machine, graph: CommunicationGraph) -> Mapping:
     mapping = Mapping.identity(machine, graph.size) if name == "given" else read_mapping(name, machine)
     if mapping.size != graph.size:
-        raise MapCommandError(f"{name}: expected {graph.size} ranks, as the graph has, got {mapping.size}")
+        raise MapCommandError(f"{name}: expecting {graph.size} ranks, as the graph has, got {mapping.size}")
     return mapping
 
 
@@ -235,7 +235,7 @@ def _plot(
 
 
 def _show(summary: dict[str, Any], *, full: bool, to_error: bool) -> None:
-    """The table, or its last line; beside the map where that goes to standard output."""
+    """Print the table, or its last line; to standard error if the map goes to standard output."""
     stream = sys.stderr if to_error else sys.stdout
     # Cut to no terminal's width where there is none, for a table is then read by another program or in a file.
     console = Console(stderr=to_error) if stream.isatty() else Console(stderr=to_error, width=160)

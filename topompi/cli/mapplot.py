@@ -18,7 +18,7 @@ from .mapsources import MapCommandError
 __all__ = ["SUFFIXES", "check_plot", "draw_plot", "traffic"]
 
 SUFFIXES = (".svg", ".png")
-# Of the source's profiler (Subramoni 2013, section 7): within a host, then 1, 3, 5 and 7 hops; more are ours.
+# The colours of Subramoni 2013, section 7: within a host, then 1, 3, 5 and 7 hops; the further ones are ours.
 HOST = "#d62728"
 BY_HOPS = {"1": "#2ca02c", "3": "#1f6fd6", "5": "#e377c2", "7": "#17becf"}
 FURTHER = ("#ff7f0e", "#9467bd", "#8c564b", "#bcbd22", "#7f7f7f")
@@ -28,14 +28,14 @@ MOST_CELLS = 128  # a side of a heat map; more hosts share cells
 def check_plot(path: Path) -> None:
     """Refuse a file name of another kind, and a machine without matplotlib, before any long work.
 
-    :raises MapCommandError: so.
+    :raises MapCommandError: for another suffix than .svg or .png, or without matplotlib.
     """
     if path.suffix not in SUFFIXES:
-        raise MapCommandError(f"--plot: expected a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+        raise MapCommandError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     try:
         import matplotlib  # noqa: F401 -- only whether it is there
     except ImportError as error:
-        raise MapCommandError("--plot: expected matplotlib; pip install 'topompi[plot]' brings it") from error
+        raise MapCommandError("--plot: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
 
 
 def draw_plot(
@@ -52,6 +52,8 @@ def draw_plot(
     The intensity of a cell is relative to the largest pair of hosts, by its square root, for volumes span decades.
 
     :param path: ends in .svg or .png.
+    :param graph: bytes between ranks, the weights of the heat maps.
+    :param machine: the hosts of both mappings.
     :param maps: name -> mapping, two of them.
     :param classes: name -> bytes by distance, as `mapping.evaluate` gives them.
     :param hops: whether a distance is a number of hops.
@@ -81,6 +83,10 @@ def traffic(
     """Bytes and distance class (-1 within hosts) of each cell of the heat map, both of shape (cells, cells).
 
     Where hosts share cells a cell takes the distance of most of its bytes.
+
+    :param graph: bytes between ranks.
+    :param machine: hosts and their distances; their number, up to a limit, is the number of cells.
+    :param mapping: the host of each rank.
     Cost: O(edges) and the cells; no table of all hosts.
     """
     cells = min(machine.num_hosts, MOST_CELLS)
@@ -128,7 +134,8 @@ def _picture(
         full[distance == (-1 if key == "host" else int(key))] = parts
     strength = np.sqrt(volume / largest) if largest else volume
     strength = np.where(volume > 0, 0.15 + 0.85 * strength, 0.0)[:, :, None]
-    return 1 - strength * (1 - full)
+    picture: NDArray[np.float64] = 1 - strength * (1 - full)
+    return picture
 
 
 def _name_cells(axes: Any, cells: int, hosts: int) -> None:

@@ -21,7 +21,10 @@ OBJECTIVES = {"hop-bytes": "hop-bytes", "link": "busiest link"}
 def check_algorithm(algorithm: str, objective: str, budget: float | None) -> None:
     """Refuse a mapper or an objective that there is not, before any long work.
 
-    :raises MapCommandError: so.
+    :param algorithm: a name of a mapper.
+    :param objective: a key of ``OBJECTIVES``.
+    :param budget: seconds that ``best`` may take; None for no limit.
+    :raises MapCommandError: for another name, or an objective or a budget that the mapper does not take.
     """
     for name, value, allowed in (("--algorithm", algorithm, MAPPERS), ("--objective", objective, OBJECTIVES)):
         if value not in allowed:
@@ -42,6 +45,13 @@ def solve(
 ) -> Mapping:
     """The map of one mapper; ``best`` stops at the budget in seconds, or at ``TOPOMPI_MAP_QUALITY``.
 
+    :param algorithm: a name in ``MAPPERS``.
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param seed: starts the random numbers; one seed gives one mapping.
+    :param objective: a key of ``OBJECTIVES``; only ``best`` takes another than hop-bytes.
+    :param budget: seconds that ``best`` may take; None for no limit.
+    :param progress: ``best`` tells it, in words, what it tries.
     :raises ValueError: what the mapper raises.
     """
     if algorithm != "best":
@@ -67,6 +77,6 @@ def _quality() -> float:
         quality = -1.0
     if not 0 <= quality <= 1:
         raise MapCommandError(
-            f"TOPOMPI_MAP_QUALITY: expected a part of the given order's cost, 0 to 1, got {written!r}"
+            f"TOPOMPI_MAP_QUALITY: expecting a part of the given order's cost, 0 to 1, got {written!r}"
         )
     return quality

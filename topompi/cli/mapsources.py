@@ -46,7 +46,15 @@ def reading() -> Iterator[Report]:
 
 @dataclass(frozen=True)
 class Place:
-    """The options that say where ranks can go."""
+    """The options that say where ranks can go, each None where it was not given.
+
+    :param topology: a topology source, see `topompi.topology.load`.
+    :param lfts: forwarding tables of that source.
+    :param hosts: a host list or a file of hosts.
+    :param slots: see `parse_slots`.
+    :param machine: slots a host, hosts a cluster, clusters a cluster above: ``16:16:8``.
+    :param distances: of two ranks that share a host, a cluster, ...: ``1:10:100``.
+    """
 
     topology: str | None
     lfts: Path | None
@@ -58,7 +66,7 @@ class Place:
     def check(self) -> None:
         """Refuse options that contradict each other, before any long work.
 
-        :raises MapCommandError: so.
+        :raises MapCommandError: for no source of distances, for two, or for --slots beside --machine.
         """
         if (self.topology is None) == (self.machine is None):
             raise MapCommandError("expecting either --topology SOURCE or --machine with --distances")
@@ -77,6 +85,8 @@ class Place:
     ) -> Machine:
         """The machine for so many ranks.
 
+        :param ranks: number of ranks that need a slot.
+        :param report: takes the problems and the progress of reading.
         :param allocation: hosts and slots where the options name neither: those of a map's file.
         :raises MapCommandError: where there are fewer slots than ranks.
         """
@@ -84,7 +94,7 @@ class Place:
         machine = self._hierarchy() if self.machine is not None else self._of_topology(ranks, report, allocation)
         if machine.num_slots < ranks:
             raise MapCommandError(
-                f"expecting a slot for each of {ranks} ranks, but {machine.num_hosts} hosts have {machine.num_slots}"
+                f"expecting a slot for each of {ranks} ranks, got {machine.num_slots} on {machine.num_hosts} hosts"
             )
         return machine
 

@@ -143,8 +143,10 @@ def _interface(
 
 
 def _calibrated(network: Network, model: str) -> tuple[Network, Model]:
-    """Network and model that agree on the cost of a byte: the fabric's where its rates are known and the model is no
-    measurement, else the model's."""
+    """Network and model that agree on the cost of a byte.
+
+    It is the fabric's where its rates are known and the model is no measurement, else the model's.
+    """
     costs = Model.preset(model) if model in PRESETS else Model.from_measured(model)
     if (network.capacity == UNKNOWN_RATE).all():
         rate = 1 / costs.t_w[-1] if costs.t_w[-1] else UNKNOWN_RATE

@@ -21,7 +21,14 @@ __all__ = ["Made", "link_names", "steps_of", "summarise"]
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """One schedule with its analysis and cost on a network."""
+    """One schedule with its analysis and cost on a network.
+
+    :param name: of the algorithm.
+    :param schedule: what is sent, in blocks.
+    :param block_bytes: size of a block.
+    :param analysis: loads of the links, conflicts and the lower bound.
+    :param cost: seconds in all and of each step.
+    """
 
     name: str
     schedule: Schedule
@@ -41,7 +48,18 @@ class Made:
         blocks: int | None = None,
         parameters: dict[str, Any] | None = None,
     ) -> Made:
-        """The schedule of an algorithm for messages of ``nbytes``, cut into whole blocks, rounded up."""
+        """The schedule of an algorithm for messages of ``nbytes``, cut into whole blocks, rounded up.
+
+        :param collective: such as ``bcast``.
+        :param name: of the algorithm among the collective's.
+        :param network: hosts of the ranks, routes and capacities.
+        :param model: start-up and per-byte costs.
+        :param root: rank of the root; 0 where the collective has none.
+        :param nbytes: size of the message in bytes.
+        :param blocks: number of blocks to cut the message into; by default the algorithm's own choice, none below a
+            byte.
+        :param parameters: further ones of the algorithm, by name.
+        """
         schedule = make(collective, name, network, root, blocks, **(parameters or {}))
         if blocks is None and schedule.blocks > nbytes:  # no block below a byte
             schedule = make(collective, name, network, root, nbytes, **(parameters or {}))
@@ -74,6 +92,12 @@ def summarise(
 ) -> dict[str, Any]:
     """Everything that the command prints of some schedules of one collective.
 
+    :param collective: such as ``bcast``.
+    :param made: the schedules, at least one.
+    :param interface: where the ranks are placed.
+    :param network: the same placement as arrays.
+    :param root: rank of the root; left out of the summary where the collective has none.
+    :param nbytes: size of the message in bytes.
     :param model: its name.
     :param proved: whether the schedules have been checked.
     """

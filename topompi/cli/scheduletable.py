@@ -21,7 +21,12 @@ PARTS = {
 
 
 def draw_comparison(console: Console, summary: dict[str, Any], *, explain: bool) -> None:
-    """Print a summary of schedules as a table, the bound, and when each wins."""
+    """Print a summary of schedules as a table, the bound, and when each wins.
+
+    :param console: where to print.
+    :param summary: as `schedulefigures.summarise` makes it.
+    :param explain: whether to print every part of the bound too.
+    """
     whom = "" if summary["root"] is None else f", root {summary['root']}"
     _say(console, f"{summary['collective']} of {summary['bytes']:,} bytes{whom}: {summary['placement']}")
     console.print(_table(summary["schedules"]))

@@ -47,14 +47,14 @@ def show(
         report.step("cluster tree")
         interface = TopologyInterface.place(names, routes, source=source)
         summary = summarise(routes, interface)
-    summary["problems"] = report.problems
+    summary["problems"], summary["notes"] = report.problems, report.notes
     if as_json:
         print(json.dumps(summary))
         return
     console = Console()
     draw_summary(console, summary)
     draw_tree(console, interface)
-    _list_problems(report)
+    _list_findings(report)
 
 
 @app.command()
@@ -78,7 +78,7 @@ def route(
         print(json.dumps({"from": sender, "to": receiver, "switches": switches, "routes": routes.engine}))
     else:
         print(" ".join([sender, *switches, receiver]))
-    _list_problems(report)
+    _list_findings(report)
 
 
 @app.command()
@@ -96,12 +96,12 @@ def export(
         elif output == "-" or output.endswith(".json"):
             text = fabricjson.write(discovery.fabric, discovery.routes)
         else:
-            raise SourceError(f"{output}: expected a name that ends with .json or .ibnetdiscover, or -")
+            raise SourceError(f"{output}: expecting a name that ends with .json or .ibnetdiscover, or -")
         if output == "-":
             print(text)
         else:
             Path(output).write_text(text, encoding="utf-8")
-    _list_problems(report)
+    _list_findings(report)
 
 
 @contextmanager
@@ -133,6 +133,7 @@ def _switches_crossed(pair: HostRoutes, path: int, sender: str, receiver: str) -
     return [fabric.vertex_id(int(vertex)) for vertex in fabric.link_target[links[:-1]]]
 
 
-def _list_problems(report: Report) -> None:
-    for problem in report.problems:
-        print(f"problem: {problem}", file=sys.stderr)
+def _list_findings(report: Report) -> None:
+    for kind, messages in (("problem", report.problems), ("note", report.notes)):
+        for message in messages:
+            print(f"{kind}: {message}", file=sys.stderr)

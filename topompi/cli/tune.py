@@ -150,7 +150,7 @@ class _Speaker:
             self._console.print(words, highlight=False, markup=False, soft_wrap=True)
 
     def progress(self, words: str) -> None:
-        """On a terminal what is being measured, in one line that the next one overwrites."""
+        """Show on a terminal what is being measured, in one line that the next one overwrites."""
         if self._speaks and sys.stderr.isatty():
             print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
 
@@ -207,12 +207,12 @@ def _sizes(text: str) -> list[int]:
     low, colon, high = text.partition(":")
     first, last = _bytes(low), _bytes(high if colon else low)
     if first > last:
-        raise TuneError(f"-m: expected MIN <= MAX, got {text!r}")
+        raise TuneError(f"-m: expecting MIN <= MAX, got {text!r}")
     return [first << power for power in range(size_class(last // first))]
 
 
 def _bytes(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})([KMG]?)", text.strip().upper())
     if match is None or int(match[1]) < 1:
-        raise TuneError(f"-m: expected a number of bytes such as 64, 8K or 1M, got {text!r}")
+        raise TuneError(f"-m: expecting a number of bytes such as 64, 8K or 1M, got {text!r}")
     return int(match[1]) * UNITS[match[2]]

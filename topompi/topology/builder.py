@@ -32,13 +32,23 @@ class FabricBuilder:
     _ports: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def add_switch(self, identity: str, name: str = "", where: str = "") -> None:
-        """Add a switch; raises FabricError if the id is taken."""
+        """Add a switch; raises FabricError if the id is taken.
+
+        :param identity: unique among adapters and switches.
+        :param name: for people.
+        :param where: ``file:line``, for messages.
+        """
         self._check_new(identity, "switch", where)
         self._switches[identity] = len(self._switches)
         self._switch_names.append(name or identity)
 
     def add_adapter(self, identity: str, host: str, where: str = "") -> None:
-        """Add an adapter of a host, and the host where it is new; raises FabricError if the id is taken."""
+        """Add an adapter of a host, and the host where it is new; raises FabricError if the id is taken.
+
+        :param identity: unique among adapters and switches.
+        :param host: name of its host.
+        :param where: ``file:line``, for messages.
+        """
         self._check_new(identity, "host", where)
         self._adapters[identity] = len(self._adapters)
         self._adapter_host.append(self._hosts.setdefault(host, len(self._hosts)))
@@ -63,8 +73,11 @@ class FabricBuilder:
     ) -> None:
         """Add one directed link; raises FabricError if its source port has a link already.
 
+        :param source: id of the sending adapter or switch; likewise ``target``, the receiving one.
+        :param source_port: port number at the source, 0 where unknown; likewise ``target_port``, at the target.
         :param rate: bytes/s, NaN where unknown.
         :param latency: seconds, NaN where unknown.
+        :param where: ``file:line``, for messages.
         """
         if source_port:
             taken = self._ports.setdefault((source, source_port), where or target)
@@ -73,7 +86,12 @@ class FabricBuilder:
         self._links.append((source, target, source_port, target_port, rate, latency))
 
     def add_cable(self, source: str, target: str, *ports: int, rate: float = float("nan")) -> None:
-        """Add the two links of a cable; ``ports`` are the port numbers at source and target."""
+        """Add the two links of a cable; ``ports`` are the port numbers at source and target.
+
+        :param source: id of one adapter or switch; likewise ``target``, the other.
+        :param ports: port numbers at source and target; none where they are unknown.
+        :param rate: bytes/s each way, NaN where unknown.
+        """
         first, second = ports or (0, 0)
         self.add_link(source, target, first, second, rate)
         self.add_link(target, source, second, first, rate)

@@ -34,11 +34,14 @@ class Report:
 
     :param partial: continue with what is sound.
     :param progress: called with (what is being done, done, total) during long work; total 0 where unknown.
+    :param problems: messages of the problems met so far; stays empty without ``partial``.
+    :param notes: what a user should know although nothing is missing, with file and line.
     """
 
     partial: bool = False
     progress: Callable[[str, int, int], None] | None = None
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def problem(self, error: TopompiError) -> None:
         """Raise the error, or note its message and return if partial reading was asked for."""
@@ -46,7 +49,15 @@ class Report:
             raise error
         self.problems.append(str(error))
 
+    def note(self, message: str) -> None:
+        """Keep a message about input that is oddly made but whole."""
+        self.notes.append(message)
+
     def step(self, what: str, done: int = 0, total: int = 0) -> None:
-        """Tell the progress callback, if any."""
+        """Tell the progress callback, if any.
+
+        :param what: is being done, in words.
+        :param done: pieces done so far; likewise ``total``, of how many, 0 where unknown.
+        """
         if self.progress is not None:
             self.progress(what, done, total)

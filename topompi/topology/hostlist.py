@@ -96,11 +96,11 @@ def _shorten(text: str) -> str:
 
 
 def _fail(text: str, wanted: str, position: int) -> NoReturn:
-    raise SourceError(f"host list {_shorten(text)}: expected {wanted} at position {position}")
+    raise SourceError(f"host list {_shorten(text)}: expecting {wanted} at position {position}")
 
 
 def _too_many(text: str) -> NoReturn:
-    raise SourceError(f"host list {_shorten(text)}: expected at most {MAX_NAMES:,} names")
+    raise SourceError(f"host list {_shorten(text)}: expecting at most {MAX_NAMES:,} names, got more")
 
 
 def compress(hosts: Sequence[str]) -> str:
@@ -130,7 +130,7 @@ def _write_groups(hosts: Sequence[str]) -> Iterator[str]:
 
 def _split(host: str) -> tuple[str, str, str]:
     if not _TEXT.fullmatch(host):
-        raise SourceError(f"host list: expected a name without brackets, commas and blanks, got {host!r}")
+        raise SourceError(f"host list: expecting a name without brackets, commas and blanks, got {host!r}")
     match = _LAST_NUMBER.fullmatch(host)
     return (match[1], match[2], match[3]) if match else (host, "", "")
 
@@ -167,11 +167,11 @@ def read_hosts(argument: str) -> list[str]:
     if os.path.isfile(argument):
         hosts = list(_read_file(argument))
     elif "/" in argument:
-        raise SourceError(f"{argument}: expected a file of hosts, but there is none")
+        raise SourceError(f"{argument}: expecting a file of hosts, got none")
     else:
         hosts = expand(argument)
     if not hosts:
-        raise SourceError(f"{argument or 'host list'}: expected at least one host")
+        raise SourceError(f"{argument or 'host list'}: expecting at least one host, got none")
     return hosts
 
 

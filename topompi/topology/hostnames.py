@@ -46,7 +46,7 @@ def require_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
         some = ", ".join(absent[:5]) + (", ..." if len(absent) > 5 else "")
         example = ", ".join(fabric.hosts[:3])
         raise HostError(
-            f"{fabric.name}: expected some of its {fabric.num_hosts} hosts ({example}, ...), "
+            f"{fabric.name}: expecting some of its {fabric.num_hosts} hosts ({example}, ...), "
             f"but {len(absent)} of {len(names)} are not: {some}"
         )
     return numbers

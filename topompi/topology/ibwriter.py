@@ -127,7 +127,7 @@ def _preamble(system_guid: int, guid_line: str) -> Iterator[str]:
 
 def _guid(identity: str) -> int:
     if not _GUID.fullmatch(identity):
-        raise FabricError(f"expected a GUID such as 0x0002c90300000001, got {identity!r}")
+        raise FabricError(f"expecting a GUID such as 0x0002c90300000001, got {identity!r}")
     return int(identity, 16)
 
 
@@ -139,7 +139,7 @@ def _check_ports(fabric: Fabric) -> None:
         wrong = np.flatnonzero((port < 1) | (port > MAX_PORT))
         if len(wrong):
             where, number = fabric.vertex_id(int(vertex[wrong[0]])), int(port[wrong[0]])
-            raise FabricError(f"{where}: expected port numbers between 1 and {MAX_PORT}, got {number}")
+            raise FabricError(f"{where}: expecting port numbers between 1 and {MAX_PORT}, got {number}")
     ends = np.stack((fabric.link_source, fabric.link_source_port), axis=1)
     if len(np.unique(ends, axis=0)) < len(ends):
-        raise FabricError(f"{fabric.name}: expected one link a port, got several")
+        raise FabricError(f"{fabric.name}: expecting one link a port, got several")

@@ -67,8 +67,10 @@ class TopologyInterface:
     ) -> TopologyInterface:
         """The view of a job whose rank i runs on host ``rank_hosts[i]``.
 
+        :param rank_hosts: host name of each rank, length p.
         :param routes: routes over the whole fabric; None for one flat level of hosts.
         :param source: where the topology came from; the fabric's name if empty.
+        :param virtual: whether the placement is pretended.
         :param missing: what to do if hosts are not in the fabric: ``error``, or ``flat`` for one flat level of hosts.
         :raises HostError: with ``missing="error"``, naming the hosts.
         Cost: the routes between the job's hosts only.
@@ -214,7 +216,7 @@ class TopologyInterface:
 
 
 def within(hops: int) -> str:
-    """What a cluster is called whose hosts are at most so many hops apart."""
+    """The name of a cluster whose hosts are at most so many hops apart."""
     return f"within {hops} hop{'s' * (hops != 1)}"
 
 

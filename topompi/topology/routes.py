@@ -43,6 +43,7 @@ class Routes:
 
         :param switches: start of each walk, shape (n,); -1 yields no route.
         :param adapters: destination of each walk, shape (n,).
+        :param path: which of the destination's paths, from 0.
         :returns: (hops, links, last): switches crossed, shape (n,), DIES or LOOPS where there is no route; the links
             taken, shape (n, longest), padded with -1; and the switch where each walk ended, shape (n,).
         Cost: one array operation over the walks still under way for each hop.
@@ -75,6 +76,9 @@ class Routes:
     def hops_from(self, switches: IntArray, adapters: IntArray, path: int = 0) -> NDArray[np.int16]:
         """Switches crossed from each switch to each adapter, shape (switches, adapters); negative without a route.
 
+        :param switches: numbers of the starts, shape (s,); -1 has no route.
+        :param adapters: numbers of the destinations, shape (a,).
+        :param path: which of the destination's paths, from 0.
         Cost: one walk from each distinct switch to each adapter, all at once.
         """
         starts, inverse = np.unique(switches, return_inverse=True)

@@ -15,7 +15,7 @@ __all__ = ["summarise"]
 
 
 def summarise(routes: Routes, interface: TopologyInterface) -> dict[str, Any]:
-    """What there is to say about a fabric and the hosts of an interface onto it, ready for JSON.
+    """Numbers of a fabric and of the hosts of an interface onto it, ready for JSON.
 
     :param routes: the routes over the whole fabric.
     :param interface: the hosts to look at: all, or a job's.
@@ -80,7 +80,7 @@ def _disconnected(interface: TopologyInterface) -> int:
     leaf = fabric.adapter_leaf
     touches = np.zeros((interface.num_hosts, int(fabric.switch_component.max()) + 1), dtype=np.int32)
     touches[fabric.adapter_host[leaf >= 0], fabric.switch_component[leaf[leaf >= 0]]] = 1
-    # Hosts of one pattern of components are alike: patterns are few, pairs are many.
+    # Hosts that touch the same components count the same: patterns are few, pairs are many.
     patterns, hosts = np.unique(touches, axis=0, return_counts=True)
     apart = (patterns @ patterns.T) == 0
     return int(hosts @ apart @ hosts - hosts[np.diag(apart)].sum())

@@ -22,6 +22,7 @@ class ClusterTree:
 
     Nodes 0..H-1 are the hosts, later ones the clusters in the order in which they were joined; the last is the root.
 
+    :param num_hosts: number of hosts, H.
     :param parent: parent of each node, shape (nodes,), -1 at the root.
     :param height: distance at which a node was joined, shape (nodes,); 0 for hosts, UNREACHABLE where the root
         joins parts without a route between them.

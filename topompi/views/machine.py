@@ -34,6 +34,7 @@ def machine_of(
     that, as they do for fat trees, else as a table. On a fabric that says it is a torus with one host a
     switch it is the links between two switches, as tori are counted.
 
+    :param interface: the job's hosts and the ranks on them.
     :param slots: of each host, or one number for all; by default the ranks that the interface has on it.
     :param hosts: the order in which slots are numbered; by default the interface's.
     :param routes: whether to keep the routes, for the load of links.
@@ -59,7 +60,7 @@ def _order(interface: TopologyInterface, names: Sequence[str]) -> NDArray[np.int
     number = {host: at for at, host in enumerate(interface.hosts)}
     if set(names) != set(number) or len(names) != len(number):
         strange = next((name for name in names if name not in number), f"{len(names)} names")
-        raise MachineError(f"machine: expected the {len(number)} hosts of the job in some order, got {strange}")
+        raise MachineError(f"machine: expecting the {len(number)} hosts of the job in some order, got {strange}")
     return np.array([number[name] for name in names], dtype=np.int64)
 
 

@@ -9,7 +9,7 @@ from ..topology import TopologyInterface
 
 __all__ = ["network_of"]
 
-UNKNOWN_RATE = 1.0  # links of unknown rate are all alike
+UNKNOWN_RATE = 1.0  # links of unknown rate count as equally fast
 
 
 def network_of(interface: TopologyInterface) -> Network:

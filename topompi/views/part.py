@@ -1,4 +1,4 @@
-"""The topology of some of a job's ranks: a part of the one that is known, found without looking again."""
+"""The topology of some of a job's ranks, taken from the whole job's without reading the source again."""
 
 from __future__ import annotations
 

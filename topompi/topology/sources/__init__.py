@@ -36,9 +36,9 @@ def load(
 
     :param source: a file, directory or tar archive of any known format, packed with xz or gz or not; or a synthetic
         fabric in words, such as ``stampede`` or ``xgft:20,16;1,16``.
-    :param lfts: forwarding tables kept apart: a file, directory or archive.
+    :param lfts: forwarding tables in a place of their own: a file, directory or archive.
     :param report: takes problems (see ``Report``); without one the first problem is raised.
-    :raises SourceError: naming file and line, and what was expected there; nothing half-built is returned.
+    :raises SourceError: naming file and line, and what should stand there; nothing half-built is returned.
     """
     report = report or Report()
     discovery, found = _read_fabric(str(source), report)
@@ -61,7 +61,7 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[SourceTex
         return Discovery(synthetic.from_spec(source)), []
     if not Path(source).exists():
         raise SourceError(
-            f"{source}: expected a file, a directory or a synthetic fabric ({synthetic.SPEC_HELP}); there is none"
+            f"{source}: expecting a file, a directory or a synthetic fabric ({synthetic.SPEC_HELP}), got none"
         )
     report.step(f"reading {source}")
     texts = open_texts(source)
@@ -71,10 +71,10 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[SourceTex
     if not kinds:
         hint = "; it holds forwarding tables: give them with --lfts, beside a fabric" if found else ""
         names = ", ".join(kind.NAME for kind in FORMATS)
-        raise SourceError(f"{source}: expected one of: {names}{hint}")
+        raise SourceError(f"{source}: expecting one of: {names}{hint}")
     if len(kinds) > 1:
         some = ", ".join(kind.NAME for kind in kinds if kind is not None)
-        raise SourceError(f"{source}: expected one topology, found several: {some}")
+        raise SourceError(f"{source}: expecting one topology, got several: {some}")
     (kind,) = kinds
     assert kind is not None  # for the type checker; None was filtered out above
     discovery: Discovery = kind.read([text for text, of in formats if of is kind], report)
@@ -96,5 +96,5 @@ def _tables_at(lfts: str | os.PathLike[str]) -> list[SourceText]:
     texts = open_texts(lfts)
     found = [text for text in texts if _format_of(text, alone=len(texts) == 1) is tables]
     if not found:
-        raise SourceError(f"{lfts}: expected {tables.NAME}")
+        raise SourceError(f"{lfts}: expecting {tables.NAME}")
     return found

@@ -51,7 +51,7 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
     for text in texts:
         _read_seats(text, seats, report)
     if not seats:
-        raise SourceError(f"{texts[0].name}: expected {_WANTED}, found none")
+        raise SourceError(f"{texts[0].name}: expecting {_WANTED}, got none")
     complete = _check_ranks(seats, report)
     hosts = {rank: _host(rank, seats[rank]) for rank in sorted(seats)}
     leaf_of = {host: seats[rank].leaf for rank, host in hosts.items()}
@@ -66,12 +66,12 @@ def _read_seats(text: SourceText, seats: dict[int, _Seat], report: Report) -> No
         place = f"{text.name}:{number}"
         if not match:
             if number > 1 and line.strip():
-                report.problem(SourceError(f"{place}: expected {_WANTED}, got {line[:60]!r}"))
+                report.problem(SourceError(f"{place}: expecting {_WANTED}, got {line[:60]!r}"))
             continue
         rank, group, switch, port = map(int, match.groups())
         if min(group, switch, port + 1) < 0:
             wanted = "a group and a switch of at least 0 and a port of at least -1"
-            report.problem(SourceError(f"{place}: expected {wanted}, got {group} {switch} {port}"))
+            report.problem(SourceError(f"{place}: expecting {wanted}, got {group} {switch} {port}"))
         elif rank in seats:
             report.problem(SourceError(f"{place}: rank {rank} appears twice, first at {seats[rank].place}"))
         else:

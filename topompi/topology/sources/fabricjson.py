@@ -36,6 +36,8 @@ def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = Non
     a source's tables; computed ones can be computed again, so only their engine's name is kept. LIDs are not
     kept: forwarding tables that name ports by LID alone belong to the source they were taken with.
 
+    :param fabric: the fabric.
+    :param routes: over this fabric; none are written where None.
     :param indent: spaces a level, for reading by people; by default the text has no blanks at all.
     :raises FabricError: if a rate or latency is infinite, which JSON cannot say.
     """
@@ -66,7 +68,7 @@ def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = Non
 def _nullable(values: NDArray[np.float64], what: str) -> list[float | None]:
     if np.isinf(values).any():
         link = int(np.flatnonzero(np.isinf(values))[0])
-        raise FabricError(f"link {link}: expected a finite {what}, got {values[link]}")
+        raise FabricError(f"link {link}: expecting a finite {what}, got {values[link]}")
     return [None if math.isnan(value) else value for value in values.tolist()]
 
 
@@ -83,7 +85,7 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
         be trusted once its columns disagree.
     """
     if len(texts) > 1:
-        raise SourceError(f"expected one {NAME}, got {', '.join(text.name for text in texts)}")
+        raise SourceError(f"expecting one {NAME}, got {', '.join(text.name for text in texts)}")
     document = _Document(texts[0].name, _parse(texts[0]))
     document.check_format()
     fabric = _read_fabric(document)
@@ -94,9 +96,9 @@ def _parse(text: SourceText) -> Any:
     try:
         return json.loads(text.text(), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise SourceError(f"{text.name}:{error.lineno}: expected JSON, but {error.msg}") from error
+        raise SourceError(f"{text.name}:{error.lineno}: expecting JSON, but {error.msg}") from error
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{text.name}: expected JSON, but {error}") from error
+        raise SourceError(f"{text.name}: expecting JSON, but {error}") from error
 
 
 def _refuse_constant(constant: str) -> NoReturn:
@@ -111,7 +113,7 @@ class _Document:
     root: Any
 
     def fail(self, field: str, wanted: str, got: str) -> NoReturn:
-        raise SourceError(f"{self.file}: field {field}: expected {wanted}, got {got}")
+        raise SourceError(f"{self.file}: field {field}: expecting {wanted}, got {got}")
 
     def check_format(self) -> None:
         if self.field("format", str) != FORMAT:

@@ -29,6 +29,7 @@ def grouped_fabric(name: str, leaf_of: Mapping[str, str], group_of: Mapping[str,
     A minimal path crosses 1 switch within a leaf, 3 within a group, 4 between groups. Above ``MAX_JOINED``
     groups one switch, ``groups``, joins them instead, and a path between groups crosses 5.
 
+    :param name: of the fabric.
     :param leaf_of: leaf switch of each host.
     :param group_of: group switch of each leaf switch, empty where it has none.
     :raises FabricError: if a host has the name of a switch.

@@ -88,8 +88,8 @@ class _Reader:
             elif _OURS.match(line) or (self.section is not None and _BRACKET.match(line)):
                 self._problem("a line of a switch, an adapter or one of their ports", line)
 
-    def _problem(self, expected: str, got: str) -> None:
-        self.report.problem(SourceError(f"{self.place}: expected {expected}, got {got.strip()[:80]!r}"))
+    def _problem(self, wanted: str, got: str) -> None:
+        self.report.problem(SourceError(f"{self.place}: expecting {wanted}, got {got.strip()[:80]!r}"))
 
     def _identity(self, kind: str, digits: str) -> None:
         # Ends the section before: a port line must not count for it if the next header is lost.

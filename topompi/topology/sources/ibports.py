@@ -52,10 +52,10 @@ def _read_text(text: SourceText, cabling: Cabling, report: Report) -> None:
             found = True
             _port(match, place, cabling, report)
         elif _OURS.match(line):
-            wanted = "expected a port, its rate and its peer or description"
+            wanted = "expecting a port, its rate and its peer or description"
             report.problem(SourceError(f"{place}: {wanted}, got {line.strip()[:80]!r}"))
     if not found:
-        report.problem(SourceError(f"{text.name}: expected port lines as ibnetdiscover -p prints them, found none"))
+        report.problem(SourceError(f"{text.name}: expecting port lines as ibnetdiscover -p prints them, got none"))
 
 
 def _port(match: re.Match[str], place: str, cabling: Cabling, report: Report) -> None:

@@ -37,10 +37,15 @@ def source_name(texts: Sequence[SourceText]) -> str:
 
 
 def link_rate(name: str, place: str, report: Report) -> float:
-    """Bytes/s of a rate such as ``4xQDR``; NaN where unknown, which is a problem if it was cut."""
+    """Bytes/s of a rate such as ``4xQDR``; NaN where unknown, which is a problem if it was cut.
+
+    :param name: the rate as the report prints it.
+    :param place: ``file:line``.
+    :param report: takes the problem.
+    """
     rate = infiniband_rate(name)
     if isnan(rate) and "?" not in name and "undefined" not in name:
-        report.problem(SourceError(f"{place}: expected a link rate such as 4xQDR, got {name!r}"))
+        report.problem(SourceError(f"{place}: expecting a link rate such as 4xQDR, got {name!r}"))
     return rate
 
 
@@ -94,15 +99,30 @@ class Cabling:
     _shared_lids: set[int] = field(default_factory=set)
 
     def add_switch(self, identity: str, name: str, place: str) -> None:
-        """A switch by its own entry."""
+        """A switch by its own entry.
+
+        :param identity: node GUID.
+        :param name: for people.
+        :param place: ``file:line``.
+        """
         self._switches.setdefault(identity, (name, place))
 
     def mention_switch(self, identity: str, name: str, place: str) -> None:
-        """A switch as the other end of a cable; its own entry has to follow."""
+        """A switch as the other end of a cable; its own entry has to follow.
+
+        :param identity: node GUID.
+        :param name: for people.
+        :param place: ``file:line``.
+        """
         self._mentioned.setdefault(identity, (name, place))
 
     def add_adapter(self, identity: str, adapter: Adapter, *, own: bool) -> None:
-        """An adapter by its ``own`` entry, which knows best, or as the other end of a cable."""
+        """An adapter by its ``own`` entry, which knows best, or as the other end of a cable.
+
+        :param identity: port GUID.
+        :param adapter: what the line says of it.
+        :param own: whether the line is the adapter's own entry.
+        """
         if own and identity not in self._own:
             self._own.add(identity)
             self._adapters[identity] = adapter
@@ -113,14 +133,24 @@ class Cabling:
         self._ignored.add(identity)
 
     def add_lids(self, identity: str, base: int, lmc: int = 0) -> None:
-        """The LIDs of a device; 0 means that it has none."""
+        """The LIDs of a device; 0 means that it has none.
+
+        :param identity: GUID of the device.
+        :param base: its first LID, 0 where it has none.
+        :param lmc: it has 2^lmc LIDs, ascending from the first.
+        """
         for lid in range(base, base + (1 << lmc)) if base else ():
             # Two subnets number their LIDs independently; one that means two devices helps nobody.
             if self._lids.setdefault(lid, identity) != identity:
                 self._shared_lids.add(lid)
 
     def add_link(self, source: End, target: End, rate: float, place: str) -> None:
-        """A link as seen from one side."""
+        """A link as seen from one side.
+
+        :param source: the end that sends; likewise ``target``, the other.
+        :param rate: bytes/s, NaN where unknown.
+        :param place: ``file:line``.
+        """
         known = self._links.setdefault(source, _Link(target, rate, place))
         if known.target != target:
             message = f"leads to {_port(target)}, but {known.place} has it lead to {_port(known.target)}"
@@ -146,7 +176,7 @@ class Cabling:
     def _require_entries(self) -> None:
         for identity, (name, place) in self._mentioned.items():
             if identity not in self._switches:
-                message = f"expected switch {identity} ({name}) to have an entry of its own, found none"
+                message = f"expecting switch {identity} ({name}) to have an entry of its own, got none"
                 self.report.problem(SourceError(f"{place}: {message}"))
                 self._switches[identity] = (name, place)
 

@@ -52,7 +52,7 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
         else:
             leaf_of[host], group_of[leaf] = leaf, group
     if not leaf_of:
-        raise SourceError(f"{texts[0].name}: expected lines with NODE and SWITCH, found none")
+        raise SourceError(f"{texts[0].name}: expecting lines with NODE and SWITCH, got none")
     return Discovery(grouped_fabric(texts[0].name, leaf_of, group_of))
 
 
@@ -69,11 +69,11 @@ def _parse_line(place: str, line: str, report: Report) -> dict[str, str]:
     values = {key.upper(): value for key, value in zip(words[::2], words[1::2], strict=False)}
     missing = [key for key in ("NODE", "SWITCH") if key not in values]
     if len(words) % 2:
-        report.problem(SourceError(f"{place}: expected pairs of key and value, got {len(words)} words"))
+        report.problem(SourceError(f"{place}: expecting pairs of key and value, got {len(words)} words"))
     elif 2 * len(values) < len(words):
-        report.problem(SourceError(f"{place}: expected each key once, got {line[:60]!r}"))
+        report.problem(SourceError(f"{place}: expecting each key once, got {line[:60]!r}"))
     elif missing:
-        report.problem(SourceError(f"{place}: expected {' and '.join(missing)}, got {line[:60]!r}"))
+        report.problem(SourceError(f"{place}: expecting {' and '.join(missing)}, got {line[:60]!r}"))
     else:
         return values
     return {}

@@ -74,10 +74,10 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
                 kind += _make_rows(place, values, report)
             allow_empty |= values.get("allowemptyswitch", "").lower() in ("yes", "true", "1")
     if rows and blocks:
-        report.problem(SourceError(f"{blocks[0].place}: expected SwitchName as in the lines before, got BlockName"))
+        report.problem(SourceError(f"{blocks[0].place}: expecting SwitchName as in the lines before, got BlockName"))
     rows += join_blocks(blocks)
     if not rows:
-        raise SourceError(f"{texts[0].name}: expected SwitchName or BlockName lines, found none")
+        raise SourceError(f"{texts[0].name}: expecting SwitchName or BlockName lines, got none")
     return build_tree(texts[0].name, rows, report, allow_empty)
 
 
@@ -104,11 +104,11 @@ def _parse_line(place: str, line: str, report: Report) -> dict[str, str]:
     while position < len(line):
         match = _PAIR.match(line, position)
         if not match:
-            report.problem(SourceError(f"{place}: expected KEY=VALUE, got {line[position : position + 40]!r}"))
+            report.problem(SourceError(f"{place}: expecting KEY=VALUE, got {line[position : position + 40]!r}"))
             break
         key, position = match[1].lower(), match.end()
         if key in values:
-            report.problem(SourceError(f"{place}: expected {match[1]} once, got it twice"))
+            report.problem(SourceError(f"{place}: expecting {match[1]} once, got it twice"))
         else:
             values[key] = match[2] if match[2] is not None else match[3]
     _check_keys(place, values, report)
@@ -119,7 +119,7 @@ def _check_keys(place: str, values: dict[str, str], report: Report) -> None:
     first = next((key for key in _KEYS if key in values), None)
     for key in [key for key in values if first is None or key not in {first} | _KEYS[first]]:
         shown = _KEYS_SHOWN.get(first or "", "a line with SwitchName or BlockName")
-        report.problem(SourceError(f"{place}: expected {shown}, got {key}"))
+        report.problem(SourceError(f"{place}: expecting {shown}, got {key}"))
         del values[key]
 
 
@@ -128,7 +128,7 @@ def _make_rows(place: str, values: dict[str, str], report: Report) -> list[Switc
     try:
         names = expand(values.get("switchname", values.get("blockname", "")))
         if len(names) != 1:
-            raise SourceError(f"expected one switch name, got {len(names)}")
+            raise SourceError(f"expecting one switch name, got {len(names)}")
         nodes, switches = expand(values.get("nodes", "")), expand(values.get("switches", ""))
     except SourceError as error:
         report.problem(SourceError(f"{place}: {error}"))
@@ -150,6 +150,9 @@ def build_tree(name: str, rows: Iterable[SwitchRow], report: Report, allow_empty
     Each host has one adapter of its own name. Ports count from 1 on each switch in the order of the rows: a
     row's hosts, then its children. A switch may have several parents, and the fabric several components.
 
+    :param name: of the fabric.
+    :param rows: switches with their hosts and child switches.
+    :param report: takes the problems.
     :param allow_empty: a switch may have neither nodes nor child switches.
     :raises FabricError: for a host or switch that appears twice, an unknown child, a cycle.
     Cost: linear in switches, hosts and cables.
@@ -188,7 +191,7 @@ def _check_filled(rows: Rows, report: Report) -> None:
     for row in rows.values():
         if not row.nodes and not row.switches:
             report.problem(
-                SourceError(f"{row.place}: switch {row.name}: expected nodes or child switches, got neither")
+                SourceError(f"{row.place}: switch {row.name}: expecting nodes or child switches, got neither")
             )
 
 
@@ -220,7 +223,7 @@ def _check_children(rows: Rows, report: Report) -> None:
     """Leave out child switches that no row defines, and repeated ones."""
     for row in rows.values():
         if row.nodes and row.switches:
-            report.problem(SourceError(f"{row.place}: switch {row.name}: expected nodes or child switches, got both"))
+            report.problem(SourceError(f"{row.place}: switch {row.name}: expecting nodes or child switches, got both"))
         kept: dict[str, None] = {}
         for child in row.switches:
             if child not in rows:

@@ -37,14 +37,14 @@ class _Entry:
         """The values of a mapping by key, without empty ones; keys that are not allowed are reported."""
         shown = ", ".join(allowed)
         if not isinstance(self.node, yaml.MappingNode):
-            raise SourceError(f"{self.place}: expected a mapping with {shown}, got {self._describe()}")
+            raise SourceError(f"{self.place}: expecting a mapping with {shown}, got {self._describe()}")
         found: dict[str, _Entry] = {}
         for key, value in self.node.value:
             place = f"{self.file}:{key.start_mark.line + 1}"
             if key.value not in allowed:
-                report.problem(SourceError(f"{place}: expected one of {shown}, got {key.value!r}"))
+                report.problem(SourceError(f"{place}: expecting one of {shown}, got {key.value!r}"))
             elif key.value in found:
-                report.problem(SourceError(f"{place}: expected {key.value} once, got it twice"))
+                report.problem(SourceError(f"{place}: expecting {key.value} once, got it twice"))
             elif value.tag != _NULL:
                 found[key.value] = _Entry(value, self.file)
         return found
@@ -52,13 +52,13 @@ class _Entry:
     def items(self) -> list[_Entry]:
         """The values of a list."""
         if not isinstance(self.node, yaml.SequenceNode):
-            raise SourceError(f"{self.place}: expected a list, got {self._describe()}")
+            raise SourceError(f"{self.place}: expecting a list, got {self._describe()}")
         return [_Entry(node, self.file) for node in self.node.value]
 
     def text(self) -> str:
         """The value of a scalar."""
         if not isinstance(self.node, yaml.ScalarNode):
-            raise SourceError(f"{self.place}: expected a name or a host list, got {self._describe()}")
+            raise SourceError(f"{self.place}: expecting a name or a host list, got {self._describe()}")
         return str(self.node.value)
 
     def is_true(self) -> bool:
@@ -86,7 +86,7 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
     kinds = ("topology", "cluster_default", "tree", "block", "flat")
     topologies = [topology.fields(kinds, report) for text in texts for topology in _parse(text).items()]
     if not topologies:
-        raise SourceError(f"{texts[0].name}: expected a list of topologies, got an empty one")
+        raise SourceError(f"{texts[0].name}: expecting a list of topologies, got an empty one")
     defaults = (fields for fields in topologies if "cluster_default" in fields)
     chosen = next((fields for fields in defaults if fields["cluster_default"].is_true()), topologies[0])
     return build_tree(texts[0].name, list(_rows(chosen, texts[0].name, report)), report)
@@ -97,11 +97,11 @@ def _parse(text: SourceText) -> _Entry:
         node = yaml.compose(text.text(), Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise SourceError(f"{text.name}:{line}: expected YAML, but {error.problem}") from error
+        raise SourceError(f"{text.name}:{line}: expecting YAML, but {error.problem}") from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise SourceError(f"{text.name}: expected YAML, but {str(error).splitlines()[0]}") from error
+        raise SourceError(f"{text.name}: expecting YAML, but {str(error).splitlines()[0]}") from error
     if node is None:
-        raise SourceError(f"{text.name}: expected a list of topologies, but the file is empty")
+        raise SourceError(f"{text.name}: expecting a list of topologies, got an empty file")
     return _Entry(node, text.name)
 
 
@@ -109,9 +109,9 @@ def _rows(topology: dict[str, _Entry], file: str, report: Report) -> Iterator[Sw
     given = [kind for kind in ("tree", "block", "flat") if kind in topology]
     place = next((entry.place for entry in topology.values()), file)
     if len(given) != 1:
-        raise SourceError(f"{place}: expected one of tree, block or flat, got {' and '.join(given) or 'none'}")
+        raise SourceError(f"{place}: expecting one of tree, block or flat, got {' and '.join(given) or 'none'}")
     if given == ["flat"]:
-        raise SourceError(f"{place}: expected a tree or block topology, got a flat one, which lists no hosts")
+        raise SourceError(f"{place}: expecting a tree or block topology, got a flat one, which lists no hosts")
     if given == ["tree"]:
         switches = topology["tree"].fields(["switches"], report)
         yield from _switch_rows(switches.get("switches"), "switch", place, report)
@@ -124,7 +124,7 @@ def _switch_rows(entry: _Entry | None, key: str, place: str, report: Report) -> 
     plural = "switches" if key == "switch" else "blocks"
     items = entry.items() if entry else []
     if not items:
-        raise SourceError(f"{place}: expected a list of {plural}, got none")
+        raise SourceError(f"{place}: expecting a list of {plural}, got none")
     allowed = [key, "nodes", "children"] if key == "switch" else [key, "nodes"]
     for item in items:
         fields = item.fields(allowed, report)
@@ -132,7 +132,7 @@ def _switch_rows(entry: _Entry | None, key: str, place: str, report: Report) -> 
         if key in fields:
             yield SwitchRow(fields[key].text(), lists[0], lists[1], item.place)
         else:
-            report.problem(SourceError(f"{item.place}: expected a field {key}, got none"))
+            report.problem(SourceError(f"{item.place}: expecting a field {key}, got none"))
 
 
 def _hosts(entry: _Entry | None, report: Report) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ NAME = "OpenSM forwarding tables"
 
 _HEAD = re.compile(r"^\s*Unicast lids \[\w+-\w+\] of switch ", re.M)
 _FOOTER = re.compile(r"\s*(\d+)\s+(?:valid )?lids dumped")
+_ERROR = re.compile(r"(?:\S+: )?iberror: ")
 MAX_PATHS = 128  # the LMC has three bits
 
 
@@ -36,8 +37,12 @@ def read(texts: Sequence[SourceText], discovery: Discovery, report: Report) -> R
     """The routes that forwarding tables hold, one text for all switches or several.
 
     Destinations are told by port GUID; entries that carry none fall back on the LIDs of ``discovery``.
-    Further LIDs of a port (LMC > 0) become further paths.
+    Further LIDs of a port (LMC > 0) become further paths. A table that lists its last LID and then ends in
+    ``ibroute``'s own error line is whole; the report notes the line.
 
+    :param texts: what holds the tables.
+    :param discovery: the fabric and the LIDs of its devices.
+    :param report: takes the problems, the notes and the progress.
     :raises SourceError: (to the report) on tables that are truncated, damaged, of unknown switches or
         missing, and on entries that lead to a port without a link.
     :raises RouteError: (to the report) if a route loops or dies, see ``check_routes``.
@@ -71,12 +76,14 @@ class _Reader:
             elif footer := _FOOTER.match(line):
                 self._finish(table, int(footer[1]))
                 table, skipping = None, False
+            elif table is not None and _ERROR.match(line):
+                table.error = line.strip()
             elif "Unicast lids" in line or line.startswith("Multicast mlids"):
                 self._finish(table, None)
                 table = self._begin(text.name, number, line)
                 skipping = table is None
             elif line[:2] == "0x" and not skipping:
-                self._problem(f"{text.name}:{number}", f"expected a table's header before {line[:80]!r}")
+                self._problem(f"{text.name}:{number}", f"expecting a table's header before {line[:80]!r}")
                 skipping = True
         self._finish(table, None)
 
@@ -88,7 +95,7 @@ class _Reader:
             return Table.begin(text, number, match)
         if "Unicast" in line:
             wanted = "'Unicast lids [..] of switch .. guid 0x..'"
-            self._problem(f"{text}:{number}", f"expected {wanted}, got {line.strip()[:80]!r}")
+            self._problem(f"{text}:{number}", f"expecting {wanted}, got {line.strip()[:80]!r}")
         return None
 
     def _finish(self, table: Table | None, footer: int | None) -> None:
@@ -153,7 +160,7 @@ class _Reader:
         """Tables from before and after LIDs were reassigned do not belong together."""
         for number, row in zip(*np.unique(adapter, return_index=True), strict=True):
             message = f"adapter {self.fabric.adapter_ids[number]} has LID {lid[row]} here, but {base[number]} in"
-            other = "another table: expected tables of the same time"
+            other = "another table: expecting tables of the same time"
             self._problem(self.places[int(switch[row])], f"{message} {other}")
 
     def _require_tables(self, name: str) -> None:
@@ -161,7 +168,7 @@ class _Reader:
         if missing:
             some = ", ".join(self.fabric.describe_switch(switch) for switch in missing[:5])
             more = ", ..." if len(missing) > 5 else ""
-            wanted = f"expected forwarding tables of {self.fabric.num_switches} switches"
+            wanted = f"expecting forwarding tables of {self.fabric.num_switches} switches"
             self._problem(name, f"{wanted}, got none of {len(missing)}: {some}{more}")
 
 

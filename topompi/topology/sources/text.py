@@ -17,6 +17,7 @@ from ...errors import SourceError
 __all__ = ["SourceText", "open_texts"]
 
 HEAD_BYTES = 4096
+# Typeshed has LZMAFile and GzipFile as streams, though not as IO[bytes]: hence the casts.
 _OPENERS: dict[bytes, Callable[[Path], IO[bytes]]] = {
     b"\xfd7zXZ\x00": lambda path: cast(IO[bytes], lzma.open(path, "rb")),  # noqa: SIM115 -- the caller closes it
     b"\x1f\x8b": lambda path: cast(IO[bytes], gzip.open(path, "rb")),  # noqa: SIM115 -- the caller closes it
@@ -41,9 +42,9 @@ class SourceText:
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise SourceError(f"{self.name}: cannot be read: {error}") from error
         if not data.strip():
-            raise SourceError(f"{self.name}: expected a topology, but the file is empty")
+            raise SourceError(f"{self.name}: expecting a topology, got an empty file")
         if b"\x00" in data:
-            raise SourceError(f"{self.name}: expected text, but the file is binary")
+            raise SourceError(f"{self.name}: expecting text, got binary data")
         return data.decode("utf-8", errors="replace")
 
     def lines(self) -> Iterator[tuple[int, str]]:

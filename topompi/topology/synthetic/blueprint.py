@@ -31,7 +31,9 @@ LARGEST = 4_000_000
 class Cables(NamedTuple):
     """Cables as columns, shape (cables,) each.
 
-    Ends are vertices as in Fabric (hosts first, then switches); ports count from 1; the rate is in bytes/s.
+    :param first: vertex at one end, numbered as in Fabric: hosts, then switches; likewise ``second``, at the other.
+    :param first_port: port number at the first end, from 1; likewise ``second_port``.
+    :param rate: bytes/s.
     """
 
     first: Integers
@@ -47,30 +49,45 @@ class Cables(NamedTuple):
 
 
 def cables(first: ArrayLike, second: ArrayLike, first_port: ArrayLike, second_port: ArrayLike, rate: float) -> Cables:
-    """Cables from columns of any shapes that broadcast together."""
+    """Cables from columns of any shapes that broadcast together.
+
+    :param first: vertices at one end; likewise ``second``, at the other.
+    :param first_port: port numbers at the first end; likewise ``second_port``.
+    :param rate: bytes/s of all of them.
+    """
     columns = np.broadcast_arrays(first, second, first_port, second_port)
     numbers = [np.asarray(column, dtype=np.int64).ravel() for column in columns]
     return Cables(numbers[0], numbers[1], numbers[2], numbers[3], np.full(len(numbers[0]), rate))
 
 
 def check_at_least(least: int, what: str, values: Sequence[int]) -> None:
-    """Raise FabricError unless there are values and each is at least ``least``."""
+    """Raise FabricError unless there are values and each is at least ``least``.
+
+    :param least: the smallest value allowed.
+    :param what: the values are, in words.
+    :param values: to check.
+    """
     if not values:
-        raise FabricError(f"expected {what}, got none")
+        raise FabricError(f"expecting {what}, got none")
     if min(values) < least:
-        raise FabricError(f"expected {what} of at least {least}, got {min(values)}")
+        raise FabricError(f"expecting {what} of at least {least}, got {min(values)}")
 
 
 def check_size(*counts: int) -> None:
     """Raise FabricError, before anything is made, if a count of hosts, switches or cables is absurd."""
     if max(counts) > LARGEST:
         given = max(counts) if max(counts) < 10**15 else "more than 10^15"
-        raise FabricError(f"expected at most {LARGEST} hosts, switches and cables each, got {given}")
+        raise FabricError(f"expecting at most {LARGEST} hosts, switches and cables each, got {given}")
 
 
 @dataclass(frozen=True, eq=False)
 class Blueprint:
-    """A fabric before it has ids: the number of hosts, the switches' names and the cables."""
+    """A fabric before it has ids.
+
+    :param num_hosts: number of hosts, each with one adapter.
+    :param switch_names: names for people, one a switch.
+    :param cables: between hosts and switches.
+    """
 
     num_hosts: int
     switch_names: tuple[str, ...]

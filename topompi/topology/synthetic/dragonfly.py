@@ -39,7 +39,7 @@ def dragonfly(
     most = routers * links + 1
     groups = most if groups is None else groups
     if not 1 <= groups <= most:
-        raise FabricError(f"expected groups between 1 and {most} (a h + 1), got {groups}")
+        raise FabricError(f"expecting groups between 1 and {most} (a h + 1), got {groups}")
     total = groups * routers
     check_size(total * hosts, total * (routers + links))
     host = np.arange(total * hosts)

@@ -45,7 +45,7 @@ def from_spec(source: str) -> Fabric:
         return preset()
     match = _SPEC.match(source)
     if match is None:
-        raise SourceError(f"{source}: expected a synthetic fabric ({SPEC_HELP})")
+        raise SourceError(f"{source}: expecting a synthetic fabric ({SPEC_HELP})")
     formula, _, options = source.strip().partition("@")
     make, allowed = _FAMILIES[match[1].lower()]
     try:
@@ -57,12 +57,12 @@ def from_spec(source: str) -> Fabric:
 def _tree(formula: str, **options: Any) -> Fabric:
     match = _TREE.fullmatch(formula)
     if match is None:
-        raise FabricError("expected XGFT(height; children; parents) or xgft:children;parents")
+        raise FabricError("expecting XGFT(height; children; parents) or xgft:children;parents")
     lists = [_integers(part, ",") for part in (match["bare"] or match["lists"] or "").split(";")]
     if len(lists) not in (2, 3):
-        raise FabricError(f"expected children; parents, or children; parents; cables, got {len(lists)} list(s)")
+        raise FabricError(f"expecting children; parents, or children; parents; cables, got {len(lists)} list(s)")
     if match["height"] is not None and _integers(match["height"], ",") != [len(lists[0])]:
-        raise FabricError(f"expected {match['height'].strip()} level(s), got {len(lists[0])} numbers of children")
+        raise FabricError(f"expecting {match['height'].strip()} level(s), got {len(lists[0])} numbers of children")
     return fat_tree(lists[0], lists[1], lists[2] if len(lists) == 3 else None, **options)
 
 
@@ -92,7 +92,7 @@ _FAMILIES: Mapping[str, tuple[Callable[..., Fabric], tuple[str, ...]]] = {
 def _counted(formula: str, form: str, *counts: int) -> Sequence[int]:
     numbers = _integers(formula.partition(":")[2], ",")
     if len(numbers) not in counts:
-        raise FabricError(f"expected {form}, got {len(numbers)} number(s)")
+        raise FabricError(f"expecting {form}, got {len(numbers)} number(s)")
     return numbers
 
 
@@ -100,7 +100,7 @@ def _integers(text: str, separator: str) -> list[int]:
     parts = [part.strip() for part in text.split(separator)]
     for part in parts:
         if not re.fullmatch(r"-?[0-9]{1,18}", part):
-            raise FabricError(f"expected whole numbers separated by {separator!r}, got {text.strip()!r}")
+            raise FabricError(f"expecting whole numbers separated by {separator!r}, got {text.strip()!r}")
     return [int(part) for part in parts]
 
 
@@ -109,7 +109,7 @@ def _options(text: str, allowed: Sequence[str]) -> dict[str, Any]:
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if key not in allowed or not equals or key in options:
-            raise FabricError(f"expected options of {', '.join(allowed)}, each once, as key=value, got {part!r}")
+            raise FabricError(f"expecting options of {', '.join(allowed)}, each once, as key=value, got {part!r}")
         options[key] = _rate(value) if key == "rate" else _integers(value, ",")[0]
     return options
 
@@ -117,5 +117,5 @@ def _options(text: str, allowed: Sequence[str]) -> dict[str, Any]:
 def _rate(text: str) -> float:
     rate = infiniband_rate(text)
     if not rate > 0:  # NaN where the name is unknown
-        raise FabricError(f"expected a rate such as 4xQDR, got {text!r}")
+        raise FabricError(f"expecting a rate such as 4xQDR, got {text!r}")
     return rate

@@ -56,6 +56,12 @@ def k_ary_n_tree(
 
     Petrini and Vanneschi, "k-ary n-trees: high performance networks for massively parallel architectures",
     1997; it is XGFT(n; k..k; 1, k..k). Parameters and errors as for :func:`fat_tree`.
+
+    :param k: children, and parents, of a switch.
+    :param n: levels of switches.
+    :param hosts: keep only the first so many hosts; all by default.
+    :param rate: of every link, bytes/s.
+    :param name: of the fabric; by default ``k-ary n-tree``.
     """
     check_at_least(1, "an arity k and a height n", [k, n])
     _check_height(n)
@@ -70,7 +76,13 @@ def draw_fat_tree(
     rate: float = DEFAULT_RATE,
     label: str = "L",
 ) -> Blueprint:
-    """The drawing behind :func:`fat_tree`; ``label`` starts every switch's name."""
+    """The drawing behind :func:`fat_tree`; ``label`` starts every switch's name.
+
+    :param children: of a node of each level 1..h; likewise ``parents`` and ``cables``, see :func:`fat_tree`.
+    :param hosts: keep only the first so many hosts; all by default.
+    :param rate: of every link, bytes/s.
+    :param label: starts every switch's name.
+    """
     hosts = _check(children, parents, cables, hosts)
     # The node (l; a_h..a_l+1; b_l..b_1) of the papers is number A W + B of its level: A = a_h..a_l+1 read as
     # a number names the sub-tree (A = host // M), and B = b_l..b_1 the node among the sub-tree's W.
@@ -115,18 +127,18 @@ def _check(m: Sequence[int], w: Sequence[int], p: Sequence[int], hosts: int | No
     check_at_least(1, "parents", w)
     check_at_least(1, "cables", p)
     if not len(m) == len(w) == len(p):
-        raise FabricError(f"expected lists of one length, got {len(m)} children, {len(w)} parents, {len(p)} cables")
+        raise FabricError(f"expecting lists of one length, got {len(m)} children, {len(w)} parents, {len(p)} cables")
     if w[0] * p[0] != 1:
-        raise FabricError(f"expected one cable a host (w1 = p1 = 1), got w1 = {w[0]}, p1 = {p[0]}")
+        raise FabricError(f"expecting one cable a host (w1 = p1 = 1), got w1 = {w[0]}, p1 = {p[0]}")
     total = prod(m)
     if hosts is not None and not 1 <= hosts <= total:
-        raise FabricError(f"expected hosts between 1 and {total}, got {hosts}")
+        raise FabricError(f"expecting hosts between 1 and {total}, got {hosts}")
     return total if hosts is None else hosts
 
 
 def _check_height(height: int) -> None:
     if height > MAX_HOPS // 2:
-        raise FabricError(f"expected at most {MAX_HOPS // 2} levels, got {height}")
+        raise FabricError(f"expecting at most {MAX_HOPS // 2} levels, got {height}")
 
 
 def _formula(m: Sequence[int], w: Sequence[int], p: Sequence[int], hosts: int) -> str:
