@@ -15,7 +15,7 @@ from mpi4py import MPI
 from topompi.execution import running as planned
 from topompi.execution.levels import Levels
 from topompi.schedules import ALGORITHMS
-from topompi.schedules.segments import CUTTABLE
+from topompi.schedules.segments import cuttable
 from topompi.topology import TopologyInterface, load
 
 WORLD = MPI.COMM_WORLD
@@ -274,7 +274,7 @@ def main():
         comm = WORLD.Dup()
         levels = Levels(WORLD.Dup(), TopologyInterface.place(names, fabric.routes, virtual=True))
         for method, collective in planned.METHODS.items():
-            cut = [f"{name}/{size}" for name in CUTTABLE.get(collective, ()) for size in (3, 16)]
+            cut = [f"{name}/{size}" for name in cuttable(collective) for size in (3, 16)]
             for algorithm in [*ALGORITHMS[collective], *cut, "levels"]:
                 if not planned.can_run(method, algorithm):
                     continue

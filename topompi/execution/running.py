@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from ..schedules import ALGORITHMS
-from ..schedules.segments import DIVIDING, can_be_cut, cut, segments_of
+from ..schedules.segments import can_be_cut, cut, divides, segments_of
 from .binding import Binding, bind, bind_persistent
 from .buffers import DeviceMemoryError
 from .keys import quick_key
@@ -24,14 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["METHODS", "can_run", "prepare", "ready", "run"]
 
-# Where a rank knows only what it sends and receives itself: one message for each pair, or none can run.
-_DIRECT = (
-    *("pairwise", "shift", "interleaved", "scatter_destination", "at_once"),
-    *("tacs1", "tacs2", "bound", "even", "paced", "joint"),
-)
-_LOCAL_COUNTS = {"Gatherv": ("linear",), "Scatterv": ("linear",), "Alltoallv": _DIRECT, "Alltoallw": _DIRECT}
+_LOCAL_COUNTS = ("Gatherv", "Scatterv", "Alltoallv", "Alltoallw")  # a rank knows only what it sends and receives itself
 _REDUCTIONS = ("Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block")
-_UNORDERED = ("ring", "circulant")  # never in rank order
 
 
 def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
@@ -43,15 +37,15 @@ def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
     if algorithm == "native":
         return True
     name, slash, _ = algorithm.partition("/")
-    if method in _REDUCTIONS and not commutative and name in ("levels", *_UNORDERED):
-        return False
+    ordered = method in _REDUCTIONS and not commutative
     if algorithm == "levels":
-        return method in overlevels.METHODS
-    if method not in METHODS:
+        return method in overlevels.METHODS and not ordered
+    known = ALGORITHMS[METHODS[method]].get(name) if method in METHODS else None
+    if known is None or (ordered and not known.keeps_order):
         return False
-    if slash and (method in _LOCAL_COUNTS or not can_be_cut(METHODS[method], algorithm)):
-        return False
-    return name in _LOCAL_COUNTS.get(method, ALGORITHMS[METHODS[method]])
+    if method in _LOCAL_COUNTS:
+        return known.local_counts and not slash
+    return not slash or can_be_cut(METHODS[method], algorithm)
 
 
 def run(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
@@ -137,9 +131,9 @@ def _read(levels: Levels, method: str, algorithm: str, arguments: tuple[Any, ...
     return operands.in_bytes if operands is not None and "/" in algorithm else operands
 
 
-def _pieces(name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
+def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
     """Of an algorithm that is cut: the blocks of its message, and the lanes of its transfers; alike on all ranks."""
-    if name in DIVIDING:
+    if divides(collective, name):
         return segments_of((operands.length or 0) * operands.pitch, segment), 1
     if operands.length is not None:
         longest = -(-operands.length // ranks)
@@ -156,7 +150,7 @@ def _plan(levels: Levels, collective: str, algorithm: str, operands: Operands) -
     counts = operands.counts
     known = None if counts is None else counts.tobytes()
     name, segment = cut(algorithm)
-    blocks, lanes = (None, 1) if segment is None else _pieces(name, segment, operands, levels.size)
+    blocks, lanes = (None, 1) if segment is None else _pieces(collective, name, segment, operands, levels.size)
     sizes = operands.length, operands.shift, operands.scale, known
     key = ("plan", collective, name, blocks, lanes, operands.root, *sizes, ordered)
 
