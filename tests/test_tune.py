@@ -155,9 +155,9 @@ def test_what_cannot_be_tuned_is_said_once():
     said = [line for line in done.stderr.splitlines() if line.startswith("topompi: ")]
     assert len(said) == 4
     assert re.match("topompi: expecting collectives of bcast, .* got 'alltoal'", said[0])
-    assert said[1] == "topompi: -m: expected MIN <= MAX, got '2K:1K'"
+    assert said[1] == "topompi: -m: expecting MIN <= MAX, got '2K:1K'"
     assert re.match("topompi: expecting --algorithms of .*, got 'bruck'", said[2])
-    assert said[3] == "topompi: -m: expected a number of bytes such as 64, 8K or 1M, got '0'"
+    assert said[3] == "topompi: -m: expecting a number of bytes such as 64, 8K or 1M, got '0'"
 
 
 def test_every_method_can_be_tuned_and_a_forced_algorithm_is_part_of_the_record():
