@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,9 +17,13 @@ from tests.support import ROOT, run_mpi
 from topompi.execution.leaders import symmetric as overlevels
 from topompi.execution.running import METHODS, can_run
 from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, check, find_algorithm, make, register
+from topompi.schedules.alltoall.bound import bound
 from topompi.schedules.exports.jsonio import to_json
 from topompi.schedules.network import Beside
 from topompi.schedules.schedule import COPY, INPUT, OUTPUT, ROOTED, SCRATCH
+from topompi.selection.advisor import Advisor
+from topompi.selection.job import Job
+from topompi.selection.rules import Rules, RulesError
 from topompi.topology import TopologyInterface
 from topompi.views.network import network_of
 
@@ -233,6 +238,34 @@ def test_a_registered_algorithm_can_run_as_far_as_its_entry_says():
     assert can_run("Bcast", "star")
     assert not can_run("Bcast", "star/32K")
     assert not can_run("Gather", "star")
+
+
+@pytest.mark.usefixtures("registered")
+def test_rules_may_name_a_registered_algorithm():
+    head = {"format": "topompi rules", "version": 1}
+    of_bcast, of_gather = (
+        json.dumps({**head, "rules": [{"collective": collective, "algorithm": "star"}]})
+        for collective in ("bcast", "gather")
+    )
+    assert Rules.parse(of_bcast).rules[0].algorithm == "star"
+    with pytest.raises(RulesError, match="got 'star'"):
+        Rules.parse(of_gather)
+
+
+def test_what_refuses_a_job_or_is_out_of_trials_is_no_rival(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def refuses(network):
+        raise ValueError("expecting more ranks")
+
+    monkeypatch.setitem(ALGORITHMS["alltoall"], "refuses", Algorithm(refuses))
+    monkeypatch.setitem(ALGORITHMS["alltoall"], "untried", Algorithm(bound, trial=False))
+    names = routes(LEAVES).fabric.hosts
+    interface = TopologyInterface.place([names[host] for host in (0, 1, 5, 6)], routes(LEAVES))
+    advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01"), {"TOPOMPI_TUNE": "measure"})
+    rivals = advisor.rivals(("Alltoall", 17, True), 1 << 17, 0, lambda name: True)
+    assert not {"refuses", "untried", "tacs1"} & set(rivals)
+    assert {"bound", "levels"} <= set(rivals)
 
 
 @pytest.mark.usefixtures("registered")
@@ -461,6 +494,18 @@ def test_what_a_user_brings_and_is_wrong_is_one_line(folder, arguments, message)
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_example_of_the_page_runs_as_the_page_says(tmp_path):
+    page = (ROOT / "docs" / "schedules.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    half = "def half(network):\n    rows = [(0, 0, r, 0, 0, 1, 0, 1, 0) for r in range(network.num_ranks // 2)]\n"
+    half += '    return Schedule.from_rows("bcast", network.num_ranks, "half", rows, root=0)\n'
+    (tmp_path / "mine.py").write_text(code + half)
+    where = ("--export", "json", "-o", "star.json")
+    assert topompi(tmp_path, "bcast", "-a", "mine:star", "--root", "3", *where).returncode == 0
+    assert topompi(tmp_path, "bcast", "-a", "star.json", "--root", "3").returncode == 0
+    assert topompi(tmp_path, "bcast", "-a", "mine:half").stderr.strip() in page
 
 
 def simulate(folder, *arguments):
