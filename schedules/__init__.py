@@ -1,8 +1,9 @@
 """What is sent, by whom and in which step, for each collective: pure data over arrays, without MPI.
 
-Where things are: ``rooted``, ``symmetric`` and ``alltoall`` hold the generators, ``registry`` all of them by name;
-``proof`` proves one, ``analysis`` weighs it on a network, ``exports`` and ``drawing`` show it to other programs
-and to people. ``hierarchy`` holds the plans that ``topompi.Intracomm`` runs.
+Where things are: ``rooted``, ``symmetric`` and ``alltoall`` hold the generators, ``registry`` all of them by name,
+each an ``algorithm`` with what is true of it, and ``given`` those that a user brings; ``proof`` proves a schedule,
+``analysis`` weighs it on a network, ``exports`` and ``drawing`` show it to other programs and to people.
+``hierarchy`` holds the plans that ``topompi.Intracomm`` runs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .algorithm import Algorithm
     from .analysis.bounds import lower_bound
     from .analysis.loads import Analysis, analyse
     from .analysis.model import Cost, Model, cost
@@ -18,11 +20,12 @@ if TYPE_CHECKING:
     from .hierarchy import Hierarchy, RootedPlan, Stage
     from .network import Beside, Network
     from .proof import Proof, ScheduleError, check
-    from .registry import ALGORITHMS, make
+    from .registry import ALGORITHMS, find_algorithm, make, register
     from .schedule import Schedule
 
 __all__ = [
     "ALGORITHMS",
+    "Algorithm",
     "Analysis",
     "Beside",
     "Cost",
@@ -37,14 +40,17 @@ __all__ = [
     "analyse",
     "check",
     "cost",
+    "find_algorithm",
     "from_json",
     "lower_bound",
     "make",
+    "register",
     "to_json",
 ]
 
 # Imported when asked for: every rank of a job waits for what an MPI program imports, and many need but a few of these.
 _WHERE = {
+    **dict.fromkeys(("Algorithm",), ".algorithm"),
     **dict.fromkeys(("lower_bound",), ".analysis.bounds"),
     **dict.fromkeys(("Analysis", "analyse"), ".analysis.loads"),
     **dict.fromkeys(("Cost", "Model", "cost"), ".analysis.model"),
@@ -52,7 +58,7 @@ _WHERE = {
     **dict.fromkeys(("from_json", "to_json"), ".exports.jsonio"),
     **dict.fromkeys(("Hierarchy", "RootedPlan", "Stage"), ".hierarchy"),
     **dict.fromkeys(("Beside", "Network"), ".network"),
-    **dict.fromkeys(("ALGORITHMS", "make"), ".registry"),
+    **dict.fromkeys(("ALGORITHMS", "find_algorithm", "make", "register"), ".registry"),
     **dict.fromkeys(("Schedule",), ".schedule"),
 }
 

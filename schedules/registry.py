@@ -1,19 +1,19 @@
-"""Every algorithm by collective and name: how to make it from a network, and when it wins."""
+"""Every algorithm by collective and name."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .algorithm import Algorithm, View, takes_network
 from .alltoall import aggregation, bound, even, tacs
 from .alltoall import direct as alltoall
 from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
 from .alltoall.joint import joint, side_by_side
+from .given import FORMS, given, is_given
 from .network import Network
 from .rooted import broadcast, gather, reduction
 from .rooted.embedding import rate_delay
@@ -21,31 +21,52 @@ from .rooted.trees import depth_first, rank_clusters
 from .schedule import ROOTED, Schedule
 from .symmetric import allgather, allreduce, reduce_scatter, scan
 
-__all__ = ["ALGORITHMS", "Algorithm", "make"]
+__all__ = ["ALGORITHMS", "MOST_PARTS", "find_algorithm", "make", "register"]
 
-View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, Any]]]
+MOST_PARTS = 256  # into which a message is cut
+_RESERVED = ("all", "native", "levels")  # words that stand beside algorithms where they are named
 
 
-@dataclass(frozen=True)
-class Algorithm:
-    """A generator, what it takes of a network, and when it is worth taking.
+def find_algorithm(collective: str, name: str) -> Algorithm:
+    """The algorithm of a name.
 
-    :param generator: the function that makes the schedule; its docstring has the paper and the cost.
-    :param view: from a network and a root to the generator's arguments.
-    :param when: it wins: for what, or where, in one line.
-    :param fixed: keyword parameters that make it this algorithm and no other of the same generator.
+    :param collective: a key of ``ALGORITHMS``.
+    :param name: a key of ``ALGORITHMS[collective]``, a ``module:function`` or a schedule's file, see ``given``.
+    :raises ValueError: for an unknown collective or name, or a function that cannot be imported.
     """
+    _require_collective(collective)
+    if name in ALGORITHMS[collective]:
+        return ALGORITHMS[collective][name]
+    if is_given(name):
+        return given(collective, name)
+    names = ", ".join(ALGORITHMS[collective])
+    raise ValueError(f"expecting an algorithm for {collective} of {names}, {FORMS}, got {name!r}")
 
-    generator: Callable[..., Schedule | HostSchedule]
-    view: View
-    when: str
-    fixed: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Names of the generator's keyword parameters, ``root`` and ``blocks`` left out."""
-        known = inspect.signature(self.generator).parameters.values()
-        return tuple(one.name for one in known if one.kind is one.KEYWORD_ONLY and one.name not in ("root", "blocks"))
+def register(collective: str, name: str, algorithm: Algorithm) -> None:
+    """Add an algorithm to those that all of this process finds by name: ``make``, calls, rules, trials and ``tune``.
+
+    In an MPI program all ranks register alike, before they make communicators. ``check`` proves a schedule; a
+    registered algorithm's are not proved again when they run.
+
+    :param collective: a key of ``ALGORITHMS``.
+    :param name: a new one.
+    :raises ValueError: for an unknown collective, or a name that is taken, reserved, or not one word.
+    :raises TypeError: for anything but an ``Algorithm``.
+    """
+    _require_collective(collective)
+    if not isinstance(algorithm, Algorithm):
+        raise TypeError(f"expecting an Algorithm, got {type(algorithm).__name__}")
+    if not name or any(mark in "/," or mark.isspace() for mark in name):
+        raise ValueError(f"expecting a name without '/', ',' or blanks, got {name!r}")
+    if name in _RESERVED or name in ALGORITHMS[collective]:
+        raise ValueError(f"expecting a name that is not taken for {collective}, got {name!r}")
+    ALGORITHMS[collective][name] = algorithm
+
+
+def _require_collective(collective: str) -> None:
+    if collective not in ALGORITHMS:
+        raise ValueError(f"expecting a collective of {', '.join(ALGORITHMS)}, got {collective!r}")
 
 
 def make(
@@ -59,40 +80,26 @@ def make(
     """The schedule of an algorithm on a network.
 
     :param collective: a key of ``ALGORITHMS``: one of ``COLLECTIVES``, or ``fft`` for the alltoalls of a pencil FFT.
-    :param algorithm: a key of ``ALGORITHMS[collective]``.
+    :param algorithm: what ``find_algorithm`` takes.
     :param root: of a rooted collective; the others ignore it.
     :param blocks: blocks of one message, see ``Schedule``; None for as many as the algorithm divides it into by itself.
     :param parameters: the generator's own, by name.
     :raises ValueError: for an unknown collective, algorithm or parameter, or what the generator refuses.
+    :raises ScheduleError: for a file or a user's function whose schedule is wrong.
     """
-    if collective not in ALGORITHMS:
-        raise ValueError(f"expecting a collective of {', '.join(ALGORITHMS)}, got {collective!r}")
-    if algorithm not in ALGORITHMS[collective]:
-        names = ", ".join(ALGORITHMS[collective])
-        raise ValueError(f"expecting an algorithm for {collective} of {names}, got {algorithm!r}")
-    chosen = ALGORITHMS[collective][algorithm]
+    chosen = find_algorithm(collective, algorithm)
     unknown = [name for name in parameters if name not in chosen.parameters]
     if unknown:
         names = ", ".join(chosen.parameters) or "none"
         raise ValueError(f"expecting parameters of {algorithm} ({names}), got {unknown[0]!r}")
     if collective in ROOTED and not 0 <= root < network.num_ranks:
         raise ValueError(f"expecting root in range({network.num_ranks}), got {root}")
-    arguments, keywords = chosen.view(network, root)
-    keywords = {**keywords, **chosen.fixed, **parameters}
-    if collective in ROOTED:
-        keywords["root"] = root
-    if blocks is not None:
-        keywords["blocks"] = blocks
-    schedule = chosen.generator(*arguments, **keywords)
+    schedule = chosen.generate(network, root if collective in ROOTED else 0, blocks, **parameters)
     return schedule.expand() if isinstance(schedule, HostSchedule) else schedule
 
 
 def _size(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
     return (network.num_ranks,), {}
-
-
-def _network(network: Network, root: int) -> tuple[tuple[Network], dict[str, Any]]:
-    return (network,), {}
 
 
 def _rates(network: Network, root: int) -> tuple[tuple[Network], dict[str, Any]]:
@@ -147,120 +154,269 @@ _MANY = "for the smallest blocks with many ranks on a host"
 _AT_ONCE = "for long messages where rows or columns of a process grid exchange at once"
 
 
+# Long messages wait for the receiver's word before they go, and the word waits in the queues of loaded links. 32 KiB
+# are below where MPI libraries begin to ask over TCP; shorter ones fill a chain of some dozen ranks sooner. What
+# divides messages has 8 parts by itself; fewer spare a short message some start-ups.
+_ON_LANES = {32 << 10: range(2, MOST_PARTS + 1)}
+_OF_A_CHAIN = {8 << 10: range(9, MOST_PARTS + 1), 16 << 10: range(9, MOST_PARTS + 1)}
+_OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
+
+
 def _embedded(view: View, walk: str, when: str) -> Algorithm:
     return Algorithm(broadcast.reordered, view, when, {"choose": walk})
 
 
+def _direct(
+    generator: Callable[..., Schedule | HostSchedule],
+    view: View,
+    when: str,
+    fixed: Mapping[str, Any] | None = None,
+    *,
+    segments: Mapping[int, range] | None = None,
+    **traits: Any,
+) -> Algorithm:
+    """An algorithm that sends one message for each pair: all of these run with local counts, and on lanes."""
+    traits |= {"cut": "lanes", "segments": segments or {}, "local_counts": True}
+    return Algorithm(generator, view, when, fixed or {}, **traits)
+
+
 ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "bcast": {
-        "binomial": Algorithm(broadcast.knomial, _size, _TREE),
+        "binomial": Algorithm(broadcast.knomial, _size, _TREE, stand_in="any"),
         "knomial": Algorithm(broadcast.knomial, _size, _CHEAP, {"radix": 4}),
-        "reordered": _embedded(_network, "best", "for medium messages on scattered allocations"),
-        "dft": _embedded(_network, "dft", "for medium messages, the tree walked depth first to place hosts"),
-        "bft": _embedded(_network, "bft", "for medium messages, the tree walked breadth first to place hosts"),
+        "reordered": _embedded(takes_network, "best", "for medium messages on scattered allocations"),
+        "dft": _embedded(takes_network, "dft", "for medium messages, the tree walked depth first to place hosts"),
+        "bft": _embedded(takes_network, "bft", "for medium messages, the tree walked breadth first to place hosts"),
         "dft_rate": _embedded(_rates, "dft", _UNLIKE),
         "bft_rate": _embedded(_rates, "bft", _UNLIKE),
-        "wave": Algorithm(broadcast.wave, _network, "for small messages where latency is far above overhead"),
-        "leaders": Algorithm(broadcast.leaders, _network, "where links between clusters are scarce or shared"),
-        "chain": Algorithm(broadcast.chain, _network, "for large messages on few ranks"),
-        "scatter_allgather": Algorithm(broadcast.scatter_allgather, _network, "for large messages on many ranks"),
+        "wave": Algorithm(broadcast.wave, takes_network, "for small messages where latency is far above overhead"),
+        "leaders": Algorithm(
+            broadcast.leaders, takes_network, "where links between clusters are scarce or shared", as_levels=True
+        ),
+        "chain": Algorithm(
+            broadcast.chain,
+            takes_network,
+            "for large messages on few ranks",
+            cut="blocks",
+            segments=_OF_A_CHAIN,
+            stand_in="any",
+        ),
+        "scatter_allgather": Algorithm(
+            broadcast.scatter_allgather, takes_network, "for large messages on many ranks", stand_in="any"
+        ),
         "circulant": Algorithm(
-            broadcast.circulant, _size, "for medium and large messages, full bisection", {"blocks": 8}
+            broadcast.circulant,
+            _size,
+            "for medium and large messages, full bisection",
+            {"blocks": 8},
+            cut="blocks",
+            segments=_OF_A_CIRCULANT,
         ),
     },
     "gather": {
-        "linear": Algorithm(gather.gather_linear, _size, _BURST),
-        "at_once": Algorithm(gather.gather_linear, _size, _FAIR, {"window": 0}),
-        "binomial": Algorithm(gather.gather_knomial, _size, _TREE),
+        "linear": _direct(gather.gather_linear, _size, _BURST, stand_in="any"),
+        "at_once": _direct(gather.gather_linear, _size, _FAIR, {"window": 0}),
+        "binomial": Algorithm(gather.gather_knomial, _size, _TREE, stand_in="any"),
         "knomial": Algorithm(gather.gather_knomial, _size, _CHEAP, {"radix": 4}),
-        "leaders": Algorithm(gather.gather_leaders, _network, _SCARCE),
+        "leaders": Algorithm(gather.gather_leaders, takes_network, _SCARCE, as_levels=True),
     },
     "scatter": {
-        "linear": Algorithm(gather.scatter_linear, _size, _BURST),
-        "at_once": Algorithm(gather.scatter_linear, _size, _FAIR, {"window": 0}),
-        "binomial": Algorithm(gather.scatter_knomial, _size, _TREE),
+        "linear": _direct(gather.scatter_linear, _size, _BURST, stand_in="any"),
+        "at_once": _direct(gather.scatter_linear, _size, _FAIR, {"window": 0}),
+        "binomial": Algorithm(gather.scatter_knomial, _size, _TREE, stand_in="any"),
         "knomial": Algorithm(gather.scatter_knomial, _size, _CHEAP, {"radix": 4}),
-        "leaders": Algorithm(gather.scatter_leaders, _network, _SCARCE),
+        "leaders": Algorithm(gather.scatter_leaders, takes_network, _SCARCE, as_levels=True),
     },
     "allgather": {
-        "ring": Algorithm(allgather.allgather_ring, _order, "for long vectors: few messages over a border at once"),
-        "doubling": Algorithm(allgather.allgather_doubling, _order, "for short vectors: few start-ups, near ones last"),
-        "leaders": Algorithm(allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster"),
-    },
-    "reduce": {
-        "binomial": Algorithm(reduction.reduce_knomial, _size, _TREE),
-        "knomial": Algorithm(reduction.reduce_knomial, _size, _CHEAP, {"radix": 4}),
-        "leaders": Algorithm(reduction.reduce_leaders, _clusters, _SCARCE),
-        "chain": Algorithm(reduction.reduce_chain, _order, "for long vectors on few ranks", {"blocks": 8}),
-        "circulant": Algorithm(
-            reduction.reduce_circulant, _size, "for medium vectors, full bisection, commuting operations", {"blocks": 8}
+        "ring": Algorithm(
+            allgather.allgather_ring,
+            _order,
+            "for long vectors: few messages over a border at once",
+            cut="lanes",
+            segments=_ON_LANES,
+            stand_in="any",
         ),
-        "halving": Algorithm(reduction.reduce_halving, _order, "for long vectors on many ranks"),
-    },
-    "reduce_scatter": {
-        "ring": Algorithm(reduce_scatter.reduce_scatter_ring, _order, "for long vectors, commutative operations"),
-        "halving": Algorithm(reduce_scatter.reduce_scatter_halving, _order, "for short and medium vectors"),
-        "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
-    },
-    "allreduce": {
-        "ring": Algorithm(allreduce.allreduce_ring, _order, "for long vectors, commutative operations"),
-        "doubling": Algorithm(allreduce.allreduce_doubling, _order, "for short vectors: fewest start-ups"),
-        "halving": Algorithm(
-            allreduce.allreduce_halving, _order, "for medium vectors: few start-ups and the least bytes"
+        "doubling": Algorithm(
+            allgather.allgather_doubling, _order, "for short vectors: few start-ups, near ones last", stand_in="any"
         ),
         "leaders": Algorithm(
-            allreduce.allreduce_leaders, _clusters, "where many ranks share few links out of a cluster"
+            allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster", as_levels=True
+        ),
+    },
+    "reduce": {
+        "binomial": Algorithm(reduction.reduce_knomial, _size, _TREE, keeps_order=True, stand_in="any"),
+        "knomial": Algorithm(reduction.reduce_knomial, _size, _CHEAP, {"radix": 4}, keeps_order=True),
+        "leaders": Algorithm(reduction.reduce_leaders, _clusters, _SCARCE, keeps_order=True, as_levels=True),
+        "chain": Algorithm(
+            reduction.reduce_chain,
+            _order,
+            "for long vectors on few ranks",
+            {"blocks": 8},
+            cut="blocks",
+            segments=_OF_A_CHAIN,
+            keeps_order=True,
+            stand_in="any",
+        ),
+        "circulant": Algorithm(
+            reduction.reduce_circulant,
+            _size,
+            "for medium vectors, full bisection, commuting operations",
+            {"blocks": 8},
+            cut="blocks",
+            segments=_OF_A_CIRCULANT,
+        ),
+        "halving": Algorithm(
+            reduction.reduce_halving, _order, "for long vectors on many ranks", keeps_order=True, stand_in="any"
+        ),
+    },
+    "reduce_scatter": {
+        "ring": Algorithm(
+            reduce_scatter.reduce_scatter_ring,
+            _order,
+            "for long vectors, commutative operations",
+            cut="lanes",
+            segments=_ON_LANES,
+            stand_in="any",
+        ),
+        "halving": Algorithm(
+            reduce_scatter.reduce_scatter_halving,
+            _order,
+            "for short and medium vectors",
+            keeps_order=True,
+            stand_in="any",
+        ),
+        "leaders": Algorithm(
+            reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster", as_levels=True
+        ),
+    },
+    "allreduce": {
+        "ring": Algorithm(
+            allreduce.allreduce_ring,
+            _order,
+            "for long vectors, commutative operations",
+            cut="lanes",
+            segments=_ON_LANES,
+            stand_in="any",
+        ),
+        "doubling": Algorithm(
+            allreduce.allreduce_doubling,
+            _order,
+            "for short vectors: fewest start-ups",
+            keeps_order=True,
+            stand_in="any",
+        ),
+        "halving": Algorithm(
+            allreduce.allreduce_halving,
+            _order,
+            "for medium vectors: few start-ups and the least bytes",
+            keeps_order=True,
+            stand_in="any",
+        ),
+        "leaders": Algorithm(
+            allreduce.allreduce_leaders,
+            _clusters,
+            "where many ranks share few links out of a cluster",
+            keeps_order=True,
+            as_levels=True,
         ),
     },
     **{
         collective: {
             "chain": Algorithm(
-                scan.scan_chain, _size, "for long vectors on few ranks", {"inclusive": inclusive, "blocks": 8}
+                scan.scan_chain,
+                _size,
+                "for long vectors on few ranks",
+                {"inclusive": inclusive, "blocks": 8},
+                cut="blocks",
+                segments=_OF_A_CHAIN,
+                keeps_order=True,
+                stand_in="any",
             ),
             "doubling": Algorithm(
-                scan.scan_doubling, _size, "for short vectors: fewest start-ups", {"inclusive": inclusive}
+                scan.scan_doubling,
+                _size,
+                "for short vectors: fewest start-ups",
+                {"inclusive": inclusive},
+                keeps_order=True,
+                stand_in="any",
             ),
             "leaders": Algorithm(
-                scan.scan_leaders, _clusters, "where hosts have several ranks in order", {"inclusive": inclusive}
+                scan.scan_leaders,
+                _clusters,
+                "where hosts have several ranks in order",
+                {"inclusive": inclusive},
+                keeps_order=True,
             ),
         }
         for collective, inclusive in (("scan", True), ("exscan", False))
     },
     "alltoall": {
-        "pairwise": Algorithm(alltoall.alltoall_pairwise, _size, "for long messages, full bisection, p a power of two"),
-        "shift": Algorithm(alltoall.alltoall_shift, _size, "for long messages, full bisection, any p"),
-        "interleaved": Algorithm(
+        "pairwise": _direct(
+            alltoall.alltoall_pairwise,
+            _size,
+            "for long messages, full bisection, p a power of two",
+            segments=_ON_LANES,
+            stand_in="long",
+            power_of_two=True,
+        ),
+        "shift": _direct(
+            alltoall.alltoall_shift,
+            _size,
+            "for long messages, full bisection, any p",
+            segments=_ON_LANES,
+            stand_in="long",
+        ),
+        "interleaved": _direct(
             alltoall.alltoall_interleaved, _hosts, "for long messages; near and far mixed in each step"
         ),
-        "scatter_destination": Algorithm(
-            alltoall.alltoall_scatter_destination, _size, "for medium messages: start-ups hide behind one another"
+        "scatter_destination": _direct(
+            alltoall.alltoall_scatter_destination,
+            _size,
+            "for medium messages: start-ups hide behind one another",
+            stand_in="short",
         ),
-        "at_once": Algorithm(
+        "at_once": _direct(
             alltoall.alltoall_at_once, _size, "for long messages where links share fairly, whatever the routes"
         ),
-        "bruck": Algorithm(alltoall.alltoall_bruck, _size, "for the smallest blocks: log p messages a rank"),
+        "bruck": Algorithm(
+            alltoall.alltoall_bruck, _size, "for the smallest blocks: log p messages a rank", stand_in="short"
+        ),
         "node_aware": Algorithm(
             aggregation.alltoall_node_aware, _hosts, "for small and medium blocks, many ranks a host"
         ),
-        "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY),
-        "tacs1": Algorithm(tacs.tacs1, _network, "for long messages where hosts share links: no conflicts"),
-        "tacs2": Algorithm(tacs.tacs2, _network, "where the network is loaded little: tacs1 without its extra steps"),
-        "bound": Algorithm(
-            bound.bound, _network, "for long messages where hosts share links: no conflicts, fewest steps"
+        "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY, as_levels=True),
+        # Out of trials: ``bound`` is as free of conflicts, and has fewer steps.
+        "tacs1": _direct(
+            tacs.tacs1, takes_network, "for long messages where hosts share links: no conflicts", trial=False
         ),
-        "even": Algorithm(
-            even.even, _network, "for long messages, uneven routes: each step loads the links as the whole does"
+        "tacs2": _direct(
+            tacs.tacs2,
+            takes_network,
+            "where the network is loaded little: tacs1 without its extra steps",
+            segments=_ON_LANES,
         ),
-        "paced": Algorithm(
+        "bound": _direct(
+            bound.bound, takes_network, "for long messages where hosts share links: no conflicts, fewest steps"
+        ),
+        "even": _direct(
+            even.even,
+            takes_network,
+            "for long messages, uneven routes: each step loads the links as the whole does",
+            segments=_ON_LANES,
+            shares_links=True,
+        ),
+        "paced": _direct(
             joint,
-            _network,
+            takes_network,
             "as joint, where more messages in flight would overrun a host",
             {"window": 4},
+            joint=True,
+            shares_links=True,
         ),
-        "joint": Algorithm(joint, _network, _AT_ONCE),
+        "joint": _direct(joint, takes_network, _AT_ONCE, segments=_ON_LANES, joint=True, shares_links=True),
     },
     "fft": {
-        "rows": Algorithm(_pencil_rows, _network, _AT_ONCE),
-        "columns": Algorithm(_pencil_columns, _network, _AT_ONCE),
+        "rows": _direct(_pencil_rows, takes_network, _AT_ONCE),
+        "columns": _direct(_pencil_columns, takes_network, _AT_ONCE),
     },
 }

@@ -4,30 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["CUTTABLE", "DIVIDING", "can_be_cut", "cut", "segments_of", "variants"]
+from .registry import ALGORITHMS, MOST_PARTS
 
-# Algorithms that can be cut, by collective: those that divide a message into as many blocks as one likes, and those
-# each of whose transfers is one block, whole, all the way: the parts of the blocks then travel on lanes of their own.
-CUTTABLE: dict[str, tuple[str, ...]] = {
-    "bcast": ("chain", "circulant"),
-    "reduce": ("chain", "circulant"),
-    "allgather": ("ring",),
-    "reduce_scatter": ("ring",),
-    "allreduce": ("ring",),
-    "scan": ("chain",),
-    "exscan": ("chain",),
-    "alltoall": ("pairwise", "shift", "tacs2", "even", "joint"),
-}
-DIVIDING = ("chain", "circulant")  # the former
-MOST = 256  # parts of a message
-# Bytes to cut to, and for how many parts. Long messages wait for the receiver's word before they go, which waits in the
-# queues of loaded links. 32 KiB are below where MPI libraries begin to ask over TCP; shorter ones fill a chain of some
-# dozen ranks sooner. Those that divide have 8 parts by themselves; fewer spare a short message some start-ups.
-_OFFERED = {
-    "chain": {8 << 10: range(9, MOST + 1), 16 << 10: range(9, MOST + 1)},
-    "circulant": {4 << 10: range(3, 8), 16 << 10: range(9, MOST + 1)},
-}
-_ELSE = {32 << 10: range(2, MOST + 1)}
+__all__ = ["can_be_cut", "cut", "cuttable", "divides", "segments_of", "variants"]
+
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20}
 
 
@@ -45,30 +25,44 @@ def cut(algorithm: str) -> tuple[str, int | None]:
     return name, int(number) * _UNITS[unit]
 
 
+def cuttable(collective: str) -> list[str]:
+    """Names of the algorithms of a collective whose messages may be cut."""
+    return [name for name, one in ALGORITHMS.get(collective, {}).items() if one.cut]
+
+
 def can_be_cut(collective: str, algorithm: object) -> bool:
     """Whether this is the name of an algorithm of a collective, and of a size of its messages."""
     try:
         name, size = cut(algorithm) if isinstance(algorithm, str) else ("", None)
     except ValueError:
         return False
-    return size is not None and name in CUTTABLE.get(collective, ())
+    return size is not None and name in cuttable(collective)
+
+
+def divides(collective: str, name: str) -> bool:
+    """Whether an algorithm divides a message into as many blocks as one asks for."""
+    return ALGORITHMS[collective][name].cut == "blocks"
 
 
 def segments_of(nbytes: int, most: int) -> int:
     """Into how many parts a message of so many bytes is cut, of at most so many bytes each; 256 parts at most."""
-    return min(max(-(-nbytes // most), 1), MOST)
+    return min(max(-(-nbytes // most), 1), MOST_PARTS)
 
 
 def variants(collective: str, names: Iterable[str], nbytes: int, ranks: int) -> list[str]:
     """The algorithms of these names that are worth cutting, cut.
 
+    :param collective: a key of ``ALGORITHMS``.
+    :param names: of algorithms; others than those of the collective are passed over.
     :param nbytes: as ``Selector.choose`` counts them.
+    :param ranks: among which reductions divide a vector.
     """
     message = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
-    some = [name for name in names if name in CUTTABLE.get(collective, ())]
+    known = ALGORITHMS.get(collective, {})
     return [
         f"{name}/{size >> 10}K"
-        for name in some
-        for size, parts in _OFFERED.get(name, _ELSE).items()
+        for name in names
+        if name in known
+        for size, parts in known[name].segments.items()
         if segments_of(message, size) in parts
     ]

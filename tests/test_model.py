@@ -316,7 +316,7 @@ def test_levels_are_sorted_by_number_not_by_spelling() -> None:
 def test_a_measured_model_of_another_form_is_refused_with_the_files_name(text: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text(text)
-    with pytest.raises(ValueError, match=r"model\.json: expected \{.levels"):
+    with pytest.raises(ValueError, match=r"model\.json: expecting \{.levels"):
         Model.from_measured(path)
 
 

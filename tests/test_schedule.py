@@ -164,8 +164,12 @@ def with_column(value: object, name: str = "source") -> str:
         ("[]", "a schedule: expecting an object, got []"),
         (edited(schedule=2), "schedule: expecting version 1, got 2"),
         (edited(schedule=True), "schedule: expecting an integer, got true"),
-        (edited(size=...), "a schedule: size is absent"),
-        (edited(colour=1), "a schedule: unknown field colour"),
+        (edited(size=...), "a schedule: expecting a field size, got none"),
+        (
+            edited(colour=1),
+            "a schedule: expecting fields schedule, collective, size, algorithm, root, blocks, counts, independent, "
+            'window, rows, columns, got "colour"',
+        ),
         (edited(size=2.0), "size: expecting an integer, got 2.0"),
         (edited(size=True), "size: expecting an integer, got true"),
         (edited(root="0"), 'root: expecting an integer or null, got "0"'),
@@ -179,12 +183,12 @@ def with_column(value: object, name: str = "source") -> str:
         (edited(rows=-1), "rows: expecting 0 to 2147483647, got -1"),
         (edited(rows=3), "columns.step: expecting 3 rows, got 2"),
         (edited(columns=[]), "columns: expecting an object, got []"),
-        (edited(columns={}), "columns: step is absent"),
+        (edited(columns={}), "columns: expecting a field step, got none"),
         (with_column([0, True]), "columns.source[1]: expecting an integer of 32 bits, got true"),
         (with_column([0, 2**31]), "columns.source[1]: expecting an integer of 32 bits, got 2147483648"),
         (with_column("01"), 'columns.source: expecting a list of integers, got "01"'),
         (with_column([0]), "columns.source: expecting 2 rows, got 1"),
-        (with_column({"start": [0], "stride": [1]}), "columns.source: length is absent"),
+        (with_column({"start": [0], "stride": [1]}), "columns.source: expecting a field length, got none"),
         (
             with_column({"start": [0], "stride": [1], "length": [0]}),
             "columns.source: expecting start, stride and length of each run, of 1 or more, got "
@@ -195,9 +199,13 @@ def with_column(value: object, name: str = "source") -> str:
             with_column({"start": [2**31 - 1], "stride": [1], "length": [2]}),
             "expecting 32-bit integers in source, got 2147483648",
         ),
-        (with_column([], "tint"), "columns: unknown field tint"),
-        ('{"size":1,"size":2}', "size: given twice"),
-        ('{"size":NaN}', "expecting JSON, which has no NaN"),
+        (
+            with_column([], "tint"),
+            "columns: expecting fields step, source, destination, source_buffer, source_block, destination_buffer, "
+            'destination_block, count, operation, got "tint"',
+        ),
+        ('{"size":1,"size":2}', 'expecting each field once, got "size" twice'),
+        ('{"size":NaN}', "expecting JSON, got NaN"),
         ("[" * 100000, "expecting a schedule, got brackets nested beyond reason"),
     ],
 )

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from topompi.execution.running import can_run
 from topompi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS
-from topompi.schedules.segments import CUTTABLE, DIVIDING, MOST, cut, segments_of, variants
+from topompi.schedules.registry import MOST_PARTS
+from topompi.schedules.segments import cut, cuttable, divides, segments_of, variants
 from topompi.selection.rules import Rules, RulesError
 
 
@@ -33,7 +34,7 @@ def test_what_is_no_size_cannot_run(algorithm):
 @given(st.integers(0, 1 << 30), st.integers(1, 1 << 22))
 def test_parts_are_as_few_as_keep_within_the_size(nbytes, most):
     parts = segments_of(nbytes, most)
-    assert parts * most >= nbytes or parts == MOST
+    assert parts * most >= nbytes or parts == MOST_PARTS
     assert parts == 1 or (parts - 1) * most < nbytes
 
 
@@ -47,11 +48,11 @@ def test_what_is_offered_can_run_and_is_something_new(collective, nbytes, ranks)
         assert name in ALGORITHMS[collective]
         assert all(can_run(method, algorithm) for method in methods)
         message = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
-        assert segments_of(message, size) not in (1, 8 if name in DIVIDING else 1)
+        assert segments_of(message, size) not in (1, 8 if divides(collective, name) else 1)
 
 
 def test_only_what_can_be_cut_is():
-    assert set(CUTTABLE) <= set(ALGORITHMS)
+    assert "ring" in cuttable("allgather")
     assert can_run("Allgather", "ring/32K")
     assert not can_run("Allgather", "doubling/32K")
     assert not can_run("Alltoallw", "even/32K"), "a datatype's data are not cut"

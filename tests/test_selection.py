@@ -22,7 +22,7 @@ from topompi.selection.advisor import MOST_CUT, MOST_RIVALS, Advisor
 from topompi.selection.choice import COLLECTIVE, LEVELS, NATIVE, Choice, class_bytes, size_class
 from topompi.selection.job import Job
 from topompi.selection.memory import Memory, cache_directory
-from topompi.selection.model import BLIND, GAIN, MOST_RANKS, SLOW_GAIN, Predictor
+from topompi.selection.model import GAIN, MOST_RANKS, SLOW_GAIN, Predictor
 from topompi.selection.rules import Rule, Rules, RulesError
 from topompi.selection.trial import CLEAR, Contest, Verdict
 from topompi.topology import TopologyInterface, load
@@ -59,9 +59,7 @@ def test_a_class_holds_its_sizes(nbytes):
 
 
 def test_methods_and_collectives_are_those_of_the_plans():
-    assert set(ALGORITHMS) - {"fft"} <= set(COLLECTIVE.values())
-    assert set(BLIND) == {collective for collective in ALGORITHMS if collective != "fft"}
-    assert all(name in ALGORITHMS[collective] for collective, names in BLIND.items() for name in names)
+    assert set(COLLECTIVE.values()) - {"barrier"} == set(ALGORITHMS) - {"fft"}
 
 
 # --- rules ---------------------------------------------------------------------------------------------------------
@@ -387,7 +385,7 @@ def test_a_rival_is_looked_at_again_until_its_gain_is_sure(monkeypatch, tmp_path
     assert later("").reason == "measured: 1.30x faster than native, in an earlier trial"
     remembered(monkeypatch, tmp_path, 1.3)
     assert later("measure").reason == "measured: 1.30x faster than native, in 2 earlier trials"
-    assert later("again").candidates[:2] != (NATIVE, "bound")
+    assert len(later("again").candidates) > 2
 
 
 def test_a_rival_that_loses_the_trial_after_the_first_is_left_for_good(monkeypatch, tmp_path):

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from topompi.errors import BenchmarkError
 from topompi.mapping.placement import place as placed
-from topompi.schedules.registry import ALGORITHMS
+from topompi.schedules.registry import ALGORITHMS, find_algorithm
 from topompi.topology import Report, TopologyInterface
 from topompi.topology.hostlist import read_hosts
 from topompi.views.network import network_of
@@ -42,7 +42,9 @@ app = typer.Typer(add_completion=False)
 def command(
     collective: Annotated[str, typer.Argument(help=f"One of {', '.join((*ALGORITHMS, *KERNELS))}.")],
     topology: Annotated[str, typer.Option(help="A topology source, as for topompi topology show.", metavar="SOURCE")],
-    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="Names, or all.", metavar="A,B")] = "all",
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", "-a", help="Names, module:function, FILE.json, or all.", metavar="A,B")
+    ] = "all",
     lfts: Annotated[str | None, typer.Option(help="Forwarding tables of the source.", metavar="FILE")] = None,
     hosts: Annotated[
         str | None, typer.Option(help="A list, a file, or the first N; else all.", metavar="LIST|N")
@@ -137,10 +139,15 @@ def command(
 def _algorithms(collective: str, text: str) -> tuple[str, ...]:
     """The algorithms asked for; raises before any long work."""
     if collective in KERNELS:
-        known: Collection[str] = ours_of(collective)
-    else:
-        known = ALGORITHMS[_one_of("COLLECTIVE", collective, (*ALGORITHMS, *KERNELS))]
-    return tuple(known) if text == "all" else tuple(_one_of("--algorithm", name, known) for name in _words(text))
+        known = ours_of(collective)
+        return known if text == "all" else tuple(_one_of("--algorithm", name, known) for name in _words(text))
+    names = ALGORITHMS[_one_of("COLLECTIVE", collective, (*ALGORITHMS, *KERNELS))] if text == "all" else _words(text)
+    try:
+        for name in names:
+            find_algorithm(collective, name)
+    except ValueError as error:
+        raise BenchmarkError(f"--algorithm: {error}") from error
+    return tuple(names)
 
 
 def _peers(collective: str, text: str) -> tuple[str, ...]:

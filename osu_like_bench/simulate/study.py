@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 
 from topompi.errors import BenchmarkError
-from topompi.schedules.registry import ALGORITHMS
+from topompi.schedules import ScheduleError
+from topompi.schedules.registry import find_algorithm
 from topompi.schedules.schedule import ROOTED
 
 from .replay import Arena
@@ -73,7 +74,7 @@ def _algorithm(
     arena: Arena, collective: str, name: str, sizes: Sequence[int], root: int, window: int | None
 ) -> list[tuple[Place, Outcome]]:
     """The times of an algorithm, one size after the other: at once they would take the memory of several schedules."""
-    takes = window is not None and "window" in ALGORITHMS[collective][name].parameters
+    takes = window is not None and "window" in find_algorithm(collective, name).parameters
     parameters = {"window": window} if takes else {}
     return [((name, size), _time(arena, collective, name, size, root, parameters)) for size in sizes]
 
@@ -84,6 +85,8 @@ def _time(arena: Arena, collective: str, name: str, size: int, root: int, parame
         return Failure(f"left out: {ranks:,} ranks exchange {ranks**2:,} blocks, more than {most:,}")
     try:
         cut = arena.schedule(collective, name, size, root, **parameters)
+    except ScheduleError as error:  # a wrong schedule of a user's file or function
+        raise BenchmarkError(f"--algorithm: {error}") from error
     except ValueError as error:  # what a generator refuses, such as numbers of ranks that are no power of two
         return Failure(f"left out: {error}")
     return arena.time(cut.schedule, cut.block_bytes)

@@ -85,7 +85,7 @@ class Model:
             columns = [tuple(float(level[name]) for level in costs) for name in ("t_s", "t_w")]
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             wanted = '{"levels": {"HOPS": {"t_s": seconds, "t_w": seconds a byte}, ...}}'
-            raise ValueError(f"{place}: expected {wanted}, got {type(error).__name__}: {error}") from error
+            raise ValueError(f"{place}: expecting {wanted}, got {type(error).__name__}: {error}") from error
         return cls(tuple(hops), *columns)
 
     @classmethod

@@ -28,7 +28,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 _FIELDS = ("schedule", *_KINDS, "rows", "columns")
 _WORDS = {str: "a string", int: "an integer", bool: "true or false", list: "a list", type(None): "null"}
 _RUNS = ("start", "stride", "length")
-_MOST_ROWS = 2**31 - 1
+_MOST = 2**31 - 1
 
 
 def to_json(schedule: Schedule) -> str:
@@ -52,6 +52,8 @@ def from_json(text: str) -> Schedule:
     """
     try:
         document = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"expecting JSON, got other text: {error}") from error
     except RecursionError:
         raise ValueError("expecting a schedule, got brackets nested beyond reason") from None
     document = _fields("a schedule", document, _FIELDS)
@@ -61,8 +63,10 @@ def from_json(text: str) -> Schedule:
     if head["counts"] is not None:
         head["counts"] = _counts(head["counts"])
     rows = _typed("rows", document["rows"], (int,))
-    if not 0 <= rows <= _MOST_ROWS:
-        _refuse("rows", f"0 to {_MOST_ROWS}", rows)
+    sizes = {"size": head["size"], "blocks": head["blocks"], "window": head["window"], "rows": rows}
+    for name, value in sizes.items():
+        if not 0 <= value <= _MOST:
+            _refuse(name, f"0 to {_MOST}", value)
     columns = _fields("columns", document["columns"], COLUMNS)
     table: dict[str, Any] = {name: _decode(f"columns.{name}", columns[name], rows) for name in COLUMNS}
     return Schedule(**head, **table)
@@ -78,12 +82,12 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice}: given twice")
+        raise ValueError(f"expecting each field once, got {json.dumps(twice)} twice")
     return found
 
 
 def _constant(name: str) -> NoReturn:
-    raise ValueError(f"expecting JSON, which has no {name}")
+    raise ValueError(f"expecting JSON, got {name}")
 
 
 def _fields(name: str, value: object, wanted: Sequence[str]) -> dict[str, Any]:
@@ -92,10 +96,10 @@ def _fields(name: str, value: object, wanted: Sequence[str]) -> dict[str, Any]:
         _refuse(name, "an object", value)
     for field in wanted:
         if field not in value:
-            raise ValueError(f"{name}: {field} is absent")
+            raise ValueError(f"{name}: expecting a field {field}, got none")
     for field in value:
         if field not in wanted:
-            raise ValueError(f"{name}: unknown field {field}")
+            raise ValueError(f"{name}: expecting fields {', '.join(wanted)}, got {json.dumps(field)}")
     return value
 
 

@@ -34,7 +34,7 @@ import topompi
 from topompi.execution import running as planned
 from topompi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS
-from topompi.schedules.segments import CUTTABLE
+from topompi.schedules.segments import cuttable
 from topompi.selection import Choice
 from topompi.topology import TopologyInterface, load
 
@@ -358,7 +358,7 @@ def cases():
 def algorithms(method):
     """Names of all that may run a method."""
     collective = CALLS[method].collective
-    cut = [f"{name}/8" for name in CUTTABLE.get(collective, ())]
+    cut = [f"{name}/8" for name in cuttable(collective)]
     names = ["native", "levels", *ALGORITHMS.get(collective, ()), *cut]
     return [name for name in names if planned.can_run(method, name)]
 

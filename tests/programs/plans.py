@@ -16,7 +16,7 @@ from topompi.dispatch.state import State
 from topompi.execution import running as planned
 from topompi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS
-from topompi.schedules.segments import CUTTABLE
+from topompi.schedules.segments import cuttable
 from topompi.topology import TopologyInterface, load
 
 WORLD = MPI.COMM_WORLD
@@ -278,7 +278,7 @@ def main():
         comm = WORLD.Dup()
         state = State(WORLD.Dup(), TopologyInterface.place(names, fabric.routes, virtual=True))
         for method, collective in METHODS.items():
-            cut = [f"{name}/{size}" for name in CUTTABLE.get(collective, ()) for size in (3, 16)]
+            cut = [f"{name}/{size}" for name in cuttable(collective) for size in (3, 16)]
             for algorithm in [*ALGORITHMS[collective], *cut, "levels"]:
                 if not planned.can_run(method, algorithm):
                     continue

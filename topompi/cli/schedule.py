@@ -22,7 +22,7 @@ from ..schedules.exports.goal import write_goal
 from ..schedules.exports.jsonio import to_json
 from ..schedules.exports.simgrid import write_traces
 from ..schedules.proof import check as prove
-from ..schedules.registry import ALGORITHMS
+from ..schedules.registry import ALGORITHMS, find_algorithm
 from ..topology import Report, TopologyInterface, load
 from ..topology.hostlist import read_hosts
 from ..views.network import UNKNOWN_RATE, network_of
@@ -42,7 +42,9 @@ class ScheduleCommandError(TopompiError, ValueError):
 def schedule(
     collective: Annotated[str, typer.Argument(help=f"One of {', '.join(ALGORITHMS)}.")],
     topology: Annotated[str, typer.Option("--topology", help="A topology source, as for topompi topology show.")],
-    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="A name, or all of the collective's.")] = "all",
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", "-a", help="A name, module:function, FILE.json, or all.")
+    ] = "all",
     lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help="A host list or file; by default all hosts.")] = None,
     ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
@@ -62,6 +64,9 @@ def schedule(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File, or folder of SimGrid's traces.")] = None,
 ) -> None:
     """Make schedules of a collective, and show what they do to the network and what they cost.
+
+    An algorithm may be yours: module:function, where the function takes a topompi.schedules.Network and returns a
+    Schedule; or one schedule, in a file that --export json wrote. Both are proved first.
 
     One message is: of bcast, reduce and allreduce the whole; of gather, scatter, allgather and reduce_scatter one
     rank's share; of alltoall and fft what one rank has for one other. It is cut into whole blocks, rounded up.
@@ -106,6 +111,8 @@ def _asked(
     """The names of the algorithms asked for; raises before any long work."""
     if collective not in ALGORITHMS:
         raise ScheduleCommandError(f"expecting a collective of {', '.join(ALGORITHMS)}, got {collective!r}")
+    if algorithm != "all":
+        _find(collective, algorithm)
     if export is not None and export not in FORMATS:
         raise ScheduleCommandError(f"expecting --export {', '.join(FORMATS)}, got {export!r}")
     if (export is None) != (output is None):
@@ -115,6 +122,14 @@ def _asked(
     if export is not None or draw is not None:
         raise ScheduleCommandError("expecting one --algorithm to draw or export, got all")
     return list(ALGORITHMS[collective])
+
+
+def _find(collective: str, algorithm: str) -> None:
+    """Raise for an algorithm that is not there."""
+    try:
+        find_algorithm(collective, algorithm)
+    except ValueError as error:
+        raise ScheduleCommandError(str(error)) from error
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from ..schedules import Network, Schedule
 from ..schedules.alltoall.dcss import dcss
 from ..schedules.analysis.loads import Analysis, analyse
 from ..schedules.analysis.model import Cost, Model, cost
-from ..schedules.registry import ALGORITHMS, make
+from ..schedules.registry import find_algorithm, make
 from ..schedules.schedule import ROOTED
 from ..topology import TopologyInterface
 
@@ -143,7 +143,7 @@ def _figures(collective: str, made: Made) -> dict[str, Any]:
         "bound": analysis.bound.seconds,
         "ratio": None if np.isnan(analysis.ratio) else analysis.ratio,
         "cost": made.cost.seconds,
-        "wins": ALGORITHMS[collective][made.name].when,
+        "wins": find_algorithm(collective, made.name).when,
     }
 
 

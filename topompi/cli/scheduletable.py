@@ -38,7 +38,8 @@ def draw_comparison(console: Console, summary: dict[str, Any], *, explain: bool)
         for part, words in PARTS.items():
             _say(console, f"  {_seconds(bound[part]):>10}  {words}")
     for one in summary["schedules"]:
-        _say(console, f"{one['algorithm']} wins {one['wins']}")
+        if one["wins"]:
+            _say(console, f"{one['algorithm']} wins {one['wins']}")
     if "dcss" in summary:
         _say(console, f"DCSS chooses {summary['dcss']['choice']}: {summary['dcss']['reason']}")
     if summary["proved"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,8 @@ from ..selection.tunerecord import Measured, TuneRecord
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from ..topology import TopologyInterface
+
 __all__ = ["TuneError", "tune"]
 
 MOST_BYTES = 1 << 29  # of one rank's buffers
@@ -35,7 +38,7 @@ def tune(
     sizes: Annotated[str, typer.Option("--sizes", "-m", help="MIN:MAX or one size, doubling; see below.")] = "1K:1M",
     rounds: Annotated[int, typer.Option("--rounds", "-i", help="Timed calls of each algorithm.", min=6)] = 20,
     algorithms: Annotated[
-        str, typer.Option("--algorithms", "-a", help="Names, with commas between; native always runs.")
+        str, typer.Option("--algorithms", "-a", help="Names or module:function, A,B; native always runs.")
     ] = "all",
     topology: Annotated[str | None, typer.Option("--topology", help="A topology source.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help="Virtual placement: a host list, in blocks.")] = None,
@@ -93,11 +96,14 @@ def _run(
     if world.Get_size() < 2:
         raise TuneError("expecting at least 2 ranks: run it under mpirun, as the job that the rules are for")
     methods = [_method(name) for name in collectives]
+    functions = _register_given(methods, algorithms or ())
     known = {name for method in methods for name in candidates(method)}
     unknown = [name for name in algorithms or () if name not in known]
     if unknown:
-        raise TuneError(f"expecting --algorithms of {', '.join(sorted(known))}, got {unknown[0]!r}")
+        names = ", ".join(sorted(known))
+        raise TuneError(f"expecting --algorithms of {names}, or a module:function, got {unknown[0]!r}")
     comm = Intracomm(world.Dup(), topology, hosts)
+    _prove(functions, comm.network)
     speaker = _Speaker(world.Get_rank() == 0, as_json)
     speaker.say(f"{comm.network.describe()}; {rounds} rounds, ratio to native above 1 is faster")
     results: list[Measured] = []
@@ -190,6 +196,34 @@ def _method(name: str) -> str:
     if name.lower() not in of_name:
         raise TuneError(f"expecting collectives of {', '.join(of_name)}, got {name!r}")
     return of_name[name.lower()]
+
+
+def _register_given(methods: Sequence[str], algorithms: Sequence[str]) -> list[tuple[str, str]]:
+    """Register users' functions under the names by which they are asked for; collectives and names of these."""
+    from ..schedules.registry import ALGORITHMS, find_algorithm, register
+    from ..selection.choice import COLLECTIVE
+
+    collectives = dict.fromkeys(COLLECTIVE[method] for method in methods)
+    functions = [name for name in algorithms if ":" in name and not name.endswith(".json")]
+    for collective, name in product(collectives, functions):
+        try:
+            if name not in ALGORITHMS[collective]:
+                register(collective, name, find_algorithm(collective, name))
+        except ValueError as error:
+            raise TuneError(str(error)) from error
+    return list(product(collectives, functions))
+
+
+def _prove(functions: Sequence[tuple[str, str]], interface: TopologyInterface) -> None:
+    """Raise for users' functions whose schedules are wrong on this job's network."""
+    from ..schedules.registry import make
+    from ..views.network import network_of
+
+    for collective, name in functions:
+        try:
+            make(collective, name, network_of(interface))
+        except ValueError as error:
+            raise TuneError(str(error)) from error
 
 
 def _whole(method: str, nbytes: int, ranks: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schedules import ALGORITHMS, Network, Schedule, ScheduleError, check
+from ..schedules import Network, Schedule, ScheduleError, check, find_algorithm
 from ..schedules.alltoall.hostschedule import HostSchedule
 from ..schedules.proof.contributions import ranges_of
 from ..schedules.proof.history import History
@@ -72,18 +72,9 @@ def _made(executor: Executor, wanted: _Wanted) -> Part | str:
 
 def _generated(network: Network, wanted: _Wanted) -> Schedule | HostSchedule:
     """As ``schedules.make``, but an alltoall over hosts stays in its compact form."""
-    chosen = ALGORITHMS[wanted.collective][wanted.algorithm]
-    arguments, keywords = chosen.view(network, wanted.root or 0)
-    keywords = {**keywords, **chosen.fixed}
-    if wanted.collective in ROOTED:
-        keywords["root"] = wanted.root
-    if wanted.blocks is not None:
-        keywords["blocks"] = wanted.blocks
-    if wanted.counts is not None:
-        keywords["counts"] = wanted.counts
-    if wanted.ordered and "ordered" in chosen.parameters:
-        keywords["ordered"] = True
-    return chosen.generator(*arguments, **keywords)
+    chosen = find_algorithm(wanted.collective, wanted.algorithm)
+    root = (wanted.root or 0) if wanted.collective in ROOTED else 0
+    return chosen.generate(network, root, wanted.blocks, wanted.counts, ordered=wanted.ordered)
 
 
 def _precedes(schedule: Schedule) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from typing import Any
 from mpi4py import MPI
 
 from ..schedules import ALGORITHMS
-from ..schedules.segments import DIVIDING, can_be_cut, cut, segments_of
+from ..schedules.segments import can_be_cut, cut, divides, segments_of
 from .binding import Binding, bind, bind_persistent
 from .buffers import DeviceMemoryError
 from .executor import Executor
@@ -18,16 +18,9 @@ from .operands import Operands, read
 from .parts import part_of
 from .persistent import PersistentPlan
 from .plan import Plan, compile_part
-from .specs import CALLS, CallSpec, Form
+from .specs import CALLS, CallSpec
 
 __all__ = ["can_run", "prepare", "ready", "run"]
-
-# Where a rank knows only what it sends and receives itself: one message for each pair, or none can run.
-_DIRECT = (
-    *("pairwise", "shift", "interleaved", "scatter_destination", "at_once"),
-    *("tacs1", "tacs2", "bound", "even", "paced", "joint"),
-)
-_UNORDERED = ("ring", "circulant")  # never in rank order
 
 
 def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
@@ -40,15 +33,15 @@ def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
     if algorithm == "native":
         return True
     spec, (name, slash, _) = CALLS[method], algorithm.partition("/")
-    if spec.reduces and not commutative and name in ("levels", *_UNORDERED):
-        return False
+    ordered = spec.reduces and not commutative
     if algorithm == "levels":
-        return spec.leaders
-    if name not in ALGORITHMS.get(spec.collective, {}):
+        return spec.leaders and not ordered
+    known = ALGORITHMS.get(spec.collective, {}).get(name)
+    if known is None or (ordered and not known.keeps_order):
         return False
-    if slash and (spec.local or not can_be_cut(spec.collective, algorithm)):
-        return False
-    return not spec.local or name in (_DIRECT if spec.form is Form.ALLTOALL else ("linear",))
+    if spec.local:
+        return known.local_counts and not slash
+    return not slash or can_be_cut(spec.collective, algorithm)
 
 
 def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
@@ -139,9 +132,9 @@ def _read(executor: Executor, method: str, algorithm: str, arguments: tuple[Any,
     return operands.in_bytes if operands is not None and "/" in algorithm else operands
 
 
-def _pieces(name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
+def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
     """The blocks of a message that is cut, and the lanes of its transfers; alike on all ranks."""
-    if name in DIVIDING:
+    if divides(collective, name):
         return segments_of((operands.length or 0) * operands.pitch, segment), 1
     if operands.length is not None:
         longest = -(-operands.length // ranks)
@@ -158,7 +151,9 @@ def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands
     counts = operands.counts
     known = None if counts is None else counts.tobytes()
     name, segment = cut(algorithm)
-    blocks, lanes = (None, 1) if segment is None else _pieces(name, segment, operands, executor.groups.size)
+    blocks, lanes = (
+        (None, 1) if segment is None else _pieces(spec.collective, name, segment, operands, executor.groups.size)
+    )
     sizes = operands.length, operands.shift, operands.scale, known
     key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
 

@@ -8,8 +8,9 @@ from functools import cached_property
 from itertools import islice
 
 from ..errors import TopompiError
+from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import variants
-from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice, Key, abreast, class_bytes
+from .choice import COLLECTIVE, LEVELS, NATIVE, Choice, Key, abreast, class_bytes
 from .job import Job
 from .memory import Memory
 from .model import Predictor
@@ -21,7 +22,6 @@ __all__ = ["MOST_CUT", "MOST_RIVALS", "TUNE", "Advisor"]
 TUNE = ("", "measure", "again", "off")
 MOST_RIVALS = 12  # schedules in a trial, beside native and the levels
 MOST_CUT = 4  # and those of them with messages that are cut
-SHARING = (*JOINT, "even")  # schedules whose steps leave no link with more than its share
 UNPROMISING = 4.0  # times the cheapest by the model: not tried
 
 Runs = Callable[[str], bool]
@@ -94,9 +94,10 @@ class Advisor:
         """
         method, ranks = key[0], self.job.interface.num_ranks
         if self.job.siblings is not None and abreast(key):
-            shared = [name for name in SHARING if runs(name)]
+            shared = [name for name, one in ALGORITHMS[COLLECTIVE[method]].items() if one.shares_links and runs(name)]
             return [*shared, *filter(runs, variants(COLLECTIVE[method], shared, nbytes, ranks))]
-        ranking = [row for row in self.predictor.rank(method, nbytes, root, runs) if row[0] != LEVELS]
+        tried = {name for name, one in ALGORITHMS.get(COLLECTIVE[method], {}).items() if one.trial}
+        ranking = [row for row in self.predictor.rank(method, nbytes, root, runs) if row[0] in tried]
         most = UNPROMISING * ranking[0][1] if ranking else 0.0
         rivals = [name for name, seconds in ranking if not seconds > most]  # nor those that it does not cost
         cut = filter(runs, variants(COLLECTIVE[method], rivals, nbytes, ranks))

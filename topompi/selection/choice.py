@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLLECTIVE",
-    "JOINT",
     "LEVELS",
     "NATIVE",
     "PAIRWISE",
@@ -24,7 +23,6 @@ __all__ = [
 ]
 
 NATIVE, LEVELS = "native", "levels"
-JOINT = ("paced", "joint")  # schedules for communicators that exchange at the same time
 
 # Above so many bytes libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
 # collective communication operations in MPICH, 2005) with a partner a step, and Open MPI likewise.

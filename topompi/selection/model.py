@@ -18,7 +18,7 @@ from ..schedules.registry import ALGORITHMS, make
 from ..schedules.schedule import Schedule
 from ..topology import TopologyInterface
 from ..views.network import UNKNOWN_RATE, network_of
-from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, PAIRWISE, Choice
+from .choice import COLLECTIVE, LEVELS, NATIVE, PAIRWISE, Choice
 
 if TYPE_CHECKING:
     from ..views.siblings import Siblings
@@ -31,21 +31,6 @@ SLOW = 10.0  # times the preset's start-ups: slower than on any InfiniBand
 OVERHEAD = 2e-6  # seconds that a message of ours takes longer to start than one inside the library: Python's
 MOST_RANKS = 256  # whose schedules of p * p rows are costed while a job waits
 COMPACT = ("gather", "scatter")  # whose schedules have some p rows: costed for any number of ranks
-
-# What a library that knows hosts, but no switches, has for each collective; made as if all hosts were on one switch.
-BLIND = {
-    "bcast": ("binomial", "chain", "scatter_allgather"),
-    "gather": ("linear", "binomial"),
-    "scatter": ("linear", "binomial"),
-    "allgather": ("ring", "doubling"),
-    "reduce": ("binomial", "chain", "halving"),
-    "reduce_scatter": ("ring", "halving"),
-    "allreduce": ("doubling", "halving", "ring"),
-    "scan": ("chain", "doubling"),
-    "exscan": ("chain", "doubling"),
-    "alltoall": ("bruck", "scatter_destination"),
-}
-MODELLED_LEVELS = "leaders"  # the schedule whose stages hierarchical.py runs
 
 
 class Together:
@@ -63,7 +48,7 @@ class Together:
     def schedule(self, name: str) -> Schedule:
         """What all groups do where each runs the algorithm of this name."""
         if name not in self._made:
-            joint = all_joint(self.network, self._groups) if name in JOINT else None
+            joint = all_joint(self.network, self._groups) if ALGORITHMS["alltoall"][name].joint else None
             parts = joint or [make("alltoall", name, part) for part in self._parts]
             self._made[name] = side_by_side(self._groups, parts, name)
         return self._made[name]
@@ -163,7 +148,8 @@ class Predictor:
             return Choice(NATIVE, f"native: DCSS: {scheme.reason}")
         if self.together is not None and nbytes > PAIRWISE:
             # What is free of conflicts is so in step only; ranks that drift are held together by steps that fill links.
-            return self._compare(method, nbytes, root, lambda name: name == JOINT[0] and runs(name), 1.0, "siblings; ")
+            first = next(name for name, one in ALGORITHMS["alltoall"].items() if one.joint)
+            return self._compare(method, nbytes, root, lambda name: name == first and runs(name), 1.0, "siblings; ")
         if self._costs("alltoall"):
             least = 1.0 if nbytes > PAIRWISE else self.gain
             return self._compare(method, nbytes, root, runs, least, f"DCSS: {scheme.reason}; ")
@@ -204,7 +190,7 @@ class Predictor:
         if not nbytes or not self._costs(collective):
             return [(name, float("nan")) for name in reversed(names)]
         # of levels that no schedule stands for there is no model
-        costed = [name for name in names if _modelled(name) in ALGORITHMS[collective]]
+        costed = [name for name in names if _modelled(collective, name) in ALGORITHMS[collective]]
         costs = [(name, self._ours(method, name, nbytes, root, self.models[0])) for name in costed]
         # Of both that leaders' schedule stands for, the levels come first where their last stage is inside hosts: that
         # is the library's in shared memory. Between hosts the schedule is what the model knows.
@@ -214,13 +200,16 @@ class Predictor:
     def _ours(self, method: str, name: str, nbytes: int, root: int, model: Model) -> float:
         """Seconds of an algorithm that we run."""
         slower = replace(model, t_s=tuple(start + OVERHEAD for start in model.t_s))
-        return self._cost(method, _modelled(name), nbytes, root, slower)
+        return self._cost(method, _modelled(COLLECTIVE[method], name), nbytes, root, slower)
 
     def stand_in(self, method: str, nbytes: int, root: int, model: Model) -> tuple[str, float]:
         """The fastest algorithm that ignores switches, and its seconds on this network, by a model."""
-        names = BLIND[COLLECTIVE[method]]
-        if COLLECTIVE[method] == "alltoall" and nbytes > PAIRWISE:
-            names = ("shift",) if self.interface.num_ranks.bit_count() > 1 else ("pairwise", "shift")
+        length, uneven = "long" if nbytes > PAIRWISE else "short", self.interface.num_ranks.bit_count() > 1
+        names = [
+            name
+            for name, one in ALGORITHMS[COLLECTIVE[method]].items()
+            if one.stand_in in ("any", length) and not (one.power_of_two and uneven)
+        ]
         seconds, name = min((self._cost(method, name, nbytes, root, model, blind=True), name) for name in names)
         return name, seconds
 
@@ -235,15 +224,19 @@ class Predictor:
         if key not in self._made:
             if any(kept[::2] != key[::2] for kept in self._made):  # one collective and root at a time: they are large
                 self._made.clear()
-            self._made[key] = make(collective, name, self.blind_network if blind else self.network, root)
+            try:
+                self._made[key] = make(collective, name, self.blind_network if blind else self.network, root)
+            except ValueError:  # a user's algorithm may refuse numbers of ranks
+                return float("inf")
         schedule = self._made[key]
         message = nbytes // self.interface.num_ranks if collective == "reduce_scatter" else nbytes
         return cost(schedule, self.network, model, max(1, -(-message // max(schedule.blocks, 1)))).seconds
 
 
-def _modelled(name: str) -> str:
-    """The schedule by which an algorithm is costed."""
-    return MODELLED_LEVELS if name == LEVELS else name
+def _modelled(collective: str, name: str) -> str:
+    """The schedule by which an algorithm is costed; ``levels`` itself where none stands for them."""
+    known = ALGORITHMS[collective].items()
+    return next((other for other, one in known if one.as_levels), name) if name == LEVELS else name
 
 
 def _with_rates(network: Network) -> Network:

@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 from ..execution.rankzero import from_rank_0
 from ..topology import TopologyInterface
-from .choice import COLLECTIVE, JOINT, LEVELS, NATIVE, Choice, Key, abreast
+from .choice import COLLECTIVE, LEVELS, NATIVE, Choice, Key, abreast
 from .trial import CLEAR, CLEAR_APART, AbreastTrial, Contest, Trial, Verdict
 
 if TYPE_CHECKING:
@@ -162,9 +162,11 @@ class Selector:
     def _runs(self, key: Key, algorithm: str) -> bool:
         """Whether an algorithm can run for a class, and is not native by another name."""
         from ..execution.running import can_run
+        from ..schedules.registry import ALGORITHMS
 
         divides = algorithm != LEVELS or len(self._interface.levels) > 0
-        alone = algorithm in JOINT and self._siblings is None  # then it is ``even`` by another name
+        known = ALGORITHMS.get(COLLECTIVE[key[0]], {}).get(algorithm)
+        alone = known is not None and known.joint and self._siblings is None  # then it is ``even`` by another name
         return divides and not alone and can_run(key[0], algorithm, commutative=key[2])
 
     @cached_property

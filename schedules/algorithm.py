@@ -1,0 +1,110 @@
+"""What is true of an algorithm: how its schedule is made, what it can do, and when it wins."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from .alltoall.hostschedule import HostSchedule
+from .network import Network
+from .schedule import Schedule
+
+__all__ = ["Algorithm", "View", "takes_network"]
+
+View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, Any]]]
+
+
+def takes_network(network: Network, root: int) -> tuple[tuple[Network], dict[str, Any]]:
+    """The view of a generator whose one positional argument is the network."""
+    return (network,), {}
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A generator, what it takes of a network, and the facts by which callers choose algorithms.
+
+    :param generator: the function that makes the schedule; its docstring has the paper and the cost.
+    :param view: from a network and a root to the generator's arguments; by default the network itself.
+    :param when: it wins: for what, or where, in one line.
+    :param fixed: keyword parameters that make it this algorithm and no other of the same generator.
+    :param cut: how its messages may be cut: ``blocks`` if the generator divides a message into as many blocks as one
+        asks for, and sends them one by one; ``lanes`` if every transfer of a message is one rank's share, so that each
+        part of a share can travel by itself; None if they may not.
+    :param segments: worthwhile bytes to cut messages to, each with the numbers of parts for which it is worthwhile.
+    :param local_counts: whether a rank needs to know only its own counts: every message is one pair's whole block,
+        straight from the input to the output.
+    :param keeps_order: of reductions: whether operands are combined in rank order from root 0, where ranks are placed
+        in the order of the network. Placed otherwise, ``check`` decides.
+    :param joint: whether it is made together with the exchanges of ``Network.beside``.
+    :param shares_links: whether each step gives the busiest link its share of the whole exchange, more than one
+        message, and no link more than that, rounded up: links are then full without any rank having to keep step.
+    :param stand_in: whether MPI libraries that know no switches run it: for messages of ``any`` length, or only for
+        ``short`` or ``long`` ones; empty if they do not.
+    :param power_of_two: whether it takes more steps than it needs on other numbers of ranks.
+    :param as_levels: whether it is the schedule of what ``levels`` runs, by which the cost of that is known.
+    :param trial: whether trials try it.
+    """
+
+    generator: Callable[..., Schedule | HostSchedule]
+    view: View = takes_network
+    when: str = ""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    cut: Literal["blocks", "lanes"] | None = None
+    segments: Mapping[int, range] = field(default_factory=dict)
+    local_counts: bool = False
+    keeps_order: bool = False
+    joint: bool = False
+    shares_links: bool = False
+    stand_in: Literal["", "any", "short", "long"] = ""
+    power_of_two: bool = False
+    as_levels: bool = False
+    trial: bool = True
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the generator's keyword parameters, ``root`` and ``blocks`` left out."""
+        known = inspect.signature(self.generator).parameters.values()
+        return tuple(one.name for one in known if one.kind is one.KEYWORD_ONLY and one.name not in ("root", "blocks"))
+
+    @cached_property
+    def _accepted(self) -> frozenset[str]:
+        """Names of all parameters that the generator takes by name."""
+        known = inspect.signature(self.generator).parameters.values()
+        return frozenset(one.name for one in known if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD))
+
+    def generate(
+        self,
+        network: Network,
+        root: int = 0,
+        blocks: int | None = None,
+        counts: ArrayLike | None = None,
+        *,
+        ordered: bool = False,
+        **parameters: Any,
+    ) -> Schedule | HostSchedule:
+        """The schedule on a network; an alltoall over hosts stays in its compact form.
+
+        :param root: of a rooted collective, else 0.
+        :param blocks: blocks of one message; None for as many as the algorithm divides it into by itself.
+        :param counts: for the v-forms, blocks of each rank, shape (p,), or of each pair, shape (p, p); None if alike.
+        :param ordered: ask for rank order, where the generator can be asked.
+        :param parameters: the generator's own, by name.
+        :raises ValueError: for a root, blocks or counts that the generator does not take, or what it refuses.
+        """
+        arguments, keywords = self.view(network, root)
+        keywords = {**keywords, **self.fixed, **parameters}
+        if "root" in self._accepted:
+            keywords["root"] = root
+        for name, value in (("root", root or None), ("blocks", blocks), ("counts", counts)):
+            if value is not None and name not in self._accepted:
+                raise ValueError(f"expecting no {name}, which this algorithm does not take, got {value}")
+            if value is not None:
+                keywords[name] = value
+        if ordered and "ordered" in self._accepted:
+            keywords["ordered"] = True
+        return self.generator(*arguments, **keywords)

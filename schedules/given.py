@@ -1,0 +1,133 @@
+"""Algorithms from outside the registry: a user's ``module:function``, or the file of one schedule."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .algorithm import Algorithm
+from .alltoall.hostschedule import HostSchedule
+from .exports.jsonio import from_json
+from .network import Network
+from .proof import ScheduleError, check
+from .schedule import COLLECTIVES, ROOTED, Schedule
+
+__all__ = ["FORMS", "given", "is_given"]
+
+FORMS = "a module:function, or a schedule's file (.json)"
+_Made = Schedule | HostSchedule
+_MOST = 1 << 26  # steps, or blocks moved: a proof takes some 100 bytes for each
+
+
+def is_given(name: str) -> bool:
+    """Whether a name has the form of a ``module:function`` or of a schedule's file."""
+    return name.endswith(".json") or ":" in name
+
+
+def given(collective: str, name: str) -> Algorithm:
+    """The algorithm that a user's function or file is. Every schedule that it makes is proved before it is handed on.
+
+    :param collective: what the schedules must do.
+    :param name: ``module:function``, where the function takes a ``Network`` and, by name, those of ``root``, ``blocks``
+        and ``counts`` that its signature has, and returns a ``Schedule``; the current directory is searched first, as
+        ``python -m`` does. Or the path of a file that ``to_json`` wrote, which is read when the schedule is made.
+    :raises ValueError: for a module or function that is not there.
+    """
+    if name.endswith(".json"):
+        return Algorithm(_File(collective, name))
+    return Algorithm(_Function(collective, name, _imported(name)))
+
+
+@dataclass(frozen=True)
+class _File:
+    """The generator that reads a schedule's file."""
+
+    collective: str
+    path: str
+
+    def __call__(self, network: Network, *, root: int = 0, blocks: int | None = None) -> Schedule:
+        try:
+            made = from_json(Path(self.path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ScheduleError(f"{self.path}: cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ScheduleError(f"{self.path}: expecting JSON in UTF-8, got other bytes") from error
+        except ValueError as error:
+            raise ScheduleError(f"{self.path}: {error}") from error
+        _prove(self.path, made, self.collective, network.num_ranks, root, blocks)
+        return made
+
+
+@dataclass(frozen=True)
+class _Function:
+    """The generator that calls a user's function."""
+
+    collective: str
+    name: str
+    function: Callable[..., Any]
+
+    @cached_property
+    def __signature__(self) -> inspect.Signature:
+        """The function's own, with all but the network by name."""
+        try:
+            first, *others = inspect.signature(self.function).parameters.values()
+        except (TypeError, ValueError):
+            raise ValueError(f"{self.name}: expecting a function that takes a network, got another") from None
+        named = [one.replace(kind=one.KEYWORD_ONLY) for one in others if one.kind is one.POSITIONAL_OR_KEYWORD]
+        named += [one for one in others if one.kind is one.KEYWORD_ONLY]
+        return inspect.Signature([first.replace(kind=first.POSITIONAL_ONLY), *named])
+
+    def __call__(self, network: Network, **keywords: Any) -> _Made:
+        try:
+            made = self.function(network, **keywords)
+        except ValueError as error:  # what the function refuses, as our generators do
+            raise ValueError(f"{self.name}: {error}") from error
+        except Exception as error:
+            raise ScheduleError(f"{self.name}: {type(error).__name__}: {error}") from error
+        if not isinstance(made, Schedule | HostSchedule):
+            raise ScheduleError(f"{self.name}: expecting a Schedule, got {type(made).__name__}")
+        whole = made.expand() if isinstance(made, HostSchedule) else made
+        _prove(self.name, whole, self.collective, network.num_ranks, keywords.get("root", 0), keywords.get("blocks"))
+        return made
+
+
+def _imported(name: str) -> Callable[..., Any]:
+    module, _, function = name.partition(":")
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = getattr(import_module(module), function, None)
+    except Exception as error:  # whatever the module does wrong when it is run
+        raise ValueError(f"{name}: cannot be imported: {type(error).__name__}: {error}") from error
+    if not callable(found):
+        raise ValueError(f"{name}: expecting a function {function!r} in {module}, got none")
+    taken: Callable[..., Any] = found
+    return taken
+
+
+def _prove(name: str, schedule: Schedule, collective: str, ranks: int, root: int, blocks: int | None) -> None:
+    """Raise ScheduleError for a schedule of something else than was asked for, or one that does not do it."""
+    does = collective if collective in COLLECTIVES else "alltoall"  # rows and columns of an FFT
+    wanted: dict[str, object] = {"collective": does, "size": ranks, "root": root if does in ROOTED else None}
+    wanted |= {} if blocks is None else {"blocks": blocks}
+    for field, value in wanted.items():
+        if getattr(schedule, field) != value:
+            raise ScheduleError(f"{name}: {field}: expecting {value}, got {getattr(schedule, field)}")
+    moved, shares = np.abs(schedule.count.astype(np.int64)).sum(), schedule.share().sum()
+    for what, number in (("steps", schedule.num_steps), ("blocks moved", moved), ("blocks of all shares", shares)):
+        if number > _MOST:
+            raise ScheduleError(f"{name}: expecting at most {_MOST:,} {what}, got {number:,}")
+    try:
+        check(schedule)
+    except ScheduleError as error:
+        raise ScheduleError(f"{name}: {error}", error.step, error.ranks) from error
