@@ -77,6 +77,7 @@ lint: venv
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
 
 clean:
 	rm -rf build topompi/*/*.so .venv-openmpi .venv-mpich .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

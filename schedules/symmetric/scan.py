@@ -79,15 +79,16 @@ def scan_leaders(size: int, clusters: Sequence[ArrayLike] = (), *, inclusive: bo
     layers = _layers(clusters, size)
     prefix = (SCRATCH, blocks)  # slot 1 of the scratch; slot 0 is for what has just been received
     totals: list[Place] = [(OUTPUT, 0) if inclusive else (SCRATCH, 2 * blocks)]
-    befores: list[Place | None] = [None if inclusive else (OUTPUT, 0)]
+    befores: list[Place] = []  # of the levels but the innermost
     parts = [local_moves(0, np.arange(size), (INPUT, 0), totals[0], blocks)]
     for depth, layer in enumerate(layers):
         if depth:
             totals.append((SCRATCH, (2 + 2 * depth) * blocks))
             befores.append((SCRATCH, (3 + 2 * depth) * blocks))
             parts.append(local_moves(0, layer.members, totals[depth - 1], totals[depth], blocks))
-        parts.append(_doubled(layer, totals[depth], befores[depth], blocks))
-    for layer, before in reversed(list(zip(layers[1:], befores[1:], strict=True))):
+        before = befores[-1] if depth else None if inclusive else (OUTPUT, 0)
+        parts.append(_doubled(layer, totals[depth], before, blocks))
+    for layer, before in reversed(list(zip(layers[1:], befores, strict=True))):
         later = layer.place > 0
         parts.append(_spread(layer, prefix, blocks))
         parts.append(_combined(0, layer.members[later & layer.behind], before, prefix, blocks))
@@ -124,7 +125,8 @@ def _layers(clusters: Sequence[ArrayLike], size: int) -> list[_Layer]:
         if (np.diff(runs[-1]) > 0)[~begins[1:]].any():
             raise ValueError("expecting nested clusters, got a cluster in two clusters of the level above")
         runs.append(np.cumsum(begins) - 1)
-    members, layers = np.arange(size), []
+    members = np.arange(size)
+    layers: list[_Layer] = []
     for run in reversed(runs):
         _, first, inverse, count = np.unique(run[members], return_index=True, return_inverse=True, return_counts=True)
         if count.max(initial=0) > 1 or not (layers or run.any()):

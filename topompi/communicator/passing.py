@@ -59,4 +59,4 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
             agreement.check(self, name, tuple(map(given.get, parameters)), root, op)
         return call(self, *args, **kwargs)
 
-    setattr(kind, name, method if slot is None else passing(name, method, call, slot))
+    setattr(kind, name, method if slot is None else passing(method, call, slot))

@@ -114,10 +114,9 @@ def persistent(spec: CallSpec, module: str) -> Callable[..., MPI.Prequest]:
     return _made(_PERSISTENT, spec, getattr(MPI.Intracomm, f"{spec.name}_init"), module)
 
 
-def passing(name: str, function: FunctionType, native: Callable[..., Any], slot: Any) -> Callable[..., Any]:
+def passing(function: Callable[..., Any], native: Callable[..., Any], slot: Any) -> Callable[..., Any]:
     """The method of a call that the MPI library always runs.
 
-    :param name: of the method.
     :param function: the method in Python, for calls that are to be counted or checked.
     :param native: the library's.
     :param slot: the descriptor of the slot in which communicators have their ``Calls``.

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mpi4py import MPI
 from numpy import ndarray
 
 from ..execution.sizes import nbytes, own_bytes
 from ..execution.specs import CallSpec
-from ..selection.choice import Choice
+from ..selection.choice import Choice, Timed
 from .calls import Run
 from .state import State
-
-if TYPE_CHECKING:
-    from ..selection.trial import Trial
 
 __all__ = ["NOT_UNDERSTOOD", "choose", "execute", "remember", "run_and_remember"]
 
@@ -103,7 +100,7 @@ def _runner(state: State, method: str, algorithm: str) -> Run:
     return lambda handle, *arguments: run(arguments)
 
 
-def _timed(comm: MPI.Intracomm, trial: Trial, run: Run) -> Run:
+def _timed(comm: MPI.Intracomm, trial: Timed, run: Run) -> Run:
     """What runs a call of a trial: all ranks begin together, and each notes what the call took there."""
 
     def call(handle: MPI.Intracomm, *arguments: Any) -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..execution.specs import CALLS
-
-if TYPE_CHECKING:
-    from .trial import Trial
 
 __all__ = [
     "COLLECTIVE",
@@ -17,6 +14,7 @@ __all__ = [
     "PAIRWISE",
     "Choice",
     "Key",
+    "Timed",
     "abreast",
     "class_bytes",
     "size_class",
@@ -33,6 +31,20 @@ COLLECTIVE = {name: spec.collective for name, spec in CALLS.items()}  # of each 
 Key = tuple[str, int, bool]  # method, size class, whether the operation commutes
 
 
+class Timed(Protocol):
+    """A trial, as the calls know it that are made in it."""
+
+    @property
+    def upcoming(self) -> str | None:
+        """The algorithm of the next call; None where a choice has to be made first."""
+
+    def next(self) -> str | None:
+        """The algorithm of the next call, which is under way from here on."""
+
+    def note(self, seconds: float) -> None:
+        """Take the time of the latest call on this rank."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What to run for one call, and why.
@@ -47,7 +59,7 @@ class Choice:
     algorithm: str
     reason: str
     predicted: float | None = None
-    trial: Trial | None = None
+    trial: Timed | None = None
     always: bool = False
 
 
