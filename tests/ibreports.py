@@ -14,7 +14,7 @@ from topompi.topology.discovery import Discovery, Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.routes import Routes
 from topompi.topology.sources import ibnetdiscover, tables
-from topompi.topology.sources.text import SourceText
+from topompi.topology.text import SourceText
 
 Port = tuple[str, int]
 # The GUIDs of ``pair``'s switches and adapters.

@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 from topompi.topology.discovery import Discovery, Report
-from topompi.topology.sources.text import SourceText
+from topompi.topology.text import SourceText
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"

@@ -18,7 +18,7 @@ from topompi.topology.discovery import Discovery, Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.routes import Routes
 from topompi.topology.sources import fabricjson
-from topompi.topology.sources.text import SourceText
+from topompi.topology.text import SourceText
 
 NAN = float("nan")
 

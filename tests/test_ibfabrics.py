@@ -14,7 +14,7 @@ from topompi.errors import SourceError
 from topompi.topology.discovery import Report
 from topompi.topology.routes import Routes
 from topompi.topology.sources import ibnetdiscover, ibports, tables
-from topompi.topology.sources.text import open_texts
+from topompi.topology.text import open_texts
 
 DERIVED = "fabrics/derived-ibsim-opensm"
 

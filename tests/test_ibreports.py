@@ -30,7 +30,7 @@ from tests.ibreports import (
 from topompi.errors import SourceError, TopompiError
 from topompi.topology.discovery import Report
 from topompi.topology.sources import ibnetdiscover, ibports, tables
-from topompi.topology.sources.text import open_texts
+from topompi.topology.text import open_texts
 
 
 @given(models())

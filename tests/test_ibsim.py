@@ -15,10 +15,10 @@ from topompi.topology.fabric import Fabric
 from topompi.topology.ibwriter import write_ibnetdiscover
 from topompi.topology.routes import Routes
 from topompi.topology.sources import ibnetdiscover, tables
-from topompi.topology.sources.text import open_texts
 from topompi.topology.synthetic import from_spec
 from topompi.topology.synthetic.blueprint import Blueprint, Cables, cables
 from topompi.topology.synthetic.trees import draw_fat_tree
+from topompi.topology.text import open_texts
 
 pytestmark = pytest.mark.skipif(bool(missing_tools()), reason=missing_tools())
 

@@ -19,7 +19,7 @@ from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.hostlist import compress
 from topompi.topology.sources import slurm, slurm_yaml
-from topompi.topology.sources.text import open_texts
+from topompi.topology.text import open_texts
 
 # A generated topology: name -> (hosts, child switches), in file order.
 Tree = dict[str, tuple[list[str], list[str]]]

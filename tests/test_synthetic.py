@@ -22,8 +22,8 @@ from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric, infiniband_rate
 from topompi.topology.ibwriter import link_rate_name, write_ibnetdiscover
 from topompi.topology.sources import ibnetdiscover
-from topompi.topology.sources.text import SourceText, open_texts
 from topompi.topology.synthetic import PRESETS, dragonfly, fat_tree, from_spec, k_ary_n_tree, recognise_spec, torus
+from topompi.topology.text import SourceText, open_texts
 
 few = settings(max_examples=40, deadline=None)
 

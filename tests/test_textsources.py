@@ -19,7 +19,7 @@ from topompi.topology.fabric import Fabric
 from topompi.topology.hostnames import find_hosts, require_hosts
 from topompi.topology.sources import coordinates, nodemap
 from topompi.topology.sources.groups import MAX_JOINED, grouped_fabric
-from topompi.topology.sources.text import open_texts
+from topompi.topology.text import open_texts
 
 HEADING = "# rank: group id, switch id, port number (this line will be skipped)\n"
 Seat = tuple[int, int, int]

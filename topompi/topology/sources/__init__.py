@@ -12,8 +12,8 @@ from .. import synthetic
 from ..discovery import Discovery, Report
 from ..routecheck import check_routes
 from ..routing import compute_routes
+from ..text import SourceText, open_texts
 from . import coordinates, fabricjson, ibnetdiscover, ibports, nodemap, slurm, slurm_yaml, tables
-from .text import SourceText, open_texts
 
 __all__ = ["load"]
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ...errors import SourceError
 from ..discovery import Discovery, Report
+from ..text import SourceText
 from .groups import grouped_fabric
-from .text import SourceText
 
 __all__ = ["NAME", "read", "recognise"]
 

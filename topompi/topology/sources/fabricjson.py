@@ -17,7 +17,7 @@ from ...errors import FabricError, SourceError
 from ..discovery import Discovery, Report
 from ..fabric import Fabric, IntArray
 from ..routes import Routes
-from .text import SourceText
+from ..text import SourceText
 
 __all__ = ["FORMAT", "NAME", "VERSION", "read", "recognise", "write"]
 

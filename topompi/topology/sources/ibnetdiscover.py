@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from ...errors import SourceError
 from ..discovery import Discovery, Report
+from ..text import SourceText
 from .infiniband import Adapter, Cabling, guid, link_rate, source_name
-from .text import SourceText
 
 __all__ = ["NAME", "read", "recognise"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from ...errors import SourceError
 from ..discovery import Discovery, Report
+from ..text import SourceText
 from .infiniband import Adapter, Cabling, guid, link_rate, source_name
-from .text import SourceText
 
 __all__ = ["NAME", "read", "recognise"]
 

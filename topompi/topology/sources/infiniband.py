@@ -12,7 +12,7 @@ from ...errors import SourceError
 from ..builder import FabricBuilder
 from ..discovery import Discovery, Report
 from ..fabric import Fabric, infiniband_rate
-from .text import SourceText
+from ..text import SourceText
 
 __all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "source_name"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from ...errors import FabricError, SourceError
 from ..discovery import Discovery, Report
+from ..text import SourceText
 from .groups import grouped_fabric
-from .text import SourceText
 
 __all__ = ["NAME", "read", "recognise"]
 

@@ -10,8 +10,8 @@ from ...errors import FabricError, SourceError
 from ..builder import FabricBuilder
 from ..discovery import Discovery, Report
 from ..hostlist import expand
+from ..text import SourceText
 from .groups import add_cables
-from .text import SourceText
 
 __all__ = ["BLOCK_TOP", "NAME", "SwitchRow", "build_tree", "join_blocks", "read", "recognise"]
 

@@ -11,8 +11,8 @@ import yaml
 from ...errors import SourceError
 from ..discovery import Discovery, Report
 from ..hostlist import expand
+from ..text import SourceText
 from .slurm import SwitchRow, build_tree, join_blocks
-from .text import SourceText
 
 __all__ = ["NAME", "read", "recognise"]
 

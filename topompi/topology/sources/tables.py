@@ -14,9 +14,9 @@ from ..discovery import Discovery, Report
 from ..fabric import IntArray
 from ..routecheck import check_routes
 from ..routes import Routes
+from ..text import SourceText
 from .infiniband import source_name
 from .lft import HEADER, EntryParser, Table
-from .text import SourceText
 
 __all__ = ["NAME", "read", "recognise"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from ...errors import SourceError
+from ..errors import SourceError
 
 __all__ = ["SourceText", "open_texts"]
 
