@@ -47,6 +47,28 @@ class Collectives(Handle):
         again = None if self._checks else _chosen_again(method, root, op)
         run_and_remember(state, spec, choice, arguments, again)(self, *arguments)
 
+    def scan(self, sendobj: Any, op: MPI.Op | Callable[[Any, Any], Any] = MPI.SUM) -> Any:
+        """Combine the objects of all ranks up to this one, those of lower ranks first."""
+        return self._combine("Scan", sendobj, op)
+
+    def exscan(self, sendobj: Any, op: MPI.Op | Callable[[Any, Any], Any] = MPI.SUM) -> Any:
+        """Combine the objects of all ranks before this one; None on rank 0."""
+        return self._combine("Exscan", sendobj, op)
+
+    def _combine(self, method: str, sendobj: Any, op: Any) -> Any:
+        """A reduction of objects by what is chosen for messages of unknown size, which are not timed."""
+        name, spec, state = method.lower(), CALLS[method], self._working()
+        if self._checks:
+            agreement.check(state.comm, name, (sendobj, op), None, op)
+        choice = state.only or state.selector.choose(method, 0, commutative=False, measurable=False)
+        if counters.enabled:
+            counters.count(name, 0, choice.algorithm, choice.reason)
+        if choice.algorithm == "native":
+            return getattr(_Native, name)(state.comm, sendobj, op)
+        from ..execution import objects
+
+        return objects.combine(state.executor, spec.collective, choice.algorithm.partition("/")[0], sendobj, op)
+
     def _prepare(self, method: str, arguments: tuple[Any, ...], info: MPI.Info) -> MPI.Prequest:
         """A request that runs a collective at each start: a plan's where one is chosen, else the MPI library's."""
         name, spec, state = f"{method}_init", CALLS[method], self._working()

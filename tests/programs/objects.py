@@ -1,0 +1,42 @@
+"""Scans of objects by every schedule equal the MPI library's; run on any number of ranks."""
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import topompi
+from topompi.schedules import ALGORITHMS
+from topompi.selection import Choice
+
+WORLD = MPI.COMM_WORLD
+HOSTS = [f"h000{rank // 2 % 8}" for rank in range(WORLD.size)]
+
+
+class Always:
+    """A selector with one answer."""
+
+    def __init__(self, algorithm):
+        self.algorithm = algorithm
+
+    def choose(self, *_, **__):
+        return Choice(self.algorithm, "forced")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS["scan"])
+@pytest.mark.parametrize("name", ["scan", "exscan"])
+@pytest.mark.parametrize(
+    ("of_rank", "op"),
+    [
+        (lambda rank: f"{rank},", lambda one, other: one + other),  # does not commute
+        (lambda rank: rank + 1, MPI.PROD),
+        (lambda rank: [rank] * (20_000 if rank % 2 else 1), lambda one, other: one + other),  # beyond eager messages
+        (lambda rank: np.array([[1, rank], [0, 1]]), lambda one, other: one @ other),
+    ],
+)
+def test_objects_are_combined_in_the_order_of_ranks(name, algorithm, of_rank, op):
+    comm = topompi.Intracomm(WORLD.Dup(), topology="xgft:2,2,2;1,1,1", hosts=HOSTS)
+    comm._state.selector = Always(algorithm)
+    mine = of_rank(WORLD.rank)
+    expected, got = getattr(WORLD, name)(mine, op), getattr(comm, name)(mine, op)
+    assert np.array_equal(got, expected) if isinstance(expected, np.ndarray) else got == expected
+    comm.Free()
