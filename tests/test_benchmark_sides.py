@@ -1,6 +1,8 @@
-"""What the programs of benchmarks/ make of their sides: which are one, and how much cells differ beyond chance."""
+"""The programs of benchmarks/ start as modules; which sides are one; how much cells differ beyond chance."""
 
 from __future__ import annotations
+
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,12 +12,24 @@ from hypothesis import strategies as st
 from benchmarks.emulated import rivals_among
 from benchmarks.sides import spread, together
 from osu_like_bench.statistics import Comparison
+from tests.support import ROOT
 
 
 def cells(ratios: np.ndarray, error: float) -> list[Comparison]:
     """Comparisons whose logarithms have a standard error."""
     ends = np.exp(np.log(ratios)[:, None] + 1.96 * error * np.array([-1, 1]))
     return [Comparison(ratio, *pair, 100) for ratio, pair in zip(ratios.tolist(), ends.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if "ArgumentParser" in path.read_text())
+)
+def test_every_program_starts_as_a_module(name, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", [name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        import_module(f"benchmarks.{name}").main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: ")
 
 
 @given(st.lists(st.floats(0.5, 2), min_size=2, max_size=30), st.floats(0.001, 0.5))

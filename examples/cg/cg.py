@@ -154,7 +154,8 @@ def eigenvalues(grid: tuple[int, ...], periodic: bool) -> Field:
         waves = np.arange(extent) / extent if periodic else np.arange(1, extent + 1) / (2 * (extent + 1))
         parts.append(4 * np.sin(np.pi * waves) ** 2)
     x, y, z = np.ix_(*parts)
-    return x + y + z
+    values: Field = x + y + z
+    return values
 
 
 def directly(right: Field, periodic: bool) -> Field:
@@ -179,6 +180,7 @@ def parse(comm: MPI.Intracomm) -> argparse.Namespace:
     parser.add_argument("--save", metavar="FILE.png", help="draw a slice of the potential (needs matplotlib)")
     parser.add_argument("--write", metavar="FILE.npy", help="write the potential")
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    options: argparse.Namespace | None
     told: tuple[argparse.Namespace | None, str] = (None, "")
     try:
         if comm.rank == 0:
@@ -205,8 +207,8 @@ def understood(options: argparse.Namespace, size: int) -> tuple[argparse.Namespa
         return None, f"--processes: expecting {size} processes, got {options.processes}"
     options.processes = MPI.Compute_dims(size, dims)
     if min(options.grid) < 2 or any(np.less(options.grid, options.processes)):
-        dims = "x".join(map(str, options.processes))
-        return None, f"--grid: expecting 2 points or more in each direction, and no fewer than processes of {dims}"
+        shape = "x".join(map(str, options.processes))
+        return None, f"--grid: expecting 2 points or more in each direction, and no fewer than processes of {shape}"
     if not 0 < options.tolerance < 1 or options.iterations < 1:
         return None, "expecting --tolerance between 0 and 1 and --iterations of at least 1"
     if options.save and find_spec("matplotlib") is None:

@@ -265,6 +265,7 @@ def parse(comm: MPI.Intracomm) -> argparse.Namespace:
     parser.add_argument("--verify", action="store_true", help="compare with numpy's transform and one process's run")
     parser.add_argument("--save", metavar="FILE.png", help="draw a slice of the vorticity (needs matplotlib)")
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    options: argparse.Namespace | None
     told: tuple[argparse.Namespace | None, str] = (None, "")
     try:
         if comm.rank == 0:

@@ -66,7 +66,8 @@ class Problem:
             return np.sin(sum(angles, np.zeros(())) - np.linalg.norm(phases) * time)
         phases = [np.pi * many / (extent + 1) for many, extent in zip(WAVES, self.grid, strict=True)]
         x, y, z = (np.sin(phase * (at + 1)) for phase, (at, _) in zip(phases, self._axes(points), strict=True))
-        return x * y * z * np.cos(np.linalg.norm(phases) * time)  # a wave that stands
+        standing: Field = x * y * z * np.cos(np.linalg.norm(phases) * time)
+        return standing
 
     def _axes(self, points: Points) -> Iterator[tuple[NDArray[np.int64], int]]:
         return zip(np.ix_(*points), self.grid, strict=True)
@@ -82,13 +83,13 @@ class Halo:
 
     def __init__(self, cart: MPI.Cartcomm, shape: tuple[int, ...]) -> None:
         self._cart = cart
-        self._faces: list[tuple[int, int, MPI.Datatype, int, MPI.Datatype]] = []
+        self._faces: list[tuple[int, int, MPI.Datatype, MPI.Datatype, int]] = []
         for axis, extent in enumerate(shape):
             low, high = cart.Shift(axis, 1)
             first, last = WIDTH, extent - 2 * WIDTH  # layers of ours that others need; the halo's lie outside of them
             for to, sent, source, received in ((low, first, high, last + WIDTH), (high, last, low, first - WIDTH)):
-                kinds = [self._layers(shape, axis, begin) for begin in (sent, received)]
-                self._faces.append((to, source, *kinds, len(self._faces)))
+                out, into = (self._layers(shape, axis, begin) for begin in (sent, received))
+                self._faces.append((to, source, out, into, len(self._faces)))
 
     @staticmethod
     def _layers(shape: tuple[int, ...], axis: int, begin: int) -> MPI.Datatype:
@@ -255,6 +256,7 @@ def parse(comm: MPI.Intracomm) -> argparse.Namespace:
     parser.add_argument("--save", metavar="FILE.png", help="draw a slice of the result (needs matplotlib)")
     parser.add_argument("--write", metavar="FILE.npy", help="write the result")
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    options: argparse.Namespace | None
     told: tuple[argparse.Namespace | None, str] = (None, "")
     try:
         if comm.rank == 0:
@@ -281,8 +283,8 @@ def understood(options: argparse.Namespace, size: int) -> tuple[argparse.Namespa
         return None, f"--processes: expecting {size} processes, got {options.processes}"
     options.processes = MPI.Compute_dims(size, dims)
     if any(extent < WIDTH * count for extent, count in zip(options.grid, options.processes, strict=True)):
-        dims = "x".join(map(str, options.processes))
-        return None, f"--grid: expecting {WIDTH} points a process or more in each direction on {dims} processes"
+        shape = "x".join(map(str, options.processes))
+        return None, f"--grid: expecting {WIDTH} points a process or more in each direction on {shape} processes"
     if not 0 < options.step <= STABLE or options.steps < 0:
         return None, f"expecting --step above 0 to {STABLE} and --steps of at least 0"
     if options.save and find_spec("matplotlib") is None:
