@@ -176,7 +176,7 @@ def read_hosts(argument: str) -> list[str]:
 
 
 def _read_file(path: str) -> Iterator[str]:
-    from .sources.text import open_texts  # see ``topompi.topology``: of a job's ranks one reads files
+    from .sources.text import open_texts  # see ``topompi.topology``: only one rank of a job reads files
 
     for text in open_texts(path):
         text.head()  # refuses empty and binary files
