@@ -174,7 +174,7 @@ class CommunicationGraph:
 
 
 def _whole(name: str, values: ArrayLike) -> Integers:
-    """The values as one row of int64, refused where that would change or wrap them."""
+    """The values as a vector of int64; raises GraphError where that would change or wrap them."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise GraphError(f"graph: expecting {name} of one dimension, got shape {array.shape}")
@@ -188,7 +188,7 @@ def _whole(name: str, values: ArrayLike) -> Integers:
 
 
 def _check(size: int, columns: Sequence[Integers]) -> None:
-    """Refuses what contradicts itself."""
+    """Raise GraphError for a negative size or amount, columns of several lengths, or a rank out of range."""
     if size < 0:
         raise GraphError(f"graph: expecting a size of at least 0, got {size}")
     if len({len(column) for column in columns}) > 1:
@@ -209,7 +209,7 @@ def _fitting(sums: list[int]) -> Integers:
 
 
 def _coordinates(matrix: Any) -> tuple[Integers, Integers, NDArray[Any], int]:
-    """Row, column and value of what is not zero, and the number of rows."""
+    """Row, column and value of each entry that is not zero, and the number of rows."""
     if not hasattr(matrix, "tocoo"):
         matrix = np.asarray(matrix)
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:

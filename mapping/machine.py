@@ -173,7 +173,7 @@ def _numbers(written: str | Sequence[int]) -> list[int]:
 
 
 def _integers(values: ArrayLike) -> Integers:
-    """Whole numbers; what is not is refused."""
+    """The values as int64; raises MachineError for fractions."""
     array = np.asarray(values)
     if array.dtype.kind not in "iub" and not (array == np.floor(array)).all():
         raise MachineError(

@@ -18,12 +18,12 @@ NEAREST = 6
 
 @dataclass(frozen=True)
 class Schedule:
-    """How to cool.
+    """How many swaps annealing proposes, and how it cools.
 
     :param proposals: swaps proposed in all.
     :param accepted: the part of the proposals that the first temperature accepts.
     :param cooling: the last temperature over the first.
-    :param swaps: accepted at most; it cools by whichever of the two is used up first.
+    :param swaps: accepted at most; the temperature falls with the part of proposals, or of these, that is used up.
     """
 
     proposals: int
@@ -33,7 +33,7 @@ class Schedule:
 
 
 def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> float:
-    """Swaps that get worse are accepted with the probability of Metropolis et al. 1953, ever less so.
+    """Swap ranks, accepting a loss with the probability of Metropolis et al. 1953, which falls as the search cools.
 
     A batch of proposals is priced at once as if each were alone; what that accepts is priced again, one by one, when it
     is applied, so that the state is always right. A rank is proposed to a neighbour's place, or to one near it.
@@ -88,7 +88,7 @@ def _propose(
 
 
 def _apply(state: SwapState, r: int, s: int, tie: float, least: float) -> float:
-    """Swaps two ranks if that still saves more than ``least``; what it saved."""
+    """Swap two ranks if that still saves more than ``least``; return what it saved."""
     a, b = state.place[r], state.place[s]
     if a == b:
         return 0.0

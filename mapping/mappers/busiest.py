@@ -37,14 +37,14 @@ class _Traffic:
     load: Floats
 
     def add(self, edges: Integers, sign: float) -> None:
-        """Adds or takes away the traffic of some edges."""
+        """Add the traffic of some edges, or take it away."""
         used = self.links[self.host[self.source[edges]], self.host[self.target[edges]]]
         there = used >= 0
         volume = np.broadcast_to(self.volume[edges, None], used.shape)[there]
         np.add.at(self.load, used[there], sign * volume * self.cost[used[there]])
 
     def swap(self, r: int, s: int) -> Integers:
-        """Exchanges two ranks' hosts."""
+        """Exchange two ranks' hosts."""
         edges = np.union1d(self.edges[r], self.edges[s])
         self.add(edges, -1.0)
         self.host[r], self.host[s] = self.host[s], self.host[r]
@@ -52,7 +52,7 @@ class _Traffic:
         return edges
 
     def rank(self) -> tuple[float, float]:
-        """What is to become small: the busiest link, then the sum of squares."""
+        """The measure that swaps reduce: seconds of the busiest link, then the sum of squares."""
         return float(self.load.max(initial=0.0)), float((self.load**2).sum())
 
 

@@ -100,7 +100,7 @@ def with_empty(graph: CommunicationGraph, machine: Machine, weight: str = "volum
 
 
 def fill(host: Integers, graph: CommunicationGraph, machine: Machine) -> Mapping:
-    """The mapping of a host for each rank and, behind them, each empty slot.
+    """The mapping in which each rank is on its host.
 
     :param host: of each rank and then of each empty slot, shape (slots,).
     :param graph: tells how many ranks there are.
@@ -133,7 +133,7 @@ def _descend(
     level: int,
     host: Integers,
 ) -> None:
-    """Maps the vertices of a graph on some hosts, of which each is given a number in the end."""
+    """Map the vertices of a graph to some hosts, and write the number of each vertex's host into ``host``."""
     slots, order, seed, by, tries = task
     while level < len(order) and len(hosts) and (order[level][hosts] == order[level][hosts[0]]).all():
         level += 1
@@ -149,7 +149,7 @@ def _descend(
 
 
 def hosts_first(graph: Undirected, machine: Machine, seed: int, by: Partitioner, tries: int) -> Integers:
-    """Host of each vertex: parts as large as hosts, placed top down as one; unequal hosts are repaired in the end.
+    """Host of each vertex: parts as large as hosts go top down, each as one vertex; repair fits them to unequal hosts.
 
     :param graph: symmetric, a vertex for each slot.
     :param machine: the hosts with their slots and distances.

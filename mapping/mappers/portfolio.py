@@ -97,7 +97,7 @@ def _tie(graph: CommunicationGraph, machine: Machine) -> Callable[[Mapping], flo
 
 
 def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> list[tuple[int, int]]:
-    """Cuts and bisections of each top-down mapping: where none are asked for, what takes about half a second."""
+    """Cuts and bisections of each top-down mapping; by default as many as take about half a second."""
     if rounds is not None:
         return [ROUNDS[number % len(ROUNDS)] for number in range(rounds)]
     if not isinstance(machine.distances, Tree):

@@ -17,7 +17,7 @@ __all__ = ["MAPPERS", "Mapper", "mapper"]
 
 
 class Mapper(Protocol):
-    """What every mapper can be called with; some take more, by name."""
+    """A mapper as a function; some take further parameters, by name."""
 
     def __call__(self, graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Mapping:
         """A mapping of the graph's ranks on the machine's slots."""

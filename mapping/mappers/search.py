@@ -18,11 +18,11 @@ TOLERANCE = 1e-12
 def descend(
     state: SwapState, least: float, touched: set[int] | None = None, limit: int | None = None
 ) -> tuple[float, Swaps]:
-    """Swaps as long as one saves more than ``least``.
+    """Swap ranks for as long as a swap saves more than ``least``.
 
     :param state: the ranks' places; changed in place.
     :param least: saving that a swap must exceed, in units of weight times distance.
-    :param touched: places about which something changed since the last descent; all by default.
+    :param touched: places where prices changed since the last descent; all by default.
     :param limit: swaps at most.
     :return: what they saved (half of what `SwapState.total` shows), and the swaps in order.
     """
@@ -43,7 +43,7 @@ def descend(
 
 
 def exchange(state: SwapState, r: int, s: int, touched: set[int]) -> tuple[int, int]:
-    """Swaps two ranks and notes the places about which something changes: theirs and their neighbours'."""
+    """Swap two ranks, and add the places where prices change to ``touched``: theirs and their neighbours'."""
     state.swap(r, s)
     offsets, targets, _ = state.graph
     for rank in (r, s):

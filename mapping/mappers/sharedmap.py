@@ -1,4 +1,4 @@
-"""SharedMap, a mapper of others, where it is installed: to compare with."""
+"""SharedMap, a published mapper that ours are compared with, where it is installed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ IMBALANCE = 0.03
 def sharedmap(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, mode: str = "strong") -> Mapping:
     """SharedMap (Schulz, Woydt 2025) from the package chszlablib, repaired; for regular trees.
 
-    It is asked for hosts, not for slots: within a host all distances are equal, and to divide hosts as well takes it a
-    hundred times as long for maps that are no better. The imbalance is its own default.
+    It maps ranks to hosts, not to slots: within a host all distances are equal, and dividing hosts as well takes a
+    hundred times as long and gives no better maps. The imbalance is its own default.
 
     :param graph: the ranks' communication; its size is the number of ranks.
     :param machine: the hosts with their slots and distances.

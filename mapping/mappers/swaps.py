@@ -46,7 +46,7 @@ class SwapState:
         return float(self.cost[np.arange(len(self.place)), self.place].sum())
 
     def gains(self, a: int, b: int) -> Floats:
-        """What the swap of each rank on place a with each on place b saves, counted in both directions, half of it.
+        """What swapping each rank on place a with each on place b saves: half of the change of `total`.
 
         Shape (slots of a, slots of b).
         """
@@ -63,7 +63,7 @@ class SwapState:
         return self.rank_at[self.first[place] : self.first[place + 1]]
 
     def swap(self, r: int, s: int) -> None:
-        """Exchanges two ranks. Cost: O(degree x places)."""
+        """Exchange two ranks. Cost: O(degree x places)."""
         a, b = self.place[r], self.place[s]
         apart = self.distance[b] - self.distance[a]
         offsets, targets, weight = self.graph
@@ -76,7 +76,7 @@ class SwapState:
         self.place[r], self.place[s] = b, a
 
     def restore(self, place: Integers) -> None:
-        """Puts every rank back on a place that it had; where many moved, all is priced anew."""
+        """Put every rank on a place that it had before, and price all of them anew."""
         fresh = make_state(self.graph, place, self.distance)
         self.rank_at, self.slot_of, self.place, self.cost = fresh.rank_at, fresh.slot_of, fresh.place, fresh.cost
 

@@ -22,7 +22,7 @@ class PartitionError(ValueError):
 
 
 class Partitioner(Protocol):
-    """What splits a graph; the sizes that it gives are repaired by `partition`, so they need only be about right."""
+    """Splits a graph; its sizes need only be about right, because `partition` repairs them."""
 
     def __call__(self, graph: Undirected, sizes: Integers, seed: int) -> Integers:
         """The part of each vertex, in range(len(sizes)), shape (n,).

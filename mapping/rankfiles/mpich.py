@@ -89,7 +89,7 @@ def _recognise_hydra(file: RankFile) -> bool:
 
 
 def _read_hydra(file: RankFile) -> Mapping:
-    """Lines ``HOST`` or ``HOST:COUNT``, ranks on them in order, or where the rank map in a comment puts them.
+    """Lines ``HOST`` or ``HOST:COUNT``, ranks on them in order, or placed by the rank map in a comment.
 
     :raises RankFileError: with file and line.
     """

@@ -18,7 +18,7 @@ def write(mapping: Mapping) -> str:
 
 
 def write5(mapping: Mapping) -> str:
-    """For Open MPI 5 (PRRTE), whose own option for rank files is gone; hosts and slots come from ``--hostfile``.
+    """For Open MPI 5 (PRRTE), which has no option for rank files any more; hosts and slots come from ``--hostfile``.
 
     Slot S is core S of the host; a host with fewer cores than slots makes mpirun refuse the file.
     """

@@ -49,7 +49,7 @@ def recognise(file: GraphFile) -> bool:
 
 
 def read(file: GraphFile) -> Edges:
-    """The edges; the weight of an undirected one is what both ends exchange, so half of it goes each way.
+    """The edges: half of an undirected edge's weight goes each way, because the weight is what both ends exchange.
 
     Vertex sizes and weights are read over: every rank is one rank. Edges without weights count 1.
 

@@ -29,7 +29,7 @@ def recognise(file: GraphFile) -> bool:
 
 
 def read(file: GraphFile) -> Edges:
-    """The graph of all ranks of the run that a file is one rank's of.
+    """The graph of all ranks of a run, from the file of any one of them.
 
     :raises GraphFileError: with file and line; for a rank whose file is not beside it.
     """

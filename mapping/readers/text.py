@@ -79,13 +79,13 @@ class GraphFile:
         raise GraphFileError(f"{self.name}:{line}: expecting {wanted}, got {shown}")
 
     def rank(self, line: int, word: str) -> int:
-        """A rank."""
+        """The rank that a word spells."""
         if not (word.isascii() and word.isdigit()) or len(word) > 10 or int(word) >= MAX_RANKS:
             self.fail(line, "a rank (a whole number from 0)", word)
         return int(word)
 
     def volume(self, line: int, word: str) -> int:
-        """A volume in bytes; whole numbers exactly, others rounded to the nearest."""
+        """The bytes that a word spells: whole numbers exactly, others rounded to the nearest."""
         whole = word.isascii() and word.isdigit() and len(word) <= 19
         volume = int(word) if whole else self._rounded(line, word)
         if not 0 <= volume <= MAX_VOLUME:

@@ -202,7 +202,7 @@ def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mappin
 
 
 def _verdict(summary: dict[str, Any], mapping: Mapping, objective: str, found: str) -> str:
-    """One line: what the map does to its objective, which is said first where it is worse."""
+    """One line: how the map changes its objective; it begins with a warning where that gets worse."""
     if not summary["moved"]:
         return f"the given order stays: nothing better was found ({found})"
     given, mapped = summary["maps"].values()

@@ -1,4 +1,4 @@
-"""What ``topompi map`` works on: the job's hosts, their slots, and the machine that they are."""
+"""What ``topompi map`` works on: the job's hosts, their slots, and the machine that these make up."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MapCommandError(TopompiError, ValueError):
 
 @contextmanager
 def reading() -> Iterator[Report]:
-    """The report whose progress a terminal shows; what mappers and readers refuse becomes the command line's error."""
+    """A report whose progress a terminal shows; errors of mappers and readers become the command line's."""
     with Console(stderr=True).status("reading") as status:
 
         def progress(what: str, done: int, total: int) -> None:

@@ -89,7 +89,7 @@ def _run(
     record: Path | None,
     as_json: bool,
 ) -> None:
-    """Everything of the command; collective, and its errors are the same on all ranks."""
+    """Run the command; collective, with the same errors on all ranks."""
     from ..communicator import Intracomm
     from ..selection.offline import candidates, measure, record_of
 

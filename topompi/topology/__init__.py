@@ -33,7 +33,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``load``, once it is asked for: of a job's ranks only the first reads files, and all start at once."""
+    """Import ``load`` when it is first used: only rank 0 of a job reads files, but every rank imports this package."""
     if name == "load":
         from .sources import load
 

@@ -30,7 +30,7 @@ class Discovery:
 
 @dataclass
 class Report:
-    """Where parsers take their problems: an error at once, or with ``partial`` a list to show at the end.
+    """Takes the problems that parsers meet: raises the first one, or with ``partial`` lists all of them.
 
     :param partial: continue with what is sound.
     :param progress: called with (what is being done, done, total) during long work; total 0 where unknown.

@@ -139,7 +139,7 @@ def _mutual_groups(matrix: NDArray[np.uint8], nearest: int) -> list[NDArray[np.i
 
 
 def _mutual(matrix: NDArray[np.uint8], members: NDArray[np.int64], nearest: int) -> NDArray[np.int64]:
-    """The members kept when those not at distance ``nearest`` from all kept before them are dropped."""
+    """The members, taken in order, that are at distance ``nearest`` from all members taken before them."""
     at_nearest = matrix[np.ix_(members, members)] == nearest
     np.fill_diagonal(at_nearest, True)
     if at_nearest.all():

@@ -76,9 +76,11 @@ class Table:
         return f"{self.text}:{self.line if entry is None or not self.numbers else self.numbers[entry]}"
 
     def check_footer(self, footer: int | None, report: Report) -> None:
-        """Compare the footer, None where it is missing, in which ``dump_fts`` and ``ibroute`` count entries.
+        """Report a table whose footer is missing (None) or contradicts the header or the entries.
 
-        OpenSM's own dump repeats the header's largest LID there: only its absence tells of lost entries.
+        ``dump_fts`` and ``ibroute`` count the entries there. OpenSM's own dump repeats the header's largest LID, so
+        that only a missing footer tells of lost entries.
+
         ``ibroute`` asks the switch for 64 LIDs more than it needs (unless the last LID is a multiple of 64).
         A switch without such a block makes the tool fail when it has printed every entry: a table that lists the
         header's last LID and then has the tool's error instead of a footer is whole.
@@ -126,7 +128,7 @@ class Entries:
 
 
 class _Memo(dict[str, int]):
-    """Parses each distinct string once: tables repeat the same few thousand for every switch."""
+    """Parses each distinct string once: the tables of all switches repeat the same few thousand."""
 
     def __init__(self, parse: Callable[[str], int]) -> None:
         self._parse = parse
