@@ -285,9 +285,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             keeps_order=True,
             stand_in="any",
         ),
-        "leaders": Algorithm(
-            reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster", as_levels=True
-        ),
+        "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },
     "allreduce": {
         "ring": Algorithm(
@@ -354,7 +352,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "node_aware": Algorithm(
             aggregation.alltoall_node_aware, _hosts, "for small and medium blocks, many ranks a host"
         ),
-        "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY, as_levels=True),
+        "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY),
         # Out of trials: ``bound`` is as free of conflicts, and has fewer steps.
         "tacs1": _direct(
             tacs.tacs1, takes_network, "for long messages where hosts share links: no conflicts", trial=False

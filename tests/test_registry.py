@@ -198,9 +198,22 @@ def test_what_wants_a_power_of_two_has_idle_ranks_otherwise(name):
     assert (steps[9] >= 16 and steps[8] <= 8) == wants
 
 
-def test_what_runs_over_levels_has_one_schedule_that_stands_for_it():
-    for method in set(overlevels.METHODS) & set(METHODS):
-        assert sum(one.as_levels for one in ALGORITHMS[METHODS[method]].values()) == 1, method
+OVER_LEVELS = {METHODS[method] for method in METHODS if method in overlevels.METHODS}
+
+
+def test_one_schedule_stands_for_each_collective_that_runs_over_levels():
+    for collective, some in ALGORITHMS.items():
+        assert sum(one.as_levels for one in some.values()) == (collective in OVER_LEVELS), collective
+
+
+@pytest.mark.parametrize(("collective", "name"), [entry for entry in ENTRIES if find_algorithm(*entry).as_levels])
+def test_what_stands_for_levels_lets_one_rank_of_a_host_talk_to_other_hosts(collective, name):
+    for network in NETWORKS:
+        row = messages(make(collective, name, network))
+        ends = np.stack((row["source"], row["destination"]))
+        hosts = network.rank_host[ends]
+        outside = np.unique(ends[:, hosts[0] != hosts[1]])
+        assert (np.bincount(network.rank_host[outside]) <= 1).all()
 
 
 # What a user brings
