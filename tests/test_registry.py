@@ -18,6 +18,7 @@ from topompi.execution.leaders import symmetric as overlevels
 from topompi.execution.running import METHODS, can_run
 from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, check, find_algorithm, make, register
 from topompi.schedules.alltoall.bound import bound
+from topompi.schedules.alltoall.direct import alltoall_shift
 from topompi.schedules.exports.jsonio import to_json
 from topompi.schedules.network import Beside
 from topompi.schedules.schedule import COPY, INPUT, OUTPUT, ROOTED, SCRATCH
@@ -382,6 +383,7 @@ def test_errors_of_a_file_name_it_and_the_field(tmp_path):
         (DOCUMENT.replace('"schedule":1', '"schedule":7'), "schedule: expecting version 1, got 7"),
         (to_json(make("alltoall", "shift", IN_ORDER[1])), "size: expecting 3, got 12"),
         (to_json(make("allgather", "ring", IN_ORDER[0])), "collective: expecting alltoall, got allgather"),
+        (to_json(alltoall_shift(3, counts=np.eye(3, dtype=int))), "counts: expecting those asked for"),
         ("{", "expecting JSON, got other text: "),
     ):
         path.write_text(content)
