@@ -21,16 +21,10 @@ from .network import Network
 from .proof import ScheduleError, check
 from .schedule import COLLECTIVES, ROOTED, Schedule
 
-__all__ = ["FORMS", "given", "is_given"]
+__all__ = ["given"]
 
-FORMS = "a module:function, or a schedule's file (.json)"
 _Made = Schedule | HostSchedule
 _MOST = 1 << 26  # steps, or blocks moved: a proof takes some 100 bytes for each
-
-
-def is_given(name: str) -> bool:
-    """Whether a name has the form of a ``module:function`` or of a schedule's file."""
-    return name.endswith(".json") or ":" in name
 
 
 def given(collective: str, name: str) -> Algorithm:
