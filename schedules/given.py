@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -21,16 +21,10 @@ from .network import Network
 from .proof import ScheduleError, check
 from .schedule import COLLECTIVES, ROOTED, Schedule
 
-__all__ = ["FORMS", "given", "is_given"]
+__all__ = ["given"]
 
-FORMS = "a module:function, or a schedule's file (.json)"
 _Made = Schedule | HostSchedule
 _MOST = 1 << 26  # steps, or blocks moved: a proof takes some 100 bytes for each
-
-
-def is_given(name: str) -> bool:
-    """Whether a name has the form of a ``module:function`` or of a schedule's file."""
-    return name.endswith(".json") or ":" in name
 
 
 def given(collective: str, name: str) -> Algorithm:
@@ -63,7 +57,7 @@ class _File:
             raise ScheduleError(f"{self.path}: expecting JSON in UTF-8, got other bytes") from error
         except ValueError as error:
             raise ScheduleError(f"{self.path}: {error}") from error
-        _prove(self.path, made, self.collective, network.num_ranks, root, blocks)
+        _prove(self.path, made, self.collective, network.num_ranks, {"root": root, "blocks": blocks})
         return made
 
 
@@ -96,7 +90,7 @@ class _Function:
         if not isinstance(made, Schedule | HostSchedule):
             raise ScheduleError(f"{self.name}: expecting a Schedule, got {type(made).__name__}")
         whole = made.expand() if isinstance(made, HostSchedule) else made
-        _prove(self.name, whole, self.collective, network.num_ranks, keywords.get("root", 0), keywords.get("blocks"))
+        _prove(self.name, whole, self.collective, network.num_ranks, keywords)
         return made
 
 
@@ -115,11 +109,20 @@ def _imported(name: str) -> Callable[..., Any]:
     return taken
 
 
-def _prove(name: str, schedule: Schedule, collective: str, ranks: int, root: int, blocks: int | None) -> None:
-    """Raise ScheduleError for a schedule of something else than was asked for, or one that does not do it."""
+def _prove(name: str, schedule: Schedule, collective: str, ranks: int, asked: Mapping[str, Any]) -> None:
+    """Raise ScheduleError for a schedule of something else than was asked for, or one that does not do it.
+
+    :param name: what errors begin with.
+    :param collective: what the schedule must do, on so many ``ranks``.
+    :param asked: the root, the blocks of a message and the counts, where anything was asked for.
+    """
     does = collective if collective in COLLECTIVES else "alltoall"  # rows and columns of an FFT
-    wanted: dict[str, object] = {"collective": does, "size": ranks, "root": root if does in ROOTED else None}
-    wanted |= {} if blocks is None else {"blocks": blocks}
+    wanted: dict[str, object] = {
+        "collective": does,
+        "size": ranks,
+        "root": asked.get("root", 0) if does in ROOTED else None,
+    }
+    wanted |= {} if asked.get("blocks") is None else {"blocks": asked["blocks"]}
     for field, value in wanted.items():
         if getattr(schedule, field) != value:
             raise ScheduleError(f"{name}: {field}: expecting {value}, got {getattr(schedule, field)}")
@@ -127,6 +130,9 @@ def _prove(name: str, schedule: Schedule, collective: str, ranks: int, root: int
     for what, number in (("steps", schedule.num_steps), ("blocks moved", moved), ("blocks of all shares", shares)):
         if number > _MOST:
             raise ScheduleError(f"{name}: expecting at most {_MOST:,} {what}, got {number:,}")
+    counts = schedule.blocks if asked.get("counts") is None else np.asarray(asked["counts"])
+    if does == collective and (schedule.share() != counts).any():
+        raise ScheduleError(f"{name}: counts: expecting those asked for, by default alike for all, got others")
     try:
         check(schedule)
     except ScheduleError as error:

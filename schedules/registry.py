@@ -13,7 +13,6 @@ from .alltoall import direct as alltoall
 from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
 from .alltoall.joint import joint, side_by_side
-from .given import FORMS, given, is_given
 from .network import Network
 from .rooted import broadcast, gather, reduction
 from .rooted.embedding import rate_delay
@@ -37,10 +36,13 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
     _require_collective(collective)
     if name in ALGORITHMS[collective]:
         return ALGORITHMS[collective][name]
-    if is_given(name):
+    if name.endswith(".json") or ":" in name:
+        from .given import given  # with the proof, which few need: ranks wait for what an MPI program imports
+
         return given(collective, name)
     names = ", ".join(ALGORITHMS[collective])
-    raise ValueError(f"expecting an algorithm for {collective} of {names}, {FORMS}, got {name!r}")
+    words = f"{names}, a module:function, or a schedule's file (.json)"
+    raise ValueError(f"expecting an algorithm for {collective} of {words}, got {name!r}")
 
 
 def register(collective: str, name: str, algorithm: Algorithm) -> None:
@@ -285,9 +287,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             keeps_order=True,
             stand_in="any",
         ),
-        "leaders": Algorithm(
-            reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster", as_levels=True
-        ),
+        "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },
     "allreduce": {
         "ring": Algorithm(
@@ -384,7 +384,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "node_aware": Algorithm(
             aggregation.alltoall_node_aware, _hosts, "for small and medium blocks, many ranks a host"
         ),
-        "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY, as_levels=True),
+        "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY),
         # Out of trials: ``bound`` is as free of conflicts, and has fewer steps.
         "tacs1": _direct(
             tacs.tacs1, takes_network, "for long messages where hosts share links: no conflicts", trial=False

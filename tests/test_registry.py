@@ -18,6 +18,7 @@ from topompi.execution.leaders import symmetric as overlevels
 from topompi.execution.running import METHODS, can_run
 from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, check, find_algorithm, make, register
 from topompi.schedules.alltoall.bound import bound
+from topompi.schedules.alltoall.direct import alltoall_shift
 from topompi.schedules.exports.jsonio import to_json
 from topompi.schedules.network import Beside
 from topompi.schedules.schedule import COPY, INPUT, OUTPUT, ROOTED, SCRATCH
@@ -198,9 +199,22 @@ def test_what_wants_a_power_of_two_has_idle_ranks_otherwise(name):
     assert (steps[9] >= 16 and steps[8] <= 8) == wants
 
 
-def test_what_runs_over_levels_has_one_schedule_that_stands_for_it():
-    for method in set(overlevels.METHODS) & set(METHODS):
-        assert sum(one.as_levels for one in ALGORITHMS[METHODS[method]].values()) == 1, method
+OVER_LEVELS = {METHODS[method] for method in METHODS if method in overlevels.METHODS}
+
+
+def test_one_schedule_stands_for_each_collective_that_runs_over_levels():
+    for collective, some in ALGORITHMS.items():
+        assert sum(one.as_levels for one in some.values()) == (collective in OVER_LEVELS), collective
+
+
+@pytest.mark.parametrize(("collective", "name"), [entry for entry in ENTRIES if find_algorithm(*entry).as_levels])
+def test_what_stands_for_levels_lets_one_rank_of_a_host_talk_to_other_hosts(collective, name):
+    for network in NETWORKS:
+        row = messages(make(collective, name, network))
+        ends = np.stack((row["source"], row["destination"]))
+        hosts = network.rank_host[ends]
+        outside = np.unique(ends[:, hosts[0] != hosts[1]])
+        assert (np.bincount(network.rank_host[outside]) <= 1).all()
 
 
 # What a user brings
@@ -369,6 +383,7 @@ def test_errors_of_a_file_name_it_and_the_field(tmp_path):
         (DOCUMENT.replace('"schedule":1', '"schedule":7'), "schedule: expecting version 1, got 7"),
         (to_json(make("alltoall", "shift", IN_ORDER[1])), "size: expecting 3, got 12"),
         (to_json(make("allgather", "ring", IN_ORDER[0])), "collective: expecting alltoall, got allgather"),
+        (to_json(alltoall_shift(3, counts=np.eye(3, dtype=int))), "counts: expecting those asked for"),
         ("{", "expecting JSON, got other text: "),
     ):
         path.write_text(content)
