@@ -84,6 +84,7 @@ def make(
     if blocks is not None:
         keywords["blocks"] = blocks
     schedule = chosen.generator(*arguments, **keywords)
+    # Of neither are the rows made before they are asked for.
     return schedule.expand() if isinstance(schedule, HostSchedule) else schedule
 
 
