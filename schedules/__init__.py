@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .hierarchy import Hierarchy, RootedPlan, Stage
     from .network import Beside, Network
     from .proof import Proof, ScheduleError, check
-    from .registry import ALGORITHMS, make
+    from .registry import ALGORITHMS, RankSchedule, make, rows_of
     from .schedule import Schedule
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Model",
     "Network",
     "Proof",
+    "RankSchedule",
     "RootedPlan",
     "Schedule",
     "ScheduleError",
@@ -40,6 +41,7 @@ __all__ = [
     "from_json",
     "lower_bound",
     "make",
+    "rows_of",
     "to_json",
 ]
 
@@ -52,7 +54,7 @@ _WHERE = {
     **dict.fromkeys(("from_json", "to_json"), ".exports.jsonio"),
     **dict.fromkeys(("Hierarchy", "RootedPlan", "Stage"), ".hierarchy"),
     **dict.fromkeys(("Beside", "Network"), ".network"),
-    **dict.fromkeys(("ALGORITHMS", "make"), ".registry"),
+    **dict.fromkeys(("ALGORITHMS", "RankSchedule", "make", "rows_of"), ".registry"),
     **dict.fromkeys(("Schedule",), ".schedule"),
 }
 

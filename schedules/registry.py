@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .alltoall import aggregation, bound, even, tacs
 from .alltoall import direct as alltoall
@@ -21,7 +22,7 @@ from .rooted.trees import depth_first, rank_clusters
 from .schedule import ROOTED, Schedule
 from .symmetric import allgather, allreduce, reduce_scatter
 
-__all__ = ["ALGORITHMS", "Algorithm", "make"]
+__all__ = ["ALGORITHMS", "Algorithm", "RankSchedule", "make", "rows_of"]
 
 View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, Any]]]
 
@@ -34,18 +35,58 @@ class Algorithm:
     :param view: from a network and a root to the generator's arguments.
     :param when: it wins: for what, or where, in one line.
     :param fixed: keyword parameters that make it this algorithm and no other of the same generator.
+    :param costly: whether to generate it takes far longer than to make one rank's rows of it, so that one rank should
+        and broadcast it; it can be pickled.
     """
 
     generator: Callable[..., Schedule | HostSchedule]
     view: View
     when: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    costly: bool = False
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the generator's keyword parameters, ``root`` and ``blocks`` left out."""
         known = inspect.signature(self.generator).parameters.values()
         return tuple(one.name for one in known if one.kind is one.KEYWORD_ONLY and one.name not in ("root", "blocks"))
+
+
+@dataclass(frozen=True, eq=False)
+class RankSchedule:
+    """One rank's part of a schedule.
+
+    :param rank: the rank.
+    :param rows: the rows of the schedule that it takes part in, in their order, shape (rows, 9).
+    :param blocks: blocks of one message, see ``Schedule``; likewise ``independent`` and ``window``.
+    """
+
+    rank: int
+    rows: NDArray[np.int64]
+    blocks: int
+    independent: bool
+    window: int
+
+
+def rows_of(
+    collective: str,
+    algorithm: str,
+    network: Network,
+    rank: int,
+    root: int = 0,
+    blocks: int | None = None,
+    **parameters: Any,
+) -> RankSchedule:
+    """One rank's part of what ``make`` makes, without the rows of the others.
+
+    :param collective: as ``make``; likewise all but ``rank``.
+    :param rank: whose rows.
+    :raises ValueError: as ``make``, or for a rank that there is not.
+    Cost: O(p) and the rank's rows, O(p log p) or O(p x blocks) where the whole has no more; where the algorithm is
+    ``costly``, its generation.
+    """
+    schedule = make(collective, algorithm, network, root, blocks, **parameters)
+    return RankSchedule(rank, schedule.rows_of(rank), schedule.blocks, schedule.independent, schedule.window)
 
 
 def make(
@@ -56,7 +97,7 @@ def make(
     blocks: int | None = None,
     **parameters: Any,
 ) -> Schedule:
-    """The schedule of an algorithm on a network.
+    """The schedule of an algorithm on a network; its rows are made when they are asked for.
 
     :param collective: a key of ``ALGORITHMS``: one of ``COLLECTIVES``, or ``fft`` for the alltoalls of a pencil FFT.
     :param algorithm: a key of ``ALGORITHMS[collective]``.
@@ -84,7 +125,6 @@ def make(
     if blocks is not None:
         keywords["blocks"] = blocks
     schedule = chosen.generator(*arguments, **keywords)
-    # Of neither are the rows made before they are asked for.
     return schedule.expand() if isinstance(schedule, HostSchedule) else schedule
 
 
@@ -230,24 +270,32 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             aggregation.alltoall_node_aware, _hosts, "for small and medium blocks, many ranks a host"
         ),
         "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY),
-        "tacs1": Algorithm(tacs.tacs1, _network, "for long messages where hosts share links: no conflicts"),
-        "tacs2": Algorithm(tacs.tacs2, _network, "where the network is loaded little: tacs1 without its extra steps"),
+        "tacs1": Algorithm(
+            tacs.tacs1, _network, "for long messages where hosts share links: no conflicts", costly=True
+        ),
+        "tacs2": Algorithm(
+            tacs.tacs2, _network, "where the network is loaded little: tacs1 without its extra steps", costly=True
+        ),
         "bound": Algorithm(
-            bound.bound, _network, "for long messages where hosts share links: no conflicts, fewest steps"
+            bound.bound, _network, "for long messages where hosts share links: no conflicts, fewest steps", costly=True
         ),
         "even": Algorithm(
-            even.even, _network, "for long messages, uneven routes: each step loads the links as the whole does"
+            even.even,
+            _network,
+            "for long messages, uneven routes: each step loads the links as the whole does",
+            costly=True,
         ),
         "paced": Algorithm(
             joint,
             _network,
             "as joint, where more messages in flight would overrun a host",
             {"window": 4},
+            costly=True,
         ),
-        "joint": Algorithm(joint, _network, _AT_ONCE),
+        "joint": Algorithm(joint, _network, _AT_ONCE, costly=True),
     },
     "fft": {
-        "rows": Algorithm(_pencil_rows, _network, _AT_ONCE),
-        "columns": Algorithm(_pencil_columns, _network, _AT_ONCE),
+        "rows": Algorithm(_pencil_rows, _network, _AT_ONCE, costly=True),
+        "columns": Algorithm(_pencil_columns, _network, _AT_ONCE, costly=True),
     },
 }

@@ -6,6 +6,7 @@ Bytes below are those of the message, m; p ranks, b blocks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -181,7 +182,13 @@ def _ring(tree: Tree, cut: trees.Integers, order: trees.Integers) -> Grid:
         return (share < behind) | (share >= behind + tree.sizes[behind])
 
     buffer = np.where(np.arange(tree.size) == order[0], INPUT, OUTPUT)  # nothing is sent to the root
-    return ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
+    whole = ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
+    # A share gets last to the first node before its own that is none of those above it.
+    share = np.flatnonzero(np.diff(cut)) if tree.size > 1 else np.zeros(0, dtype=np.int64)
+    before = (share - 2) % tree.size
+    while not (new := wanted(before, share)).all():
+        before = np.where(new, before, (before - 1) % tree.size)
+    return replace(whole, steps=int(((before - share) % tree.size).max(initial=-1)) + 1)
 
 
 def circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schedules import ALGORITHMS, Network, Schedule, ScheduleError, check
-from ..schedules.alltoall.hostschedule import HostSchedule
+from ..schedules import ALGORITHMS, Network, Schedule, ScheduleError, check, make
 from ..schedules.proof.contributions import ranges_of
 from ..schedules.proof.history import History
 from ..schedules.proof.places import Places
 from ..schedules.proof.values import Values
-from ..schedules.schedule import ROOTED
 from .plan import Part
 
 if TYPE_CHECKING:
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["part_of"]
 
 Integers = NDArray[np.int64]
+
+MOST_PROVED = 512  # ranks: the proof needs the rows of all ranks, and what each block of them holds
 
 
 def part_of(
@@ -38,8 +38,8 @@ def part_of(
     :param counts: blocks of each rank, for the v-forms whose counts all ranks know.
     :param ordered: whether reductions must keep rank order.
     :param blocks: into how many the message is divided; None for as many as is usual.
-    Cost: once for each set of arguments that of the generator, which for all but compact schedules makes the rows of
-    all ranks; those of the others are dropped at once. With ``ordered``, a proof that order is kept besides.
+    Cost: once for each set of arguments that of the generator, and this rank's rows. With ``ordered`` a proof that
+    order is kept besides, from the rows of all ranks: above ``MOST_PROVED`` ranks there is no part.
     """
     key = ("part", collective, algorithm, root, None if counts is None else counts.tobytes(), ordered, blocks)
     wanted = _Wanted(collective, algorithm, root, counts, ordered, blocks)
@@ -61,29 +61,25 @@ class _Wanted(NamedTuple):
 def _made(levels: Levels, wanted: _Wanted) -> Part | str:
     try:
         schedule = _generated(levels.network, wanted)
-        if isinstance(schedule, HostSchedule):
-            rows = schedule.rows_of(levels.rank)
-            return Part(levels.rank, rows, np.ones(len(rows), dtype=bool), schedule.blocks, True, schedule.window)
-        precedes = _precedes(schedule) if wanted.ordered else np.ones(schedule.num_rows, dtype=bool)
+        rows = schedule.rows_of(levels.rank)
+        precedes = np.ones(len(rows), dtype=bool)
+        if wanted.ordered:
+            if schedule.size > MOST_PROVED:
+                return f"rank order is proved for up to {MOST_PROVED} ranks, got {schedule.size}"
+            precedes = _precedes(schedule)[schedule.of_rank(levels.rank)]
     except (ValueError, ScheduleError) as error:
         return str(error)
-    return _cut(schedule, levels.rank, precedes)
+    return Part(levels.rank, rows, precedes, schedule.blocks, schedule.independent, schedule.window)
 
 
-def _generated(network: Network, wanted: _Wanted) -> Schedule | HostSchedule:
-    """As ``schedules.make``, but an alltoall over hosts stays in its compact form."""
-    chosen = ALGORITHMS[wanted.collective][wanted.algorithm]
-    arguments, keywords = chosen.view(network, wanted.root or 0)
-    keywords = {**keywords, **chosen.fixed}
-    if wanted.collective in ROOTED:
-        keywords["root"] = wanted.root
-    if wanted.blocks is not None:
-        keywords["blocks"] = wanted.blocks
+def _generated(network: Network, wanted: _Wanted) -> Schedule:
+    """As ``schedules.make``, with the parameters that the algorithm has."""
+    parameters: dict[str, Any] = {}
     if wanted.counts is not None:
-        keywords["counts"] = wanted.counts
-    if wanted.ordered and "ordered" in chosen.parameters:
-        keywords["ordered"] = True
-    return chosen.generator(*arguments, **keywords)
+        parameters["counts"] = wanted.counts
+    if wanted.ordered and "ordered" in ALGORITHMS[wanted.collective][wanted.algorithm].parameters:
+        parameters["ordered"] = True
+    return make(wanted.collective, wanted.algorithm, network, wanted.root or 0, wanted.blocks, **parameters)
 
 
 def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
@@ -105,10 +101,3 @@ def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
     if (precedes[row] != brings).any():
         raise ValueError("expecting rows whose blocks all come from lower ranks, or all from higher ones")
     return precedes
-
-
-def _cut(schedule: Schedule, rank: int, precedes: NDArray[np.bool_]) -> Part:
-    mine = schedule.of_rank(rank)
-    columns: list[Any] = [column[mine] for column in schedule.columns().values()]
-    rows = np.stack(columns, axis=1).astype(np.int64)
-    return Part(rank, rows, precedes[mine], schedule.blocks, schedule.independent, schedule.window)
