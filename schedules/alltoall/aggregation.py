@@ -248,7 +248,9 @@ def _pack(hosts: _Hosts, way: _Way) -> Phase:
     def make(host: int, places: Integers) -> Rows:
         side, there = hosts.out(host), hosts.of_rank
         carrier = np.where(side.carrier[there] < 0, hosts.local, side.carrier[there])
-        before = np.where(side.carrier[there] < 0, side.own[carrier * (there == host)], side.before[there] + hosts.local)
+        before = np.where(
+            side.carrier[there] < 0, side.own[carrier * (there == host)], side.before[there] + hosts.local
+        )
         before += hosts.direct & (there > host)
         begin = starts(side.ranks + hosts.direct)
         rank = np.repeat(hosts.members[hosts.begin[host] + places], hosts.size)

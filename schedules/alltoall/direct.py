@@ -36,7 +36,6 @@ def alltoall_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = 
     :param window: steps that a rank has in flight at most, 0 for no bound.
     """
 
-
     def partner(step: Integers, rank: Integers) -> Integers:
         other = rank ^ step
         return np.where(other < size, other, -1)

@@ -33,7 +33,7 @@ def joint(
     late, the others are right all the same. Without groups beside it, it is ``even`` rank by rank.
 
     Messages: p - 1 from each rank. It wins where rows or columns of a process grid exchange at once and routes are
-    uneven. Cost: some 10 microseconds a message of the groups that differ, see ``joint_steps``; memory for a step of each of p * p messages.
+    uneven. Cost: some 10 microseconds a message of the groups that differ, see ``joint_steps``; memory: p * p steps.
 
     :param window: steps that a rank has in flight at most, 0 for no bound; more than ``even`` has, for ranks of a host
         that belong to different groups drift apart further.

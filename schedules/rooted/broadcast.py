@@ -183,12 +183,15 @@ def _ring(tree: Tree, cut: trees.Integers, order: trees.Integers) -> Grid:
 
     buffer = np.where(np.arange(tree.size) == order[0], INPUT, OUTPUT)  # nothing is sent to the root
     whole = ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
-    # A share gets last to the first node before its own that is none of those above it.
-    share = np.flatnonzero(np.diff(cut)) if tree.size > 1 else np.zeros(0, dtype=np.int64)
+    # A share gets last to the first node before its own that is none of those above it; of two nodes there is none.
+    share = np.flatnonzero(np.diff(cut))
     before = (share - 2) % tree.size
-    while not (new := wanted(before, share)).all():
+    for _ in range(tree.size):
+        new = wanted(before, share)
+        if new.all():
+            break
         before = np.where(new, before, (before - 1) % tree.size)
-    return replace(whole, steps=int(((before - share) % tree.size).max(initial=-1)) + 1)
+    return replace(whole, steps=int(((before - share) % tree.size)[new].max(initial=-1)) + 1)
 
 
 def circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:

@@ -251,9 +251,7 @@ def ring(
     return Grid(size - 1 if count.any() else 0, members=size, make=make, near=near, alike=True)
 
 
-def moves(
-    ranks: Integers, source: int, here: Integers, destination: int, there: Integers, count: Integers
-) -> Grid:
+def moves(ranks: Integers, source: int, here: Integers, destination: int, there: Integers, count: Integers) -> Grid:
     """The same local moves at each of some ranks.
 
     :param ranks: the ranks, shape (n,).
