@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import pickle
 import platform
 import statistics
 import tarfile
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osu_like_bench.routing import load_routes
-from topompi.schedules import Network
+from topompi.schedules import ALGORITHMS, Model, Network, Schedule, cost, make, rows_of
 from topompi.schedules.alltoall.bound import bound, fewest_steps
 from topompi.schedules.alltoall.fft import grid_groups
 from topompi.schedules.alltoall.joint import joint_steps
@@ -287,12 +289,71 @@ def cells_table() -> Iterator[str]:
         yield f"{name:9} {len(of):5} {np.mean(of):12.1%} {max(of):7.1%} {sum(fewest[name]):15} jobs"
 
 
+OF_ONE_RANK = (
+    ("alltoall", "shift"),
+    ("alltoall", "even"),
+    ("alltoall", "node_aware"),
+    ("allgather", "ring"),
+    ("bcast", "reordered"),
+    ("allreduce", "ring"),
+    ("allreduce", "halving"),
+    ("allreduce", "doubling"),
+)
+
+
+def rank_table(ranks: int) -> Iterator[str]:
+    """One rank's rows, and the costs of the algorithms of each collective."""
+    most = (0.2, 50) if ranks <= 4096 else (2.0, 500)
+    hosts = min(256, ranks) if ranks <= 4096 else 1024
+    spec = "XGFT(2; 20,16; 1,16)" if hosts <= 256 else "XGFT(2; 32,32; 1,16)"
+    yield f"One rank's rows at {ranks} ranks on {hosts} hosts of {spec}: wall and processor seconds from the network's"
+    yield f"arrays, and the most memory of a second run; at most {most[0]} s and {most[1]} MiB; costly ones are made before"
+    network = placed(load_routes(spec), np.arange(hosts), ranks // hosts)
+    yield f"{'collective':10} {'algorithm':12} {'rows':>7} {'wall':>8} {'cpu':>8} {'MiB':>7}"
+    for collective, algorithm in OF_ONE_RANK:
+        made = make(collective, algorithm, network) if ALGORITHMS[collective][algorithm].costly else None
+        call = partial(_rows_of, network, collective, algorithm, made)
+        start, cpu = time.perf_counter(), time.process_time()
+        rows = call()
+        wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+        tracemalloc.start()
+        call()
+        memory = tracemalloc.get_traced_memory()[1] / 2**20
+        tracemalloc.stop()
+        reached = "ok" if cpu <= most[0] and memory <= most[1] else "ABOVE"
+        yield f"{collective:10} {algorithm:12} {len(rows):7} {wall:8.3f} {cpu:8.3f} {memory:7.1f} {reached}"
+    yield "Costs of all algorithms of a collective that are not costly to generate, from the network's arrays"
+    for collective, names in ALGORITHMS.items():
+        cheap = [name for name, one in names.items() if not one.costly]
+        start, cpu = time.perf_counter(), time.process_time()
+        for name in cheap:
+            cost(make(collective, name, network), network, Model.preset("stampede"), 1024)
+        wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+        yield f"{collective:15} {len(cheap):2} algorithms: {wall:8.3f} s, {cpu:8.3f} s of the processor"
+    if ranks <= 4096:
+        for name in ("tacs1", "even", "bound"):
+            start, cpu = time.perf_counter(), time.process_time()
+            sent = pickle.dumps(make("alltoall", name, network))
+            wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+            yield f"{name:6} generated and pickled: {wall:6.3f} s, {cpu:6.3f} s of CPU, {len(sent) / 2**20:.2f} MiB"
+
+
+def _rows_of(network: Network, collective: str, algorithm: str, made: Schedule | None) -> np.ndarray:
+    return made.rows_of(7) if made is not None else rows_of(collective, algorithm, network, 7).rows
+
+
 def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="times that each TACS1 schedule is made (default 5)")
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--ranks", type=int, help="only the rows of one rank, and costs, at so many ranks: 4096, 65536")
+    given = parser.parse_args()
+    repeats = given.repeats
     print(facts())
+    if given.ranks is not None:
+        for line in rank_table(given.ranks):
+            print(line, flush=True)
+        return
     for table in (tacs_table(repeats), bound_table(), fft_table(), knomial_table(), cells_table()):
         print()
         for line in table:

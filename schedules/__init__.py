@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .hierarchy import Hierarchy, RootedPlan, Stage
     from .network import Beside, Network
     from .proof import Proof, ScheduleError, check
-    from .registry import ALGORITHMS, find_algorithm, make, register
+    from .registry import ALGORITHMS, RankSchedule, find_algorithm, make, register, rows_of
     from .schedule import Schedule
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Model",
     "Network",
     "Proof",
+    "RankSchedule",
     "RootedPlan",
     "Schedule",
     "ScheduleError",
@@ -45,6 +46,7 @@ __all__ = [
     "lower_bound",
     "make",
     "register",
+    "rows_of",
     "to_json",
 ]
 
@@ -58,7 +60,7 @@ _WHERE = {
     **dict.fromkeys(("from_json", "to_json"), ".exports.jsonio"),
     **dict.fromkeys(("Hierarchy", "RootedPlan", "Stage"), ".hierarchy"),
     **dict.fromkeys(("Beside", "Network"), ".network"),
-    **dict.fromkeys(("ALGORITHMS", "find_algorithm", "make", "register"), ".registry"),
+    **dict.fromkeys(("ALGORITHMS", "RankSchedule", "find_algorithm", "make", "register", "rows_of"), ".registry"),
     **dict.fromkeys(("Schedule",), ".schedule"),
 }
 

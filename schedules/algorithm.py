@@ -48,6 +48,8 @@ class Algorithm:
     :param power_of_two: whether it takes more steps than it needs on other numbers of ranks.
     :param as_levels: whether it is the schedule of what ``levels`` runs, by which the cost of that is known.
     :param trial: whether trials try it.
+    :param costly: whether generating it takes far longer than making one rank's rows of it, so that one rank should do
+        it, and broadcast it; it can be pickled.
     """
 
     generator: Callable[..., Schedule | HostSchedule]
@@ -64,6 +66,7 @@ class Algorithm:
     power_of_two: bool = False
     as_levels: bool = False
     trial: bool = True
+    costly: bool = False
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

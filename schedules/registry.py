@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .algorithm import Algorithm, View, takes_network
 from .alltoall import aggregation, bound, even, tacs
@@ -20,7 +22,7 @@ from .rooted.trees import depth_first, rank_clusters
 from .schedule import ROOTED, Schedule
 from .symmetric import allgather, allreduce, reduce_scatter, scan
 
-__all__ = ["ALGORITHMS", "MOST_PARTS", "find_algorithm", "make", "register"]
+__all__ = ["ALGORITHMS", "MOST_PARTS", "RankSchedule", "find_algorithm", "make", "register", "rows_of"]
 
 MOST_PARTS = 256  # into which a message is cut
 _RESERVED = ("all", "native", "levels")  # words that stand beside algorithms where they are named
@@ -71,6 +73,43 @@ def _require_collective(collective: str) -> None:
         raise ValueError(f"expecting a collective of {', '.join(ALGORITHMS)}, got {collective!r}")
 
 
+@dataclass(frozen=True, eq=False)
+class RankSchedule:
+    """One rank's part of a schedule.
+
+    :param rank: the rank.
+    :param rows: the rows of the schedule that it takes part in, in their order, shape (rows, 9).
+    :param blocks: blocks of one message, see ``Schedule``; likewise ``independent`` and ``window``.
+    """
+
+    rank: int
+    rows: NDArray[np.int64]
+    blocks: int
+    independent: bool
+    window: int
+
+
+def rows_of(
+    collective: str,
+    algorithm: str,
+    network: Network,
+    rank: int,
+    root: int = 0,
+    blocks: int | None = None,
+    **parameters: Any,
+) -> RankSchedule:
+    """One rank's part of what ``make`` makes, without the rows of the others.
+
+    :param collective: as ``make``; likewise all but ``rank``.
+    :param rank: whose rows.
+    :raises ValueError: as ``make``, or for a rank that there is not.
+    Cost: O(p) and the rank's rows, O(p log p) or O(p x blocks) where the whole has no more; where the algorithm is
+    ``costly``, its generation.
+    """
+    schedule = make(collective, algorithm, network, root, blocks, **parameters)
+    return RankSchedule(rank, schedule.rows_of(rank), schedule.blocks, schedule.independent, schedule.window)
+
+
 def make(
     collective: str,
     algorithm: str,
@@ -79,7 +118,7 @@ def make(
     blocks: int | None = None,
     **parameters: Any,
 ) -> Schedule:
-    """The schedule of an algorithm on a network.
+    """The schedule of an algorithm on a network; its rows are made when they are asked for.
 
     :param collective: a key of ``ALGORITHMS``: one of ``COLLECTIVES``, or ``fft`` for the alltoalls of a pencil FFT.
     :param algorithm: what ``find_algorithm`` takes.
@@ -387,16 +426,24 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY),
         # Out of trials: ``bound`` is as free of conflicts, and has fewer steps.
         "tacs1": _direct(
-            tacs.tacs1, takes_network, "for long messages where hosts share links: no conflicts", trial=False
+            tacs.tacs1,
+            takes_network,
+            "for long messages where hosts share links: no conflicts",
+            trial=False,
+            costly=True,
         ),
         "tacs2": _direct(
             tacs.tacs2,
             takes_network,
             "where the network is loaded little: tacs1 without its extra steps",
             segments=_ON_LANES,
+            costly=True,
         ),
         "bound": _direct(
-            bound.bound, takes_network, "for long messages where hosts share links: no conflicts, fewest steps"
+            bound.bound,
+            takes_network,
+            "for long messages where hosts share links: no conflicts, fewest steps",
+            costly=True,
         ),
         "even": _direct(
             even.even,
@@ -404,6 +451,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for long messages, uneven routes: each step loads the links as the whole does",
             segments=_ON_LANES,
             shares_links=True,
+            costly=True,
         ),
         "paced": _direct(
             joint,
@@ -412,11 +460,14 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             {"window": 4},
             joint=True,
             shares_links=True,
+            costly=True,
         ),
-        "joint": _direct(joint, takes_network, _AT_ONCE, segments=_ON_LANES, joint=True, shares_links=True),
+        "joint": _direct(
+            joint, takes_network, _AT_ONCE, segments=_ON_LANES, joint=True, shares_links=True, costly=True
+        ),
     },
     "fft": {
-        "rows": _direct(_pencil_rows, takes_network, _AT_ONCE),
-        "columns": _direct(_pencil_columns, takes_network, _AT_ONCE),
+        "rows": _direct(_pencil_rows, takes_network, _AT_ONCE, costly=True),
+        "columns": _direct(_pencil_columns, takes_network, _AT_ONCE, costly=True),
     },
 }

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .phases import Phases
 
 __all__ = ["COLLECTIVES", "COLUMNS", "COPY", "INPUT", "OUTPUT", "REDUCE", "ROOTED", "SCRATCH", "Schedule"]
 
@@ -64,6 +66,8 @@ class Schedule:
 
     The input is never written. Blocks are of equal size; what that is in bytes is the caller's.
 
+    A schedule ``from_phases`` makes its columns when one of them is first asked for; ``rows_of`` one rank does not ask.
+
     :param collective: one of ``COLLECTIVES``.
     :param size: number of ranks, p.
     :param algorithm: the generator's name, for people.
@@ -92,8 +96,22 @@ class Schedule:
     counts: Integers | None = None
     independent: bool = False
     window: int = field(default=1)
+    phases: ClassVar[Phases | None] = None  # of those that ``from_phases`` made, theirs
 
     def __post_init__(self) -> None:
+        self._check()
+        columns = self.columns()
+        if len({np.shape(column) for column in columns.values()}) != 1 or np.ndim(self.step) != 1:
+            raise ValueError("expecting columns of one length")
+        for name, column in columns.items():
+            object.__setattr__(self, name, _frozen(name, column))
+        if (np.diff(self.step) < 0).any():
+            raise ValueError("expecting transfers in the order of their steps")
+        if len(self.step) and self.step[0] < 0:
+            raise ValueError(f"expecting steps from 0, got {self.step[0]}")
+
+    def _check(self) -> None:
+        """Refuse what no columns could be right for."""
         if self.collective not in COLLECTIVES:
             raise ValueError(f"expecting one of {', '.join(COLLECTIVES)}, got {self.collective!r}")
         if self.size < 1:
@@ -106,15 +124,6 @@ class Schedule:
             if least < 0:
                 raise ValueError(f"expecting at least 0 {name}, got {least}")
         self._freeze_counts()
-        columns = self.columns()
-        if len({np.shape(column) for column in columns.values()}) != 1 or np.ndim(self.step) != 1:
-            raise ValueError("expecting columns of one length")
-        for name, column in columns.items():
-            object.__setattr__(self, name, _frozen(name, column))
-        if (np.diff(self.step) < 0).any():
-            raise ValueError("expecting transfers in the order of their steps")
-        if len(self.step) and self.step[0] < 0:
-            raise ValueError(f"expecting steps from 0, got {self.step[0]}")
 
     def _freeze_counts(self) -> None:
         if self.counts is None:
@@ -146,8 +155,7 @@ class Schedule:
     ) -> Schedule:
         """A schedule from rows in any order; each is (step, source, destination, source buffer, source block,
         destination buffer, destination block, count, operation), shape (rows, 9)."""
-        table = np.asarray(rows, dtype=np.int64).reshape(-1, len(COLUMNS))
-        table = table[np.argsort(table[:, 0], kind="stable")]
+        table = _in_steps(np.asarray(rows, dtype=np.int64).reshape(-1, len(COLUMNS)))
         columns: dict[str, Any] = dict(zip(COLUMNS, table.T, strict=True))
         return cls(
             collective,
@@ -161,6 +169,60 @@ class Schedule:
             **columns,
         )
 
+    @classmethod
+    def from_phases(
+        cls,
+        collective: str,
+        size: int,
+        algorithm: str,
+        phases: Phases,
+        *,
+        root: int | None = None,
+        blocks: int = 1,
+        counts: Integers | None = None,
+        independent: bool = False,
+        window: int = 1,
+    ) -> Schedule:
+        """A schedule from its phases, whose rows are made when they are asked for; parameters as those of the class.
+
+        It can be pickled where its phases can.
+        """
+        schedule = object.__new__(cls)
+        settings = (collective, size, algorithm, phases, root, blocks, counts, independent, window)
+        names = ("collective", "size", "algorithm", "phases", "root", "blocks", "counts", "independent", "window")
+        for name, value in zip(names, settings, strict=True):
+            object.__setattr__(schedule, name, value)
+        schedule._check()
+        return schedule
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The columns of a schedule from phases: nothing else is ever missing."""
+            if name not in COLUMNS or self.phases is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            tables = [_later(phase.rows(), start) for start, phase in self.phases]
+            for one, column in zip(COLUMNS, _in_steps(_joined(tables)).T, strict=True):
+                object.__setattr__(self, one, _frozen(one, column))
+            return self.__dict__[name]
+
+    def rows(self) -> Integers:
+        """All columns as one table, shape (rows, 9)."""
+        return np.stack(list(self.columns().values()), axis=1).astype(np.int64)
+
+    def rows_of(self, rank: int) -> Integers:
+        """The rows that a rank takes part in, in their order, shape (rows, 9); of a schedule from phases without making
+        the others'.
+
+        :raises ValueError: for a rank that there is not.
+        """
+        if not 0 <= rank < self.size:
+            raise ValueError(f"expecting rank in range({self.size}), got {rank}")
+        if self.phases is None or "step" in self.__dict__:
+            mine = self.of_rank(rank)
+            return np.stack([column[mine] for column in self.columns().values()], axis=1).astype(np.int64)
+        return _in_steps(_joined([_later(phase.of_rank(rank), start) for start, phase in self.phases]))
+
     def columns(self) -> dict[str, Column]:
         """The columns by name."""
         return {name: getattr(self, name) for name in COLUMNS}
@@ -173,6 +235,8 @@ class Schedule:
     @cached_property
     def num_steps(self) -> int:
         """Number of steps."""
+        if self.phases is not None:
+            return max((start + phase.steps for start, phase in self.phases), default=0)
         return int(self.step[-1]) + 1 if self.num_rows else 0
 
     @cached_property
@@ -190,6 +254,20 @@ class Schedule:
         if self.counts is None:
             return np.full(shape, self.blocks, dtype=np.int64)
         return np.asarray(self.counts, dtype=np.int64).reshape(shape)
+
+
+def _joined(tables: Sequence[Integers]) -> Integers:
+    return np.concatenate(tables) if tables else np.empty((0, len(COLUMNS)), dtype=np.int64)
+
+
+def _in_steps(rows: Integers) -> Integers:
+    """Rows by step, those of one step in the order given."""
+    return rows[np.argsort(rows[:, 0], kind="stable")]
+
+
+def _later(rows: Integers, steps: int) -> Integers:
+    """Rows so many steps later."""
+    return rows + np.eye(1, len(COLUMNS), dtype=np.int64) * steps if steps else rows
 
 
 def _frozen(name: str, column: Column) -> Column:

@@ -332,12 +332,15 @@ def test_what_is_chosen_on_slow_links_pays_with_slow_and_with_quick_start_ups():
     assert len(chosen) > 2
 
 
-def test_many_ranks_are_not_costed_while_they_wait():
+def test_what_is_costly_to_generate_is_not_costed_while_many_ranks_wait():
     predictor = Predictor(job_on("xgft:4,4;1,1", 16, MOST_RANKS // 16 + 1).interface)
     assert predictor.choose("Alltoall", 10**6, 0, anything).algorithm == "tacs1"  # DCSS's own
-    assert "too many to cost" in predictor.choose("Allreduce", 10**6, 0, anything).reason
-    assert predictor.choose("Gather", 100, 0, anything).predicted > 0
-    assert not predictor._made.keys() - {key for key in predictor._made if key[0] == "gather"}
+    for method in ("Allreduce", "Gather", "Alltoall"):
+        assert predictor.choose(method, 100, 0, anything).predicted > 0
+    ranked = predictor.rank("Alltoall", 10**6, 0, anything)
+    costly = {name for name, one in ALGORITHMS["alltoall"].items() if one.costly}
+    assert {name for name, seconds in ranked if np.isnan(seconds)} == costly
+    assert not any(name in costly for _, name, *_ in predictor._made)
 
 
 # --- the order of weight -------------------------------------------------------------------------------------------

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..phases import Phase, sequence, taken
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
-from ..symmetric.exchanges import sequence
+from ..symmetric.exchanges import starts
 from ..transfers import Rows, transfers
 
 __all__ = ["alltoall_leaders", "alltoall_node_aware"]
@@ -36,7 +37,7 @@ def alltoall_node_aware(rank_host: ArrayLike, *, carriers: int | None = None, bl
     :raises ValueError: for fewer carriers than one.
     """
     host = np.asarray(rank_host)
-    return _aggregated(_Hosts(host, len(host) if carriers is None else carriers), "node-aware", blocks, direct=True)
+    return _aggregated(_Hosts(host, len(host) if carriers is None else carriers, direct=True), "node-aware", blocks)
 
 
 def alltoall_leaders(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
@@ -48,16 +49,36 @@ def alltoall_leaders(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
 
     :param rank_host: host of each rank, shape (p,), any numbers; hosts may have differently many ranks.
     """
-    return _aggregated(_Hosts(np.asarray(rank_host), 1), "leaders", blocks, direct=False)
+    return _aggregated(_Hosts(np.asarray(rank_host), 1, direct=False), "leaders", blocks)
+
+
+class _Dealt(NamedTuple):
+    """How a host's traffic with all hosts is dealt to its carriers; places are in blocks of one rank of its own.
+
+    :param carrier: place of the carrier that serves each host, shape (n,); -1 for the host itself where its own blocks
+        go directly.
+    :param before: ranks of the hosts with lower numbers that the same carrier serves, shape (n,).
+    :param ranks: ranks of all hosts that each rank of this one serves, shape (k,).
+    :param own: those of them whose hosts have lower numbers than this one, shape (k,).
+    """
+
+    carrier: Integers
+    before: Integers
+    ranks: Integers
+    own: Integers
 
 
 class _Hosts:
-    """The ranks of each host, hosts being numbered by their lowest rank."""
+    """The ranks of each host, hosts being numbered by their lowest rank.
 
-    def __init__(self, rank_host: NDArray[np.integer], carriers: int) -> None:
+    :param direct: whether blocks inside a host take no carriers, but the first message between their ranks.
+    """
+
+    def __init__(self, rank_host: NDArray[np.integer], carriers: int, *, direct: bool) -> None:
         if carriers < 1:
             raise ValueError(f"expecting at least one carrier, got {carriers}")
         _, first, host = np.unique(rank_host, return_index=True, return_inverse=True)
+        self.direct = direct
         self.of_rank: Integers = np.argsort(np.argsort(first))[host]
         self.members = np.argsort(self.of_rank, kind="stable")
         self.ranks = np.bincount(self.of_rank)
@@ -66,100 +87,303 @@ class _Hosts:
         self.local[self.members] = np.arange(len(host)) - self.begin[self.of_rank[self.members]]
         self.carriers = np.minimum(self.ranks, carriers)
 
-    def carrier(self, host: Integers, distance: Integers) -> Integers:
-        """The rank of a host that serves another one, by their distance less 1."""
-        chosen: Integers = self.members[self.begin[host] + distance % self.carriers[host]]
-        return chosen
+    @property
+    def size(self) -> int:
+        """Number of ranks, p."""
+        return len(self.members)
 
-    def turn(self, here: Integers, there: Integers) -> Integers:
-        """Step of a shift inside a host in which one rank sends to another."""
-        return (self.local[there] - self.local[here]) % self.ranks[self.of_rank[here]]
+    @property
+    def number(self) -> int:
+        """Number of hosts, n."""
+        return len(self.ranks)
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the ranks of each host follow one another."""
+        return bool((np.diff(self.of_rank) >= 0).all())
+
+    def out(self, host: int) -> _Dealt:
+        """How what a host sends is dealt. Hosts at distance k, modulo n, take carrier k - 1 modulo the carriers."""
+        return self._dealt(host, np.arange(self.number) - host)
+
+    def into(self, host: int) -> _Dealt:
+        """How what a host receives is dealt: by the same distance, and its own number of carriers."""
+        return self._dealt(host, host - np.arange(self.number))
+
+    def _dealt(self, host: int, distance: Integers) -> _Dealt:
+        carrier = (distance % self.number - 1) % self.carriers[host]
+        if self.direct:
+            carrier[host] = -1
+        order = np.argsort(carrier, kind="stable")
+        total = np.cumsum(self.ranks[order]) - self.ranks[order]
+        first = np.searchsorted(carrier[order], np.arange(-1, self.ranks[host]))
+        before = np.empty_like(carrier)
+        before[order] = total - total[first[carrier[order] + 1]]
+        ranks, own = np.zeros(self.ranks[host], dtype=np.int64), np.zeros(self.ranks[host], dtype=np.int64)
+        others = np.flatnonzero(carrier >= 0)
+        np.add.at(ranks, carrier[others], self.ranks[others])
+        np.add.at(own, carrier[others[others < host]], self.ranks[others[others < host]])
+        return _Dealt(carrier, before, ranks, own)
+
+    @cached_property
+    def most(self) -> int:
+        """The most blocks that any rank has at a time."""
+        held = [
+            self.ranks[host] * (int(side.ranks.max()) + self.direct)
+            for host in range(self.number)
+            for side in (self.out(host), self.into(host))
+        ]
+        return int(max(self.size, *held))
 
 
 @dataclass(frozen=True, eq=False)
-class _Stage:
-    """Where every block lies between two phases.
+class _AtHosts(Phase):
+    """What happens inside each host.
 
-    :param holder: rank that has each block; what it has lies side by side in the order of ``keys``.
+    :param make: the rows of some ranks of a host, given by their places in it: their local moves, or what they send.
     """
 
-    buffer: int
-    holder: Integers
-    keys: tuple[Integers, ...]
+    hosts: _Hosts = field(kw_only=True)
+    make: Callable[[int, Integers], Rows] = field(kw_only=True)
 
-    @cached_property
-    def sequence(self) -> Integers:
-        """All blocks by holder, then by place."""
-        columns = (self.holder, *self.keys)
-        return np.argsort(np.ravel_multi_index(columns, [int(column.max()) + 1 for column in columns]))
+    def rows(self) -> Rows:
+        """Host by host."""
+        hosts = self.hosts
+        return np.concatenate([self.make(host, np.arange(hosts.ranks[host])) for host in range(hosts.number)])
 
-    @cached_property
-    def place(self) -> Integers:
-        """Place of each block among its holder's."""
-        held = np.bincount(self.holder)
-        place = np.empty_like(self.holder)
-        place[self.sequence] = np.arange(len(place)) - np.repeat(np.cumsum(held) - held, held)
-        return place
-
-    def alike(self, other: _Stage) -> bool:
-        """Whether no block moves from one stage to the other."""
-        return bool((self.holder == other.holder).all() and (self.place == other.place).all())
+    def of_rank(self, rank: int) -> Rows:
+        """As ``rows``; cost: that of the rank's host, or of the rank alone where all moves are local."""
+        host = int(self.hosts.of_rank[rank])
+        places = self.hosts.local[[rank]] if self.local else np.arange(self.hosts.ranks[host])
+        return taken(self.make(host, places), rank)
 
 
-def _aggregated(hosts: _Hosts, algorithm: str, blocks: int, *, direct: bool) -> Schedule:
+@dataclass(frozen=True, eq=False)
+class _BetweenHosts(Phase):
+    """One message for each pair of hosts.
+
+    :param make: the messages from some hosts to others.
+    """
+
+    hosts: _Hosts = field(kw_only=True)
+    make: Callable[[Integers, Integers], Rows] = field(kw_only=True)
+
+    def rows(self) -> Rows:
+        """By sending host, then by receiving host."""
+        here, there = np.indices((self.hosts.number, self.hosts.number))
+        return self.make(here.ravel(), there.ravel())
+
+    def of_rank(self, rank: int) -> Rows:
+        """As ``rows``; cost: that of the hosts that the rank serves."""
+        hosts, host = self.hosts, int(self.hosts.of_rank[rank])
+        sides = hosts.into(host), hosts.out(host)
+        here, there = (np.flatnonzero(side.carrier == hosts.local[rank]) for side in sides)
+        key = np.concatenate((here * hosts.number + host, host * hosts.number + there, [host * (hosts.number + 1)]))
+        return taken(self.make(*np.divmod(np.unique(key), hosts.number)), rank)
+
+
+def _aggregated(hosts: _Hosts, algorithm: str, blocks: int) -> Schedule:
     """Blocks (s, d) go from s over a carrier of its host and one of d's host to d, packed wherever a message leaves.
 
-    :param direct: blocks inside a host take no carriers, but the first message between their ranks.
+    What nothing but a change of order would be is left out where hosts have one rank each, where there is one host, and
+    where everything is in the order of ranks all the way.
     """
-    size, num_hosts = len(hosts.members), len(hosts.ranks)
-    s, d = (axis.ravel() for axis in np.indices((size, size)))
-    h, g = hosts.of_rank[s], hosts.of_rank[d]
-    distance = (g - h) % num_hosts - 1
-    out, into = hosts.carrier(h, distance), hosts.carrier(g, distance)
-    if direct:
-        out, into = (np.where(h == g, d, carrier) for carrier in (out, into))
-    stages = [
-        _Stage(INPUT, s, (d,)),
-        _Stage(SCRATCH, s, (out, g, d)),
-        _Stage(SCRATCH, out, (s, g, d)),
-        _Stage(SCRATCH, out, (g, d, s)),
-        _Stage(SCRATCH, into, (h, d, s)),
-        _Stage(SCRATCH, into, (d, h, s)),
-        _Stage(SCRATCH, d, (into, h, s)),
-        _Stage(OUTPUT, d, (s,)),
-    ]
-    none, round_ = np.zeros_like(s), np.maximum(distance, 0) // hosts.carriers.max()
-    rows = _moves(stages, [none, hosts.turn(s, out), none, round_, none, hosts.turn(into, d), none])
-    rows[:, [4, 6, 7]] *= blocks
-    return Schedule.from_rows("alltoall", size, algorithm, rows, blocks=blocks)
-
-
-def _moves(stages: Sequence[_Stage], turns: Sequence[Integers]) -> Rows:
-    """Rows from stage to stage; what already lies as the next stage wants it is left there.
-
-    :param turns: step within its phase in which each block moves on from each stage but the last.
-    """
-    kept, phases = [stages[0]], []
-    for stage, turn in zip(stages[1:], turns, strict=True):
-        if not kept[-1].alike(stage) or (kept[-1].buffer, stage.buffer) == (INPUT, OUTPUT):
-            kept.append(stage)
-            phases.append(turn)
-        elif stage.buffer == OUTPUT:
-            kept[-1] = stage
-    area = max(int(np.bincount(stage.holder).max()) for stage in kept)
+    if (hosts.ranks == 1).all():
+        kinds = [_exchange]
+    elif hosts.number == 1:
+        kinds = [_collect] if hosts.direct else [_collect, _turn_out, _hand_out]
+    else:
+        kinds = [_collect, _turn_out, _exchange, _turn_in, _hand_out]
+        if hosts.direct or not hosts.in_blocks:
+            kinds = [_pack, *kinds, _unpack]
     # Two areas of scratch take turns, so that no phase writes what it reads.
-    bases = [area * (number % 2) if stage.buffer == SCRATCH else 0 for number, stage in enumerate(kept)]
-    pairs = zip(itertools.pairwise(kept), itertools.pairwise(bases), phases, strict=True)
-    return sequence(*(_phase(here, there, base, turn) for (here, there), base, turn in pairs))
+    areas = [(SCRATCH, hosts.most * (number % 2)) for number in range(1, len(kinds))]
+    ways = zip(kinds, [(INPUT, 0), *areas], [*areas, (OUTPUT, 0)], strict=True)
+    phases = sequence(*(kind(hosts, _Way(here, there, blocks)) for kind, here, there in ways))
+    return Schedule.from_phases("alltoall", hosts.size, algorithm, phases, blocks=blocks)
 
 
-def _phase(here: _Stage, there: _Stage, base: tuple[int, int], turn: Integers) -> Rows:
-    """One transfer for each run of blocks that lies side by side before and after."""
-    block = here.sequence
-    columns = np.stack((here.holder, there.holder, here.place, there.place))[:, block]
-    first = np.flatnonzero((np.diff(columns, prepend=-2) != [[0], [0], [1], [1]]).any(axis=0))
-    source, destination, at, to = columns[:, first]
-    count = np.diff(np.append(first, len(block)))
-    return transfers(
-        turn[block[first]], source, destination, (here.buffer, base[0] + at), (there.buffer, base[1] + to), count
-    )
+class _Way(NamedTuple):
+    """From which buffer and block to which a phase moves what it moves."""
+
+    here: tuple[int, int]
+    there: tuple[int, int]
+    blocks: int
+
+    def rows(
+        self, step: ArrayLike, ranks: tuple[Integers, Integers], here: Integers, there: Integers, count: Integers
+    ) -> Rows:
+        """Rows from source to destination ranks; places and counts are in messages of ``blocks`` blocks."""
+        source, destination = (self.here[0], self.here[1] + here), (self.there[0], self.there[1] + there)
+        rows = transfers(step, *ranks, source, destination, count)
+        rows[:, [4, 6, 7]] *= self.blocks
+        return rows
+
+    def runs(self, rank: Integers, here: Integers, there: Integers, count: Integers) -> Rows:
+        """Local moves, those that are next to each other here and there as one; ordered by rank, then by place here."""
+        follows = (rank[1:] == rank[:-1]) & (np.diff(here) == count[:-1]) & (np.diff(there) == count[:-1])
+        first = np.flatnonzero(np.append(True, ~follows))
+        ranks = rank[first], rank[first]
+        return self.rows(0, ranks, here[first], there[first], np.add.reduceat(count, first))
+
+
+# Where blocks (s, d) of hosts h and g lie between the phases, by rank and by the order of what it has:
+#
+#     s     input, by d                            _pack
+#     s     by carrier of h, then d                _collect
+#     out   by s, then d                           _turn_out
+#     out   by g, d, s                             _exchange
+#     into  by h, d, s                             _turn_in
+#     into  by d, h, s                             _hand_out
+#     d     by carrier of g, then h, s             _unpack
+#     d     output, by s
+#
+# Where d is a key, it stands for its host and its place in it. Blocks inside a host that go directly have s's and d's
+# host in the place of g and h, and d as their carrier.
+
+
+def _pack(hosts: _Hosts, way: _Way) -> Phase:
+    """Each rank sorts its blocks by carrier."""
+
+    def make(host: int, places: Integers) -> Rows:
+        side, there = hosts.out(host), hosts.of_rank
+        carrier = np.where(side.carrier[there] < 0, hosts.local, side.carrier[there])
+        before = np.where(
+            side.carrier[there] < 0, side.own[carrier * (there == host)], side.before[there] + hosts.local
+        )
+        before += hosts.direct & (there > host)
+        begin = starts(side.ranks + hosts.direct)
+        rank = np.repeat(hosts.members[hosts.begin[host] + places], hosts.size)
+        source, target = (np.tile(at, len(places)) for at in (np.arange(hosts.size), begin[carrier] + before))
+        return way.runs(rank, source, target, np.ones_like(rank))
+
+    return _AtHosts(1, hosts=hosts, make=make, local=True)
+
+
+def _collect(hosts: _Hosts, way: _Way) -> Phase:
+    """Each rank sends each carrier of its host what that serves."""
+
+    def make(host: int, places: Integers) -> Rows:
+        count = hosts.out(host).ranks + hosts.direct
+        s, carrier = places[:, None], np.arange(hosts.ranks[host])
+        ranks = hosts.members[hosts.begin[host] + s], hosts.members[hosts.begin[host] + carrier]
+        return way.rows((carrier - s) % hosts.ranks[host], ranks, starts(count)[:-1], s * count, count)
+
+    return _AtHosts(int(hosts.ranks.max()), hosts=hosts, make=make)
+
+
+def _turn_out(hosts: _Hosts, way: _Way) -> Phase:
+    """Each carrier sorts what leaves its host by destination."""
+
+    def make(host: int, places: Integers) -> Rows:
+        here, tables = hosts.ranks[host], []
+        for carrier, held in zip(places, (hosts.out(host).ranks + hosts.direct)[places].tolist(), strict=True):
+            if held:
+                s, d = (axis.ravel() for axis in np.indices((here, held)))
+                rank = np.full_like(s, hosts.members[hosts.begin[host] + carrier])
+                tables.append(way.runs(rank, s * held + d, d * here + s, np.ones_like(s)))
+        return np.concatenate([np.empty((0, 9), dtype=np.int64), *tables])
+
+    return _AtHosts(1, hosts=hosts, make=make, local=True)
+
+
+def _exchange(hosts: _Hosts, way: _Way) -> Phase:
+    """Each pair of hosts has a message, from the carrier that serves the one to that which serves the other."""
+
+    def make(here: Integers, there: Integers) -> Rows:
+        tables = []
+        apart = here != there if hosts.direct else np.full(len(here), True)
+        h, g = here[apart], there[apart]
+        out, begin = _dealt_to(hosts.out, h, g)
+        into, end = _dealt_to(hosts.into, g, h)
+        ranks = hosts.members[hosts.begin[h] + out], hosts.members[hosts.begin[g] + into]
+        begin, end = begin + (hosts.direct & (g > h)), end + (hosts.direct & (h > g))
+        turn = np.maximum((g - h) % hosts.number - 1, 0) // hosts.carriers.max()
+        tables.append(
+            way.rows(turn, ranks, begin * hosts.ranks[h], end * hosts.ranks[g], hosts.ranks[h] * hosts.ranks[g])
+        )
+        for host in here[~apart].tolist():
+            many, first = hosts.ranks[host], hosts.begin[host]
+            rank = hosts.members[first : first + many]
+            begin, end = hosts.out(host).own * many, hosts.into(host).own * many
+            tables.append(way.rows(0, (rank, rank), begin, end, np.full(many, many)))
+        return np.concatenate(tables)
+
+    steps = max(hosts.number - 2, 0) // int(hosts.carriers.max()) + 1
+    return _BetweenHosts(steps, hosts=hosts, make=make)
+
+
+def _dealt_to(side: Callable[[int], _Dealt], hosts: Integers, others: Integers) -> tuple[Integers, Integers]:
+    """Carrier of each host for each other one, and the ranks that this serves before."""
+    carrier, before = np.empty_like(hosts), np.empty_like(hosts)
+    order = np.argsort(hosts, kind="stable")
+    values, first = np.unique(hosts[order], return_index=True)
+    for host, rows in zip(values.tolist(), np.split(order, first)[1:], strict=True):
+        dealt = side(host)
+        carrier[rows], before[rows] = dealt.carrier[others[rows]], dealt.before[others[rows]]
+    return carrier, before
+
+
+def _turn_in(hosts: _Hosts, way: _Way) -> Phase:
+    """Each carrier sorts what enters its host by destination."""
+
+    def make(host: int, places: Integers) -> Rows:
+        side, here, tables = hosts.into(host), hosts.ranks[host], []
+        d = np.arange(here)
+        for carrier in places.tolist():
+            served = np.flatnonzero(side.carrier == carrier)[:, None]
+            behind = hosts.direct & (served > host)
+            source = (side.before[served] + behind) * here + d * hosts.ranks[served]
+            begin = d * side.ranks[carrier] + (hosts.direct & (d > carrier)) * here
+            target = begin + side.before[served] + (behind & (d == carrier)) * here
+            count = np.broadcast_to(hosts.ranks[served], source.shape)
+            own = slice(carrier, carrier + hosts.direct)  # what goes directly
+            columns = [
+                np.append(one, extra)
+                for one, extra in (
+                    (source, side.own[own] * here),
+                    (target, (begin + side.own[carrier])[own]),
+                    (count, [here][: own.stop - own.start]),
+                )
+            ]
+            order = np.argsort(columns[0])
+            rank = np.full(len(order), hosts.members[hosts.begin[host] + carrier])
+            if len(order):
+                tables.append(way.runs(rank, *(column[order] for column in columns)))
+        return np.concatenate([np.empty((0, 9), dtype=np.int64), *tables])
+
+    return _AtHosts(1, hosts=hosts, make=make, local=True)
+
+
+def _hand_out(hosts: _Hosts, way: _Way) -> Phase:
+    """Each carrier sends each rank of its host what came for it."""
+
+    def make(host: int, places: Integers) -> Rows:
+        side, many = hosts.into(host), hosts.ranks[host]
+        carrier, d = places[:, None], np.arange(many)
+        ranks = hosts.members[hosts.begin[host] + carrier], hosts.members[hosts.begin[host] + d]
+        begin = d * side.ranks[carrier] + (hosts.direct & (d > carrier)) * many
+        end = starts(side.ranks)[carrier] + (hosts.direct & (d < carrier)) * many
+        count = side.ranks[carrier] + (hosts.direct & (d == carrier)) * many
+        return way.rows((d - carrier) % many, ranks, begin, end, count)
+
+    return _AtHosts(int(hosts.ranks.max()), hosts=hosts, make=make)
+
+
+def _unpack(hosts: _Hosts, way: _Way) -> Phase:
+    """Each rank sorts what it has by source."""
+
+    def make(host: int, places: Integers) -> Rows:
+        side, many, tables = hosts.into(host), hosts.ranks[host], []
+        there = hosts.of_rank
+        for d in places.tolist():
+            carrier = np.where(side.carrier[there] < 0, d, side.carrier[there])
+            before = np.where(side.carrier[there] < 0, side.own[d], side.before[there]) + hosts.local
+            before += (hosts.direct & (carrier == d) & (there > host)) * many
+            source = starts(side.ranks)[carrier] + (hosts.direct & (d < carrier)) * many + before
+            order = np.argsort(source)
+            rank = np.full(hosts.size, hosts.members[hosts.begin[host] + d])
+            tables.append(way.runs(rank, source[order], order, np.ones_like(order)))
+        return np.concatenate(tables)
+
+    return _AtHosts(1, hosts=hosts, make=make, local=True)

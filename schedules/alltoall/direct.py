@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..phases import Given, Grid, sequence
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
-from ..symmetric.exchanges import sequence, starts
+from ..symmetric.exchanges import starts
 from ..transfers import local_moves, transfers
+from .pairs import Permutations, Shares, of_pairs
 
 __all__ = [
     "alltoall_at_once",
@@ -16,7 +18,6 @@ __all__ = [
     "alltoall_pairwise",
     "alltoall_scatter_destination",
     "alltoall_shift",
-    "of_pairs",
     "spread",
 ]
 
@@ -34,11 +35,14 @@ def alltoall_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = 
     :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
     :param window: steps that a rank has in flight at most, 0 for no bound.
     """
-    step, source = np.ix_(np.arange(1 << (size - 1).bit_length()), np.arange(size))
-    destination = source ^ step
-    there = destination < size
-    step, source = (np.broadcast_to(axis, there.shape)[there] for axis in (step, source))
-    return of_pairs(size, "XOR pairwise", (step, source, destination[there]), blocks, counts, window)
+
+    def partner(step: Integers, rank: Integers) -> Integers:
+        other = rank ^ step
+        return np.where(other < size, other, -1)
+
+    steps = 1 << (size - 1).bit_length()
+    pairs = Permutations(steps, share=Shares.of(size, blocks, counts), target=partner, origin=partner)
+    return of_pairs("XOR pairwise", pairs, window)
 
 
 def alltoall_shift(size: int, *, blocks: int = 1, counts: ArrayLike | None = None, window: int = 1) -> Schedule:
@@ -51,8 +55,7 @@ def alltoall_shift(size: int, *, blocks: int = 1, counts: ArrayLike | None = Non
     :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
     :param window: steps that a rank has in flight at most, 0 for no bound.
     """
-    step, source = (axis.ravel() for axis in np.indices((size, size)))
-    return of_pairs(size, "shift", (step, source, (source + step) % size), blocks, counts, window)
+    return of_pairs("shift", _shifts(Shares.of(size, blocks, counts)), window)
 
 
 def alltoall_scatter_destination(
@@ -66,8 +69,7 @@ def alltoall_scatter_destination(
     :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
     :param window: messages that a rank has in flight each way at most, 0 for no bound.
     """
-    step, source = (axis.ravel() for axis in np.indices((size, size)))
-    return of_pairs(size, "scatter-destination", (step, source, (source + step) % size), blocks, counts, window)
+    return of_pairs("scatter-destination", _shifts(Shares.of(size, blocks, counts)), window)
 
 
 def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
@@ -85,8 +87,7 @@ def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = N
 
     :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
     """
-    step, source = (axis.ravel() for axis in np.indices((size, size)))
-    return of_pairs(size, "at once", (step, source, (source + step) % size), blocks, counts, 0)
+    return of_pairs("at once", _shifts(Shares.of(size, blocks, counts)), 0)
 
 
 def alltoall_interleaved(
@@ -107,10 +108,31 @@ def alltoall_interleaved(
     """
     host = np.asarray(rank_host)
     size, ranks = len(host), np.argsort(host, kind="stable")
-    step, place = (axis.ravel() for axis in np.indices((size, size)))
+    place = np.argsort(ranks)
     factor = spread(size, int(np.unique(host, return_counts=True)[1].max(initial=1)))
-    rows = step, ranks[place], ranks[(factor * place + step) % size]
-    return of_pairs(size, "interleaved shift", rows, blocks, counts, window)
+    inverse = pow(factor, -1, size)
+
+    def target(step: Integers, rank: Integers) -> Integers:
+        met: Integers = ranks[(factor * place[rank] + step) % size]
+        return met
+
+    def origin(step: Integers, rank: Integers) -> Integers:
+        met: Integers = ranks[inverse * (place[rank] - step) % size]
+        return met
+
+    pairs = Permutations(size, share=Shares.of(size, blocks, counts), target=target, origin=origin)
+    return of_pairs("interleaved shift", pairs, window)
+
+
+def _shifts(share: Shares) -> Permutations:
+    """In step k rank r sends to rank r + k modulo p."""
+    size = share.size
+    return Permutations(
+        size,
+        share=share,
+        target=lambda step, rank: (rank + step) % size,
+        origin=lambda step, rank: (rank - step) % size,
+    )
 
 
 def spread(size: int, ranks: int) -> int:
@@ -141,39 +163,61 @@ def alltoall_bruck(size: int, *, radix: int = 2, blocks: int = 1) -> Schedule:
     if radix < 2:
         raise ValueError(f"expecting radix of at least 2, got {radix}")
     ranks, unit = np.arange(size), 1
-    own, parts = local_moves(0, ranks, (INPUT, ranks), (OUTPUT, ranks), 1), []
+    own = local_moves(0, ranks, (INPUT, ranks * blocks), (OUTPUT, ranks * blocks), blocks)
+    digits: list[Grid] = []
     while unit < size:
-        parts.append(_digit(size, radix, unit))
+        digits.extend(_digit(size, radix, unit, blocks))
         unit *= radix
-    rows = np.concatenate((own, sequence(*parts)))
-    rows[:, [4, 6, 7]] *= blocks
-    return Schedule.from_rows("alltoall", size, f"Bruck, radix {radix}", rows, blocks=blocks)
+    phases = (0, Given.of(own)), *sequence(*digits)
+    return Schedule.from_phases("alltoall", size, f"Bruck, radix {radix}", phases, blocks=blocks)
 
 
-def _digit(size: int, radix: int, unit: int) -> Rows:
+def _digit(size: int, radix: int, unit: int, blocks: int) -> tuple[Grid, Grid, Grid]:
     """All ranks pack, send and unpack what has a digit other than 0 at the place of value ``unit``.
 
     Blocks go in runs of ``unit`` distances that begin with a multiple of it, which has not moved before.
     """
-    ranks, run = np.arange(size)[:, None], np.arange(unit, size, unit)
+    run = np.arange(unit, size, unit)
     digit = run // unit % radix
     by_digit = np.argsort(digit, kind="stable")[np.count_nonzero(digit == 0) :]
     run, digit = run[by_digit], digit[by_digit]
     length = np.minimum(unit, size - run)
     bounds = starts(length)
-    at, total, slot = bounds[:-1], bounds[-1], ranks - run - length + 1
-    # A run's distances ascend and its slots descend, so what has not moved comes last.
-    old, shift, moved = _unrolled(slot, length - 1, size)
-    new, shift_back, arrived = _unrolled(slot, length, size)
+    at, total = bounds[:-1], bounds[-1]
     value, first = np.unique(digit, return_index=True)
     begin, count = at[first], np.diff(np.append(at[first], total))
-    return np.concatenate(
-        (
-            local_moves(0, ranks, (INPUT, (ranks + run) % size), (SCRATCH, at + length - 1), 1),
-            local_moves(0, ranks, (OUTPUT, old), (SCRATCH, at + shift), moved),
-            transfers(1, ranks, (ranks + value * unit) % size, (SCRATCH, begin), (SCRATCH, total + begin), count),
-            local_moves(2, ranks, (SCRATCH, total + at + shift_back), (OUTPUT, new), arrived),
-        )
+
+    # A run's distances ascend and its slots descend, so what has not moved comes last.
+    def pack(step: Integers, rank: Integers) -> Rows:
+        ranks = rank[:, None]
+        old, shift, moved = _unrolled(ranks - run - length + 1, length - 1, size)
+        fresh = local_moves(0, ranks, (INPUT, (ranks + run) % size), (SCRATCH, at + length - 1), 1)
+        return _of_blocks(np.concatenate((fresh, local_moves(0, ranks, (OUTPUT, old), (SCRATCH, at + shift), moved))))
+
+    def send(step: Integers, rank: Integers) -> Rows:
+        ranks = rank[:, None]
+        there = (ranks + value * unit) % size
+        return _of_blocks(transfers(0, ranks, there, (SCRATCH, begin), (SCRATCH, total + begin), count))
+
+    def unpack(step: Integers, rank: Integers) -> Rows:
+        ranks = rank[:, None]
+        new, shift, arrived = _unrolled(ranks - run - length + 1, length, size)
+        return _of_blocks(local_moves(0, ranks, (SCRATCH, total + at + shift), (OUTPUT, new), arrived))
+
+    def _of_blocks(rows: Rows) -> Rows:
+        rows[:, [4, 6, 7]] *= blocks
+        return rows
+
+    def alone(rank: int) -> Integers:
+        return np.array([rank])
+
+    def ends(rank: int) -> Integers:
+        return np.unique(np.append(rank, rank - value * unit) % size)
+
+    return (
+        Grid(1, members=size, make=pack, near=alone, local=True),
+        Grid(1, members=size, make=send, near=ends),
+        Grid(1, members=size, make=unpack, near=alone, local=True),
     )
 
 
@@ -183,32 +227,3 @@ def _unrolled(begin: Integers, count: Integers, size: int) -> tuple[Integers, In
     head = np.minimum(count, size - begin)
     zero = np.zeros_like(begin)
     return np.stack((begin, zero)), np.stack((zero, head)), np.stack((head, count - head))
-
-
-def of_pairs(
-    size: int,
-    algorithm: str,
-    pairs: tuple[Integers, Integers, Integers],
-    blocks: int,
-    counts: ArrayLike | None,
-    window: int,
-) -> Schedule:
-    """One message for each pair, as an alltoall.
-
-    :param pairs: step, source and destination of each message, each of shape (messages,).
-    :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
-    """
-    step, source, destination = pairs
-    share: ArrayLike = blocks
-    given, here, there = None, blocks * destination, blocks * source
-    if counts is not None:
-        given = np.asarray(counts, dtype=np.int64)
-        if given.shape != (size, size) or (given < 0).any():
-            raise ValueError(f"expecting counts of shape ({size}, {size}), each at least 0")
-        share = given[source, destination]
-        here = (np.cumsum(given, axis=1) - given)[source, destination]
-        there = (np.cumsum(given, axis=0) - given)[source, destination]
-    rows = transfers(step, source, destination, (INPUT, here), (OUTPUT, there), share)
-    return Schedule.from_rows(
-        "alltoall", size, algorithm, rows, blocks=blocks, counts=given, independent=True, window=window
-    )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schedule import COPY, INPUT, OUTPUT, Schedule
+from ..schedule import Schedule
+from .pairs import Messages, Pairs, Shares, of_pairs
 
 __all__ = ["HostSchedule", "inside_first"]
 
 Integers = NDArray[np.int64]
-Column = NDArray[np.int32]
 Rows = NDArray[np.integer]
 
 
@@ -92,22 +92,8 @@ class HostSchedule:
         return len(self.rank_host)
 
     def expand(self) -> Schedule:
-        """The schedule of all ranks: p * p rows, for checking and simulating."""
-        rows = np.arange(len(self.step))
-        inner = self._ranks[self.destination]
-        row, place = _repeat(rows, self._ranks[self.source] * inner)
-        columns = self._columns(row, place // inner[row], place % inner[row])
-        return Schedule(
-            "alltoall",
-            self.size,
-            self.algorithm,
-            root=None,
-            blocks=self.blocks,
-            counts=self.counts,
-            independent=True,
-            window=self.window,
-            **columns,
-        )
+        """The schedule of all ranks, whose p * p rows are made when they are asked for."""
+        return of_pairs(self.algorithm, _BetweenHosts(self.num_steps, share=self._share, hosts=self), self.window)
 
     def rows_of(self, rank: int) -> Integers:
         """The rows of ``expand()`` that a rank takes part in, in their order, shape (rows, 9), without making the
@@ -116,20 +102,11 @@ class HostSchedule:
         :raises ValueError: for a rank that there is not.
         Cost: O(host-level rows + p).
         """
-        if not 0 <= rank < self.size:
-            raise ValueError(f"expecting rank in range({self.size}), got {rank}")
-        host = self.rank_host[rank]
-        me = int(np.flatnonzero(self._order == rank)[0] - self._first[host])
-        sent = np.flatnonzero(self.source == host)
-        sent, peer = _repeat(sent, self._ranks[self.destination[sent]])
-        received = np.flatnonzero(self.destination == host)
-        received, other = _repeat(received, self._ranks[self.source[received]])
-        new = (self.source[received] != host) | (other != me)  # the local move stands among the sent ones already
-        received, other = received[new], other[new]
-        row = np.concatenate((sent, received))
-        sender = np.concatenate((np.full(len(sent), me), other))
-        receiver = np.concatenate((peer, np.full(len(received), me)))
-        return np.stack(list(self._columns(row, sender, receiver).values()), axis=1).astype(np.int64)
+        return self.expand().rows_of(rank)
+
+    @cached_property
+    def _share(self) -> Shares:
+        return Shares.of(self.size, self.blocks, self.counts)
 
     @cached_property
     def _ranks(self) -> Integers:
@@ -151,44 +128,57 @@ class HostSchedule:
     def _start(self) -> Integers:
         return np.cumsum(self.rounds) - self.rounds
 
-    @cached_property
-    def _places(self) -> tuple[Integers, Integers]:
-        """Where the block of each pair begins in the sender's input and in the receiver's output, each (p, p)."""
-        counts = np.asarray(self.counts, dtype=np.int64)
-        return np.cumsum(counts, axis=1) - counts, np.cumsum(counts, axis=0) - counts
-
-    def _columns(self, row: Integers, sender: Integers, receiver: Integers) -> dict[str, Column]:
-        """The columns of messages, given by host-level row and places within the two hosts, in the order of steps."""
-        step, source, destination = self._messages(row, sender, receiver)
-        if self.counts is None:
-            begin, end, count = destination * self.blocks, source * self.blocks, np.full_like(source, self.blocks)
-        else:
-            counts = np.asarray(self.counts, dtype=np.int64)
-            carried = np.flatnonzero(counts[source, destination])
-            step, source, destination = step[carried], source[carried], destination[carried]
-            tables = (*self._places, counts)
-            begin, end, count = (table[source, destination].astype(np.int32) for table in tables)
-        return {
-            "step": step,
-            "source": source,
-            "destination": destination,
-            "source_buffer": np.full_like(source, INPUT),
-            "source_block": begin,
-            "destination_buffer": np.full_like(source, OUTPUT),
-            "destination_block": end,
-            "count": count,
-            "operation": np.full_like(source, COPY),
-        }
-
-    def _messages(self, row: Integers, sender: Integers, receiver: Integers) -> tuple[Column, Column, Column]:
-        """Step, source and destination of messages between ranks, sorted by these."""
+    def messages(self, row: Integers, sender: Integers, receiver: Integers) -> Messages:
+        """Step, source and destination of messages given by host-level row and places within the two hosts."""
         source, destination = self.source[row], self.destination[row]
         turns = np.maximum(self._ranks[source], self._ranks[destination])
         step = self._start[self.step[row]] + (receiver - sender) % turns
-        source = self._order[self._first[source] + sender]
-        destination = self._order[self._first[destination] + receiver]
-        order = np.argsort((step * self.size + source) * self.size + destination, kind="stable")
-        return step[order].astype(np.int32), source[order].astype(np.int32), destination[order].astype(np.int32)
+        ranks = self._order[self._first[source] + sender], self._order[self._first[destination] + receiver]
+        return step, ranks[0].astype(np.int64), ranks[1].astype(np.int64)
+
+    def messages_of(self, rank: int) -> Messages:
+        """Those that a rank sends or receives."""
+        host = self.rank_host[rank]
+        me = int(np.flatnonzero(self._order == rank)[0] - self._first[host])
+        sent = np.flatnonzero(self.source == host)
+        sent, peer = _repeat(sent, self._ranks[self.destination[sent]])
+        received = np.flatnonzero(self.destination == host)
+        received, other = _repeat(received, self._ranks[self.source[received]])
+        new = (self.source[received] != host) | (other != me)  # the local move stands among the sent ones already
+        received, other = received[new], other[new]
+        row = np.concatenate((sent, received))
+        sender = np.concatenate((np.full(len(sent), me), other))
+        receiver = np.concatenate((peer, np.full(len(received), me)))
+        return self.messages(row, sender, receiver)
+
+    def messages_at(self, steps: Integers) -> Messages:
+        """Those of some steps of the ranks."""
+        of_host = np.searchsorted(self._start, steps, side="right") - 1
+        begin, end = (np.searchsorted(self.step, of_host, side=side) for side in ("left", "right"))
+        which, place = _repeat(np.arange(len(steps)), end - begin)
+        row, turn = begin[which] + place, (steps - self._start[of_host])[which]
+        here, there = self._ranks[self.source[row]], self._ranks[self.destination[row]]
+        most = np.maximum(here, there)
+        row, turn, here, there, most = (column[turn < most] for column in (row, turn, here, there, most))
+        # The fewer ranks of the two hosts all take part in the turn.
+        which, member = _repeat(np.arange(len(row)), np.minimum(here, there))
+        row, turn, most, sends = row[which], turn[which], most[which], (here <= there)[which]
+        sender = np.where(sends, member, (member - turn) % most)
+        receiver = np.where(sends, (member + turn) % most, member)
+        return self.messages(row, sender, receiver)
+
+
+@dataclass(frozen=True, eq=False)
+class _BetweenHosts(Pairs):
+    """The messages of a schedule of hosts."""
+
+    hosts: HostSchedule = field(kw_only=True)
+
+    def pairs_of(self, rank: int) -> Messages:
+        return self.hosts.messages_of(rank)
+
+    def pairs_at(self, steps: Integers) -> Messages:
+        return self.hosts.messages_at(steps)
 
 
 def inside_first(rows: Integers, num_hosts: int) -> Integers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from math import gcd
 
@@ -10,10 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..network import Network
+from ..phases import Phase
 from ..schedule import Schedule
+from ..transfers import Rows
 from .bound import fewest_steps
-from .direct import of_pairs
 from .even import SHARED, even_steps
+from .pairs import Shares, StepTable, of_pairs
 
 __all__ = ["all_joint", "joint", "joint_steps", "side_by_side"]
 
@@ -30,7 +33,7 @@ def joint(
     late, the others are right all the same. Without groups beside it, it is ``even`` rank by rank.
 
     Messages: p - 1 from each rank. It wins where rows or columns of a process grid exchange at once and routes are
-    uneven. Cost: some 10 microseconds a message of the groups that differ, see ``joint_steps``; p * p rows.
+    uneven. Cost: some 10 microseconds a message of the groups that differ, see ``joint_steps``; memory: p * p steps.
 
     :param window: steps that a rank has in flight at most, 0 for no bound; more than ``even`` has, for ranks of a host
         that belong to different groups drift apart further.
@@ -91,21 +94,54 @@ def side_by_side(groups: Sequence[Integers], parts: Sequence[Schedule], name: st
     """
     size = sum(len(ranks) for ranks in groups)
     counts = np.zeros((size, size), dtype=np.int64)
-    tables = []
-    for ranks, part in zip(groups, parts, strict=True):
+    for ranks in groups:
         counts[np.ix_(ranks, ranks)] = blocks
-        table = np.stack(list(part.columns().values()), axis=1).astype(np.int64)
-        table[:, 1:3] = ranks[table[:, 1:3]]
-        tables.append(table)
-    rows, one = np.concatenate(tables), parts[0]
-    return Schedule.from_rows(
-        "alltoall", size, name, rows, blocks=blocks, counts=counts, independent=one.independent, window=one.window
+    one = parts[0]
+    together = _Groups(max(part.num_steps for part in parts), groups=groups, parts=parts)
+    return Schedule.from_phases(
+        "alltoall",
+        size,
+        name,
+        ((0, together),),
+        blocks=blocks,
+        counts=counts,
+        independent=one.independent,
+        window=one.window,
     )
 
 
 def _schedule(step: Integers, blocks: int, counts: ArrayLike | None, window: int) -> Schedule:
-    source, destination = (axis.ravel() for axis in np.indices(step.shape))
-    return of_pairs(len(step), "joint", (step.ravel(), source, destination), blocks, counts, window)
+    return of_pairs("joint", StepTable.of(step, Shares.of(len(step), blocks, counts)), window)
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups(Phase):
+    """What groups of ranks do at the same time.
+
+    :param groups: ranks of each group.
+    :param parts: the schedule of each group.
+    """
+
+    groups: Sequence[Integers] = field(kw_only=True)
+    parts: Sequence[Schedule] = field(kw_only=True)
+
+    def rows(self) -> Rows:
+        """Group by group; by step within each."""
+        return np.concatenate([_among(ranks, part.rows()) for ranks, part in zip(self.groups, self.parts, strict=True)])
+
+    def of_rank(self, rank: int) -> Rows:
+        """As ``rows``; cost: that of the part of the rank's group."""
+        for ranks, part in zip(self.groups, self.parts, strict=True):
+            for place in np.flatnonzero(ranks == rank).tolist():
+                return _among(ranks, part.rows_of(place))
+        raise ValueError(f"expecting a rank of a group, got {rank}")
+
+
+def _among(ranks: Integers, rows: Rows) -> Rows:
+    """Rows between members of a group as rows between its ranks."""
+    placed = rows.copy()
+    placed[:, 1:3] = ranks[rows[:, 1:3]]
+    return placed
 
 
 def _shared(network: Network, source: Integers, destination: Integers, sender: Integers) -> int:

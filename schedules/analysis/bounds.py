@@ -77,7 +77,7 @@ def lower_bound(
         sides += [_slowest(collective, out, rate_out), _slowest(collective, into, rate_in)]
     link = 0.0
     if collective == "alltoall":
-        load = link_loads(network, _between(share, network.rank_host, network.num_hosts))
+        load = link_loads(network, between(share, network.rank_host, network.num_hosts))
         link = float((load / network.capacity).max(initial=0.0))
     host_out, host_in, leaf_out, leaf_in, link = (block_bytes * bound for bound in (*sides, link))
     latency = alpha * (network.num_ranks - 1).bit_length()
@@ -151,7 +151,7 @@ def _necessary(
 ) -> tuple[Floats, Floats]:
     """Blocks that must leave each side of the borders, and that must enter it, each of shape (sides,)."""
     if collective == "alltoall":
-        traffic = _between(share, side, sides)
+        traffic = between(share, side, sides)
         np.fill_diagonal(traffic, 0)
         return traffic.sum(axis=1), traffic.sum(axis=0)
     each = np.broadcast_to(np.asarray(share, dtype=np.float64), side.shape)
@@ -181,7 +181,7 @@ def _precedes(side: Integers, sides: int) -> NDArray[np.bool_]:
     return first < last_elsewhere
 
 
-def _between(share: int | Integers, side: Integers, sides: int) -> Floats:
+def between(share: int | Integers, side: Integers, sides: int) -> Floats:
     """Blocks from side to side in an alltoall, shape (sides, sides)."""
     ranks = np.bincount(side, minlength=sides).astype(np.float64)
     if np.ndim(share) == 0:

@@ -13,7 +13,7 @@ from ..network import Network
 from ..schedule import Schedule
 from .bounds import Bound, distinct, link_width, lower_bound, min_steps, require_routes
 
-__all__ = ["Analysis", "Messages", "analyse", "messages_of"]
+__all__ = ["Analysis", "Messages", "analyse", "merged", "messages_of"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -50,17 +50,19 @@ class Messages:
 def messages_of(schedule: Schedule) -> Messages:
     """The messages of a schedule; cost: a sort of its rows."""
     rows = schedule.messages
-    pair = schedule.source[rows].astype(np.int64) * schedule.size + schedule.destination[rows]
-    key = schedule.step[rows] * np.int64(schedule.size) ** 2 + pair
+    columns = (schedule.step, schedule.source, schedule.destination, schedule.count)
+    step, source, destination, count = (column[rows].astype(np.int64) for column in columns)
+    return merged(step, source, destination, count, schedule.size)
+
+
+def merged(step: Integers, source: Integers, destination: Integers, count: Integers, size: int) -> Messages:
+    """Messages from transfers between ranks, each column of shape (transfers,), in any order; ``size`` is p."""
+    key = (step * size + source) * size + destination
     order = np.argsort(key, kind="stable")
     first = run_starts(key[order])
-    rows = rows[order]
-    blocks = np.add.reduceat(schedule.count[rows], first, dtype=np.int64) if len(rows) else np.empty(0, np.int64)
-    one = rows[first]
-    step, source, destination = (
-        column[one].astype(np.int64) for column in (schedule.step, schedule.source, schedule.destination)
-    )
-    return Messages(step, source, destination, blocks)
+    blocks = np.add.reduceat(count[order], first) if len(count) else count
+    one = order[first]
+    return Messages(step[one], source[one], destination[one], blocks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +202,7 @@ def analyse(schedule: Schedule, network: Network, block_bytes: int = 1, *, alpha
 
 
 def check_routes(messages: Messages, schedule: Schedule, network: Network) -> None:
-    """Raise ValueError unless the network has the schedule's ranks and all the routes of its messages."""
+    """Raise ValueError unless the network has the schedule's ranks and all the routes of the messages."""
     if schedule.size != network.num_ranks:
         raise ValueError(f"expecting a network of {schedule.size} ranks, got {network.num_ranks}")
     require_routes(network, network.rank_host[messages.source], network.rank_host[messages.destination])

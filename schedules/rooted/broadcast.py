@@ -6,12 +6,15 @@ Bytes below are those of the message, m; p ranks, b blocks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..network import Network
+from ..phases import Given, Grid, Phases
 from ..schedule import INPUT, OUTPUT, Schedule
+from ..symmetric.exchanges import ring
 from ..transfers import Rows, local_moves, transfers
 from . import trees
 from .circulant import arrivals
@@ -47,12 +50,13 @@ def along(tree: Tree, algorithm: str, *, blocks: int = 1, pipelined: bool = Fals
     return _bcast(tree.size, algorithm, rows, tree.root, blocks)
 
 
-def _bcast(size: int, algorithm: str, rows: Rows, root: int, blocks: int) -> Schedule:
+def _bcast(size: int, algorithm: str, rows: Rows, root: int, blocks: int, behind: Phases = ()) -> Schedule:
     """With the move by which the root, too, ends with the message in its output."""
     if blocks < 1:
         raise ValueError(f"expecting at least one block, got {blocks}")
     own = local_moves(0, root, (INPUT, 0), (OUTPUT, 0), blocks)
-    return Schedule.from_rows("bcast", size, algorithm, np.concatenate((own, rows)), root=root, blocks=blocks)
+    phases = (0, Given.of(np.concatenate((own, rows)))), *behind
+    return Schedule.from_phases("bcast", size, algorithm, phases, root=root, blocks=blocks)
 
 
 def knomial(size: int, *, root: int = 0, blocks: int = 1, radix: int = 2) -> Schedule:
@@ -155,9 +159,10 @@ def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = N
     order = depth_first(rank_clusters(network), size, root=root)
     tree = trees.knomial(size, radix)
     cut = blocks * np.arange(size + 1) // size
-    rows = np.concatenate((_scatter(tree, cut), _ring(tree, cut)))
+    rows = _scatter(tree, cut)
     rows[:, 1:3] = order[rows[:, 1:3]]
-    return _bcast(size, "scatter-allgather", rows, root, blocks)
+    last = int(tree.down.max())
+    return _bcast(size, "scatter-allgather", rows, root, blocks, ((last + 1, _ring(tree, cut, order)),))
 
 
 def _scatter(tree: Tree, cut: trees.Integers) -> Rows:
@@ -169,17 +174,24 @@ def _scatter(tree: Tree, cut: trees.Integers) -> Rows:
     return transfers(tree.down[child], parent, child, (source, first), (OUTPUT, first), count)
 
 
-def _ring(tree: Tree, cut: trees.Integers) -> Rows:
+def _ring(tree: Tree, cut: trees.Integers, order: trees.Integers) -> Grid:
     """In each step each node hands on the share that it had from its neighbour in the step before."""
-    size = tree.size
-    step, node = (axis.ravel() for axis in np.indices((size - 1, size)))
-    behind, share = (node + 1) % size, (node - step) % size
-    new = (share < behind) | (share >= behind + tree.sizes[behind])
-    step, node, behind, share = step[new], node[new], behind[new], share[new]
-    source = np.where(node == 0, INPUT, OUTPUT)
-    first = cut[share]
-    step = step + int(tree.down.max()) + 1
-    return transfers(step, node, behind, (source, first), (OUTPUT, first), cut[share + 1] - first)
+
+    def wanted(node: trees.Integers, share: trees.Integers) -> NDArray[np.bool_]:
+        behind = (node + 1) % tree.size
+        return (share < behind) | (share >= behind + tree.sizes[behind])
+
+    buffer = np.where(np.arange(tree.size) == order[0], INPUT, OUTPUT)  # nothing is sent to the root
+    whole = ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
+    # A share gets last to the first node before its own that is none of those above it; of two nodes there is none.
+    share = np.flatnonzero(np.diff(cut))
+    before = (share - 2) % tree.size
+    for _ in range(tree.size):
+        new = wanted(before, share)
+        if new.all():
+            break
+        before = np.where(new, before, (before - 1) % tree.size)
+    return replace(whole, steps=int(((before - share) % tree.size)[new].max(initial=-1)) + 1)
 
 
 def circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:

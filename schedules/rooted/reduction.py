@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..phases import Phases, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
-from ..symmetric.exchanges import Cube, checked_order, checked_root, doubling, halving, sequence
+from ..symmetric.exchanges import Cube, checked_order, checked_root, doubling, halving
 from ..transfers import local_moves, transfers
 from .circulant import arrivals
 from .inorder import in_order
@@ -34,8 +35,8 @@ def reduce_tree(tree: Tree, *, blocks: int = 1, algorithm: str = "tree") -> Sche
     Messages: p - 1, each of the whole vector; each parent adds up as many as it has children. Rank order is kept by
     trees of ``inorder.in_order``, and by the binomial tree of root 0.
     """
-    rows = climb(tree, tree.others, _sums_at(tree.root, tree.size), blocks)
-    return Schedule.from_rows("reduce", tree.size, algorithm, rows, root=tree.root, blocks=blocks)
+    phases = climb(tree, tree.others, _sums_at(tree.root, tree.size), blocks)
+    return Schedule.from_phases("reduce", tree.size, algorithm, phases, root=tree.root, blocks=blocks)
 
 
 def reduce_knomial(size: int, *, root: int = 0, radix: int = 2, ordered: bool = False, blocks: int = 1) -> Schedule:
@@ -93,8 +94,8 @@ def reduce_chain(size: int, *, root: int = 0, order: ArrayLike | None = None, bl
     here = np.where(place[:, None] == size - 1, INPUT, buffer[child])
     chain = transfers(step, child, above, (here, block), (buffer[above], block), 1, REDUCE)
     inner = ranks[: max(size - 1, 1)]
-    rows = sequence(local_moves(0, inner, (INPUT, 0), (buffer[inner], 0), blocks), chain)
-    return Schedule.from_rows("reduce", size, "chain", rows, root=root, blocks=blocks)
+    phases = sequence(local_moves(0, inner, (INPUT, 0), (buffer[inner], 0), blocks), chain)
+    return Schedule.from_phases("reduce", size, "chain", phases, root=root, blocks=blocks)
 
 
 def reduce_circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
@@ -113,11 +114,11 @@ def reduce_circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
     adds[above] = adds[0] = True
     inner, buffer = np.flatnonzero(adds), _sums_at(0, size)
     here = np.where(adds[child], SCRATCH, INPUT)
-    rows = sequence(
+    phases = sequence(
         local_moves(0, order[inner], (INPUT, 0), (buffer[inner], 0), blocks),
         transfers(at.max(initial=0) - at, order[child], order[above], (here, block), (buffer[above], block), 1, REDUCE),
     )
-    return Schedule.from_rows("reduce", size, "circulant", rows, root=root, blocks=blocks)
+    return Schedule.from_phases("reduce", size, "circulant", phases, root=root, blocks=blocks)
 
 
 def reduce_halving(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int | None = None) -> Schedule:
@@ -136,30 +137,33 @@ def reduce_halving(size: int, *, root: int = 0, order: ArrayLike | None = None, 
     corners = len(cube.heads)
     total = corners if blocks is None else blocks
     bounds, buffer = np.arange(corners + 1) * total // corners, _sums_at(root, size)
-    rows = sequence(
+    phases = sequence(
         local_moves(0, np.arange(size), (INPUT, 0), (buffer, 0), total),
         cube.inward(buffer, 0, total, REDUCE),
         halving(cube.heads, bounds, buffer),
         _gather(cube, bounds, buffer, root),
     )
-    return Schedule.from_rows("reduce", size, "halving and gather", rows, root=root, blocks=total)
+    return Schedule.from_phases("reduce", size, "halving and gather", phases, root=root, blocks=total)
 
 
-def climb(tree: Tree, children: Integers, buffer: Integers, blocks: int) -> Rows:
+def climb(tree: Tree, children: Integers, buffer: Integers, blocks: int, place: int = 0) -> Phases:
     """Some ranks of a tree send their sums to their parents, which keep theirs in a buffer.
 
+    :param tree: of all ranks.
     :param children: the ranks that send, shape (n,); all of their own children among them.
     :param buffer: where each rank adds up, shape (p,); ranks without children among ``children`` send their input.
+    :param blocks: blocks of the vector.
+    :param place: block of the buffer at which sums begin.
     """
     above = tree.parent[children]
     leaf = np.zeros(tree.size, dtype=bool)
     leaf[children] = True
     leaf[above] = False
     inner = np.flatnonzero(~leaf)
-    here = np.where(leaf, INPUT, buffer)[children]
+    here = np.where(leaf, INPUT, buffer)[children], np.where(leaf, 0, place)[children]
     return sequence(
-        local_moves(0, inner, (INPUT, 0), (buffer[inner], 0), blocks),
-        transfers(tree.up[children], children, above, (here, 0), (buffer[above], 0), blocks, REDUCE),
+        local_moves(0, inner, (INPUT, 0), (buffer[inner], place), blocks),
+        transfers(tree.up[children], children, above, here, (buffer[above], place), blocks, REDUCE),
     )
 
 
@@ -170,10 +174,10 @@ def _sums_at(root: int, size: int) -> Integers:
 
 def _gather(cube: Cube, bounds: Integers, buffer: Integers, root: int) -> Rows:
     """Of all messages of a recursive doubling those on whose content the root depends, and none back."""
-    rows = doubling(cube.heads, bounds, buffer)
-    corner = np.empty(len(buffer), dtype=np.int64)
-    corner[cube.heads] = np.arange(len(cube.heads))
-    apart, dimension = corner[rows[:, 1]] ^ corner[root], rows[:, 0]
-    # What a corner has after some dimension reaches, through the later ones, only corners alike in the earlier ones.
-    needed: Rows = rows[apart & ((2 << dimension) - 1) == 1 << dimension]
-    return needed
+    at_root = np.flatnonzero(cube.heads == root)
+    corner = np.delete(np.arange(len(cube.heads)), at_root)
+    apart = corner ^ at_root
+    # What a corner has after some dimension reaches, through the later ones, only corners alike in the earlier ones:
+    # so each corner sends over the lowest dimension in which it differs from the root's.
+    dimension = np.log2(apart & -apart).astype(np.int64)
+    return doubling(cube.heads, bounds, buffer).make(dimension, corner)

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..phases import Grid, Phases, sequence
 from ..rooted.trees import leaders
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from ..transfers import local_moves, shares, transfers
-from .exchanges import Cube, checked_order, clustered, doubling, ring, runs, sequence, starts, working
+from .exchanges import Cube, checked_order, clustered, doubling, moves, ring, runs, starts, working
 
 __all__ = ["allgather_doubling", "allgather_leaders", "allgather_ring"]
 
 Integers = NDArray[np.int64]
-Rows = NDArray[np.int64]
 
 
 def allgather_ring(
@@ -32,11 +32,11 @@ def allgather_ring(
     """
     ranks, share = checked_order(size, order), shares(size, blocks, counts)
     begin = starts(share)[ranks]
-    rows = sequence(
+    phases = sequence(
         local_moves(0, ranks, (INPUT, 0), (OUTPUT, begin), share[ranks]),
         ring(ranks, begin, share[ranks], np.full(size, OUTPUT)),
     )
-    return _schedule(size, "ring", rows, blocks, counts)
+    return _schedule(size, "ring", phases, blocks, counts)
 
 
 def allgather_doubling(
@@ -64,13 +64,13 @@ def allgather_doubling(
     share = shares(size, blocks, counts)
     cube = Cube.over(checked_order(size, order), reverse=near_last)
     layout, buffer = cube.layout, working(cube.layout)
-    rows = sequence(
+    phases = sequence(
         local_moves(0, layout, (INPUT, 0), (buffer[layout], starts(share[layout])[:-1]), share[layout]),
         _double(cube, share, buffer),
         _to_places(cube.heads, layout, share),
         cube.outward(np.full(size, OUTPUT), 0, int(share.sum())),
     )
-    return _schedule(size, "recursive doubling", rows, blocks, counts)
+    return _schedule(size, "recursive doubling", phases, blocks, counts)
 
 
 def allgather_leaders(
@@ -103,34 +103,34 @@ def allgather_leaders(
     at[layout] = starts(share[layout])[:-1]
     weight = np.zeros_like(share)
     weight[top] = np.diff(np.append(at[top], total))
-    below, ring_rows = tree.below(share)[edges], ring(top, at[top], weight[top], buffer)
+    below = tree.below(share)[edges]
     cube = Cube.over(top) if exchange == "doubling" else Cube(top, np.full(len(top), -1))
-    rows = sequence(
+    phases = sequence(
         local_moves(0, layout, (INPUT, 0), (buffer[layout], at[layout]), share[layout]),
         transfers(tree.up[edges], edges, above, (buffer[edges], at[edges]), (buffer[above], at[edges]), below),
-        _double(cube, weight, buffer) if exchange == "doubling" else ring_rows,
+        _double(cube, weight, buffer) if exchange == "doubling" else ring(top, at[top], weight[top], buffer),
         _to_places(cube.heads, layout, share),
         cube.outward(np.full(size, OUTPUT), 0, total),
         transfers(tree.down[edges], above, edges, (OUTPUT, 0), (OUTPUT, 0), total),
     )
-    return _schedule(size, f"leaders, {exchange}", rows, blocks, counts)
+    return _schedule(size, f"leaders, {exchange}", phases, blocks, counts)
 
 
-def _double(cube: Cube, weight: Integers, buffer: Integers) -> Rows:
+def _double(cube: Cube, weight: Integers, buffer: Integers) -> Phases:
     """The heads end with everything, in the order of the cube's layout; ``weight`` is what each rank begins with."""
     bounds = cube.bounds(weight)
     into = cube.inward(buffer, bounds[:-1] + weight[cube.heads], weight[cube.surplus])
     return sequence(into, doubling(cube.heads, bounds, buffer))
 
 
-def _to_places(ranks: Integers, layout: Integers, share: Integers) -> Rows:
+def _to_places(ranks: Integers, layout: Integers, share: Integers) -> Grid | Phases:
     """Each of some ranks moves the whole from the order of a layout to its output; nothing if it is there already."""
     if (working(layout) == OUTPUT).all():
-        return np.empty((0, 9), dtype=np.int64)
+        return ()
     here, there, count = runs(layout, share)
-    return local_moves(0, ranks[:, None], (SCRATCH, here), (OUTPUT, there), count)
+    return moves(ranks, SCRATCH, here, OUTPUT, there, count)
 
 
-def _schedule(size: int, algorithm: str, rows: Rows, blocks: int, counts: ArrayLike | None) -> Schedule:
+def _schedule(size: int, algorithm: str, phases: Phases, blocks: int, counts: ArrayLike | None) -> Schedule:
     given = None if counts is None else np.asarray(counts, dtype=np.int64)
-    return Schedule.from_rows("allgather", size, algorithm, rows, blocks=blocks, counts=given)
+    return Schedule.from_phases("allgather", size, algorithm, phases, blocks=blocks, counts=given)

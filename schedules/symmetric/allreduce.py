@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..phases import Phases, sequence
 from ..rooted.inorder import in_order
 from ..rooted.reduction import climb
 from ..rooted.trees import leaders
 from ..schedule import INPUT, OUTPUT, REDUCE, Schedule
 from ..transfers import local_moves, transfers
-from .exchanges import Cube, checked_order, clustered, combine, doubling, halving, ring, sequence
+from .exchanges import Cube, checked_order, clustered, combine, doubling, halving, ring
 
 __all__ = ["allreduce_doubling", "allreduce_halving", "allreduce_leaders", "allreduce_ring"]
 
 Integers = NDArray[np.int64]
-Rows = NDArray[np.int64]
 
 
 def allreduce_ring(size: int, *, order: ArrayLike | None = None, blocks: int | None = None) -> Schedule:
@@ -91,33 +91,33 @@ def allreduce_leaders(
     tree = (in_order if ordered else leaders)(clusters, size, radix=radix)
     _, top, edges = clustered(tree, clusters)
     spread = transfers(tree.down[edges], tree.parent[edges], edges, (OUTPUT, 0), (OUTPUT, 0), blocks)
-    rows = sequence(climb(tree, edges, np.full(size, OUTPUT), blocks), _EXCHANGES[exchange](top, blocks), spread)
-    return Schedule.from_rows("allreduce", size, f"leaders, {exchange}", rows, blocks=blocks)
+    phases = sequence(climb(tree, edges, np.full(size, OUTPUT), blocks), _EXCHANGES[exchange](top, blocks), spread)
+    return Schedule.from_phases("allreduce", size, f"leaders, {exchange}", phases, blocks=blocks)
 
 
-def _everywhere(size: int, algorithm: str, blocks: int, exchange: Rows) -> Schedule:
+def _everywhere(size: int, algorithm: str, blocks: int, exchange: Phases) -> Schedule:
     """Every rank copies its input to its output, then an exchange among all outputs."""
-    rows = sequence(local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), blocks), exchange)
-    return Schedule.from_rows("allreduce", size, algorithm, rows, blocks=blocks)
+    phases = sequence(local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), blocks), exchange)
+    return Schedule.from_phases("allreduce", size, algorithm, phases, blocks=blocks)
 
 
 def _outputs(ranks: Integers) -> Integers:
     return np.full(int(ranks.max()) + 1, OUTPUT)
 
 
-def _ring(ranks: Integers, blocks: int) -> Rows:
+def _ring(ranks: Integers, blocks: int) -> Phases:
     bounds, buffer = np.arange(len(ranks) + 1) * blocks // len(ranks), _outputs(ranks)
     part = bounds[:-1], np.diff(bounds), buffer
     return sequence(ring(ranks, *part, REDUCE), ring(ranks, *part))
 
 
-def _doubling(ranks: Integers, blocks: int) -> Rows:
+def _doubling(ranks: Integers, blocks: int) -> Phases:
     cube, buffer = Cube.over(ranks), _outputs(ranks)
     into, out = cube.inward(buffer, 0, blocks, REDUCE), cube.outward(buffer, 0, blocks)
     return sequence(into, combine(cube.heads, buffer, blocks), out)
 
 
-def _halving(ranks: Integers, blocks: int) -> Rows:
+def _halving(ranks: Integers, blocks: int) -> Phases:
     cube, buffer = Cube.over(ranks, reverse=True), _outputs(ranks)
     bounds = np.arange(len(cube.heads) + 1) * blocks // len(cube.heads)
     return sequence(
@@ -128,4 +128,4 @@ def _halving(ranks: Integers, blocks: int) -> Rows:
     )
 
 
-_EXCHANGES: dict[str, Callable[[Integers, int], Rows]] = {"ring": _ring, "doubling": _doubling, "halving": _halving}
+_EXCHANGES: dict[str, Callable[[Integers, int], Phases]] = {"ring": _ring, "doubling": _doubling, "halving": _halving}

@@ -1,14 +1,15 @@
-"""What allgathers and reductions are made of: rings and hypercubes over any ranks, as rows with steps from 0."""
+"""What allgathers and reductions are made of: rings and hypercubes over any ranks, as phases."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..phases import Grid
 from ..rooted.trees import Tree, depth_first
 from ..schedule import COPY, OUTPUT, REDUCE, SCRATCH
 from ..transfers import local_moves, transfers
@@ -21,27 +22,15 @@ __all__ = [
     "combine",
     "doubling",
     "halving",
+    "moves",
     "ring",
     "runs",
-    "sequence",
     "starts",
     "working",
 ]
 
 Integers = NDArray[np.int64]
 Rows = NDArray[np.int64]
-
-
-def sequence(*parts: Rows) -> Rows:
-    """Rows of several parts one after the other: the steps of each begin behind those of the part before."""
-    shifted, step = [], 0
-    for part in parts:
-        if len(part):
-            moved = part.copy()
-            moved[:, 0] += step - part[:, 0].min()
-            step = int(moved[:, 0].max()) + 1
-            shifted.append(moved)
-    return np.concatenate(shifted) if shifted else np.empty((0, 9), dtype=np.int64)
 
 
 def checked_order(size: int, order: ArrayLike | None) -> Integers:
@@ -166,56 +155,114 @@ class Cube:
         return transfers(0, source, destination, (buffer[source], at), (buffer[destination], at), blocks, operation)
 
 
-def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Rows:
+def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
     """Recursive doubling: each corner begins with its own range, and all end with all; dimension 0 first.
 
     :param bounds: first block of each corner's range and the end, shape (n + 1,).
     :param buffer: working buffer of each rank.
     """
-    corner = np.arange(len(heads))
-    parts = [np.empty((0, 9), dtype=np.int64)]
-    for step in range(len(heads).bit_length() - 1):
-        other = heads[corner ^ (1 << step)]
+
+    def make(step: Integers, corner: Integers) -> Rows:
+        here, there = heads[corner], heads[corner ^ (1 << step)]
         low = corner >> step << step
         begin, count = bounds[low], bounds[low + (1 << step)] - bounds[low]
-        parts.append(transfers(step, heads, other, (buffer[heads], begin), (buffer[other], begin), count))
-    return np.concatenate(parts)
+        return transfers(step, here, there, (buffer[here], begin), (buffer[there], begin), count)
+
+    return _over_cube(heads, _dimensions(heads) if bounds[-1] > bounds[0] else 0, make)
 
 
-def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Rows:
+def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
     """Recursive halving: ``doubling`` backwards, so the last dimension first; each corner ends with the sum of all in
     its own range."""
-    rows = doubling(heads, bounds, buffer)[:, [0, 2, 1, 5, 6, 3, 4, 7, 8]]
-    rows[:, 0] = rows[:, 0].max(initial=0) - rows[:, 0]
-    rows[:, 8] = REDUCE
-    return rows
+    forwards = doubling(heads, bounds, buffer)
+
+    def make(step: Integers, corner: Integers) -> Rows:
+        rows = forwards.make(forwards.steps - 1 - step, corner)[:, [0, 2, 1, 5, 6, 3, 4, 7, 8]]
+        rows[:, 0] = forwards.steps - 1 - rows[:, 0]
+        rows[:, 8] = REDUCE
+        return rows
+
+    return _over_cube(heads, forwards.steps, make)
 
 
-def combine(heads: Integers, buffer: Integers, count: int, spare: int = 0) -> Rows:
+def combine(heads: Integers, buffer: Integers, count: int) -> Grid:
     """Recursive doubling of whole vectors: all corners end with the sum of all, dimension 0 first.
 
-    What arrives waits in the scratch from block ``spare`` on until the vector itself has been sent.
+    What arrives waits in the scratch until the vector itself has been sent: each dimension takes a second step.
     """
-    corner = np.arange(len(heads))
-    parts = [np.empty((0, 9), dtype=np.int64)]
-    for dimension in range(len(heads).bit_length() - 1):
-        other = heads[corner ^ (1 << dimension)]
-        parts.append(transfers(2 * dimension, heads, other, (buffer[heads], 0), (SCRATCH, spare), count))
-        own = local_moves(2 * dimension + 1, heads, (SCRATCH, spare), (buffer[heads], 0), count)
-        own[:, 8] = REDUCE
-        parts.append(own)
-    return np.concatenate(parts)
+
+    def make(step: Integers, corner: Integers) -> Rows:
+        dimension, adds = step // 2, step % 2 == 1
+        here = heads[corner]
+        there = np.where(adds, here, heads[corner ^ (1 << dimension)])
+        source, destination = np.where(adds, SCRATCH, buffer[here]), np.where(adds, buffer[here], SCRATCH)
+        return transfers(step, here, there, (source, 0), (destination, 0), count, np.where(adds, REDUCE, COPY))
+
+    return _over_cube(heads, 2 * _dimensions(heads) if count > 0 else 0, make)
 
 
-def ring(ranks: Integers, begin: Integers, count: Integers, buffer: Integers, operation: int = COPY) -> Rows:
+def _dimensions(heads: Integers) -> int:
+    return len(heads).bit_length() - 1
+
+
+def _over_cube(heads: Integers, steps: int, make: Callable[[Integers, Integers], Rows]) -> Grid:
+    """Rows whose ends are corners of a hypercube that differ in one dimension at most."""
+
+    def near(rank: int) -> Integers:
+        own = np.flatnonzero(heads == rank)
+        return np.sort(np.append(own, own[:, None] ^ (1 << np.arange(_dimensions(heads)))))
+
+    return Grid(steps, members=len(heads), make=make, near=near)
+
+
+def ring(
+    ranks: Integers,
+    begin: Integers,
+    count: Integers,
+    buffer: Integers,
+    operation: int = COPY,
+    *,
+    wanted: Callable[[Integers, Integers], NDArray[np.bool_]] | None = None,
+) -> Grid:
     """Each sends to the next, n - 1 times: own range first to gather all, or the one that ends here last to reduce.
 
+    :param ranks: the members in their order, shape (n,).
     :param begin: first block of each member's range; likewise ``count``.
+    :param buffer: working buffer of each rank.
     :param operation: ``COPY`` to end with all ranges everywhere, ``REDUCE`` to end with the sum of one's own range.
+    :param wanted: by member and range, whether the next one has a use for it; by default it always has.
     """
-    size = len(ranks)
-    step, member = np.arange(size - 1)[:, None], np.arange(size)
-    part = (member - step - (operation == REDUCE)) % size
-    target = np.roll(ranks, -1)
-    here, there = (buffer[ranks], begin[part]), (buffer[target], begin[part])
-    return transfers(step, ranks, target, here, there, count[part], operation)
+    size, target = len(ranks), np.roll(ranks, -1)
+
+    def make(step: Integers, member: Integers) -> Rows:
+        part = (member - step - (operation == REDUCE)) % size
+        if wanted is not None:
+            new = wanted(member, part)
+            step, member, part = step[new], member[new], part[new]
+        here, there = ranks[member], target[member]
+        return transfers(
+            step, here, there, (buffer[here], begin[part]), (buffer[there], begin[part]), count[part], operation
+        )
+
+    def near(rank: int) -> Integers:
+        own = np.flatnonzero(ranks == rank)
+        return np.unique(np.append(own, own - 1) % size)
+
+    return Grid(size - 1 if count.any() else 0, members=size, make=make, near=near, alike=True)
+
+
+def moves(ranks: Integers, source: int, here: Integers, destination: int, there: Integers, count: Integers) -> Grid:
+    """The same local moves at each of some ranks.
+
+    :param ranks: the ranks, shape (n,).
+    :param source: buffer from which each moves; likewise ``destination``.
+    :param here: block at which each move begins, shape (moves,); likewise ``there`` and ``count``.
+    """
+
+    def make(step: Integers, member: Integers) -> Rows:
+        return local_moves(step[:, None], ranks[member][:, None], (source, here), (destination, there), count)
+
+    def near(rank: int) -> Integers:
+        return np.flatnonzero(ranks == rank)
+
+    return Grid(int(count.any()), members=len(ranks), make=make, near=near, local=True)

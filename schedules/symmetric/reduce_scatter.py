@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..phases import Grid, Phases, sequence
 from ..rooted.reduction import climb
 from ..rooted.trees import leaders
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import local_moves, shares, transfers
-from .exchanges import Cube, checked_order, clustered, halving, ring, runs, sequence, starts
+from .exchanges import Cube, checked_order, clustered, halving, moves, ring, runs, starts
 
 __all__ = ["reduce_scatter_halving", "reduce_scatter_leaders", "reduce_scatter_ring"]
 
 Integers = NDArray[np.int64]
-Rows = NDArray[np.int64]
 
 
 def reduce_scatter_ring(
@@ -33,12 +33,12 @@ def reduce_scatter_ring(
     """
     ranks, share = checked_order(size, order), shares(size, blocks, counts)
     begin, buffer = starts(share)[ranks], np.full(size, SCRATCH)
-    rows = sequence(
+    phases = sequence(
         local_moves(0, ranks, (INPUT, 0), (SCRATCH, 0), int(share.sum())),
         ring(ranks, begin, share[ranks], buffer, REDUCE),
         local_moves(0, ranks, (SCRATCH, begin), (OUTPUT, 0), share[ranks]),
     )
-    return _schedule(size, "ring", rows, blocks, counts)
+    return _schedule(size, "ring", phases, blocks, counts)
 
 
 def reduce_scatter_halving(
@@ -61,7 +61,7 @@ def reduce_scatter_halving(
     layout, heads, bounds, buffer = cube.layout, cube.heads, cube.bounds(share), np.full(size, SCRATCH)
     folded = np.flatnonzero(cube.surplus >= 0)
     behind, surplus = bounds[folded] + share[heads[folded]], cube.surplus[folded]
-    rows = sequence(
+    phases = sequence(
         _to_layout(np.arange(size), INPUT, layout, share),
         cube.inward(buffer, 0, int(share.sum()), REDUCE),
         halving(heads, bounds, buffer),
@@ -72,7 +72,7 @@ def reduce_scatter_halving(
             )
         ),
     )
-    return _schedule(size, "recursive halving", rows, blocks, counts)
+    return _schedule(size, "recursive halving", phases, blocks, counts)
 
 
 def reduce_scatter_leaders(
@@ -97,28 +97,25 @@ def reduce_scatter_leaders(
     layout, top, edges = clustered(tree, clusters)
     total, above = int(share.sum()), tree.parent[edges]
     buffer, at = np.full(size, SCRATCH), np.empty_like(layout)
-    # Vectors in rank order, while they climb, lie behind the one in the order of the layout.
-    climbing = climb(tree, edges, buffer, total)
-    climbing[:, 4] += np.where(climbing[:, 3] == SCRATCH, total, 0)
-    climbing[:, 6] += total
     at[layout] = starts(share[layout])[:-1]
     weight, below = np.diff(np.append(at[top], total)), tree.below(share)[edges]
-    rows = sequence(
-        climbing,
+    phases = sequence(
+        # Vectors in rank order, while they climb, lie behind the one in the order of the layout.
+        climb(tree, edges, buffer, total, total),
         _to_layout(top, SCRATCH, layout, share, total),
         ring(top, at[top], weight, buffer, REDUCE),
         transfers(tree.down[edges], above, edges, (SCRATCH, at[edges]), (SCRATCH, at[edges]), below),
         local_moves(0, layout, (SCRATCH, at[layout]), (OUTPUT, 0), share[layout]),
     )
-    return _schedule(size, "leaders", rows, blocks, counts)
+    return _schedule(size, "leaders", phases, blocks, counts)
 
 
-def _to_layout(ranks: Integers, buffer: int, layout: Integers, share: Integers, base: int = 0) -> Rows:
+def _to_layout(ranks: Integers, buffer: int, layout: Integers, share: Integers, base: int = 0) -> Grid:
     """Each of some ranks moves a whole vector in rank order to its scratch, in the order of a layout."""
     here, there, count = runs(layout, share)
-    return local_moves(0, ranks[:, None], (buffer, base + there), (SCRATCH, here), count)
+    return moves(ranks, buffer, base + there, SCRATCH, here, count)
 
 
-def _schedule(size: int, algorithm: str, rows: Rows, blocks: int, counts: ArrayLike | None) -> Schedule:
+def _schedule(size: int, algorithm: str, phases: Phases, blocks: int, counts: ArrayLike | None) -> Schedule:
     given = None if counts is None else np.asarray(counts, dtype=np.int64)
-    return Schedule.from_rows("reduce_scatter", size, algorithm, rows, blocks=blocks, counts=given)
+    return Schedule.from_phases("reduce_scatter", size, algorithm, phases, blocks=blocks, counts=given)

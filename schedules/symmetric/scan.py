@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..phases import Phases, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import local_moves, transfers
-from .exchanges import sequence
 
 __all__ = ["scan_chain", "scan_doubling", "scan_leaders"]
 
@@ -37,8 +37,8 @@ def scan_chain(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedul
     turn = rank - 1 + block
     if inclusive:
         moved = transfers(turn, rank - 1, rank, (OUTPUT, block), (OUTPUT, block), 1, REDUCE)
-        rows = sequence(local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), blocks), moved)
-        return _schedule(size, inclusive, "chain", rows, blocks)
+        phases = sequence(local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), blocks), moved)
+        return _schedule(size, inclusive, "chain", phases, blocks)
     # What is handed on stands in the scratch: rank 0 hands its input on, and the last rank nothing.
     inner = np.arange(1, size - 1)
     source = np.where(rank == 1, INPUT, SCRATCH)
@@ -163,8 +163,8 @@ def _spread(layer: _Layer, prefix: Place, blocks: int) -> Rows:
     return np.concatenate(parts)
 
 
-def _schedule(size: int, inclusive: bool, algorithm: str, rows: Rows, blocks: int) -> Schedule:
-    return Schedule.from_rows("scan" if inclusive else "exscan", size, algorithm, rows, blocks=blocks)
+def _schedule(size: int, inclusive: bool, algorithm: str, phases: Phases, blocks: int) -> Schedule:
+    return Schedule.from_phases("scan" if inclusive else "exscan", size, algorithm, phases, blocks=blocks)
 
 
 def _combined(step: ArrayLike, rank: ArrayLike, source: Place, target: Place, blocks: int) -> Rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ __all__ = ["part_of"]
 
 Integers = NDArray[np.int64]
 
+MOST_PROVED = 512  # ranks: the proof needs the rows of all ranks, and what each block of them holds
+
 
 def part_of(
     executor: Executor,
@@ -36,8 +38,8 @@ def part_of(
     :param counts: blocks of each rank, for the v-forms whose counts all ranks know.
     :param ordered: whether reductions must keep rank order.
     :param blocks: into how many the message is divided; None for as many as is usual.
-    Cost: once for each set of arguments that of the generator, which for all but compact schedules makes the rows of
-    all ranks; those of the others are dropped at once. With ``ordered``, a proof that order is kept besides.
+    Cost: once for each set of arguments that of the generator, and this rank's rows. With ``ordered`` a proof that
+    order is kept besides, from the rows of all ranks: above ``MOST_PROVED`` ranks there is no part.
     """
     key = ("part", collective, algorithm, root, None if counts is None else counts.tobytes(), ordered, blocks)
     wanted = _Wanted(collective, algorithm, root, counts, ordered, blocks)
@@ -58,23 +60,24 @@ class _Wanted(NamedTuple):
 
 def _made(executor: Executor, wanted: _Wanted) -> Part | str:
     try:
-        schedule = _generated(executor.network, wanted)
-        if isinstance(schedule, HostSchedule):
-            rows = schedule.rows_of(executor.groups.rank)
-            return Part(
-                executor.groups.rank, rows, np.ones(len(rows), dtype=bool), schedule.blocks, True, schedule.window
-            )
-        precedes = _precedes(schedule) if wanted.ordered else np.ones(schedule.num_rows, dtype=bool)
+        rank, schedule = executor.groups.rank, _generated(executor.network, wanted)
+        rows = schedule.rows_of(rank)
+        precedes = np.ones(len(rows), dtype=bool)
+        if wanted.ordered:
+            if schedule.size > MOST_PROVED:
+                return f"rank order is proved for up to {MOST_PROVED} ranks, got {schedule.size}"
+            precedes = _precedes(schedule)[schedule.of_rank(rank)]
     except (ValueError, ScheduleError) as error:
         return str(error)
-    return _cut(schedule, executor.groups.rank, precedes)
+    return Part(rank, rows, precedes, schedule.blocks, schedule.independent, schedule.window)
 
 
-def _generated(network: Network, wanted: _Wanted) -> Schedule | HostSchedule:
-    """As ``schedules.make``, but an alltoall over hosts stays in its compact form."""
+def _generated(network: Network, wanted: _Wanted) -> Schedule:
+    """As ``schedules.make``, with the parameters that the algorithm has."""
     chosen = find_algorithm(wanted.collective, wanted.algorithm)
     root = (wanted.root or 0) if wanted.collective in ROOTED else 0
-    return chosen.generate(network, root, wanted.blocks, wanted.counts, ordered=wanted.ordered)
+    made = chosen.generate(network, root, wanted.blocks, wanted.counts, ordered=wanted.ordered)
+    return made.expand() if isinstance(made, HostSchedule) else made
 
 
 def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
@@ -96,10 +99,3 @@ def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
     if (precedes[row] != brings).any():
         raise ValueError("expecting rows whose blocks all come from lower ranks, or all from higher ones")
     return precedes
-
-
-def _cut(schedule: Schedule, rank: int, precedes: NDArray[np.bool_]) -> Part:
-    mine = schedule.of_rank(rank)
-    columns: list[Any] = [column[mine] for column in schedule.columns().values()]
-    rows = np.stack(columns, axis=1).astype(np.int64)
-    return Part(rank, rows, precedes[mine], schedule.blocks, schedule.independent, schedule.window)

@@ -29,8 +29,7 @@ GAIN = 1.2  # what must be predicted to leave native: the model is not exact, an
 SLOW_GAIN = 4 / 3  # the same where start-ups are a guess too: at 1.2 some choices were slower on emulated Ethernet
 SLOW = 10.0  # times the preset's start-ups: slower than on any InfiniBand
 OVERHEAD = 2e-6  # seconds that a message of ours takes longer to start than one inside the library: Python's
-MOST_RANKS = 256  # whose schedules of p * p rows are costed while a job waits
-COMPACT = ("gather", "scatter")  # whose schedules have some p rows: costed for any number of ranks
+MOST_RANKS = 256  # whose costly schedules are made, and siblings' alltoalls costed together, while a job waits
 
 
 class Together:
@@ -134,8 +133,6 @@ class Predictor:
             return Choice(NATIVE, f"native: {self.mute or 'nothing by which a call could be costed'}")
         if COLLECTIVE[method] == "alltoall":
             return self._choose_alltoall(method, nbytes, root, runs)
-        if not self._costs(COLLECTIVE[method]):
-            return Choice(NATIVE, f"native: more than {MOST_RANKS} ranks, too many to cost while they wait")
         return self._compare(method, nbytes, root, runs, self.gain, "")
 
     def _choose_alltoall(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> Choice:
@@ -150,12 +147,10 @@ class Predictor:
             # What is free of conflicts is so in step only; ranks that drift are held together by steps that fill links.
             first = next(name for name, one in ALGORITHMS["alltoall"].items() if one.joint)
             return self._compare(method, nbytes, root, lambda name: name == first and runs(name), 1.0, "siblings; ")
-        if self._costs("alltoall"):
-            least = 1.0 if nbytes > PAIRWISE else self.gain
-            return self._compare(method, nbytes, root, runs, least, f"DCSS: {scheme.reason}; ")
-        if nbytes > PAIRWISE and runs(scheme.algorithm):
+        if self.interface.num_ranks > MOST_RANKS and nbytes > PAIRWISE and runs(scheme.algorithm):
             return Choice(scheme.algorithm, f"DCSS: {scheme.reason}")
-        return Choice(NATIVE, "native: DCSS: a schedule is for long messages")
+        least = 1.0 if nbytes > PAIRWISE else self.gain
+        return self._compare(method, nbytes, root, runs, least, f"DCSS: {scheme.reason}; ")
 
     def _compare(
         self, method: str, nbytes: int, root: int, runs: Callable[[str], bool], least: float, words: str
@@ -164,7 +159,7 @@ class Predictor:
 
         The gain is that in the model where it is least.
         """
-        ranking = self.rank(method, nbytes, root, runs)
+        ranking = [row for row in self.rank(method, nbytes, root, runs) if not np.isnan(row[1])]
         (blind, native), *others = (self.stand_in(method, nbytes, root, model) for model in self.models)
         if not ranking:
             return Choice(NATIVE, "native: only candidate", native)
@@ -182,20 +177,26 @@ class Predictor:
     def rank(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> list[tuple[str, float]]:
         """Algorithms but native that can run, with their seconds, the cheapest first; those over levels too.
 
-        Without costs (NaN) where the sizes are not known or the ranks are too many: the registry's last ones first, for
-        it begins with the simple ones.
+        Without costs (NaN) where the sizes are not known: the registry's last ones first, for it begins with the simple
+        ones. So are, above ``MOST_RANKS``, those that are costly to generate; they come last.
         """
         collective = COLLECTIVE[method]
         names = [name for name in (LEVELS, *ALGORITHMS.get(collective, {})) if runs(name)]
-        if not nbytes or not self._costs(collective):
+        if not nbytes:
             return [(name, float("nan")) for name in reversed(names)]
         # of levels that no schedule stands for there is no model
         costed = [name for name in names if _modelled(collective, name) in ALGORITHMS[collective]]
+        many = self.interface.num_ranks > MOST_RANKS
+        costly = [name for name in costed if many and ALGORITHMS[collective][_modelled(collective, name)].costly]
+        costed = [name for name in costed if name not in costly]
         costs = [(name, self._ours(method, name, nbytes, root, self.models[0])) for name in costed]
         # Of both that leaders' schedule stands for, the levels come first where their last stage is inside hosts: that
         # is the library's in shared memory. Between hosts the schedule is what the model knows.
         inside = self.interface.num_hosts < self.interface.num_ranks
-        return sorted(costs, key=lambda row: (row[1], (row[0] == LEVELS) != inside))
+        return [
+            *sorted(costs, key=lambda row: (row[1], (row[0] == LEVELS) != inside)),
+            *((name, float("nan")) for name in reversed(costly)),
+        ]
 
     def _ours(self, method: str, name: str, nbytes: int, root: int, model: Model) -> float:
         """Seconds of an algorithm that we run."""
@@ -212,9 +213,6 @@ class Predictor:
         ]
         seconds, name = min((self._cost(method, name, nbytes, root, model, blind=True), name) for name in names)
         return name, seconds
-
-    def _costs(self, collective: str) -> bool:
-        return collective in COMPACT or self.interface.num_ranks <= MOST_RANKS
 
     def _cost(self, method: str, name: str, nbytes: int, root: int, model: Model, *, blind: bool = False) -> float:
         collective = COLLECTIVE[method]

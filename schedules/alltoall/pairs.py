@@ -1,0 +1,175 @@
+"""Alltoalls with one message for each pair of ranks, which differ only in the step of each message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..phases import Phase
+from ..schedule import INPUT, OUTPUT, Schedule
+from ..transfers import Rows, transfers
+
+__all__ = ["Pairs", "Permutations", "Shares", "StepTable", "of_pairs"]
+
+Integers = NDArray[np.int64]
+Messages = tuple[Integers, Integers, Integers]  # step, source and destination of each
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The blocks of each pair, and where they lie.
+
+    :param size: number of ranks, p.
+    :param blocks: blocks of one message.
+    :param counts: blocks of each pair for alltoallv, shape (p, p); None where all have ``blocks``.
+    """
+
+    size: int
+    blocks: int
+    counts: Integers | None = None
+
+    @classmethod
+    def of(cls, size: int, blocks: int, counts: ArrayLike | None) -> Shares:
+        """Shares of counts that have been looked at.
+
+        :raises ValueError: for counts of another shape or below 0.
+        """
+        if counts is None:
+            return cls(size, blocks)
+        given = np.asarray(counts, dtype=np.int64)
+        if given.shape != (size, size) or (given < 0).any():
+            raise ValueError(f"expecting counts of shape ({size}, {size}), each at least 0")
+        return cls(size, blocks, given)
+
+    def rows(self, step: Integers, source: Integers, destination: Integers) -> Rows:
+        """The messages of these pairs as rows; pairs without any blocks have none."""
+        if self.counts is None:
+            here, there, count = self.blocks * destination, self.blocks * source, np.full_like(source, self.blocks)
+        else:
+            here, there, count = (table[source, destination] for table in (*self._places, self.counts))
+        return transfers(step, source, destination, (INPUT, here), (OUTPUT, there), count)
+
+    @cached_property
+    def _places(self) -> tuple[Integers, Integers]:
+        """Where the block of each pair begins in the sender's input and in the receiver's output, each (p, p)."""
+        counts = np.asarray(self.counts)
+        return np.cumsum(counts, axis=1) - counts, np.cumsum(counts, axis=0) - counts
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs(Phase):
+    """One message for each pair of ranks, each rank's with itself included.
+
+    :param share: what each pair exchanges.
+    """
+
+    share: Shares = field(kw_only=True)
+    alike: bool = field(default=True, kw_only=True)
+
+    def pairs_of(self, rank: int) -> Messages:
+        """The messages of a rank, its own with itself once, in any order."""
+        raise NotImplementedError
+
+    def pairs_at(self, steps: Integers) -> Messages:
+        """The messages of some steps, in any order."""
+        raise NotImplementedError
+
+    def rows(self) -> Rows:
+        """The messages of all ranks, by step, source and destination."""
+        return self.at(np.arange(self.steps))
+
+    def of_rank(self, rank: int) -> Rows:
+        """As ``rows``."""
+        return self._ordered(self.pairs_of(rank))
+
+    def at(self, steps: Integers) -> Rows:
+        """As ``rows``."""
+        return self._ordered(self.pairs_at(steps))
+
+    def _ordered(self, messages: Messages) -> Rows:
+        step, source, destination = messages
+        order = np.argsort((step * self.share.size + source) * self.share.size + destination, kind="stable")
+        return self.share.rows(step[order], source[order], destination[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Permutations(Pairs):
+    """In each step every rank sends to one at most, and receives from one at most.
+
+    :param target: by step and rank, to whom the rank sends, -1 for nobody.
+    :param origin: by step and rank, from whom it receives, -1 for nobody: the inverse.
+    """
+
+    target: Callable[[Integers, Integers], Integers] = field(kw_only=True)
+    origin: Callable[[Integers, Integers], Integers] = field(kw_only=True)
+
+    def pairs_of(self, rank: int) -> Messages:
+        """Cost: O(steps)."""
+        step, me = np.arange(self.steps), np.full(self.steps, rank)
+        there, here = self.target(step, me), self.origin(step, me)
+        sent, received = there >= 0, (here >= 0) & (here != rank)
+        return (
+            np.append(step[sent], step[received]),
+            np.append(me[sent], here[received]),
+            np.append(there[sent], me[received]),
+        )
+
+    def pairs_at(self, steps: Integers) -> Messages:
+        """Cost: O(p) for each of the steps."""
+        step, source = np.repeat(steps, self.share.size), np.tile(np.arange(self.share.size), len(steps))
+        destination = self.target(step, source)
+        sent = destination >= 0
+        return step[sent], source[sent], destination[sent]
+
+
+@dataclass(frozen=True, eq=False)
+class StepTable(Pairs):
+    """The step of each pair from a table.
+
+    :param table: the steps, shape (p, p), by source and destination.
+    """
+
+    table: NDArray[np.integer] = field(kw_only=True)
+
+    @classmethod
+    def of(cls, table: NDArray[np.integer], share: Shares) -> StepTable:
+        """With as many steps as the table needs, in the least of the types of integers that hold them."""
+        last = int(table.max(initial=-1))
+        return cls(last + 1, share=share, table=table.astype(np.min_scalar_type(last)))
+
+    def pairs_of(self, rank: int) -> Messages:
+        """Cost: O(p)."""
+        ranks = np.arange(self.share.size)
+        others = np.delete(ranks, rank)
+        step = np.append(self.table[rank], self.table[others, rank]).astype(np.int64)
+        me = np.full_like(ranks, rank)
+        return step, np.append(me, others), np.append(ranks, me[1:])
+
+    def pairs_at(self, steps: Integers) -> Messages:
+        """Cost: O(p^2)."""
+        wanted = np.zeros(self.steps, dtype=bool)
+        wanted[steps] = True
+        source, destination = np.nonzero(wanted[self.table])
+        return self.table[source, destination].astype(np.int64), source, destination
+
+
+def of_pairs(algorithm: str, pairs: Pairs, window: int) -> Schedule:
+    """One message for each pair, as an alltoall whose steps may overlap.
+
+    :param window: steps that a rank has in flight at most, 0 for no bound.
+    """
+    share = pairs.share
+    return Schedule.from_phases(
+        "alltoall",
+        share.size,
+        algorithm,
+        ((0, pairs),),
+        blocks=share.blocks,
+        counts=share.counts,
+        independent=True,
+        window=window,
+    )
