@@ -254,7 +254,7 @@ def knomial_table() -> Iterator[str]:
 
 def cells_table() -> Iterator[str]:
     """Messages between cells of a broadcast over the jobs that have several."""
-    from topompi.schedules.rooted import trees
+    from topompi.schedules import trees
 
     yield "Broadcast across cells (hops > 3), all real Leonardo jobs on several cells, one rank a node: messages"
     yield "between cells, and the saving against the halving binomial tree over the order listed"
@@ -307,7 +307,7 @@ def rank_table(ranks: int) -> Iterator[str]:
     hosts = min(256, ranks) if ranks <= 4096 else 1024
     spec = "XGFT(2; 20,16; 1,16)" if hosts <= 256 else "XGFT(2; 32,32; 1,16)"
     yield f"One rank's rows at {ranks} ranks on {hosts} hosts of {spec}: wall and processor seconds from the network's"
-    yield f"arrays, and the most memory of a second run; at most {most[0]} s and {most[1]} MiB; costly ones are made before"
+    yield f"arrays, and the most memory of a second run; at most {most[0]} s and {most[1]} MiB; costly ones made before"
     network = placed(load_routes(spec), np.arange(hosts), ranks // hosts)
     yield f"{'collective':10} {'algorithm':12} {'rows':>7} {'wall':>8} {'cpu':>8} {'MiB':>7}"
     for collective, algorithm in OF_ONE_RANK:

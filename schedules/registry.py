@@ -18,9 +18,9 @@ from .alltoall.joint import joint, side_by_side
 from .network import Network
 from .rooted import broadcast, gather, reduction
 from .rooted.embedding import rate_delay
-from .rooted.trees import depth_first, rank_clusters
 from .schedule import ROOTED, Schedule
 from .symmetric import allgather, allreduce, reduce_scatter, scan
+from .trees import depth_first, rank_clusters
 
 __all__ = ["ALGORITHMS", "MOST_PARTS", "RankSchedule", "find_algorithm", "make", "register", "rows_of"]
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topompi.schedules.proof import check
-from topompi.schedules.rooted.trees import depth_first
 from topompi.schedules.symmetric.allgather import allgather_doubling, allgather_leaders, allgather_ring
+from topompi.schedules.trees import depth_first
 
 SIZES = [*range(1, 34), 48, 64, 100]
 

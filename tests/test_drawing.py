@@ -16,7 +16,7 @@ from topompi.schedules.drawing.charts import HOP_COLOURS, LOADS, MOST_LINKS, dra
 from topompi.schedules.registry import ALGORITHMS, make
 from topompi.schedules.rooted.broadcast import along
 from topompi.schedules.rooted.gather import gather_along
-from topompi.schedules.rooted.trees import Tree
+from topompi.schedules.trees import Tree
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 

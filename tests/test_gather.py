@@ -13,8 +13,8 @@ from tests.test_trees import SIZES, network_from, networks, random_trees
 from topompi.schedules.hierarchy import Hierarchy
 from topompi.schedules.proof import check
 from topompi.schedules.rooted import gather
-from topompi.schedules.rooted.trees import Tree, rank_clusters
 from topompi.schedules.schedule import INPUT, OUTPUT, SCRATCH
+from topompi.schedules.trees import Tree, rank_clusters
 
 BY_SIZE = {
     "gather linear": gather.gather_linear,

@@ -17,7 +17,6 @@ from topompi.schedules.rooted.reduction import (
     reduce_knomial,
     reduce_leaders,
 )
-from topompi.schedules.rooted.trees import knomial
 from topompi.schedules.symmetric.allreduce import (
     allreduce_doubling,
     allreduce_halving,
@@ -29,6 +28,7 @@ from topompi.schedules.symmetric.reduce_scatter import (
     reduce_scatter_leaders,
     reduce_scatter_ring,
 )
+from topompi.schedules.trees import knomial
 
 
 def roots(size):

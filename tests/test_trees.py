@@ -19,7 +19,7 @@ from topompi.schedules.rooted.embedding import (
     reordered_tree,
     wave_tree,
 )
-from topompi.schedules.rooted.trees import Tree, chain, depth_first, knomial, leaders, linear, rank_clusters, rotation
+from topompi.schedules.trees import Tree, chain, depth_first, knomial, leaders, linear, rank_clusters, rotation
 
 SIZES = [*range(1, 34), 48, 64, 100]
 HOPS = (5, 3, 1)  # between hosts that share no cluster, the cell, the leaf

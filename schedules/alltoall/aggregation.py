@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..exchanges import starts
 from ..phases import Phase, sequence, taken
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
-from ..symmetric.exchanges import starts
 from ..transfers import Rows, transfers
 
 __all__ = ["alltoall_leaders", "alltoall_node_aware"]

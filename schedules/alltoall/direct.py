@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..exchanges import starts
 from ..phases import Given, Grid, sequence
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
-from ..symmetric.exchanges import starts
 from ..transfers import local_moves, transfers
 from .pairs import Permutations, Shares, of_pairs
 

@@ -11,15 +11,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import trees
+from ..exchanges import ring
 from ..network import Network
 from ..phases import Given, Grid, Phases
 from ..schedule import INPUT, OUTPUT, Schedule
-from ..symmetric.exchanges import ring
 from ..transfers import Rows, local_moves, transfers
-from . import trees
+from ..trees import Tree, depth_first, rank_clusters, rotation
 from .circulant import arrivals
 from .embedding import reordered_tree, wave_tree
-from .trees import Tree, depth_first, rank_clusters, rotation
 
 __all__ = ["along", "chain", "circulant", "knomial", "leaders", "reordered", "scatter_allgather", "wave"]
 
@@ -122,7 +122,7 @@ def wave(
 def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2) -> Schedule:
     """A k-nomial tree among the leaders of each level's clusters, the outermost first, the host last.
 
-    Subramoni 2013, sections 2.3.1 and 4, see `schedules.rooted.trees.leaders`. Cost: p - 1 messages of m bytes; of them
+    Subramoni 2013, sections 2.3.1 and 4, see `schedules.trees.leaders`. Cost: p - 1 messages of m bytes; of them
     (clusters - 1) at each level cross its borders, the least possible. Wins where links between clusters are scarce
     or shared with other jobs; loses a few steps to a single k-nomial tree over all.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..network import Network
-from .trees import Integers, Tree, among, knomial, rotation, stacked
+from ..trees import Integers, Tree, among, knomial, rotation, stacked
 
 __all__ = ["WALKS", "best_of", "critical_path", "embed", "host_trees", "rate_delay", "reordered_tree", "wave_tree"]
 

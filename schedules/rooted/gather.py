@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import trees
 from ..network import Network
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from ..transfers import Rows, local_moves, shares, transfers
-from . import trees
-from .trees import Integers, Tree, rank_clusters, rotation
+from ..trees import Integers, Tree, rank_clusters, rotation
 
 __all__ = [
     "gather_along",

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..symmetric.exchanges import checked_root
-from .trees import Tree, stacked
+from ..exchanges import checked_root
+from ..trees import Tree, stacked
 
 __all__ = ["in_order"]
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..exchanges import Cube, checked_order, checked_root, doubling, halving
 from ..phases import Phases, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
-from ..symmetric.exchanges import Cube, checked_order, checked_root, doubling, halving
 from ..transfers import local_moves, transfers
+from ..trees import Tree, knomial, leaders, rotation
 from .circulant import arrivals
 from .inorder import in_order
-from .trees import Tree, knomial, leaders, rotation
 
 __all__ = [
     "climb",

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..exchanges import Cube, checked_order, clustered, doubling, moves, ring, runs, starts, working
 from ..phases import Grid, Phases, sequence
-from ..rooted.trees import leaders
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from ..transfers import local_moves, shares, transfers
-from .exchanges import Cube, checked_order, clustered, doubling, moves, ring, runs, starts, working
+from ..trees import leaders
 
 __all__ = ["allgather_doubling", "allgather_leaders", "allgather_ring"]
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..exchanges import Cube, checked_order, clustered, combine, doubling, halving, ring
 from ..phases import Phases, sequence
 from ..rooted.inorder import in_order
 from ..rooted.reduction import climb
-from ..rooted.trees import leaders
 from ..schedule import INPUT, OUTPUT, REDUCE, Schedule
 from ..transfers import local_moves, transfers
-from .exchanges import Cube, checked_order, clustered, combine, doubling, halving, ring
+from ..trees import leaders
 
 __all__ = ["allreduce_doubling", "allreduce_halving", "allreduce_leaders", "allreduce_ring"]
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..exchanges import Cube, checked_order, clustered, halving, moves, ring, runs, starts
 from ..phases import Grid, Phases, sequence
 from ..rooted.reduction import climb
-from ..rooted.trees import leaders
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import local_moves, shares, transfers
-from .exchanges import Cube, checked_order, clustered, halving, moves, ring, runs, starts
+from ..trees import leaders
 
 __all__ = ["reduce_scatter_halving", "reduce_scatter_leaders", "reduce_scatter_ring"]
 

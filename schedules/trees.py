@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..network import Network
+from .network import Network
 
 __all__ = [
     "Tree",

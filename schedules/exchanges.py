@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..phases import Grid
-from ..rooted.trees import Tree, depth_first
-from ..schedule import COPY, OUTPUT, REDUCE, SCRATCH
-from ..transfers import local_moves, transfers
+from .phases import Grid
+from .schedule import COPY, OUTPUT, REDUCE, SCRATCH
+from .transfers import local_moves, transfers
+from .trees import Tree, depth_first
 
 __all__ = [
     "Cube",
