@@ -56,83 +56,62 @@ def made(name):
     return Method(function, native, Handle.left, number_of, parameters, message, root, op, MPI.SUM)
 
 
-def messages(nbytes):
-    """Of so many bytes, each with whether its size is told without the method in Python; not where there are none: so
-    ``MPI.IN_PLACE`` presents itself."""
-    array = np.zeros(nbytes, np.uint8)
-    return [
-        (array, True),
-        (bytes(nbytes), True),
-        (bytearray(nbytes), True),
-        (memoryview(array), True),
-        (np.zeros((2, nbytes), np.uint8)[0], True),
-        ([array, nbytes], False),
-        (MPI.IN_PLACE, False),
-        (None, False),
-        (np.zeros(2 * nbytes + 2, np.uint8)[::2][:nbytes], nbytes == 1),  # with gaps
-        (np.zeros(nbytes, "M8[s]"), False),
-    ]
-
-
-ROOTS = st.sampled_from(
-    [0, 1, 15, 1 << 20, -1, 1 << 31, 1 << 32, (1 << 32) + 15, 1 << 70, True, np.int64(1), None, "0"]
-)
 KEYS = st.tuples(
-    st.sampled_from(sorted(FORMS)), st.sampled_from([0, 1, 15, 1 << 20]), st.integers(0, 2), st.integers(0, 70)
+    st.sampled_from(sorted(set(FORMS) & set(SIZED_BY))), st.sampled_from([0, 1, 15, 1 << 20]), st.integers(0, 2)
 )
+OTHER_ROOTS = (-1, 1 << 31, (1 << 32) + 1, 1 << 70, True, np.int64(1), None, "0")  # of some C makes one that is known
+
+
+def plain_and_other_messages(nbytes):
+    """Messages whose size is told without the method in Python, and those that are none of them."""
+    array = np.zeros(nbytes, np.uint8)
+    plain = [array, bytes(nbytes), bytearray(nbytes), memoryview(array), np.zeros((2, nbytes), np.uint8)[0]]
+    gaps = np.zeros(2 * nbytes + 2, np.uint8)[::2][:nbytes]
+    return plain, [[array, nbytes], MPI.IN_PLACE, None, gaps, np.zeros(nbytes, "M8[s]")]
 
 
 @compiled
-@settings(deadline=None, max_examples=300)
-@given(st.data())
-def test_just_the_calls_that_were_left_to_the_library_are_passed_on(data):
-    """Whatever form their arguments have, which arrive as they were given."""
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.tuples(KEYS, st.integers(2, 70)), min_size=1, max_size=30), st.data())
+def test_just_the_calls_that_were_left_to_the_library_are_passed_on(left, data):
+    """In whatever form their arguments have, which arrive as they were given; with one of them changed no more."""
     handle, known = Derived(), set()
     handle.left = Calls()
-    for name, root, op, nbytes in data.draw(st.lists(KEYS, max_size=30)):
-        root, op = root if "root" in FORMS[name] else 0, op if "op" in FORMS[name] else None
-        handle.left.add(number(name), root, None if op is None else OPS[op], nbytes)
-        known.add((name, root, op, nbytes))
-    assert len(handle.left) == len({(number(name), *rest) for name, *rest in known})
-    for _ in range(data.draw(st.integers(1, 5))):
-        aimed = data.draw(st.sampled_from(sorted(known, key=repr)) if known and data.draw(st.booleans()) else KEYS)
-        name, root, op, nbytes = aimed
-        message, plain = messages(nbytes)[data.draw(st.integers(0, 9))]
-        given_root = data.draw(st.one_of(st.just(root), ROOTS))
-        arguments = {
-            "root": given_root,
-            "op": OPS[op or 0],
-            **{one: object() for one in ("buf", "sendbuf", "recvbuf")},
-        }
-        parameters = FORMS[name]
-        place = SIZED_BY.get(name)
-        if place is not None:
-            arguments[parameters[place]] = message
+    for (name, root, op), nbytes in left:
+        key = (name, root if "root" in FORMS[name] else 0, op if "op" in FORMS[name] else None, nbytes)
+        handle.left.add(number(name), key[1], None if key[2] is None else OPS[op], nbytes)
+        known.add(key)
+    assert len(handle.left) == len(known)
+    name, root, op, nbytes = data.draw(st.sampled_from(sorted(known, key=repr)))
+    parameters, place = FORMS[name], SIZED_BY[name]
+    plain, others = plain_and_other_messages(nbytes)
+    fine = {one: object() for one in parameters}
+    fine |= {parameters[place]: plain[data.draw(st.integers(0, len(plain) - 1))]}
+    fine |= {one: value for one, value in (("root", root), ("op", OPS[op or 0])) if one in parameters}
+
+    def ran(arguments):
         ordered = [(one, arguments[one]) for one in parameters]
         positional = data.draw(st.integers(0, len(ordered)))
-        by_name = data.draw(st.permutations(ordered[positional:]))
-        by_name = by_name[: data.draw(st.integers(0, len(by_name)))]  # the rest is left to its default
-        told = dict(ordered[:positional]) | dict(by_name)
-        whole = type(told.get("root", 0)) is int and 0 <= told.get("root", 0) < 1 << 31
-        key = (
-            name,
-            told.get("root", 0) if "root" in parameters else 0,
-            OPS.index(told.get("op", MPI.SUM)) if "op" in parameters else None,
-            nbytes,
+        args, named = (
+            tuple(value for _, value in ordered[:positional]),
+            dict(data.draw(st.permutations(ordered[positional:]))),
         )
-        left = (
-            place is not None
-            and parameters[place] in told
-            and plain
-            and nbytes > 0
-            and (whole or "root" not in parameters)
-            and key in known
-        )
-        args = tuple(value for _, value in ordered[:positional])
-        who, got, named = made(name)(handle, *args, **dict(by_name))
-        assert (who == "native") == left, (aimed, args, by_name, known)
+        who, got, got_named = made(name)(handle, *args, **named)
         assert all(one is other for one, other in zip(got, (handle, *args), strict=True))
-        assert named == dict(by_name)
+        assert got_named == named
+        return who
+
+    assert ran(fine) == "native"
+    for other in others:
+        assert ran(fine | {parameters[place]: other}) == "python"
+    longer = nbytes + data.draw(st.integers(1, 3))
+    is_known = (name, root, op, longer) in known
+    assert ran(fine | {parameters[place]: bytes(longer)}) == ("native" if is_known else "python")
+    for other in OTHER_ROOTS if "root" in parameters else ():
+        assert ran(fine | {"root": other}) == "python"
+    for number_of_other, other in enumerate(OPS if "op" in parameters else ()):
+        is_known = (name, root, number_of_other, nbytes) in known
+        assert ran(fine | {"op": other}) == ("native" if is_known else "python")
 
 
 @compiled
@@ -332,6 +311,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def test_all_works_without_a_compiler(tmp_path):
     script = tmp_path / "without.py"
     script.write_text(WITHOUT)
-    done = run_mpi(3, "-m", "mpi4py", script, ROOT / "tests" / "programs" / "matrix.py", timeout=150)
+    program = ROOT / "tests" / "programs" / "matrix.py"
+    done = run_mpi(2, "-m", "mpi4py", script, program, "--sparse", "2", timeout=300)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert "\n0 of " in done.stdout
     assert ", 0 failures" in done.stdout

@@ -1,55 +1,16 @@
-"""Plans: compiling a schedule for a rank, and every algorithm under mpirun against the MPI library."""
+"""Plans: compiling a schedule for a rank. (``test_matrix`` runs them.)"""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support import ROOT, SIZES, run_mpi
 from topompi.execution.plan import ARRIVED, Part, compile_part
 from topompi.schedules import ALGORITHMS, make
 from topompi.schedules.schedule import INPUT, OUTPUT, REDUCE, SCRATCH
 from topompi.schedules.segments import CUTTABLE, DIVIDING
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
-
-PLANS = ROOT / "tests" / "programs" / "plans.py"
-LIFE = ROOT / "tests" / "programs" / "planlife.py"
-
-# Of all cases, so many that a run takes some seconds; the long test takes all.
-SHARES = {1: 1.0, 2: 0.3, 3: 0.2, 4: 0.12, 5: 0.08, 8: 0.03}
-
-
-def compare_with_native(size, seed, share, timeout=240):
-    # -m mpi4py: an exception on one rank ends all of them.
-    done = run_mpi(size, "-m", "mpi4py", PLANS, str(seed), str(share), timeout=timeout)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert ", 0 failures" in done.stdout
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_every_algorithm_equals_native(size):
-    compare_with_native(size, 1, SHARES[size])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("size", [6, 7])
-def test_every_algorithm_equals_native_on_more_ranks(size):
-    compare_with_native(size, 2, 0.1, timeout=600)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("size", [*SIZES, 6, 7])
-@pytest.mark.parametrize("seed", [2, 3])
-def test_all_cases_of_every_algorithm_equal_native(size, seed):
-    compare_with_native(size, seed, 1.0, timeout=900)
-
-
-@pytest.mark.parametrize("size", [2, 3])
-def test_life_of_plans(size):
-    done = run_mpi(size, "-m", "mpi4py", LIFE, timeout=120)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert "all right" in done.stdout
 
 
 def network(size):
