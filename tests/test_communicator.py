@@ -1,25 +1,15 @@
 """Drop-in communicators under mpirun, at many sizes: the programs in tests/programs do the checking."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support import ROOT, SIZES, pytest_on_ranks, run_mpi
+from tests.support import ROOT, pytest_on_ranks, run_mpi
 from topompi.topology import TopologyInterface, load
 from topompi.views.part import restricted
 
 PROGRAMS = ROOT / "tests" / "programs"
-
-
-def equals_native(size, *arguments, timeout=150):
-    # -m mpi4py: an exception on one rank ends all of them.
-    done = run_mpi(size, "-m", "mpi4py", PROGRAMS / "matrix.py", *arguments, timeout=timeout)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert re.search(r"^[1-9]\d* calls on \d+ ranks, 0 failures$", done.stdout, re.MULTILINE)
-    assert "every algorithm ran" in done.stdout
 
 
 LIGHT = """
@@ -41,31 +31,14 @@ def test_on_one_host_a_program_imports_neither_schedules_nor_mapping():
     assert done.stdout.count("heavy: set()") == 2, done.stdout + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("size", range(1, 6))
-def test_every_collective_algorithm_and_form_equals_native(size):
-    equals_native(size)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("size", [6, 7, 8])
-def test_every_collective_equals_native_on_more_ranks(size):
-    equals_native(size, timeout=600)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("size", [2, 3, 4])
-def test_every_case_meets_every_algorithm_and_form(size):
-    equals_native(size, "all", timeout=1200)
-
-
-@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("size", [1, 5])
 def test_derived_communicators(size):
     assert "passed" in pytest_on_ranks(size, PROGRAMS / "derived.py", timeout=150)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("size", SIZES)
-def test_derived_communicators_at_all_sizes(size):
+@pytest.mark.parametrize("size", [2, 3, 4, 8])
+def test_derived_communicators_at_more_sizes(size):
     assert "passed" in pytest_on_ranks(size, PROGRAMS / "derived.py", timeout=150)
 
 

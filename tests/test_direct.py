@@ -59,74 +59,74 @@ def made(name):
     return Method(function, native, Handle.calls, spec.number, parameters, defaults, message, root, op)
 
 
-def messages(nbytes):
-    """Of so many bytes, each with whether its size is told without the method in Python; not where there are none: so
-    ``MPI.IN_PLACE`` presents itself."""
-    array = np.zeros(nbytes, np.uint8)
-    return [
-        (array, True),
-        (bytes(nbytes), True),
-        (bytearray(nbytes), True),
-        (memoryview(array), True),
-        (np.zeros((2, nbytes), np.uint8)[0], True),
-        ([array, nbytes], False),
-        (MPI.IN_PLACE, False),
-        (None, False),
-        (np.zeros(2 * nbytes + 2, np.uint8)[::2][:nbytes], nbytes == 1),  # with gaps
-        (np.zeros(nbytes, "M8[s]"), False),
-    ]
-
-
-ROOTS = st.sampled_from(
-    [0, 1, 15, 1 << 20, -1, 1 << 31, 1 << 32, (1 << 32) + 15, 1 << 70, True, np.int64(1), None, "0"]
-)
 KEYS = st.tuples(
-    st.sampled_from(sorted(NAMES)), st.sampled_from([0, 1, 15, 1 << 20]), st.integers(0, 2), st.integers(0, 70)
+    st.sampled_from([name for name in NAMES if CALLS[name].sized_by is not None]),
+    st.sampled_from([0, 1, 15, 1 << 20]),
+    st.integers(0, 2),
 )
+OTHER_ROOTS = (-1, 1 << 31, (1 << 32) + 1, 1 << 70, True, np.int64(1), None, "0")  # of some C makes one that is known
+
+
+def plain_and_other_messages(nbytes):
+    """Messages whose size is told without the method in Python, and those that are none of them."""
+    array = np.zeros(nbytes, np.uint8)
+    plain = [array, bytes(nbytes), bytearray(nbytes), memoryview(array), np.zeros((2, nbytes), np.uint8)[0]]
+    gaps = np.zeros(2 * nbytes + 2, np.uint8)[::2][:nbytes]
+    return plain, [[array, nbytes], MPI.IN_PLACE, None, gaps, np.zeros(nbytes, "M8[s]")]
 
 
 @compiled
-@settings(deadline=None, max_examples=300)
-@given(st.data())
-def test_just_the_calls_that_are_known_are_run_as_was_said(data):
-    """Whatever form their arguments have: they reach the library as they were given, a plan in order, defaults too."""
+@settings(deadline=None, max_examples=150)
+@given(
+    st.lists(st.tuples(KEYS, st.integers(2, 70), st.sampled_from([native, plan])), min_size=1, max_size=30), st.data()
+)
+def test_just_the_calls_that_are_known_are_run_as_was_said(calls, data):
+    """In whatever form their arguments have: they reach the library as they were given, a plan in order, with defaults.
+
+    With one of them changed they are another call.
+    """
     handle, known = Derived(), {}
     handle.calls = Calls()
-    for name, root, op, nbytes in data.draw(st.lists(KEYS, max_size=30)):
-        root, op = root if CALLS[name].rooted else 0, op if CALLS[name].reduces else None
-        run = data.draw(st.sampled_from([native, plan]))
-        handle.calls.add(CALLS[name].number, root, None if op is None else OPS[op], nbytes, run)
-        known[name, root, op, nbytes] = run
-    assert len(handle.calls) == len(known)
-    for _ in range(data.draw(st.integers(1, 5))):
-        aimed = data.draw(st.sampled_from(sorted(known, key=repr)) if known and data.draw(st.booleans()) else KEYS)
-        name, root, op, nbytes = aimed
-        message, plain = messages(nbytes)[data.draw(st.integers(0, 9))]
-        given_root = data.draw(st.one_of(st.just(root), ROOTS))
-        arguments = {
-            "root": given_root,
-            "op": OPS[op or 0],
-            **{one: object() for one in ("buf", "sendbuf", "recvbuf")},
-        }
+    for (name, root, op), nbytes, run in calls:
         spec = CALLS[name]
-        parameters, place = spec.parameters, spec.sized_by
-        if place is not None:
-            arguments[parameters[place]] = message
+        key = name, root if spec.rooted else 0, op if spec.reduces else None, nbytes
+        handle.calls.add(spec.number, key[1], None if key[2] is None else OPS[op], nbytes, run)
+        known[key] = run
+    assert len(handle.calls) == len(known)
+    name, root, op, nbytes = data.draw(st.sampled_from(sorted(known, key=repr)))
+    spec = CALLS[name]
+    parameters, sized = spec.parameters, spec.parameters[spec.sized_by]
+    plain, others = plain_and_other_messages(nbytes)
+    fine = {one: object() for one in parameters}
+    fine |= {sized: plain[data.draw(st.integers(0, len(plain) - 1))]}
+    fine |= {one: value for one, value in (("root", root), ("op", OPS[op or 0])) if one in parameters}
+
+    def ran(arguments):
         ordered = [(one, arguments[one]) for one in parameters]
         positional = data.draw(st.integers(0, len(ordered)))
-        by_name = data.draw(st.permutations(ordered[positional:]))
-        by_name = by_name[: data.draw(st.integers(0, len(by_name)))]  # the rest is left to its default
-        told = DEFAULTS | dict(ordered[:positional]) | dict(by_name)
-        whole = type(told["root"]) is int and 0 <= told["root"] < 1 << 31
-        key = name, told["root"] if spec.rooted else 0, OPS.index(told["op"]) if spec.reduces else None, nbytes
-        complete = all(one in told for one in parameters)
-        found = place is not None and complete and plain and nbytes > 0 and (whole or not spec.rooted) and key in known
         args = tuple(value for _, value in ordered[:positional])
-        who, got, named = made(name)(handle, *args, **dict(by_name))
-        assert who == (known[key].__name__ if found else "python"), (aimed, args, by_name, known)
-        expected, names = (args, dict(by_name)) if who != "plan" else ([told[one] for one in parameters], {})
-        assert all(one is other for one, other in zip(got, (handle, *expected), strict=True))
-        assert named == names
+        named = dict(data.draw(st.permutations(ordered[positional:])))
+        for one, default in DEFAULTS.items():
+            if named.get(one) is default:
+                del named[one]  # left to its default
+        who, got, got_named = made(name)(handle, *args, **named)
+        whole = [arguments[one] for one in parameters]
+        assert all(one is other for one, other in zip(got, (handle, *(whole if who == "plan" else args)), strict=True))
+        assert got_named == ({} if who == "plan" else named)
+        return who
+
+    def expected(key):
+        return known[key].__name__ if key in known else "python"
+
+    assert ran(fine) == known[name, root, op, nbytes].__name__
+    for other in others:
+        assert ran(fine | {sized: other}) == "python"
+    longer = nbytes + data.draw(st.integers(1, 3))
+    assert ran(fine | {sized: bytes(longer)}) == expected((name, root, op, longer))
+    for other in OTHER_ROOTS if spec.rooted else ():
+        assert ran(fine | {"root": other}) == "python"
+    for number_of_other, other in enumerate(OPS if spec.reduces else ()):
+        assert ran(fine | {"op": other}) == expected((name, root, number_of_other, nbytes))
 
 
 @compiled
@@ -359,6 +359,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def test_all_works_without_a_compiler(tmp_path):
     script = tmp_path / "without.py"
     script.write_text(WITHOUT)
-    done = run_mpi(3, "-m", "mpi4py", script, ROOT / "tests" / "programs" / "matrix.py", timeout=150)
+    program = ROOT / "tests" / "programs" / "matrix.py"
+    done = run_mpi(2, "-m", "mpi4py", script, program, "--sparse", "2", timeout=300)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert "\n0 of " in done.stdout
     assert ", 0 failures" in done.stdout

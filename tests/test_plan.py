@@ -1,54 +1,15 @@
-"""Plans: compiling a schedule for a rank, and every algorithm under mpirun against the MPI library."""
+"""Plans: compiling a schedule for a rank. (``test_matrix`` runs them.)"""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support import ROOT, SIZES, run_mpi
 from topompi.execution.plan import ARRIVED, Part, compile_part
 from topompi.schedules import ALGORITHMS, make
 from topompi.schedules.schedule import INPUT, OUTPUT, REDUCE, SCRATCH
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
-
-PLANS = ROOT / "tests" / "programs" / "plans.py"
-LIFE = ROOT / "tests" / "programs" / "planlife.py"
-
-# Of all cases, so many that a run takes some seconds; the long test takes all.
-SHARES = {1: 1.0, 2: 0.3, 3: 0.2, 4: 0.12, 5: 0.08, 8: 0.03}
-
-
-def compare_with_native(size, seed, share, timeout=240):
-    # -m mpi4py: an exception on one rank ends all of them.
-    done = run_mpi(size, "-m", "mpi4py", PLANS, str(seed), str(share), timeout=timeout)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert ", 0 failures" in done.stdout
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_every_algorithm_equals_native(size):
-    compare_with_native(size, 1, SHARES[size])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("size", [6, 7])
-def test_every_algorithm_equals_native_on_more_ranks(size):
-    compare_with_native(size, 2, 0.1, timeout=600)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("size", [*SIZES, 6, 7])
-@pytest.mark.parametrize("seed", [2, 3])
-def test_all_cases_of_every_algorithm_equal_native(size, seed):
-    compare_with_native(size, seed, 1.0, timeout=900)
-
-
-@pytest.mark.parametrize("size", [2, 3])
-def test_life_of_plans(size):
-    done = run_mpi(size, "-m", "mpi4py", LIFE, timeout=120)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert "all right" in done.stdout
 
 
 def network(size):
@@ -73,7 +34,7 @@ def schedules_of_all_kinds(draw):
     return make(collective, algorithm, network(size), root=draw(st.integers(0, size - 1)))
 
 
-DIVIDED = ("bcast", "reduce", "allreduce")
+DIVIDED = ("bcast", "reduce", "allreduce", "scan", "exscan")
 
 
 @settings(deadline=None, max_examples=150)
@@ -149,6 +110,8 @@ def test_plans_run_by_hand_do_what_mpi_defines(schedule, length):
             "allreduce": lambda: total,
             "reduce_scatter": lambda rank=rank: total[rank : rank + 1],
             "alltoall": lambda rank=rank: np.array([one[rank] for one in inputs]),
+            "scan": lambda rank=rank: sum(inputs[: rank + 1]),
+            "exscan": lambda rank=rank: sum(inputs[1:rank], inputs[0]) if rank else inputs[0][:0],
         }[schedule.collective]()
         assert (result[: len(wanted)] == wanted).all()
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.networks import jobs, routes, scattered_job
 from tests.support import ROOT, run_mpi
-from topompi.execution.leaders import symmetric as overlevels
-from topompi.execution.running import METHODS, can_run
+from topompi.execution.running import can_run
+from topompi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, check, find_algorithm, make, register
 from topompi.schedules.alltoall.bound import bound
 from topompi.schedules.alltoall.direct import alltoall_shift
@@ -185,7 +185,7 @@ def test_what_libraries_run_does_not_look_at_switches(collective, name):
 
 
 def test_every_collective_has_stand_ins_for_all_lengths_and_numbers_of_ranks():
-    for collective in set(METHODS.values()):
+    for collective in {spec.collective for spec in CALLS.values() if spec.collective in ALGORITHMS}:
         some = ALGORITHMS[collective].values()
         for length in ("short", "long"):
             assert any(one.stand_in in ("any", length) and not one.power_of_two for one in some), collective
@@ -199,7 +199,7 @@ def test_what_wants_a_power_of_two_has_idle_ranks_otherwise(name):
     assert (steps[9] >= 16 and steps[8] <= 8) == wants
 
 
-OVER_LEVELS = {METHODS[method] for method in METHODS if method in overlevels.METHODS}
+OVER_LEVELS = {spec.collective for spec in CALLS.values() if spec.leaders}
 
 
 def test_one_schedule_stands_for_each_collective_that_runs_over_levels():

@@ -19,7 +19,7 @@ from topompi.schedules.analysis.model import Model
 from topompi.schedules.registry import ALGORITHMS
 from topompi.schedules.segments import can_be_cut
 from topompi.selection.advisor import MOST_CUT, MOST_RIVALS, Advisor
-from topompi.selection.choice import COLLECTIVE, LEVELS, NATIVE, Choice, class_bytes, size_class
+from topompi.selection.choice import LEVELS, NATIVE, Choice, class_bytes, size_class
 from topompi.selection.job import Job
 from topompi.selection.memory import Memory, cache_directory
 from topompi.selection.model import GAIN, MOST_RANKS, SLOW_GAIN, Predictor
@@ -58,8 +58,28 @@ def test_a_class_holds_its_sizes(nbytes):
     assert nbytes == 0 or largest == 2 * smallest - 1
 
 
-def test_methods_and_collectives_are_those_of_the_plans():
-    assert set(COLLECTIVE.values()) - {"barrier"} == set(ALGORITHMS) - {"fft"}
+METHODS = {name: spec.collective for name, spec in CALLS.items() if spec.collective in ALGORITHMS}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rules_take_every_algorithm_of_a_method_and_no_other(method):
+    collective = METHODS[method]
+    for algorithm in {name for some in ALGORITHMS.values() for name in some}:
+        for field, value in (("methods", method), ("collective", collective)):
+            text = rules_text(json.dumps({field: value, "algorithm": algorithm}))
+            if algorithm not in ALGORITHMS[collective]:
+                with pytest.raises(RulesError, match="algorithm"):
+                    Rules.parse(text)
+                continue
+            assert Rules.parse(text).first(method, 1, JOB)[1].algorithm == algorithm
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_chosen_for_jobs_too_large_to_cost_is_an_algorithm_of_the_method(method):
+    predictor, asked = Predictor(job_on("xgft:4,4;1,1", 16, MOST_RANKS // 16 + 1).interface), set()
+    for nbytes in (0, 1000, 10**6):
+        predictor.choose(method, nbytes, 0, lambda name: not asked.add(name))
+    assert asked <= {NATIVE, LEVELS, *ALGORITHMS[METHODS[method]]}
 
 
 # --- rules ---------------------------------------------------------------------------------------------------------

@@ -1,7 +1,10 @@
 """Communicators that were made together, on all ranks of an MPI job; and how selection sees them."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from mpi4py import MPI
 
 from tests.support import ROOT, pytest_on_ranks
 from topompi.communicator.siblings import Siblings
@@ -10,7 +13,7 @@ from topompi.selection.choice import NATIVE
 from topompi.selection.job import Job
 from topompi.selection.model import Predictor
 from topompi.selection.selector import Selector
-from topompi.selection.trial import ABREAST, CLEAR, CLEAR_APART, AbreastTrial, Contest, Trial, Verdict
+from topompi.selection.trial import ABREAST, CLEAR_APART, AbreastTrial, Contest, Trial, Verdict
 from topompi.topology import TopologyInterface, load
 
 ROUTES = load("XGFT(2; 4,4; 1,1)").routes
@@ -83,25 +86,47 @@ def test_where_they_try_apart_a_gain_must_be_large(gain, winner):
     assert verdict.ratio == pytest.approx(gain)
 
 
-def test_only_siblings_that_exchange_are_tried_otherwise():
-    def trial(siblings, method, number):
-        selector = object.__new__(Selector)
-        selector._siblings = siblings
-        made = selector._trial((method, number, True), Contest((NATIVE, "even")))
-        return type(made), made._clear
-
-    siblings = column(1)[1]
-    assert trial(siblings, "Alltoall", 17)[0] is AbreastTrial
-    assert trial(siblings, "Alltoall", 16) == (Trial, CLEAR_APART)
-    assert trial(siblings, "Bcast", 17) == (Trial, CLEAR)
-    assert trial(None, "Alltoall", 17) == trial(None, "Alltoall", 16) == (Trial, CLEAR)
+def tried(siblings, method, nbytes, gain):
+    """What a selector settles on where one rival is so many times faster than all others; and the calls it took."""
+    selector = Selector(column(1)[0], 0, MPI.COMM_SELF, {"TOPOMPI_TUNE": "measure"}, siblings)
+    calls, rival = Counter(), "even" if method == "Alltoall" else "leaders"
+    while (choice := selector.choose(method, nbytes, root=0)).trial is not None:
+        calls[choice.algorithm] += 1
+        choice.trial.note(0.001 / (gain if choice.algorithm == rival else 1))
+    return choice.algorithm, calls
 
 
-@pytest.mark.parametrize("again", [True, False])
-def test_a_shorter_trial_is_made_of_what_won_before(again):
-    selector = object.__new__(Selector)
-    for selector._siblings, method in ((None, "Alltoall"), (None, "Bcast"), (column(1)[1], "Alltoall")):
-        assert selector._trial((method, 14, True), Contest((NATIVE, "even"), again))._again == again
+def test_siblings_that_exchange_long_messages_drop_no_candidate(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    winner, calls = tried(column(1)[1], "Alltoall", 1 << 16, 1.3)
+    assert winner == "even"
+    assert set(calls.values()) == {ABREAST}
+    _, alone = tried(None, "Alltoall", 1 << 16, 1.3)
+    assert len(set(alone.values())) > 1
+
+
+@pytest.mark.parametrize(
+    ("number", "method", "gain", "winner"),
+    [
+        (1, "Alltoall", 1.1, NATIVE),
+        (1, "Alltoall", 1.3, "even"),
+        (None, "Alltoall", 1.1, "even"),
+        (1, "Bcast", 1.1, "leaders"),
+    ],
+)
+def test_siblings_that_exchange_short_messages_want_a_large_gain(number, method, gain, winner, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert tried(number and column(number)[1], method, 1 << 13, gain)[0] == winner
+
+
+@pytest.mark.parametrize(("number", "method"), [(None, "Alltoall"), (None, "Bcast"), (1, "Alltoall")])
+def test_the_next_job_tries_what_won_before_alone(number, method, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    siblings = number and column(number)[1]
+    winner, first = tried(siblings, method, 1 << 13, 1.4)
+    again, second = tried(siblings, method, 1 << 13, 1.4)
+    assert winner == again != NATIVE
+    assert set(second) == {NATIVE, winner} < set(first)
 
 
 def test_the_model_costs_all_of_them_together():

@@ -1,0 +1,78 @@
+"""Every operation against the MPI library's own, under mpirun; and how communicators live and what plans keep."""
+
+import re
+
+import pytest
+
+from tests.support import ROOT, pytest_on_ranks, run_mpi
+
+PROGRAMS = ROOT / "tests" / "programs"
+
+
+def equals_native(ranks, *arguments, program="matrix.py", timeout=600, env=None):
+    """Run the matrix; returns what it printed."""
+    # -m mpi4py: an exception on one rank ends all of them.
+    done = run_mpi(ranks, "-m", "mpi4py", PROGRAMS / program, *arguments, timeout=timeout, env=env)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert re.search(r"^0 of [1-9]\d* pairs not covered", done.stdout, re.MULTILINE)
+    assert re.search(rf"^[1-9]\d* cases on {ranks} ranks, 0 failures$", done.stdout, re.MULTILINE)
+    return done
+
+
+def test_every_operation_equals_native_and_every_algorithm_runs():
+    """One to five ranks; what ran is what rank 0's counters say, the blocking calls and the persistent ones apart."""
+    done = equals_native(5, "5", "4+1", "3+2", env={"TOPOMPI_VERBOSE": "1"})
+    rows = [re.split(r"  +", line) for line in done.stderr.splitlines()]
+    ran = {(row[0], row[4]) for row in rows if len(row) > 5}
+    listed = [line.split() for line in done.stdout.splitlines() if line.startswith("columns ")]
+    columns = {(method, name) for _, method, _, *names in listed for name in names}
+    assert len(columns) > 100
+    assert sorted(columns - ran) == []
+    collective_of = {method: collective for _, method, collective, *_ in listed}
+    planned = {(collective_of[method], name) for method, name in columns if name not in ("native", "levels")}
+    prepared = {(method.removesuffix("_init"), name) for method, name in ran if method.endswith("_init")}
+    assert sorted(planned - {(collective_of[method], name) for method, name in prepared}) == []
+
+
+def test_operations_equal_native_on_more_ranks():
+    """Without counters: by the look-ups that calls take where nobody watches."""
+    equals_native(8, "--sparse", "8", "6+2")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", ["2", "3"])
+def test_every_operation_equals_native_on_more_ranks(seed):
+    equals_native(8, "--seed", seed, "8", "7+1", "6+2", "5+3", "4+4")
+
+
+@pytest.mark.long
+def test_operations_equal_native_on_sixteen_ranks():
+    equals_native(16, "--sparse", "16", "9+7")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", ["4", "5", "6", "7"])
+def test_many_samples_equal_native(seed):
+    equals_native(8, "--seed", seed, "8", "7+1", "6+2", "5+3", "4+4", timeout=900)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("partition", ["1", "2", "3", "4", "5"])
+def test_all_products_equal_native(partition):
+    equals_native(int(partition), "--product", partition, timeout=7200)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_lifecycle(size):
+    assert "20 passed" in pytest_on_ranks(size, PROGRAMS / "lifecycle.py", timeout=120)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [3, 4, 8])
+def test_lifecycle_at_more_sizes(size):
+    assert "20 passed" in pytest_on_ranks(size, PROGRAMS / "lifecycle.py", timeout=120)
+
+
+@pytest.mark.parametrize("size", [3])
+def test_life_of_plans(size):
+    assert "passed" in pytest_on_ranks(size, PROGRAMS / "planlife.py", timeout=120)
