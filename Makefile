@@ -64,14 +64,21 @@ bench-in-turn: venv
 figures: venv
 	$(PY) -m osu_like_bench figures -o docs $(FIGURES)
 
+# What needs no MPI library runs once, with Open MPI's Python, on both processors; what starts MPI jobs runs with either
+# library, one job at a time. tests/conftest.py tells which is which.
+PURE := $(PY) -m pytest -q -n 2 --dist loadgroup -m
+JOBS := $(PY) -m pytest -q -m
+
 test: venv
-	$(PY) -m pytest -q -m "not long and not exhaustive" $(PYTEST_OPTIONS)
+	$(if $(filter mpich,$(MPI)),,$(PURE) "not needs_mpi and not long and not exhaustive" $(PYTEST_OPTIONS))
+	$(JOBS) "needs_mpi and not long and not exhaustive" $(PYTEST_OPTIONS)
 
 test-long: venv
-	$(PY) -m pytest -q -m "long and not exhaustive" $(PYTEST_OPTIONS)
+	$(if $(filter mpich,$(MPI)),,$(PURE) "not needs_mpi and long and not exhaustive" $(PYTEST_OPTIONS))
+	$(JOBS) "needs_mpi and long and not exhaustive" $(PYTEST_OPTIONS)
 
 test-exhaustive: venv
-	$(PY) -m pytest -q -m exhaustive $(PYTEST_OPTIONS)
+	$(JOBS) exhaustive $(PYTEST_OPTIONS)
 
 lint: venv
 	$(VENV)/bin/ruff check .

@@ -64,7 +64,7 @@ def test_one_ranks_rows_are_made_without_those_of_the_others(collective, algorit
     schedule = make(collective, algorithm, network)
     rows = schedule.rows_of(3)
     assert "step" not in schedule.__dict__ or schedule.num_rows <= 32 * 256
-    assert len(rows) <= 18 * 256
+    assert len(rows) <= 20 * 256  # a leader of 16 ranks hands on their blocks
 
 
 def test_a_rank_that_there_is_not_has_no_rows():

@@ -101,7 +101,7 @@ def test_local_counts_do_where_each_message_is_one_pairs_own_block(collective, n
 def one_share_each(schedule):
     """Whether each message is one rank's share: of a vector that all have, one of as many blocks as there are ranks."""
     sent = messages(schedule)["count"]
-    if schedule.collective in ("bcast", "reduce", "allreduce"):
+    if schedule.collective in ("bcast", "reduce", "allreduce", "scan", "exscan"):
         return schedule.blocks == schedule.size and bool((sent == 1).all())
     return bool((sent == schedule.blocks).all())
 

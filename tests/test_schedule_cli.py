@@ -148,7 +148,7 @@ def test_one_rank_alone_is_no_error():
         (["bcast", "-a", "ring"], "expecting an algorithm for bcast of binomial"),
         (["bcast", "--root", "16"], "expecting root in range(16), got 16"),
         (["bcast", "--hosts", "nowhere"], "nowhere"),
-        (["bcast", "--place", "spread"], "expected block, cyclic or random:SEED"),
+        (["bcast", "--place", "spread"], "expecting block, cyclic or random:SEED"),
         (["bcast", "--export", "goal"], "expecting --export and --output together"),
         (["bcast", "--export", "dot", "-o", "x"], "expecting --export simgrid, goal, json, got 'dot'"),
         (["bcast", "--draw", "x.svg"], "expecting one --algorithm to draw or export, got all"),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.support import run_mpi
 from topompi.errors import TopompiError
 from topompi.execution.running import can_run
+from topompi.execution.specs import CALLS
 from topompi.mapping import place
 from topompi.schedules.analysis.model import Model
 from topompi.schedules.registry import ALGORITHMS
@@ -141,20 +142,20 @@ def test_a_rule_may_write_sizes_as_people_do():
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ("7", "rule 2: expected an object"),
-        ('{"methods": "Bcast"}', "rule 2: algorithm: expected one of"),
+        ("7", "rule 2: expecting an object"),
+        ('{"methods": "Bcast"}', "rule 2: algorithm: expecting one of"),
         ('{"methods": "Bcast", "algorithm": "bound"}', "rule 2: algorithm: .* got 'bound'"),
         ('{"methods": ["Bcsat"], "algorithm": "native"}', "rule 2: methods: .* got .'Bcsat'"),
         ('{"methods": [], "algorithm": "native"}', "rule 2: methods"),
         ('{"collective": "bcsat", "algorithm": "native"}', "rule 2: collective: .* got 'bcsat'"),
         ('{"collective": "bcast", "methods": "Bcast", "algorithm": "native"}', "got both"),
-        ('{"byte": 1, "algorithm": "native"}', "rule 2: expected fields of .* got 'byte'"),
-        ('{"bytes": [2, 1], "algorithm": "native"}', "rule 2: bytes: expected the smallest first"),
-        ('{"bytes": [1], "algorithm": "native"}', "rule 2: bytes: expected a number or"),
-        ('{"bytes": "1.5K", "algorithm": "native"}', "rule 2: bytes: expected a whole number"),
+        ('{"byte": 1, "algorithm": "native"}', "rule 2: expecting fields of .* got 'byte'"),
+        ('{"bytes": [2, 1], "algorithm": "native"}', "rule 2: bytes: expecting the smallest first"),
+        ('{"bytes": [1], "algorithm": "native"}', "rule 2: bytes: expecting a number or"),
+        ('{"bytes": "1.5K", "algorithm": "native"}', "rule 2: bytes: expecting a whole number"),
         ('{"ranks": -1, "algorithm": "native"}', "rule 2: ranks: .* got -1"),
         ('{"ranks": true, "algorithm": "native"}', "rule 2: ranks: .* got True"),
-        ('{"topology": 1, "algorithm": "native"}', "rule 2: topology: expected a string"),
+        ('{"topology": 1, "algorithm": "native"}', "rule 2: topology: expecting a string"),
     ],
 )
 def test_a_wrong_rule_is_named(rule, words, tmp_path):
@@ -168,7 +169,7 @@ def test_a_wrong_rule_is_named(rule, words, tmp_path):
     "text", ["", "[]", "{}", '{"format": "topompi rules", "version": 2, "rules": []}', "[" * 99999]
 )
 def test_what_is_no_rules_file_is_refused(text):
-    with pytest.raises(RulesError, match=r"^f: expected "):
+    with pytest.raises(RulesError, match=r"^f: expecting "):
         Rules.parse(text, "f")
 
 
@@ -464,7 +465,7 @@ def test_a_remembered_algorithm_that_is_gone_does_not_count(monkeypatch, tmp_pat
 
 
 def test_wrong_words_in_the_environment_are_refused(monkeypatch, tmp_path):
-    with pytest.raises(TopompiError, match="TOPOMPI_TUNE: expected one of measure, again, off, got 'yes'"):
+    with pytest.raises(TopompiError, match="TOPOMPI_TUNE: expecting one of measure, again, off, got 'yes'"):
         advisor(monkeypatch, tmp_path, TUNE="yes")
     with pytest.raises(TopompiError, match="cannot be read"):
         advisor(monkeypatch, tmp_path, RULES=tmp_path / "missing")

@@ -115,7 +115,7 @@ def _run(
             found = measure(comm._state.executor, method, nbytes, rounds, algorithms, speaker.progress)
             results += found
             speaker.table(compare(found))
-    done = record_of(MPI.Intracomm(comm), comm.network, results)
+    done = record_of(comm._state.comm, comm.network, results)
     failure = None
     if world.Get_rank() == 0:
         try:

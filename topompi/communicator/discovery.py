@@ -62,7 +62,7 @@ def _place(
         names = [_host_in_source(discovery.rank_hosts, rank, str(topology)) for rank in world_ranks]
     fallback = os.environ.get("TOPOMPI_FALLBACK") or "error"
     if fallback not in FALLBACKS:
-        raise TopompiError(f"TOPOMPI_FALLBACK: expected one of {', '.join(FALLBACKS)}, got {fallback}")
+        raise TopompiError(f"TOPOMPI_FALLBACK: expecting one of {', '.join(FALLBACKS)}, got {fallback}")
     interface = TopologyInterface.place(
         names,
         None if discovery is None else discovery.routes,
@@ -96,7 +96,7 @@ def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[in
         return place(len(world_ranks), read_hosts(hosts), "block")
     if hosts is not None:
         if len(hosts) != len(world_ranks):
-            raise TopompiError(f"hosts: expected one for each of {len(world_ranks)} ranks, got {len(hosts)}")
+            raise TopompiError(f"hosts: expecting one for each of {len(world_ranks)} ranks, got {len(hosts)}")
         return list(hosts)
     of_world = place(MPI.COMM_WORLD.Get_size(), read_hosts(listed), "block")
     return [of_world[rank] for rank in world_ranks]
@@ -104,5 +104,5 @@ def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[in
 
 def _host_in_source(rank_hosts: Sequence[str], rank: int, source: str) -> str:
     if rank >= len(rank_hosts):
-        raise TopompiError(f"{source}: expected a line for rank {rank}, it ends with rank {len(rank_hosts) - 1}")
+        raise TopompiError(f"{source}: expecting a line for rank {rank}, got {len(rank_hosts)} lines")
     return rank_hosts[rank]

@@ -41,7 +41,7 @@ class Advisor:
         self.job = job
         self.tune = environment.get("TOPOMPI_TUNE", "")
         if self.tune not in TUNE:
-            raise TopompiError(f"TOPOMPI_TUNE: expected one of {', '.join(filter(None, TUNE))}, got {self.tune!r}")
+            raise TopompiError(f"TOPOMPI_TUNE: expecting one of {', '.join(filter(None, TUNE))}, got {self.tune!r}")
         path = environment.get("TOPOMPI_RULES")
         self.rules = Rules.read(path) if path else Rules("", ())
 

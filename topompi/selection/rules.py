@@ -102,7 +102,7 @@ class Rules:
         except OSError as error:
             raise RulesError(f"{path}: cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise RulesError(f"{path}: expected JSON in UTF-8") from error
+            raise RulesError(f"{path}: expecting JSON in UTF-8") from error
         return cls.parse(text, str(path))
 
     @classmethod
@@ -111,12 +111,12 @@ class Rules:
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise RulesError(f"{name}: expected JSON, got {error}") from error
+            raise RulesError(f"{name}: expecting JSON, got {error}") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
-            raise RulesError(f'{name}: expected an object with "format": "{FORMAT}" and "version": {VERSION}')
+            raise RulesError(f'{name}: expecting an object with "format": "{FORMAT}" and "version": {VERSION}')
         rules = data.get("rules")
         if not isinstance(rules, list):
-            raise RulesError(f'{name}: expected a list as "rules", got {_short(rules)}')
+            raise RulesError(f'{name}: expecting a list as "rules", got {_short(rules)}')
         return cls(name, tuple(_rule(rule, f"{name}: rule {number}") for number, rule in enumerate(rules, 1)))
 
     def to_json(self, **facts: Any) -> str:
@@ -140,36 +140,36 @@ class Rules:
 
 def _rule(data: Any, place: str) -> Rule:
     if not isinstance(data, dict):
-        raise RulesError(f"{place}: expected an object, got {_short(data)}")
+        raise RulesError(f"{place}: expecting an object, got {_short(data)}")
     unknown = [name for name in data if name not in FIELDS]
     if unknown:
-        raise RulesError(f"{place}: expected fields of {', '.join(FIELDS)}, got {unknown[0]!r}")
+        raise RulesError(f"{place}: expecting fields of {', '.join(FIELDS)}, got {unknown[0]!r}")
     methods = _methods(data, place)
     algorithm = data.get("algorithm")
     _check_algorithm(algorithm, methods, place)
     nbytes, ranks, hosts, per_host = (_range(data.get(name), f"{place}: {name}") for name in RANGES)
     for name in ("topology", "note"):
         if not isinstance(data.get(name, ""), str):
-            raise RulesError(f"{place}: {name}: expected a string, got {_short(data[name])}")
+            raise RulesError(f"{place}: {name}: expecting a string, got {_short(data[name])}")
     words = data.get("topology", ""), data.get("note", "")
     return Rule(str(algorithm), methods, nbytes, ranks, hosts, per_host, *words)
 
 
 def _methods(data: Mapping[str, Any], place: str) -> frozenset[str]:
     if "methods" in data and "collective" in data:
-        raise RulesError(f"{place}: expected methods or collective, got both")
+        raise RulesError(f"{place}: expecting methods or collective, got both")
     if "collective" in data:
         methods = frozenset(method for method, collective in COLLECTIVE.items() if collective == data["collective"])
         if not methods:
             wanted = ", ".join(sorted(set(COLLECTIVE.values())))
-            raise RulesError(f"{place}: collective: expected one of {wanted}, got {_short(data['collective'])}")
+            raise RulesError(f"{place}: collective: expecting one of {wanted}, got {_short(data['collective'])}")
         return methods
     named = data.get("methods", list(COLLECTIVE))
     names = [named] if isinstance(named, str) else named
     wrong = names if not isinstance(names, list) else [one for one in names if one not in list(COLLECTIVE)]
     if wrong or not names:
         wanted = ", ".join(COLLECTIVE)
-        raise RulesError(f"{place}: methods: expected some of {wanted}, got {_short(wrong)}")
+        raise RulesError(f"{place}: methods: expecting some of {wanted}, got {_short(wrong)}")
     return frozenset(names)
 
 
@@ -178,7 +178,7 @@ def _check_algorithm(algorithm: Any, methods: frozenset[str], place: str) -> Non
     known = {NATIVE, LEVELS}.union(*(ALGORITHMS.get(COLLECTIVE[method], {}) for method in methods))
     whole = isinstance(algorithm, str) and algorithm in known
     if not whole and not any(can_be_cut(COLLECTIVE[method], algorithm) for method in methods):
-        raise RulesError(f"{place}: algorithm: expected one of {', '.join(sorted(known))}, got {_short(algorithm)}")
+        raise RulesError(f"{place}: algorithm: expecting one of {', '.join(sorted(known))}, got {_short(algorithm)}")
 
 
 def _range(data: Any, place: str) -> Range:
@@ -187,10 +187,10 @@ def _range(data: Any, place: str) -> Range:
         return ANY
     pair = data if isinstance(data, list) else [data, data]
     if len(pair) != 2 or (not isinstance(data, list) and data is None):
-        raise RulesError(f"{place}: expected a number or [smallest, largest], got {_short(data)}")
+        raise RulesError(f"{place}: expecting a number or [smallest, largest], got {_short(data)}")
     low, high = (_number(value, bound, place) for value, bound in zip(pair, ANY, strict=True))
     if low > high:
-        raise RulesError(f"{place}: expected the smallest first, got {_short(data)}")
+        raise RulesError(f"{place}: expecting the smallest first, got {_short(data)}")
     return low, high
 
 
@@ -201,7 +201,7 @@ def _number(value: Any, bound: float, place: str) -> float:
     if match is not None:
         return int(match[1]) * UNITS[match[2]]
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise RulesError(f'{place}: expected a whole number of at least 0, such as 1024 or "1K", got {_short(value)}')
+        raise RulesError(f'{place}: expecting a whole number of at least 0, such as 1024 or "1K", got {_short(value)}')
     return value
 
 

@@ -85,13 +85,13 @@ class TuneRecord:
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise RecordError(f"{name}: expected JSON, got {error}") from error
+            raise RecordError(f"{name}: expecting JSON, got {error}") from error
         if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, VERSION):
-            raise RecordError(f'{name}: expected an object with "format": "{FORMAT}" and "version": {VERSION}')
+            raise RecordError(f'{name}: expecting an object with "format": "{FORMAT}" and "version": {VERSION}')
         try:
             return _record(data, name)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise RecordError(f"{name}: expected the fields of a tune record, got {error!r}") from error
+            raise RecordError(f"{name}: expecting the fields of a tune record, got {error!r}") from error
 
 
 def _record(data: Mapping[str, Any], name: str) -> TuneRecord:

@@ -37,6 +37,7 @@ class Siblings:
     def of_split(cls, known: TopologyInterface, table: Integers, rank: int) -> Siblings | None:
         """The groups of a split; None for a rank in none of them, and where there is only one.
 
+        :param known: a topology that all ranks of the parent are part of.
         :param table: of each rank of the parent its color, below 0 for none, its key, and its rank in ``known``,
             shape (p, 3).
         :param rank: of the parent.

@@ -70,7 +70,7 @@ class Aim:
         except ValueError:
             quality = -1.0
         if not 0 <= quality <= 1:
-            raise RemapError(f"TOPOMPI_MAP_QUALITY: expected a part of the given order's cost, 0 to 1, got {written!r}")
+            raise RemapError(f"TOPOMPI_MAP_QUALITY: expecting a part of the given cost, 0 to 1, got {written!r}")
         return quality
 
 
