@@ -344,10 +344,10 @@ def test_where_calls_are_checked_or_counted_they_all_come_to_python(tmp_path):
 
 WITHOUT = """
 import inspect, os, runpy, sys
-for one in ("dispatch._direct", "execution._keys"):
+for one in ("dispatch._calls", "execution._keys"):
     sys.modules[f"topompi.{one}"] = None  # as where they were not compiled
-import topompi.dispatch.direct, topompi.execution.keys
-assert not topompi.dispatch.direct.COMPILED
+import topompi.dispatch, topompi.execution.keys
+assert not topompi.dispatch.COMPILED
 assert topompi.execution.keys.packed((), {}) is None
 assert inspect.isfunction(topompi.Intracomm.Bcast)
 sys.argv = sys.argv[1:]

@@ -528,10 +528,10 @@ TIMED = """
 import os, sys
 from mpi4py import MPI
 import numpy as np
-import topompi, topompi.communicator.collectives as collectives, topompi.execution.parts as planparts
-events, made, clock = [], planparts._made, collectives.perf_counter
+import topompi, topompi.dispatch.choosing as choosing, topompi.execution.parts as planparts
+events, made, clock = [], planparts._made, choosing.perf_counter
 planparts._made = lambda *arguments: (events.append("plan"), made(*arguments))[1]
-collectives.perf_counter = lambda: (events.append("clock"), clock())[1]
+choosing.perf_counter = lambda: (events.append("clock"), clock())[1]
 comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
 sent, got = np.zeros((2, 4000), "B"), np.zeros((2, 4000), "B")
 for _ in range(60):

@@ -377,7 +377,7 @@ def test_the_quality_of_rank_0s_environment_counts(comm, monkeypatch):
     assert made.rank == RANK
     made.Free()
     monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "nonsense" if RANK == 0 else "1")
-    raised(RemapError, "TOPOMPI_MAP_QUALITY: expected a part", lambda: comm.remap(np.eye(SIZE, k=1, dtype=int)))
+    raised(RemapError, "TOPOMPI_MAP_QUALITY: expecting a part", lambda: comm.remap(np.eye(SIZE, k=1, dtype=int)))
 
 
 # Where nothing is to be re-ordered
