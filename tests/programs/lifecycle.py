@@ -14,8 +14,8 @@ import pytest
 from mpi4py import MPI
 
 import topompi
-import topompi.communicator.collectives
 import topompi.communicator.discovery
+import topompi.dispatch.choosing
 import topompi.selection.trial
 from topompi.errors import HostError, SourceError, TopompiError
 from topompi.selection import Choice
@@ -242,7 +242,7 @@ def test_a_trial_begins_its_calls_together_and_chooses_for_few_of_them(monkeypat
         begun.append((len(entered), now := time.perf_counter()))
         return now
 
-    monkeypatch.setattr(topompi.communicator.collectives, "perf_counter", clock)
+    monkeypatch.setattr(topompi.dispatch.choosing, "perf_counter", clock)
     monkeypatch.setattr(topompi.selection.trial, "HOPELESS", (np.inf, np.inf))  # so that there are turns
     monkeypatch.setattr(Trial, "next", lambda trial: ran.append(step(trial)) or ran[-1])
     special = apart and RANK == 0
@@ -324,7 +324,7 @@ def test_environment():
             comm.Free()
         os.environ["TOPOMPI_FALLBACK"] = "sometimes"
         said = raised_alike(lambda: topompi.Intracomm(WORLD.Dup()), TopompiError)
-        assert "TOPOMPI_FALLBACK: expected one of error, print, silent, got sometimes" in said
+        assert "TOPOMPI_FALLBACK: expecting one of error, print, silent, got sometimes" in said
     finally:
         for name in ("TOPOMPI_TOPOLOGY", "TOPOMPI_HOSTS", "TOPOMPI_FALLBACK"):
             os.environ.pop(name, None)

@@ -21,7 +21,7 @@ def new_executor():
     fabric = load("xgft:2,2,2;1,1,1")
     hosts = [fabric.fabric.hosts[2 * rank % 8] for rank in range(SIZE)]
     interface = TopologyInterface.place(hosts, fabric.routes, virtual=True)
-    groups = Groups(WORLD.Dup(), [level.cluster for level in interface.executor])
+    groups = Groups(WORLD.Dup(), [level.cluster for level in interface.levels])
     return Executor(groups, lambda: network_of(interface))
 
 
