@@ -28,7 +28,7 @@ def algorithm_of(comm: MPI.Comm, method: str, nbytes: int) -> str:
 
 def decided(comm: MPI.Comm) -> dict[object, str]:
     """The algorithms chosen so far, by what identifies a call."""
-    return {key: str(choice.algorithm) for key, choice in _state(comm).selector.settled.items()}
+    return {key: str(choice.algorithm) for key, choice in _state(comm).selector.final.items()}
 
 
 def _state(comm: MPI.Comm) -> Any:

@@ -18,6 +18,7 @@ from mpi4py import MPI
 
 import topompi
 from osu_like_bench.emulate.monitor import idle_ticks
+from topompi.execution.timing import interleave, slowest, time_in_turn
 
 from .decisions import is_undecided
 
@@ -71,15 +72,8 @@ def measure(native: MPI.Intracomm, call: Callable[[], object], iterations: int) 
     :param call: what to time.
     :param iterations: how many times.
     """
-    times = np.empty(iterations)
-    for number in range(iterations):
-        native.Barrier()
-        start = time.perf_counter()
-        call()
-        times[number] = time.perf_counter() - start
-    slowest = np.empty_like(times)
-    native.Allreduce(times, slowest, MPI.MAX)
-    return slowest.tolist()
+    times: list[float] = slowest(native, time_in_turn([[call]], interleave(1, iterations), native.Barrier))[0].tolist()
+    return times
 
 
 def warm_links(native: MPI.Intracomm) -> None:

@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from time import perf_counter
 
 import numpy as np
 from mpi4py import MPI
@@ -22,11 +21,13 @@ from topompi.dispatch.state import State
 from topompi.execution import running
 from topompi.execution.executor import Executor
 from topompi.execution.persistent import PersistentPlan
+from topompi.execution.timing import interleave, slowest, time_in_turn
 from topompi.topology import TopologyInterface, load
 
 from .jobs import run_ranks
 
 Way = Callable[[], object]
+WARMING = 3  # samples that do not count
 
 
 def executor_of(comm: MPI.Intracomm) -> Executor:
@@ -109,19 +110,15 @@ def paired(comm: MPI.Intracomm, ours: Way, theirs: Way, samples: int, calls: int
     :param calls: in a sample.
     :returns: seconds of a call on the slowest rank, shape (samples, 2).
     """
-    seconds = np.empty((samples, 2))
-    ways = ours, theirs
-    for _ in range(3):
-        ours(), theirs()
-    for sample in range(samples):
-        for which in (0, 1) if sample % 2 else (1, 0):
-            comm.Barrier()
-            start = perf_counter()
-            for _ in range(calls):
-                ways[which]()
-            seconds[sample, which] = (perf_counter() - start) / calls
-    comm.Allreduce(MPI.IN_PLACE, seconds, MPI.MAX)
-    return seconds
+    ways = [[partial(repeated, way, calls)] for way in (ours, theirs)]
+    order = interleave(2, WARMING + samples)
+    return slowest(comm, time_in_turn(ways, order, comm.Barrier)).T[WARMING:] / calls
+
+
+def repeated(way: Way, calls: int) -> None:
+    """Call so many times."""
+    for _ in range(calls):
+        way()
 
 
 def line(name: str, seconds: NDArray[np.float64], limit: float) -> str:

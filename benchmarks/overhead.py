@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,24 +112,23 @@ def _interleaved(
 
     :param work: to be done before each call, which is timed alone then.
     """
-    repeats = CALLS if work is None else 1
-    times = np.empty((len(calls), iterations))
-    for iteration in range(-iterations // 10, iterations):
-        for side in range(len(calls)) if iteration % 2 else reversed(range(len(calls))):
-            call = calls[side]
-            if work is not None:
-                work += 1
-                world.Barrier()  # the first one after work takes long to come back, on each rank in another way
-            world.Barrier()
-            begin = time.perf_counter()
-            for _ in range(repeats):
-                call()
-            times[side, iteration] = (time.perf_counter() - begin) / repeats
-    slowest = np.empty_like(times)
-    from mpi4py import MPI
+    repeats, warming = CALLS if work is None else 1, iterations // 10
 
-    world.Allreduce(times, slowest, MPI.MAX)
-    return slowest
+    def repeated(call: Callable[[], None]) -> None:
+        for _ in range(repeats):
+            call()
+
+    def ready() -> None:
+        if work is not None:
+            np.add(work, 1, out=work)
+            world.Barrier()  # the first one after work takes long to come back, on each rank in another way
+        world.Barrier()
+
+    from topompi.execution.timing import interleave, slowest, time_in_turn
+
+    sides = [[partial(repeated, call)] for call in calls]
+    times = time_in_turn(sides, interleave(len(calls), warming + iterations), ready)[:, warming:]
+    return slowest(world, times) / repeats
 
 
 def start(repeats: int) -> None:

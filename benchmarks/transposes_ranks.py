@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from mpi4py import MPI
 
 import topompi
+from topompi.execution.timing import timed
 
 from .decisions import algorithm_of, is_undecided
 from .sides import orders
@@ -72,10 +72,7 @@ def in_turn(world: MPI.Intracomm, calls: Sequence[Callable[[], object]], seconds
     rounds = FEWEST
     for order in orders(len(calls)):
         for side in order:
-            world.Barrier()
-            begin = time.perf_counter()
-            calls[side]()
-            times[side].append(world.allreduce(time.perf_counter() - begin, MPI.MAX))
+            times[side].append(world.allreduce(timed(world.Barrier, calls[side]), MPI.MAX))
         if len(times[0]) == 1:
             rounds = int(np.clip(seconds / max(times[0][0], 1e-6), FEWEST, MOST))
         if len(times[0]) >= rounds:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
-from time import perf_counter, sleep
+from time import sleep
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
+
+from topompi.execution.timing import interleave, time_in_turn
 
 from .operations import Call
 
@@ -44,27 +44,8 @@ def measure(sides: Sequence[Sequence[Call]], ready: Call, iterations: int, warmu
     :param warmup: untimed calls of each side before them.
     :returns: seconds, shape (sides, iterations).
     """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        # One loop: what follows a pause is slow, and would be the first side's first timed call.
-        return _loop(sides, ready, warmup + iterations)[:, warmup:]
-    finally:
-        if collecting:
-            gc.enable()
-
-
-def _loop(sides: Sequence[Sequence[Call]], ready: Call, iterations: int) -> NDArray[np.float64]:
-    times = np.full((len(sides), iterations), np.nan)  # written once, so that its pages are there
-    turns = [(side, cycle(calls)) for side, calls in enumerate(sides)]
-    for iteration, order in enumerate(islice(cycle((turns, turns[::-1])), iterations)):
-        for side, calls in order:
-            call = next(calls)
-            ready()
-            start = perf_counter()
-            call()
-            times[side, iteration] = perf_counter() - start
-    return times
+    # One loop: what follows a pause is slow, and would be the first side's first timed call.
+    return time_in_turn(sides, interleave(len(sides), warmup + iterations), ready)[:, warmup:]
 
 
 def summarise(comm: MPI.Intracomm, times: NDArray[np.float64]) -> list[Times]:

@@ -13,11 +13,11 @@ from tests.support import ROOT, mpirun, run_mpi
 from tests.test_tune import FAST, SLOW, measured, record
 from topompi.errors import FabricError
 from topompi.mapping import place
-from topompi.selection.choice import COLLECTIVE
-from topompi.selection.exports import write_coordinates, write_ompi_rules
-from topompi.selection.exports.ompi import NUMBERS
-from topompi.selection.tunerecord import RecordError
+from topompi.selection.classes import COLLECTIVE
 from topompi.topology import TopologyInterface, load
+from topompi.tuning.ompi_rules import NUMBERS, write_ompi_rules
+from topompi.tuning.record import RecordError
+from topompi.views.coordinates import write_coordinates
 
 EVEN = tuple(np.linspace(1.9, 2.1, 10))
 

@@ -20,12 +20,14 @@ from topompi.schedules.analysis.model import Model
 from topompi.schedules.registry import ALGORITHMS
 from topompi.schedules.segments import can_be_cut
 from topompi.selection.advisor import MOST_CUT, MOST_RIVALS, Advisor
-from topompi.selection.choice import LEVELS, NATIVE, Choice, class_bytes, size_class
+from topompi.selection.choice import Choice
+from topompi.selection.classes import LEVELS, NATIVE, class_bytes, size_class
 from topompi.selection.job import Job
+from topompi.selection.judging import CLEAR, Verdict
 from topompi.selection.memory import Memory, cache_directory
 from topompi.selection.model import GAIN, MOST_RANKS, SLOW_GAIN, Predictor
 from topompi.selection.rules import Rule, Rules, RulesError
-from topompi.selection.trial import CLEAR, Contest, Verdict
+from topompi.selection.trial import Contest
 from topompi.topology import TopologyInterface, load
 
 PROGRAM = "tests/programs/selection.py"
@@ -498,24 +500,24 @@ def test_ranks_that_disagree_on_everything_choose_alike(case, ranks):
 
 def test_rank_0_s_rules_hold_for_all(ranks):
     found = ranks[0][3]["rules"]
-    assert found["settled"] == {"Alltoall 16": "bound", "Bcast 16": LEVELS, "Alltoall 7": NATIVE, "Bcast 7": NATIVE}
+    assert found["final"] == {"Alltoall 16": "bound", "Bcast 16": LEVELS, "Alltoall 7": NATIVE, "Bcast 7": NATIVE}
     assert found["seen"].count("ring") == 3
 
 
 def test_a_trial_is_decided_and_remembered_by_rank_0(ranks):
     rows, folder = ranks
     found = rows[3]["trial"]
-    assert len(found["settled"]) == 4
+    assert len(found["final"]) == 4
     assert all(reason.startswith("measured: ") for reason in found["reasons"])
     (kept,) = (folder / "cache0" / "topompi").iterdir()
     decisions = json.loads(kept.read_text())["decisions"]
-    once_more = rows[3]["once more"]["settled"]
-    for name, algorithm in found["settled"].items():
+    once_more = rows[3]["once more"]["final"]
+    for name, algorithm in found["final"].items():
         trials = 1 if algorithm == NATIVE else 2
         assert (decisions[name]["trials"], decisions[name]["algorithm"] in (NATIVE, algorithm)) == (trials, True)
         assert once_more[name] in (NATIVE, algorithm)
     assert not any((folder / f"cache{rank}" / "topompi").is_dir() for rank in (1, 2, 3))
-    assert rows[3]["remembered"]["settled"] == found["settled"]
+    assert rows[3]["remembered"]["final"] == found["final"]
     assert all(reason.endswith("in an earlier trial") for reason in rows[3]["remembered"]["reasons"])
 
 
@@ -528,10 +530,10 @@ TIMED = """
 import os, sys
 from mpi4py import MPI
 import numpy as np
-import topompi, topompi.dispatch.choosing as choosing, topompi.execution.parts as planparts
-events, made, clock = [], planparts._made, choosing.perf_counter
+import topompi, topompi.execution.timing as timing, topompi.execution.parts as planparts
+events, made, clock = [], planparts._made, timing.perf_counter
 planparts._made = lambda *arguments: (events.append("plan"), made(*arguments))[1]
-choosing.perf_counter = lambda: (events.append("clock"), clock())[1]
+timing.perf_counter = lambda: (events.append("clock"), clock())[1]
 comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
 sent, got = np.zeros((2, 4000), "B"), np.zeros((2, 4000), "B")
 for _ in range(60):

@@ -8,12 +8,13 @@ from mpi4py import MPI
 
 from tests.support import ROOT, pytest_on_ranks
 from topompi.communicator.siblings import Siblings
-from topompi.selection.advisor import Advisor
-from topompi.selection.choice import NATIVE
+from topompi.selection.advisor import CLEAR_OF_SIBLINGS, Advisor
+from topompi.selection.classes import NATIVE
 from topompi.selection.job import Job
+from topompi.selection.judging import Verdict
 from topompi.selection.model import Predictor
 from topompi.selection.selector import Selector
-from topompi.selection.trial import ABREAST, CLEAR_APART, AbreastTrial, Contest, Trial, Verdict
+from topompi.selection.trial import TOGETHER, Contest, Trial
 from topompi.topology import TopologyInterface, load
 
 ROUTES = load("XGFT(2; 4,4; 1,1)").routes
@@ -40,15 +41,16 @@ def test_they_try_the_same_at_the_same_time_whatever_each_measures(monkeypatch, 
         interface, siblings = column(number)
         advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01", siblings), {"TOPOMPI_TUNE": "measure"})
         short = advisor.advise(("Alltoall", 14, True), 0, lambda name: True, measurable=True)
-        trial = AbreastTrial(advisor.advise(("Alltoall", 17, True), 0, lambda name: True, measurable=True).candidates)
-        assert set(trial.candidates) == {NATIVE, "paced", "joint", "even", "joint/32K", "even/32K"}
+        trial = Trial(advisor.advise(("Alltoall", 17, True), 0, lambda name: True, measurable=True))
+        assert set(trial.contest.candidates) == {NATIVE, "paced", "joint", "even", "joint/32K", "even/32K"}
         assert {"levels", "shift"} <= set(short.candidates)
         generator, calls = np.random.default_rng(number), []
         while (name := trial.next()) is not None:
             calls.append(name)
             trial.note(speed * generator.uniform(0.9, 1.1) / (1.3 if name == "joint/32K" else 1))
-        assert [calls.count(name) for name in trial.candidates] == [ABREAST] * 6
-        assert trial.close(trial.times).algorithm == "joint/32K"
+        assert [calls.count(name) for name in trial.contest.candidates] == [TOGETHER[0].rounds] * 6
+        trial.close(trial.times)
+        assert trial.verdict.algorithm == "joint/32K"
         tried.append(calls)
     assert tried[0] == tried[1]
 
@@ -61,29 +63,32 @@ def test_what_they_tried_together_they_do_not_look_at_again_one_by_one(monkeypat
     for key in (long, short):
         advisor.keep(key, Verdict("even", 1.5, 0.001, "even"))
     assert advisor.advise(long, 0, lambda name: True, measurable=True).algorithm == "even"
-    assert advisor.advise(short, 0, lambda name: True, measurable=True) == Contest((NATIVE, "even"), again=True)
+    assert advisor.advise(short, 0, lambda name: True, measurable=True) == Contest(
+        (NATIVE, "even"), again=True, clear=CLEAR_OF_SIBLINGS
+    )
 
 
 @pytest.mark.parametrize(("won", "winner"), [(11, "a"), (8, "a"), (7, NATIVE)])
 def test_they_need_not_be_as_sure_as_a_communicator_alone(won, winner):
-    trial, calls = AbreastTrial([NATIVE, "a"]), {NATIVE: 0, "a": 0}
+    trial, calls = Trial(Contest((NATIVE, "a"), together=True)), {NATIVE: 0, "a": 0}
     while (name := trial.next()) is not None:
         calls[name] += 1
         trial.note(1.0 if name == NATIVE else 0.8 if calls[name] <= won else 2.0)
-    assert trial.close(trial.times).algorithm == winner
+    trial.close(trial.times)
+    assert trial.verdict.algorithm == winner
 
 
 @pytest.mark.parametrize(("gain", "winner"), [(1.1, NATIVE), (1.3, "a")])
 def test_where_they_try_apart_a_gain_must_be_large(gain, winner):
-    trial, verdict = Trial([NATIVE, "a"], CLEAR_APART), None
-    while verdict is None:
+    trial = Trial(Contest((NATIVE, "a"), clear=CLEAR_OF_SIBLINGS))
+    while trial.verdict is None:
         name = trial.next()
         if name is None:
-            verdict = trial.close(trial.times)
+            trial.close(trial.times)
         else:
             trial.note(0.001 / (gain if name == "a" else 1))
-    assert verdict.algorithm == winner
-    assert verdict.ratio == pytest.approx(gain)
+    assert trial.verdict.algorithm == winner
+    assert trial.verdict.ratio == pytest.approx(gain)
 
 
 def tried(siblings, method, nbytes, gain):
@@ -100,7 +105,7 @@ def test_siblings_that_exchange_long_messages_drop_no_candidate(monkeypatch, tmp
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     winner, calls = tried(column(1)[1], "Alltoall", 1 << 16, 1.3)
     assert winner == "even"
-    assert set(calls.values()) == {ABREAST}
+    assert set(calls.values()) == {TOGETHER[0].rounds}
     _, alone = tried(None, "Alltoall", 1 << 16, 1.3)
     assert len(set(alone.values())) > 1
 

@@ -8,39 +8,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topompi.selection.choice import NATIVE
+from topompi.selection.classes import NATIVE
+from topompi.selection.judging import CLEAR, JOBS_DIFFER, Verdict, judge
 from topompi.selection.trial import (
-    CHOOSING,
-    CLEAR,
-    FEWEST,
-    JOBS_APART,
-    KEPT,
+    AGAIN,
+    CONFIRM,
     LONG,
+    LONG_CALLS,
     PATIENCE,
-    STAGES,
+    SHORT_CALLS,
     TURNS,
+    Calls,
+    Contest,
     Trial,
-    Verdict,
-    interval,
-    judge,
-    rounds_of,
-    survivors,
+    proceed,
 )
+from topompi.tuning.comparison import interval
+
+SEARCH = SHORT_CALLS[1:4]  # the stages before the confirming ones
+
+
+def trial_of(*candidates, **how):
+    return Trial(Contest(candidates, **how))
 
 
 def conducted(trial, seconds):
     """The verdict, and the calls it took, where a call takes what is said of its algorithm and its number from 1 on."""
     calls, numbers = [], Counter()
-    while True:
+    while trial.verdict is None:
         name = trial.next()
         if name is None:
-            verdict = trial.close(trial.times)
-            if verdict is not None:
-                return verdict, calls
+            trial.close(trial.times)
             continue
         calls.append(name)
         numbers[name] += 1
         trial.note(seconds(name, numbers[name]))
+    return trial.verdict, calls
 
 
 def run_trial(times, names, seed=0, noise=0.0, unit=1e-3, spikes=0.0, again=False):
@@ -51,7 +54,7 @@ def run_trial(times, names, seed=0, noise=0.0, unit=1e-3, spikes=0.0, again=Fals
         spike = 5 if generator.random() < spikes else 1
         return unit * times[names.index(name)] * (1 + noise * generator.random()) * spike
 
-    return conducted(Trial(names, again=again), seconds)
+    return conducted(trial_of(*names, again=again), seconds)
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=12), st.sampled_from([1e-6, 1e-3, 1.0]))
@@ -60,16 +63,21 @@ def test_a_trial_without_noise_finds_the_fastest_and_leaves_native_for_a_clear_g
     verdict, calls = run_trial(times, names, unit=unit)
     best = min(times[1:], default=inf)
     assert verdict.algorithm == (NATIVE if times[0] < CLEAR * best else names[1:][times[1:].index(best)])
-    most = 5 * (1 + KEPT[0]) + 8 * (1 + KEPT[1]) + 2 * 60 * (1 + KEPT[2])
+    most = 5 * (1 + SEARCH[0].rivals) + 8 * (1 + SEARCH[1].rivals) + 2 * 60 * (1 + SEARCH[2].rivals)
     assert len(calls) <= 4 * len(names) + most
-    assert set(calls) == set(names)
+    assert set(calls) == (set(names) if len(names) > 1 else set())
 
 
-@given(st.integers(1, 2), st.floats(0, 100))
-def test_long_rounds_are_fewer_and_never_too_few(stage, seconds):
-    rounds = rounds_of(stage, seconds)
-    assert FEWEST[stage] <= rounds <= STAGES[stage]
-    assert rounds == FEWEST[stage] or rounds * seconds <= 1
+@given(st.floats(0, 100), st.booleans())
+def test_rounds_that_take_long_are_fewer_and_never_too_few(seconds, again):
+    """Whatever the first round of two candidates took, the second stage has rounds for a second."""
+    contest = Contest((NATIVE, "a"), again)
+    first = proceed(contest, [])
+    then = proceed(contest, [(first, np.full(2, seconds / 2))])
+    stage = LONG_CALLS[1] if seconds / 2 >= LONG else AGAIN[1] if again else SHORT_CALLS[1]
+    rounds = int((then.order == 0).sum())
+    assert stage.fewest <= rounds <= stage.rounds
+    assert rounds == stage.fewest or rounds * seconds <= PATIENCE
 
 
 def test_equal_candidates_seldom_beat_native():
@@ -88,21 +96,21 @@ def test_the_luckiest_of_many_equals_is_seldom_chosen():
 def test_what_an_earlier_trial_found_is_looked_at_in_one_stage(native, unit):
     verdict, calls = run_trial([native, 1], [NATIVE, "a"], unit=unit, again=True)
     assert (verdict.algorithm, verdict.rival) == ("a" if native >= CLEAR else NATIVE, "a")
-    length = STAGES[-1] // TURNS
+    length = CONFIRM.rounds // TURNS
     assert len(calls) <= 2 * (1 + TURNS * (1 + length))
-    if native * unit < PATIENCE / 2 / STAGES[-1]:
+    if native * unit < PATIENCE / 2 / CONFIRM.rounds:
         of_native, of_rival = (1 + length) * [NATIVE], (1 + length) * ["a"]
         assert calls == [NATIVE, "a", *TURNS // 2 * (of_native + of_rival + of_rival + of_native)]
 
 
 def test_a_first_call_that_makes_connections_does_not_shorten_the_only_stage():
-    trial = Trial([NATIVE, "a"], again=True)
+    trial = trial_of(NATIVE, "a", again=True)
     for seconds in (0.001, 0.04):
         trial.next()
         trial.note(seconds)
     assert trial.next() is None
-    assert trial.close(trial.times) is None
-    assert len(trial.times) == 2 * TURNS * (1 + STAGES[-1] // TURNS)
+    trial.close(trial.times)
+    assert len(trial.times) == 2 * TURNS * (1 + CONFIRM.rounds // TURNS)
 
 
 def test_a_gain_that_an_earlier_trial_found_is_found_again_and_a_loss_is_not():
@@ -122,17 +130,13 @@ def test_a_gain_that_an_earlier_trial_found_is_found_again_and_a_loss_is_not():
 @pytest.mark.parametrize("lucky", [1, 2])
 def test_a_rival_that_was_lucky_once_is_not_chosen(lucky):
     """What holds for half a second, as other work on some host, is not what holds."""
-    trial, verdict, stage = Trial([NATIVE, "a"]), None, -1
-    while verdict is None:
-        name = trial.next()
-        if name is None:
-            stage += 1  # that is complete: the warm-up is 0
-            verdict = trial.close(trial.times)
-        else:
-            now_lucky = stage < CHOOSING or lucky == 2
-            trial.note((1.0 if name == NATIVE or not now_lucky else 0.8) / 1000)
-    assert verdict.algorithm == (NATIVE if lucky == 1 else "a")
-    assert stage == len(STAGES)
+    contest, history = Contest((NATIVE, "a")), []
+    while isinstance(what := proceed(contest, history), Calls):
+        now_lucky = len(history) < len(SHORT_CALLS) - 1 or lucky == 2
+        times = np.where(np.isin(what.order, (0, -1)) | (not now_lucky), 1.0, 0.8) / 1000
+        history.append((what, times))
+    assert what.algorithm == (NATIVE if lucky == 1 else "a")
+    assert len(history) == len(SHORT_CALLS)
 
 
 def test_a_clear_gain_is_found_in_noise():
@@ -161,7 +165,7 @@ def test_one_disturbed_look_drops_no_candidate(bad, winner):
         times = {NATIVE: 1.6, "best": 5.0 if number in bad else 1.0}
         return times.get(name, 1.5) / 1000
 
-    assert conducted(Trial(names), seconds)[0].algorithm == winner
+    assert conducted(trial_of(*names), seconds)[0].algorithm == winner
 
 
 def test_a_candidate_that_fails_once_goes_no_further():
@@ -170,16 +174,16 @@ def test_a_candidate_that_fails_once_goes_no_further():
     def seconds(name, number):
         return 0.001 if name == NATIVE else inf if number == 3 else 0.0005
 
-    verdict, calls = conducted(Trial([NATIVE, "a"]), seconds)
+    verdict, calls = conducted(trial_of(NATIVE, "a"), seconds)
     assert (verdict.algorithm, calls.count("a")) == (NATIVE, 4)
 
 
 def test_turns_are_interleaved_after_a_round_that_does_not_count():
-    trial = Trial([NATIVE, "a", "b"])
+    trial = trial_of(NATIVE, "a", "b")
     assert [trial.next() for _ in range(4)] == [NATIVE, "a", "b", None]
-    assert trial.close(np.array([1, 1, 1.0]) / 1000) is None
+    trial.close(np.array([1, 1, 1.0]) / 1000)
     assert [trial.next() for _ in range(10)] == [*[NATIVE] * 3, *["a"] * 3, *["b"] * 3, None]
-    assert trial.close(np.ones(9) / 1000) is None
+    trial.close(np.ones(9) / 1000)
     calls = [trial.next() for _ in range(16)]
     assert calls == [*[NATIVE] * 3, *["a"] * 3, *["b"] * 3, *["b"] * 2, *["a"] * 2, *[NATIVE] * 2, None]
 
@@ -195,7 +199,7 @@ def test_a_call_counts_by_what_it_takes_after_its_like(seed, gain):
             return LONG * generator.choice([1e-3, generator.random()])
         return 0.001 * gain if name == NATIVE else 0.001
 
-    verdict, _ = conducted(Trial([NATIVE, "a"]), seconds)
+    verdict, _ = conducted(trial_of(NATIVE, "a"), seconds)
     assert verdict == Verdict("a", pytest.approx(gain), 0.001, "a")
 
 
@@ -204,20 +208,20 @@ def test_a_call_counts_by_what_it_takes_after_its_like(seed, gain):
 )
 def test_one_disturbed_first_call_does_not_make_calls_long(first, long):
     """They are where native's and half of the candidates' are; else all are looked at once more."""
-    trial = Trial([NATIVE, "a", "b", "c"])
+    trial = trial_of(NATIVE, "a", "b", "c")
     for seconds in first:
         trial.next()
         trial.note(seconds * LONG)
     assert trial.next() is None
     trial.close(trial.times)
-    assert len(list(iter(trial.next, None))) == (FEWEST[1] * 4 if long else 3 * 4)
+    assert len(list(iter(trial.next, None))) == (LONG_CALLS[1].fewest * 4 if long else 3 * 4)
 
 
 def test_the_first_round_counts_where_calls_are_long():
     names = [NATIVE, *"abcdefgh"]
     verdict, calls = run_trial([2.0, 1.0, *range(5, 12)], names, unit=1.0)
     assert verdict == Verdict("a", 2.0, 1.0, "a")
-    assert len(calls) == len(names) + 2 * FEWEST[1] + 2 * FEWEST[2]
+    assert len(calls) == len(names) + 2 * LONG_CALLS[1].fewest + 2 * LONG_CALLS[2].fewest
 
 
 def test_a_steady_gain_is_found_among_long_calls_that_vary():
@@ -230,7 +234,7 @@ def test_a_steady_gain_is_found_among_long_calls_that_vary():
         def seconds(name, number, generator=generator):
             return 0.5 / 1.15 if name == "steady" else 0.5 * np.exp(0.1 * generator.normal())
 
-        found += conducted(Trial(names), seconds)[0].algorithm == "steady"
+        found += conducted(trial_of(*names), seconds)[0].algorithm == "steady"
     assert found >= 70
 
 
@@ -243,17 +247,39 @@ def test_a_call_without_a_time_loses():
 
 def test_a_trial_ends_early_where_nothing_rivals_native():
     verdict, calls = run_trial([1.0, 2.1, 3.0], [NATIVE, "a", "b"])
-    assert (verdict.algorithm, verdict.rival, len(calls)) == (NATIVE, "a", 3 * (2 + STAGES[0]))
+    assert (verdict.algorithm, verdict.rival, len(calls)) == (NATIVE, "a", 3 * (2 + SEARCH[0].rounds))
     verdict, calls = run_trial([1.0, 1.9, 3.0], [NATIVE, "a", "b"])
-    assert (verdict.algorithm, verdict.rival, len(calls)) == (NATIVE, "a", 3 * (2 + STAGES[0]) + 2 * (STAGES[1] + 2))
+    assert (verdict.algorithm, verdict.rival, len(calls)) == (
+        NATIVE,
+        "a",
+        3 * (2 + SEARCH[0].rounds) + 2 * (SEARCH[1].rounds + 2),
+    )
 
 
 def test_survivors_are_native_and_the_fastest_that_are_not_hopeless():
-    times = np.array([5.0, 9.0, 1.0, 2.0, 3.0])
-    assert survivors(times, 2, 1.1) == [0, 2, 3]
-    assert survivors(times, 9, 1.1) == [0, 2, 3, 4]
-    assert survivors(times[:2], 2, 1.1) == [0]
-    assert survivors(times[:2], 2, 2.0) == [0, 1]
+    def after(*times):
+        """The candidates of the second stage that counts, after a first one with these times."""
+        names = (NATIVE, *"abcdefgh"[: len(times) - 1])
+        contest, history = Contest(names), []
+        for seconds in (np.ones(len(times)), np.array(times)):
+            calls = proceed(contest, history)
+            history.append((calls, seconds[np.where(calls.order < 0, -1 - calls.order, calls.order)] / 1000))
+        what = proceed(contest, history)
+        return what.candidates if isinstance(what, Calls) else what.algorithm
+
+    assert after(5.0, 9.9, 1.0, 2.0, 3.0, 4.0, 10.1) == (NATIVE, *"bcde")
+    assert after(5.0, 9.9, 10.1) == (NATIVE, "a")
+    assert after(5.0, 10.1) == NATIVE
+
+
+def test_a_candidate_that_fails_in_the_last_calls_loses():
+    """Although the median of its times is the best, and although it was found the fastest before."""
+
+    def seconds(name, number):
+        return 0.001 if name == NATIVE else inf if number == 60 else 0.0005
+
+    assert conducted(trial_of(NATIVE, "a"), seconds)[0].algorithm == NATIVE
+    assert conducted(trial_of(NATIVE, "a", again=True), seconds)[0].algorithm == NATIVE
 
 
 def test_one_lucky_round_is_no_steady_gain():
@@ -277,10 +303,10 @@ def test_calls_of_a_turn_share_what_they_met_so_that_turns_tell_too(slow_turns, 
 
 def test_a_trial_counts_turns_in_its_last_stages():
     def seconds(name, number):
-        slow_turn = (number - 2) // (1 + STAGES[-1] // TURNS) in (1, 4)
+        slow_turn = (number - 2) // (1 + CONFIRM.rounds // TURNS) in (1, 4)
         return (1.0 if name == NATIVE else 1.1 if slow_turn else 0.8) / 1000
 
-    verdict, _ = conducted(Trial([NATIVE, "a"], again=True), seconds)
+    verdict, _ = conducted(trial_of(NATIVE, "a", again=True), seconds)
     assert (verdict.algorithm, verdict.ratio) == (NATIVE, pytest.approx(1.25))
 
 
@@ -293,7 +319,7 @@ def test_the_interval_of_a_median_is_that_of_the_tables():
 
 def test_a_trial_begins_with_native():
     with pytest.raises(ValueError, match="native first"):
-        Trial(["bound"])
+        Contest(("shift",))
 
 
 @pytest.mark.parametrize(("looks", "edge"), [(1, 1.262), (2, 1.179), (4, 1.1236), (10, 1.0765)])
@@ -313,7 +339,7 @@ def test_the_less_a_rival_gains_the_more_jobs_must_tell(gains):
     assert len(gains) > 1 or not found.sure
     later = gains[1:] or gains
     assert found.ratio == pytest.approx(np.exp(np.log(later).mean()))
-    by_chance = np.random.default_rng(0).normal(0, JOBS_APART, (4000, len(later))).mean(axis=1)
+    by_chance = np.random.default_rng(0).normal(0, JOBS_DIFFER, (4000, len(later))).mean(axis=1)
     rare = (np.exp(by_chance) >= found.ratio).mean()
     if found.sure:
         assert rare <= 0.02

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import run_mpi
-from topompi.selection.choice import NATIVE, class_bytes, size_class
-from topompi.selection.comparison import compare, rules_of, winner
-from topompi.selection.offline import METHODS
+from topompi.selection.classes import NATIVE, class_bytes, size_class
+from topompi.selection.judging import CLEAR
 from topompi.selection.rules import Rules
-from topompi.selection.trial import CLEAR
-from topompi.selection.tunerecord import Measured, RecordError, TuneRecord
+from topompi.tuning.comparison import compare, rules_of, winner
+from topompi.tuning.measuring import METHODS
+from topompi.tuning.record import Measured, RecordError, TuneRecord
 
 FAST, EVEN, SLOW = (1.0,) * 10, (2.0,) * 10, (3.0,) * 10
 

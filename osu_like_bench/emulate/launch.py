@@ -16,8 +16,8 @@ import numpy as np
 
 from topompi.errors import BenchmarkError
 from topompi.mapping import place
-from topompi.selection.exports import write_coordinates
 from topompi.topology import Fabric, TopologyInterface, compute_routes
+from topompi.views.coordinates import write_coordinates
 
 from .agent import HEAD, agent_path, enter
 from .peers import PEERS

@@ -30,7 +30,7 @@ class Turns:
         self.names = {"Bcast": "levels", "Alltoall": "pairwise", "Allreduce": "doubling"}
 
     def choose(self, method, *_, **__):
-        from topompi.selection import Choice
+        from topompi.selection.choice import Choice
 
         return Choice(self.names.get(method, "native"), "forced")
 

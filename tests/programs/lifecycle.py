@@ -8,6 +8,7 @@ import os
 import resource
 import tempfile
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,10 +16,10 @@ from mpi4py import MPI
 
 import topompi
 import topompi.communicator.discovery
-import topompi.dispatch.choosing
+import topompi.execution.timing
 import topompi.selection.trial
 from topompi.errors import HostError, SourceError, TopompiError
-from topompi.selection import Choice
+from topompi.selection.choice import Choice
 from topompi.selection.trial import Trial
 from topompi.topology import TopologyInterface, load
 
@@ -242,13 +243,14 @@ def test_a_trial_begins_its_calls_together_and_chooses_for_few_of_them(monkeypat
         begun.append((len(entered), now := time.perf_counter()))
         return now
 
-    monkeypatch.setattr(topompi.dispatch.choosing, "perf_counter", clock)
-    monkeypatch.setattr(topompi.selection.trial, "HOPELESS", (np.inf, np.inf))  # so that there are turns
+    monkeypatch.setattr(topompi.execution.timing, "perf_counter", clock)
+    stages = tuple(replace(stage, hopeless=np.inf) for stage in topompi.selection.trial.SHORT_CALLS)
+    monkeypatch.setattr(topompi.selection.trial, "SHORT_CALLS", stages)  # so that there are turns
     monkeypatch.setattr(Trial, "next", lambda trial: ran.append(step(trial)) or ran[-1])
     special = apart and RANK == 0
     message = [np.zeros(16), MPI.DOUBLE] if special else np.zeros(16)
     others = 0  # calls that run another algorithm than the one before, or go on after a stage
-    while not selector.settled:
+    while not selector.final:
         upcoming = [trial.upcoming for trial in selector._trials.values()]
         others += not upcoming or upcoming[0] is None or upcoming[0] != ran[-1]
         time.sleep(0.002 if len(entered) % SIZE == RANK else 0)
@@ -261,7 +263,7 @@ def test_a_trial_begins_its_calls_together_and_chooses_for_few_of_them(monkeypat
     assert (first >= last).all()
     assert others < len(entered)
     assert len(chosen) == (len(entered) if special else others)
-    assert len({choice.algorithm for found in WORLD.allgather(selector.settled) for choice in found.values()}) == 1
+    assert len({choice.algorithm for found in WORLD.allgather(selector.final) for choice in found.values()}) == 1
     comm.Free()
 
 

@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 import topompi
 from topompi.schedules import ALGORITHMS
-from topompi.selection import Choice
+from topompi.selection.choice import Choice
 
 WORLD = MPI.COMM_WORLD
 HOSTS = [f"h000{rank // 2 % 8}" for rank in range(WORLD.size)]

@@ -53,10 +53,10 @@ def run(tune: str, rules: str, others_rules: str) -> dict[str, object]:
         ]
     except TopompiError as error:
         return {"error": str(error)}
-    settled = {f"{method} {number}": choice for (method, number, _), choice in selector.settled.items()}
+    final = {f"{method} {number}": choice for (method, number, _), choice in selector.final.items()}
     return {
-        "settled": {name: choice.algorithm for name, choice in settled.items()},
-        "reasons": [choice.reason for choice in settled.values()],
+        "final": {name: choice.algorithm for name, choice in final.items()},
+        "reasons": [choice.reason for choice in final.values()],
         "seen": seen,
         "right": all(right),
     }

@@ -10,10 +10,11 @@ import typer
 
 from ..errors import TopompiError
 from ..mapping.placement import place
-from ..selection.exports import write_coordinates, write_ompi_rules
-from ..selection.tunerecord import TuneRecord
 from ..topology import TopologyInterface, load
 from ..topology.hostlist import read_hosts
+from ..tuning.ompi_rules import write_ompi_rules
+from ..tuning.record import TuneRecord
+from ..views.coordinates import write_coordinates
 
 __all__ = ["ExportError", "app"]
 

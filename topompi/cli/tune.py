@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import TopompiError
-from ..selection.choice import NATIVE, size_class
-from ..selection.comparison import Row, compare, rules_of, winner
+from ..selection.classes import NATIVE, size_class
 from ..selection.rules import UNITS
-from ..selection.tunerecord import Measured, TuneRecord
+from ..tuning.comparison import Row, compare, rules_of, winner
+from ..tuning.record import Measured, TuneRecord
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -91,7 +91,7 @@ def _run(
 ) -> None:
     """Run the command; collective, with the same errors on all ranks."""
     from ..communicator import Intracomm
-    from ..selection.offline import candidates, measure, record_of
+    from ..tuning.measuring import candidates, measure, record_of
 
     if world.Get_size() < 2:
         raise TuneError("expecting at least 2 ranks: run it under mpirun, as the job that the rules are for")
@@ -190,7 +190,7 @@ def _table(rows: list[Row]) -> Table:
 
 
 def _method(name: str) -> str:
-    from ..selection.offline import METHODS
+    from ..tuning.measuring import METHODS
 
     of_name: dict[str, str] = {method.lower(): method for method in METHODS}
     if name.lower() not in of_name:
@@ -201,7 +201,7 @@ def _method(name: str) -> str:
 def _register_given(methods: Sequence[str], algorithms: Sequence[str]) -> list[tuple[str, str]]:
     """Register users' functions under the names by which they are asked for; collectives and names of these."""
     from ..schedules.registry import ALGORITHMS, find_algorithm, register
-    from ..selection.choice import COLLECTIVE
+    from ..selection.classes import COLLECTIVE
 
     collectives = dict.fromkeys(COLLECTIVE[method] for method in methods)
     functions = [name for name in algorithms if ":" in name and not name.endswith(".json")]
@@ -227,7 +227,7 @@ def _prove(functions: Sequence[tuple[str, str]], interface: TopologyInterface) -
 
 
 def _whole(method: str, nbytes: int, ranks: int) -> int:
-    from ..selection.offline import whole
+    from ..tuning.measuring import whole
 
     return whole(method, nbytes, ranks)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 from mpi4py import MPI
@@ -12,7 +11,9 @@ from numpy import ndarray
 
 from ..execution.sizes import nbytes, own_bytes
 from ..execution.specs import CallSpec
-from ..selection.choice import Choice, Timed
+from ..execution.timing import timed
+from ..selection.choice import Choice
+from ..selection.trial import Trial
 from .calls import Run
 from .state import State
 
@@ -100,14 +101,11 @@ def _runner(state: State, method: str, algorithm: str) -> Run:
     return lambda handle, *arguments: run(arguments)
 
 
-def _timed(comm: MPI.Intracomm, trial: Timed, run: Run) -> Run:
+def _timed(comm: MPI.Intracomm, trial: Trial, run: Run) -> Run:
     """What runs a call of a trial: all ranks begin together, and each notes what the call took there."""
 
     def call(handle: MPI.Intracomm, *arguments: Any) -> None:
-        comm.Barrier()
-        begin = perf_counter()
-        run(handle, *arguments)
-        trial.note(perf_counter() - begin)
+        trial.note(timed(comm.Barrier, lambda: run(handle, *arguments)))
 
     return call
 

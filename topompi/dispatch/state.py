@@ -16,7 +16,8 @@ from .calls import Calls
 
 if TYPE_CHECKING:
     from ..schedules import Network
-    from ..selection import Choice, Selector
+    from ..selection.choice import Choice
+    from ..selection.selector import Selector
     from ..views.siblings import Siblings
 
 __all__ = ["State", "attach", "attached"]
@@ -60,7 +61,7 @@ class State:
     @cached_property
     def selector(self) -> Selector:
         """What chooses the algorithms; collective at its first use."""
-        from ..selection import Selector
+        from ..selection.selector import Selector
 
         return Selector(self.interface, self.groups.rank, self.comm, siblings=self.siblings)
 

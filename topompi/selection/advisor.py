@@ -10,19 +10,22 @@ from itertools import islice
 from ..errors import TopompiError
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import variants
-from .choice import COLLECTIVE, LEVELS, NATIVE, Choice, Key, abreast, class_bytes
+from .choice import Choice
+from .classes import COLLECTIVE, LEVELS, NATIVE, Key, class_bytes, fills_links
 from .job import Job
+from .judging import CLEAR, Verdict
 from .memory import Memory
 from .model import Predictor
 from .rules import Rules
-from .trial import Contest, Verdict
+from .trial import Contest
 
-__all__ = ["MOST_CUT", "MOST_RIVALS", "TUNE", "Advisor"]
+__all__ = ["CLEAR_OF_SIBLINGS", "MOST_CUT", "MOST_RIVALS", "TUNE", "Advisor"]
 
 TUNE = ("", "measure", "again", "off")
-MOST_RIVALS = 12  # schedules in a trial, beside native and the levels
+MOST_RIVALS = 12  # schedules in a trial, not counting native and the levels
 MOST_CUT = 4  # and those of them with messages that are cut
 UNPROMISING = 4.0  # times the cheapest by the model: not tried
+CLEAR_OF_SIBLINGS = 1.2  # the gain that counts where siblings on the same links may try other candidates at the time
 
 Runs = Callable[[str], bool]
 
@@ -72,28 +75,35 @@ class Advisor:
         verdict = self.memory.recall(key) if self.tune in ("", "measure") else None
         if verdict is not None and runs(verdict.algorithm):
             if self.tune == "measure" and measurable and not self._sure(key, verdict):
-                return Contest((NATIVE, verdict.algorithm), again=True)
+                return self._contest(key, [verdict.algorithm], again=True)
             trials = "an earlier trial" if verdict.trials == 1 else f"{verdict.trials} earlier trials"
             return Choice(verdict.algorithm, f"{verdict.describe()}, in {trials}", verdict.seconds)
         middle = (smallest + largest + 1) // 2
         if self.tune in ("measure", "again") and measurable:
-            return Contest((NATIVE, *self.rivals(key, middle, root, runs)))
+            return self._contest(key, self.rivals(key, middle, root, runs))
         choice = self.predictor.choose(method, middle, root, runs)
-        return replace(choice, always=True) if self._settled_for_good else choice
+        return replace(choice, always=True) if self._always_native else choice
+
+    def _contest(self, key: Key, rivals: list[str], *, again: bool = False) -> Contest:
+        """The contest of native with some rivals; exchanges of siblings depend on each other."""
+        exchange = self.job.siblings is not None and COLLECTIVE[key[0]] == "alltoall"
+        together = exchange and fills_links(key)
+        clear = CLEAR_OF_SIBLINGS if exchange and not together else CLEAR
+        return Contest((NATIVE, *rivals), again, clear, together)
 
     @cached_property
-    def _settled_for_good(self) -> bool:
-        """Whether the model is mute, and nobody else has a say: then every class is native."""
+    def _always_native(self) -> bool:
+        """Whether there is no model, no rule and no memory: then every class is native."""
         forgetful = self.tune == "off" or (self.tune == "" and self.memory.empty)
-        return bool(self.predictor.mute) and not self.rules.rules and forgetful
+        return bool(self.predictor.inapplicable) and not self.rules.rules and forgetful
 
     def rivals(self, key: Key, nbytes: int, root: int, runs: Runs) -> list[str]:
         """What a trial compares native with: the levels, and the schedules that the model does not rule out.
 
-        Siblings that exchange long messages try the few schedules that are made to share links, alike in all of them.
+        Siblings that exchange long messages all try the same few schedules, which are made to share links.
         """
         method, ranks = key[0], self.job.interface.num_ranks
-        if self.job.siblings is not None and abreast(key):
+        if self.job.siblings is not None and fills_links(key):
             shared = [name for name, one in ALGORITHMS[COLLECTIVE[method]].items() if one.shares_links and runs(name)]
             return [*shared, *filter(runs, variants(COLLECTIVE[method], shared, nbytes, ranks))]
         tried = {name for name, one in ALGORITHMS.get(COLLECTIVE[method], {}).items() if one.trial}
@@ -104,11 +114,12 @@ class Advisor:
         return [*([LEVELS] if runs(LEVELS) else []), *rivals[:MOST_RIVALS], *islice(cut, MOST_CUT)]
 
     def _sure(self, key: Key, verdict: Verdict) -> bool:
-        """Whether a remembered verdict needs no other trial. What siblings compare together they compare once.
+        """Whether a remembered verdict needs no other trial.
 
-        For each of them remembers its own verdict, and then they would compare different things.
+        Siblings that try together do so once: each of them remembers its own verdict, and they would compare different
+        rivals the next time.
         """
-        return verdict.sure or (self.job.siblings is not None and abreast(key))
+        return verdict.sure or (self.job.siblings is not None and fills_links(key))
 
     def keep(self, key: Key, verdict: Verdict) -> None:
         """Remember a trial's verdict, with those of earlier trials of its rival unless all is measured again."""

@@ -11,9 +11,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from .choice import Key
+from .classes import Key
 from .job import Job
-from .trial import Verdict
+from .judging import Verdict
 
 __all__ = ["Memory", "cache_directory"]
 

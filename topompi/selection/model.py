@@ -18,7 +18,8 @@ from ..schedules.registry import ALGORITHMS, make
 from ..schedules.schedule import Schedule
 from ..topology import TopologyInterface
 from ..views.network import UNKNOWN_RATE, network_of
-from .choice import COLLECTIVE, LEVELS, NATIVE, PAIRWISE, Choice
+from .choice import Choice
+from .classes import COLLECTIVE, LEVELS, NATIVE, PAIRWISE
 
 if TYPE_CHECKING:
     from ..views.siblings import Siblings
@@ -113,8 +114,8 @@ class Predictor:
         return SLOW_GAIN if starts[0] > SLOW * starts[1] else GAIN
 
     @cached_property
-    def mute(self) -> str:
-        """Why the model has nothing to say of this job; empty where it has."""
+    def inapplicable(self) -> str:
+        """Why the model does not apply to this job; empty where it does."""
         if self.interface.virtual:
             return "a virtual placement, whose links are not those that the ranks run on"
         if self.interface.routes is None:
@@ -129,8 +130,8 @@ class Predictor:
         :param nbytes: as ``Selector.choose`` counts them.
         :param runs: whether an algorithm can run for the call.
         """
-        if self.mute or not nbytes:
-            return Choice(NATIVE, f"native: {self.mute or 'nothing by which a call could be costed'}")
+        if self.inapplicable or not nbytes:
+            return Choice(NATIVE, f"native: {self.inapplicable or 'nothing by which a call could be costed'}")
         if COLLECTIVE[method] == "alltoall":
             return self._choose_alltoall(method, nbytes, root, runs)
         return self._compare(method, nbytes, root, runs, self.gain, "")

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import TopompiError
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import can_be_cut
-from .choice import COLLECTIVE, LEVELS, NATIVE
+from .classes import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
 
 __all__ = ["FORMAT", "VERSION", "Rule", "Rules", "RulesError"]

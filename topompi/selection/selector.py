@@ -1,4 +1,4 @@
-"""The selector of one communicator: the same answer on all ranks, in one look-up once a class is settled."""
+"""The selector of one communicator: the same answer on all ranks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import numpy as np
 from mpi4py import MPI
 
 from ..execution.rankzero import from_rank_0
+from ..execution.timing import slowest
 from ..topology import TopologyInterface
-from .choice import COLLECTIVE, LEVELS, NATIVE, Choice, Key, abreast
-from .trial import CLEAR, CLEAR_APART, AbreastTrial, Contest, Trial, Verdict
+from .choice import Choice
+from .classes import COLLECTIVE, LEVELS, NATIVE, Key, size_class
+from .judging import Verdict
+from .trial import Trial
 
 if TYPE_CHECKING:
     from ..views.siblings import Siblings
@@ -23,19 +26,19 @@ __all__ = ["Selector", "library"]
 
 
 class Selector:
-    """Chooses the algorithm of each call; all ranks call it alike, and get the same answer.
+    """Chooses the algorithm of each call; all ranks call it for the same calls and get the same answer.
 
-    Calls fall into classes by method, size (its bit length) and whether the operation commutes; the root is no part of
-    it, so that roots that rotate share one trial. When a class is first seen rank 0 decides, by its own environment
-    and files, and tells the others: what these have does not count. A trial's times are reduced over all ranks, and
-    every rank draws the same verdict from them. See ``docs/rules.md``.
+    Calls fall into classes by method, size (its bit length) and whether the operation commutes. The root is no part of
+    the class, so that roots that rotate share one trial. When a class is first seen rank 0 decides, by its own
+    environment and files, and tells the others: what these have does not count. A trial's times are reduced over all
+    ranks, and every rank draws the same verdict from them. See ``docs/rules.md``.
 
     :param interface: where the ranks sit.
     :param rank: this rank.
     :param comm: a communicator over them, for the selector's own collective calls.
     :param environment: what rank 0 goes by; the process's own by default.
-    :param siblings: the communicators that call the same at the same time, if they are known.
-    :ivar settled: the choices that are final, by (method, size class, commutative).
+    :param siblings: the communicators that call the same at the same time, where these are known.
+    :ivar final: the choices that will not change, by class.
     """
 
     def __init__(
@@ -50,7 +53,7 @@ class Selector:
         self._interface, self._rank = interface, rank
         self._comm = MPI.Intracomm(comm)  # a plain handle: ours would ask us
         self._environment = os.environ if environment is None else environment
-        self.settled: dict[Key, Choice] = {}
+        self.final: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
         self._trials: dict[Key, Trial] = {}
         self._typical: dict[str, int] = {}  # bytes of calls with blocks of any sizes
@@ -66,29 +69,36 @@ class Selector:
     ) -> Choice:
         """The algorithm for a call.
 
-        Collective until the class is settled: the first call of a class costs a broadcast of some hundred bytes, and a
+        Collective until the choice is final: the first call of a class costs a broadcast of some hundred bytes, and a
         stage of a trial a reduction. The caller times a call of a trial after a barrier, with all ranks ready for it.
 
         :param method: mpi4py's name of it, for example ``Alltoall``.
-        :param nbytes: its size, known alike on all ranks: of ``Bcast`` the message; of ``Gather``, ``Scatter``,
-            ``Allgather`` and ``Alltoall`` one block; of ``Reduce``, ``Allreduce`` and ``Reduce_scatter(_block)`` the
-            whole vector; of ``Alltoallv`` and ``Alltoallw`` what ``typical`` says; 0 of the other v-forms.
+        :param nbytes: its size, the same on all ranks: for ``Bcast`` the message; for ``Gather``, ``Scatter``,
+            ``Allgather`` and ``Alltoall`` one block; for ``Reduce``, ``Allreduce`` and ``Reduce_scatter(_block)`` the
+            whole vector; for ``Alltoallv`` and ``Alltoallw`` what ``typical`` says; 0 for the other v-forms.
         :param root: of a rooted collective.
         :param commutative: whether a reduction's operation commutes.
         :param measurable: whether the call can be timed; persistent ones cannot when they are made.
         :raises TopompiError: on all ranks, if rank 0's environment or rules file is not as wanted.
         """
-        key = (method, nbytes.bit_length(), commutative)
-        try:
-            return self.settled[key]
-        except KeyError:
-            return self._consider(key, root or 0, measurable)
+        key = (method, size_class(nbytes), commutative)
+        if key in self.final:
+            return self.final[key]
+        if not measurable:
+            return self._without_trial(key, root or 0)
+        if key not in self._trials:
+            answer = self._ask(key, root or 0, measurable=True)
+            if isinstance(answer, Choice):
+                self.final[key] = answer
+                return answer
+            self._trials[key] = answer
+        return self._go_on(key, self._trials[key])
 
     def typical(self, method: str, own: Callable[[], int]) -> int:
-        """Bytes by which to choose for calls with blocks of any sizes, which a rank knows of its own only.
+        """Bytes by which to choose for calls with blocks of any sizes, where a rank knows its own blocks only.
 
-        What blocks are on average on the rank that sends most, in the first call that moves anything: programs have
-        such calls on communicators made for them. Collective until then, one reduction of 8 bytes.
+        The mean block of the rank that sends most, in the first call that moves anything: programs have such calls on
+        communicators made for them. Collective until then, one reduction of 8 bytes.
 
         :param own: mean bytes of a block on this rank, in the call at hand.
         """
@@ -101,63 +111,37 @@ class Selector:
 
     @property
     def trying(self) -> bool:
-        """Whether a trial is under way, alike on all ranks."""
+        """Whether a trial is under way, the same on all ranks."""
         return bool(self._trials)
 
-    def _consider(self, key: Key, root: int, measurable: bool) -> Choice:
-        """A class that is not settled: the next call of its trial, or rank 0's word on it."""
-        if not measurable:
-            return self._settle_unmeasured(key, root)
-        trial = self._trials.get(key)
-        if trial is None:
-            answer = self._ask(key, root, measurable=True)
-            if isinstance(answer, Choice):
-                self.settled[key] = answer
-                return answer
-            trial = self._trials[key] = self._trial(key, answer)
-        return self._next(key, trial)
-
-    def _trial(self, key: Key, contest: Contest) -> Trial:
-        """How candidates are compared: exchanges of siblings depend on each other."""
-        exchange = self._siblings is not None and COLLECTIVE[key[0]] == "alltoall"
-        if exchange and abreast(key):
-            return AbreastTrial(contest.candidates)
-        return Trial(contest.candidates, CLEAR_APART if exchange else CLEAR, again=contest.again)
-
-    def _settle_unmeasured(self, key: Key, root: int) -> Choice:
+    def _without_trial(self, key: Key, root: int) -> Choice:
         choice = self._unmeasured.get(key)
         if choice is None:
             answer = self._ask(key, root, measurable=False)
             choice = self._unmeasured[key] = answer if isinstance(answer, Choice) else Choice(NATIVE, "native")
         return choice
 
-    def _next(self, key: Key, trial: Trial) -> Choice:
-        """The next call of a trial; closes the stage before it, and the trial where its stages are done."""
-        if len(trial.candidates) == 1:
-            return self._settle(key, Verdict(NATIVE, 1.0, 0.0, ""))
-        algorithm = trial.next()
-        while algorithm is None:
-            slowest = np.empty_like(trial.times)
-            self._comm.Allreduce(trial.times, slowest, MPI.MAX)
-            verdict = trial.close(slowest)
-            if verdict is not None:
-                return self._settle(key, verdict)
-            algorithm = trial.next()
-        return Choice(algorithm, "trial", None, trial)
+    def _go_on(self, key: Key, trial: Trial) -> Choice:
+        """The next call of a trial, or the choice where its last stage is done."""
+        while (algorithm := trial.next()) is None and trial.verdict is None:
+            trial.close(slowest(self._comm, trial.times))
+        if trial.verdict is None:
+            return Choice(str(algorithm), "trial", None, trial)
+        del self._trials[key]
+        return self._finish(key, trial.verdict)
 
-    def _settle(self, key: Key, verdict: Verdict) -> Choice:
-        self._trials.pop(key, None)
+    def _finish(self, key: Key, verdict: Verdict) -> Choice:
         seconds = verdict.seconds if verdict.rival else None
-        choice = self.settled[key] = Choice(verdict.algorithm, verdict.describe(), seconds)
+        choice = self.final[key] = Choice(verdict.algorithm, verdict.describe(), seconds)
         if self._rank == 0 and verdict.rival:
             self._advisor.keep(key, verdict)
         return choice
 
-    def _ask(self, key: Key, root: int, *, measurable: bool) -> Choice | Contest:
+    def _ask(self, key: Key, root: int, *, measurable: bool) -> Choice | Trial:
         """Rank 0's answer, on all ranks; its error too."""
-        return from_rank_0(
-            self._comm, lambda: self._advisor.advise(key, root, partial(self._runs, key), measurable=measurable)
-        )
+        runs = partial(self._runs, key)
+        answer = from_rank_0(self._comm, lambda: self._advisor.advise(key, root, runs, measurable=measurable))
+        return answer if isinstance(answer, Choice) else Trial(answer)
 
     def _runs(self, key: Key, algorithm: str) -> bool:
         """Whether an algorithm can run for a class, and is not native by another name."""
@@ -165,8 +149,8 @@ class Selector:
         from ..schedules.registry import ALGORITHMS
 
         divides = algorithm != LEVELS or len(self._interface.levels) > 0
-        known = ALGORITHMS.get(COLLECTIVE[key[0]], {}).get(algorithm)
-        alone = known is not None and known.joint and self._siblings is None  # then it is ``even`` by another name
+        found = ALGORITHMS.get(COLLECTIVE[key[0]], {}).get(algorithm)
+        alone = found is not None and found.joint and self._siblings is None  # then it is ``even`` by another name
         return divides and not alone and can_run(key[0], algorithm, commutative=key[2])
 
     @cached_property

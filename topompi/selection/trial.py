@@ -1,318 +1,263 @@
-"""The measured trial: which candidate runs at which call, and who wins; pure, so that all ranks decide alike."""
+"""Trials: which candidate runs at which call. Stages are data; what comes next is a function of what was measured."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import comb, exp, inf, sqrt
+from enum import Enum
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .choice import NATIVE
+from ..execution.timing import Order, interleave
+from .classes import NATIVE
+from .judging import CHANCE, CLEAR, Verdict, judge
 
-__all__ = [
-    "CLEAR",
-    "CLEAR_APART",
-    "AbreastTrial",
-    "Contest",
-    "Trial",
-    "Verdict",
-    "floor",
-    "interval",
-    "judge",
-    "rounds_of",
-    "survivors",
-]
+__all__ = ["AGAIN", "CONFIRM", "LONG", "LONG_CALLS", "SHORT_CALLS", "TOGETHER", "Contest", "Stage", "Trial", "proceed"]
 
 Floats = NDArray[np.float64]
 
-STAGES = (2, 3, 5, 54, 54)  # timed rounds of each stage at most; the slower candidates are dropped between them
-FEWEST = (2, 2, 3, 5, 5)  # and at least, where rounds take long
-KEPT = (4, 2, 1)  # rivals that go on after the first stage, of two looks, after the second and the third
-CHOOSING = 4  # the stage with which short calls begin to be decided by each stage alone
-PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
 LONG = 0.05  # seconds of first calls from which on what went before a call is no more than noise to it
-TURN = 2  # calls of a candidate that are timed in a row, at least
-TURNS = 6  # of each candidate, where there are calls enough
-CLEAR = 1.05  # a gain below this is no reason to leave the MPI library's own
-CLEAR_APART = 1.2  # likewise where neighbours on the same links try other candidates at the time
-HOPELESS = (2.0, 1.10)  # slower than native by this after the first and the second stage: not run again
-ABREAST = 11  # timed calls of each candidate where none is dropped
-JOBS_APART = 0.1  # standard deviation of the logarithm of a gain from job to job: docs/emulated.md
-SURELY = 2.33  # such deviations of the mean above no gain at all: one chance in a hundred
-CHANCE = 0.036  # of choosing one of two equal candidates in one look: 8 of 9 rounds, 35 of 54
-CHANCE_TURNS = 0.11  # likewise of turns, whose calls share what they met: 5 of 6
-CHANCE_ABREAST = 0.12  # likewise, 8 of 11: one of two equals costs little, another schedule than the siblings' much
+PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
+TURN, TURNS = 2, 6  # timed calls of a candidate in a row at least, and turns of each where there are calls enough
+
+
+class Outcome(Enum):
+    """What a stage shows of the fastest rival."""
+
+    NOT_CLEAR = "its gain is small"
+    NOT_STEADY = "its gain is clear in the median, but not steady"
+    FASTER = "its gain is clear and steady"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a trial.
+
+    :param rounds: timed calls of each candidate at most, and ``fewest`` at least where calls take long.
+    :param fewest: see ``rounds``.
+    :param before: calls before each turn that do not count.
+    :param rivals: how many go on to the next stage: the fastest.
+    :param hopeless: a rival that is slower than native by this factor does not go on.
+    :param rank: what the fastest are told by, of each candidate's times so far.
+    :param ends: outcomes that end the trial here; any does after the last stage.
+    :param judged: whether all stages so far are judged (``all``), this one ``alone``, its turns too, or ``nothing``.
+    :param chance: of choosing one of two equals, at most.
+    """
+
+    rounds: int
+    fewest: int
+    before: int = 1
+    rivals: int | None = None
+    hopeless: float = inf
+    rank: Callable[..., Floats] = np.min
+    ends: frozenset[Outcome] = frozenset()
+    judged: str = "all"
+    chance: float = CHANCE
+
+
+# Connections are made. It does not count.
+WARM_UP = Stage(1, 1, before=0, judged="nothing")
+# By itself, for the best of a dozen was lucky too; twice, for over many classes of calls some are lucky once.
+CONFIRM = Stage(54, 5, judged="alone", ends=frozenset({Outcome.NOT_CLEAR, Outcome.NOT_STEADY}))
+# What disturbs a short call makes it longer: the shortest time ranks candidates.
+SHORT_CALLS = (
+    WARM_UP,
+    Stage(2, 2, rivals=4, hopeless=2.0),
+    Stage(3, 2, rivals=2, hopeless=1.1),
+    Stage(5, 3, rivals=1, hopeless=1.1, ends=frozenset({Outcome.NOT_CLEAR})),
+    CONFIRM,
+    CONFIRM,
+)
+# Long calls vary by themselves, on shared links by a tenth: the shortest would be of the candidate that varies most.
+# They meet little of what went before, and a user waits for them: all count, from the first on.
+LONG_CALLS = (
+    Stage(1, 1, before=0, rivals=4, hopeless=2.0, rank=np.median),
+    Stage(3, 2, before=0, rivals=2, hopeless=1.1, rank=np.median),
+    Stage(5, 3, before=0, rivals=1, hopeless=1.1, rank=np.median, ends=frozenset({Outcome.NOT_CLEAR, Outcome.FASTER})),
+    Stage(54, 5, before=0),
+)
+# A rival that an earlier trial found faster.
+AGAIN = (WARM_UP, CONFIRM)
+# Calls that several communicators make at the same time, over the same links. What a candidate takes depends on what
+# the others run: none is dropped and every call counts, so that all of them try the same candidate at the same time
+# without a word between them. One of two equals costs little here, another schedule than the others' much: 8 of 11.
+TOGETHER = (Stage(11, 11, before=0, chance=0.12),)
 
 
 @dataclass(frozen=True)
 class Contest:
-    """What a trial is to compare.
+    """What a trial compares.
 
     :param candidates: names, native first.
     :param again: whether an earlier trial has found the only rival faster: a shorter one tells whether it still is.
+    :param clear: a smaller gain is no reason to leave native.
+    :param together: whether other communicators make the same trial at the same time, over the same links.
     """
 
     candidates: tuple[str, ...]
     again: bool = False
+    clear: float = CLEAR
+    together: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.candidates or self.candidates[0] != NATIVE:
+            raise ValueError(f"expecting candidates with {NATIVE} first, got {list(self.candidates)}")
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """How a trial ended, or several of the same rival.
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """The calls of one stage.
 
-    :param algorithm: the winner.
-    :param ratio: native's median time over the best rival's: above 1 where the rival was faster. Of several trials the
-        geometric mean of all but the first one, which chose the rival among others: the best of many was lucky too.
-    :param seconds: the winner's median time.
-    :param rival: the fastest candidate but native; empty where there was none.
-    :param trials: how many.
+    :param candidates: those that take turns, native first.
+    :param order: the candidate of each call, see ``interleave``.
+    :param turn: timed calls of a candidate in a row.
     """
 
-    algorithm: str
-    ratio: float
-    seconds: float
-    rival: str
-    trials: int = 1
+    candidates: tuple[str, ...]
+    order: Order
+    turn: int
 
-    @property
-    def sure(self) -> bool:
-        """Whether later jobs need not look again: at native, which loses nothing, or a gain beyond what jobs differ."""
-        if self.algorithm == NATIVE:
-            return True
-        return self.trials > 1 and self.ratio >= exp(SURELY * JOBS_APART / sqrt(self.trials - 1))
+    def rounds(self, times: Floats) -> Floats:
+        """The times of the calls that count, shape (candidates, rounds)."""
+        return np.array([times[self.order == place] for place in range(len(self.candidates))])
 
-    def and_then(self, later: Verdict) -> Verdict:
-        """This verdict for a rival and that of a later trial of it alone, taken together."""
-        trials, share = self.trials + 1, 1 / self.trials  # of the later one: the first does not count
-        ratio = self.ratio ** (1 - share) * later.ratio**share
-        if ratio < CLEAR:
-            return Verdict(NATIVE, ratio, later.seconds, later.rival, trials)
-        return Verdict(self.algorithm, ratio, self.seconds, later.rival, trials)
 
-    def describe(self) -> str:
-        """The reason in words."""
-        if not self.rival:
-            return "native: only candidate"
-        if self.algorithm == NATIVE:
-            word = f"{1 / self.ratio:.2f}x slower" if self.ratio < 1 / CLEAR else "not clearly faster"
-            return f"measured: {self.rival}, the best rival, is {word}"
-        return f"measured: {self.ratio:.2f}x faster than native"
+History = Sequence[tuple[Calls, Floats]]  # of each stage its calls, and the slowest rank's seconds of each
+
+
+def proceed(contest: Contest, history: History) -> Calls | Verdict:
+    """What a trial does next: the calls of its next stage, or its verdict.
+
+    Source: K. Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016
+    (successive halving). We always keep native, and let the rival that is left prove itself in calls of its own.
+
+    :param contest: what is compared.
+    :param history: what was measured so far, the same on all ranks.
+    Cost: for short calls 4 for each candidate, at most 5 for each of five, 8 for each of three, and 60 or 120 for each
+    of two; for long ones 1, 2, 3 and at most 10; where an earlier trial found the rival 61 for each of two.
+    """
+    if len(contest.candidates) == 1:
+        return Verdict(NATIVE, 1.0, 0.0, "")
+    stages = _stages(contest, history)
+    if not history:
+        return _calls(contest.candidates, stages[0], stages[0].rounds)
+    stage, (calls, times) = stages[len(history) - 1], history[-1]
+    if stage.judged == "nothing":
+        # The shortest tells best what later calls will take: the others made connections.
+        seconds = len(times) * float(times.min())
+        return _calls(calls.candidates, stages[1], _affordable(stages[1], seconds))
+    so_far = _rounds(calls.candidates, stages, history)
+    if stage.judged == "alone":
+        verdict = judge(calls.candidates, calls.rounds(times), contest.clear, stage.chance, calls.turn)
+    else:
+        verdict = judge(calls.candidates, so_far, contest.clear, stage.chance)
+    if len(history) == len(stages) or _outcome(verdict, contest.clear) in stage.ends:
+        return verdict
+    places = _survivors(so_far, stage)
+    if len(places) == 1:
+        return verdict
+    then = stages[len(history)]
+    rounds = _affordable(then, float(np.median(so_far[places], axis=1).sum()))
+    return _calls(tuple(calls.candidates[place] for place in places), then, rounds)
+
+
+def _stages(contest: Contest, history: History) -> tuple[Stage, ...]:
+    if contest.together:
+        return TOGETHER
+    if history:
+        first = history[0][1]
+        if min(first[0], np.median(first)) >= LONG:  # one alone may have been disturbed
+            return LONG_CALLS
+    return AGAIN if contest.again else SHORT_CALLS
+
+
+def _affordable(stage: Stage, seconds: float) -> int:
+    """Rounds of a stage whose rounds take so long: long calls are disturbed less, and a user waits for them."""
+    rounds = int(min(PATIENCE / seconds, stage.rounds)) if seconds > 0 else stage.rounds
+    return max(rounds, stage.fewest)
+
+
+def _calls(candidates: tuple[str, ...], stage: Stage, rounds: int) -> Calls:
+    turn = max(TURN, rounds // TURNS)
+    return Calls(candidates, interleave(len(candidates), rounds, turn, stage.before), turn)
+
+
+def _rounds(candidates: tuple[str, ...], stages: Sequence[Stage], history: History) -> Floats:
+    """The times of some candidates in all stages that count, shape (candidates, rounds)."""
+    return np.concatenate(
+        [
+            calls.rounds(times)[[calls.candidates.index(name) for name in candidates]]
+            for stage, (calls, times) in zip(stages, history, strict=False)
+            if stage.judged != "nothing"
+        ],
+        axis=1,
+    )
+
+
+def _outcome(verdict: Verdict, clear: float) -> Outcome:
+    if verdict.algorithm != NATIVE:
+        return Outcome.FASTER
+    return Outcome.NOT_CLEAR if verdict.ratio < clear else Outcome.NOT_STEADY
+
+
+def _survivors(times: Floats, stage: Stage) -> list[int]:
+    """Candidates worth another stage: native, the first, and the fastest of the others; none that failed."""
+    typical = np.where(np.isinf(times).any(axis=1), inf, stage.rank(times, axis=1))
+    others = 1 + np.argsort(typical[1:], kind="stable")
+    better = [int(row) for row in others[: stage.rivals] if typical[row] < stage.hopeless * typical[0]]
+    return [0, *sorted(better)]
 
 
 class Trial:
-    """The calls of one class while its candidates are compared.
+    """The calls of one class of calls while its candidates are compared, as one rank sees them.
 
-    Each stage runs its candidates in turn, in the order A B C, C B A, A B C, so that drift favours none. The first
-    call of each is a warm-up, in which connections are made. After it a turn is three calls, of which the first does
-    not count: what is sought is the time of a call after its like, and another algorithm leaves other
-    links busy and other code in the caches. Calls that are so long that this matters little all count. The call's
-    number alone decides what runs: ranks that make equally many calls run the same. A stage is closed by the call after
-    its last one, on all ranks: a call that failed on some rank has no time there, and loses. Successive halving: K.
-    Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016. A fourth
-    stage is made where the best rival was clearly faster, and of short calls it alone counts: of a dozen that were
-    looked at, the best was lucky too. Where the rival wins it, a fifth has to find the same: of many classes of calls
-    some are lucky once. Of long ones all count, and a fourth is made where the rival was not steadily faster. Where an
-    earlier trial found a rival, the fifth stage is the first one.
+    The call's number alone decides what runs: ranks that make equally many calls run the same. A stage is closed by the
+    call after its last one, on all ranks: a call that failed on some rank has no time there, and loses.
 
-    :param candidates: names, native first.
-    :param clear: a gain below this is no reason to leave native.
-    :param again: whether an earlier trial has found the only rival faster.
-    Cost: 4 calls for each candidate, then at most 5 for each of five, 8 for each of three and perhaps 60 or 120 for
-    each of two; where calls are long, 1, 2, 3 and at most 10. Four to six reductions of some ten numbers. Once more, 61
-    for each of two.
+    :param contest: what is compared.
+    :ivar verdict: None until the last stage is closed.
     """
 
-    def __init__(self, candidates: Sequence[str], clear: float = CLEAR, *, again: bool = False) -> None:
-        if not candidates or candidates[0] != NATIVE:
-            raise ValueError(f"expecting candidates with {NATIVE} first, got {list(candidates)}")
-        self.candidates, self._clear, self._again = list(candidates), clear, again
-        self._kept = np.empty((len(candidates), 0))
-        self._stage, self._warm, self._long = 0, False, False
-        self._open(1)
+    def __init__(self, contest: Contest) -> None:
+        self.contest = contest
+        self.verdict: Verdict | None = None
+        self._history: list[tuple[Calls, Floats]] = []
+        self._go_on()
 
-    def _open(self, rounds: int) -> None:
-        """Lay out the calls of a stage: candidates by their places, and -1 - place for a call that does not count."""
-        count = len(self.candidates)
-        before = 1 if self._warm and not self._long else 0
-        self._order = []
-        self._turn = max(TURN, rounds // TURNS)
-        for turn in range(-(-rounds // self._turn)):
-            timed = min(self._turn, rounds - turn * self._turn)
-            for place in range(count)[:: -1 if turn % 2 else 1]:
-                self._order += [-1 - place] * before + [place] * timed
-        self._names = [self.candidates[place if place >= 0 else -1 - place] for place in self._order]
-        self._times = np.full(len(self._order), inf)
-        self._call = -1
+    def _go_on(self) -> None:
+        """Lay out the calls of the next stage, if there is one."""
+        what = proceed(self.contest, self._history)
+        self._next = 0
+        if isinstance(what, Verdict):
+            self.verdict = what
+            self._names: list[str] = []
+        else:
+            self._calls = what
+            self._names = [what.candidates[place if place >= 0 else -1 - place] for place in what.order]
+        self.times = np.full(len(self._names), inf)  # this rank's, of the stage's calls; infinite where there is none
 
     @property
     def upcoming(self) -> str | None:
         """The algorithm of the next call; None where a stage is complete, for ``close`` to go on."""
-        return self._names[self._call + 1] if self._call + 1 < len(self._names) else None
+        return self._names[self._next] if self._next < len(self._names) else None
 
     def next(self) -> str | None:
         """The algorithm of the next call, which is under way from here on."""
         algorithm = self.upcoming
         if algorithm is not None:
-            self._call += 1
+            self._next += 1
         return algorithm
 
     def note(self, seconds: float) -> None:
         """The time of the latest call on this rank; one that failed has none, and counts as endless."""
-        self._times[self._call] = seconds
+        self.times[self._next - 1] = seconds
 
-    @property
-    def times(self) -> Floats:
-        """This rank's times of the stage, in the order of calls; infinite where there is none."""
-        return self._times
+    def close(self, times: Floats) -> None:
+        """End a stage.
 
-    def close(self, times: Floats) -> Verdict | None:
-        """End a stage: the verdict after the last one, or where nothing rivals native; else None, and go on.
-
-        :param times: of each call of the stage the time of its slowest rank, alike on all ranks.
+        :param times: of each of its calls that of its slowest rank, the same on all ranks.
         """
-        times, order = np.asarray(times, dtype=np.float64), np.array(self._order)
-        if not self._warm:
-            self._warm = True
-            self._long = bool(min(times[0], np.median(times)) >= LONG)  # one alone may have been disturbed
-            if not self._long:
-                self._stage = len(STAGES) - 1 if self._again else 0
-                # The shortest tells best what later ones will take: the first ones make connections.
-                self._open(rounds_of(self._stage, len(times) * float(times.min())))
-                return None
-        rounds = np.array([times[order == place] for place in range(len(self.candidates))])
-        self._kept = np.concatenate((self._kept, rounds), axis=1)
-        self._stage += 1
-        alone = self._stage >= CHOOSING and not self._long
-        if alone:
-            verdict = judge(self.candidates, rounds, self._clear, turn=self._turn)
-        else:
-            verdict = judge(self.candidates, self._kept, self._clear)
-        if self._decided(verdict):
-            return verdict
-        if self._stage < CHOOSING:
-            self._drop()
-        if len(self.candidates) == 1:
-            return verdict
-        self._open(rounds_of(self._stage, float(np.median(self._kept, axis=1).sum())))
-        return None
-
-    def _drop(self) -> None:
-        """Go on with native and the fastest of the others."""
-        hopeless = HOPELESS[min(self._stage, len(HOPELESS)) - 1]
-        # What disturbs a short call makes it longer; long ones vary by themselves, on shared links by a tenth: of such
-        # the luckiest call would be one of the candidate that varies most.
-        times = np.median(self._kept, axis=1) if self._long else self._kept.min(axis=1)
-        times[np.isinf(self._kept).any(axis=1)] = inf  # it failed
-        kept = survivors(times, KEPT[self._stage - 1], hopeless)
-        self.candidates = [self.candidates[place] for place in kept]
-        self._kept = self._kept[kept]
-
-    def _decided(self, verdict: Verdict) -> bool:
-        """Whether the stage that is complete was the last one."""
-        if self._stage == CHOOSING - 1:
-            return verdict.ratio < self._clear or (self._long and verdict.algorithm != NATIVE)
-        if self._stage == CHOOSING:
-            return self._long or verdict.algorithm == NATIVE
-        return self._stage == len(STAGES)
-
-
-class AbreastTrial(Trial):
-    """The trial of calls that several communicators make at the same time, over the same links.
-
-    What a candidate takes depends on what the others run at the time. So none is dropped and every call counts: all
-    communicators that make such calls together try the same candidate at the same time, without a word between them.
-
-    Cost: 11 calls for each candidate, one reduction.
-    """
-
-    def __init__(self, candidates: Sequence[str]) -> None:
-        super().__init__(candidates)
-        self._long = True
-        self._open(ABREAST)
-
-    def close(self, times: Floats) -> Verdict:
-        """The verdict."""
-        order = np.array(self._order)
-        rounds = np.array([times[order == place] for place in range(len(self.candidates))])
-        return judge(self.candidates, rounds, chance=CHANCE_ABREAST)
-
-
-def rounds_of(stage: int, seconds: float) -> int:
-    """Rounds of a stage whose rounds take so long: long calls are disturbed less, and a user waits for them."""
-    affordable = int(min(PATIENCE / seconds, STAGES[stage])) if seconds > 0 else STAGES[stage]
-    return max(affordable, FEWEST[stage])
-
-
-def survivors(times: Floats, rivals: int, hopeless: float) -> list[int]:
-    """Candidates worth another stage: native, the first, and the fastest of the others.
-
-    :param times: seconds of each candidate.
-    :param rivals: how many of the others go on at most.
-    :param hopeless: those slower than native by this factor do not.
-    """
-    others = 1 + np.argsort(times[1:], kind="stable")
-    better = [int(row) for row in others[:rivals] if times[row] < hopeless * times[0]]
-    return [0, *sorted(better)]
-
-
-def judge(
-    candidates: Sequence[str], times: Floats, clear: float = CLEAR, chance: float = CHANCE, turn: int = 1
-) -> Verdict:
-    """The winner: native, unless the fastest rival is clearly and steadily faster.
-
-    Clearly: in the median. Steadily: in so many rounds, compared with native's time of the same round, which
-    met the same disturbance, as chance would seldom bring about; in all where they are few. Likewise in the medians of
-    turns: what slows a call at times slows those after it as well, so that many calls may tell no more than few turns.
-
-    :param candidates: names, native first.
-    :param times: seconds, the slowest rank's, shape (candidates, rounds).
-    :param clear: how many times as fast the rival is at least.
-    :param chance: of choosing one of two equals, at most.
-    :param turn: rounds in which a candidate's calls followed each other.
-    """
-    medians = np.median(times, axis=1)
-    if len(candidates) == 1:
-        return Verdict(NATIVE, 1.0, float(medians[0]), "")
-    best = 1 + int(np.argmin(medians[1:]))
-    ratio = float(medians[0] / medians[best]) if 0 < medians[best] < inf else 0.0
-    steady = _steady(times[best], times[0], chance)
-    if turn > 1:
-        cuts = range(turn, times.shape[1], turn)
-        turns = np.array([np.median(part, axis=1) for part in np.split(times[[0, best]], cuts, axis=1)]).T
-        steady = steady and _steady(turns[1], turns[0], CHANCE_TURNS)
-    won = best if ratio >= clear and steady else 0
-    return Verdict(candidates[won], ratio, float(medians[won]), candidates[best])
-
-
-def _steady(rival: Floats, native: Floats, chance: float) -> bool:
-    """Whether the rival's times are below native's as often as chance would seldom bring about."""
-    return int((rival < native).sum()) >= steadily(len(rival), chance)
-
-
-def steadily(rounds: int, chance: float) -> int:
-    """Of so many rounds, how many one has to win for it to be no more than a chance; all where they are few."""
-    chances = np.cumsum([comb(rounds, lost) / 2**rounds for lost in range(rounds + 1)])
-    return rounds - max(int((chances <= chance).sum()) - 1, 0)
-
-
-def interval(ratios: Floats) -> tuple[float, float]:
-    """A 95 % interval of the median of independent numbers; the extremes below 6 numbers."""
-    if len(ratios) < 6:
-        return float(ratios.min()), float(ratios.max())
-    return floor(ratios, 0.025), -floor(-ratios, 0.025)
-
-
-def floor(ratios: Floats, chance: float) -> float:
-    """What the median of independent numbers is above, but for a chance; 0 where they are too few to say.
-
-    Source: W. R. Thompson, On confidence ranges for the median and other expectation distributions for populations
-    of unknown distribution form, 1936: an order statistic.
-    """
-    ordered, count = np.sort(ratios), len(ratios)
-    outside, place = 0.0, -1
-    while place + 1 < count and outside + comb(count, place + 1) / 2**count <= chance:
-        place += 1
-        outside += comb(count, place) / 2**count
-    return float(ordered[place]) if place >= 0 else 0.0
+        self._history.append((self._calls, np.asarray(times, dtype=np.float64)))
+        self._go_on()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from time import perf_counter
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,21 @@ from mpi4py import MPI
 from ..execution.executor import Executor
 from ..execution.running import can_run, run
 from ..execution.specs import CALLS, Form
+from ..execution.timing import interleave, slowest, time_in_turn
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import variants
+from ..selection.classes import COLLECTIVE, LEVELS, NATIVE
+from ..selection.job import Job
+from ..selection.selector import library
+from ..selection.trial import LONG
 from ..topology import TopologyInterface
-from .choice import COLLECTIVE, LEVELS, NATIVE
-from .job import Job
-from .selector import library
-from .trial import LONG
-from .tunerecord import Measured, TuneRecord
+from .record import Measured, TuneRecord
 
-__all__ = ["METHODS", "measure", "record_of"]
+__all__ = ["METHODS", "candidates", "measure", "record_of", "whole"]
 
 # What has a size that all ranks know, and so classes to tune.
 METHODS = tuple(name for name, spec in CALLS.items() if spec.sized_by is not None)
-PROBED = 3  # rounds after which the hopeless are left out
+ROUNDS = 4  # measured between two reductions; after the first ones the hopeless are left out
 HOPELESS = 4.0  # times native's time
 ITEM = 4  # bytes of the numbers that are reduced
 FORCED = "OMPI_MCA_coll_tuned_"
@@ -38,15 +39,16 @@ Progress = Callable[[str], None]
 def measure(
     executor: Executor, method: str, nbytes: int, rounds: int, algorithms: Sequence[str] | None, progress: Progress
 ) -> list[Measured]:
-    """Time the algorithms of a method at one size, interleaved; alike on all ranks. Collective.
+    """Time the algorithms of a method at one size, interleaved; the same result on all ranks. Collective.
 
-    Each algorithm runs once to make its plan; what the network or the size does not allow is left out. Then in each
-    round every algorithm is timed once, in the order A B C, C B A, B C A, A C B, after a call of its own that does not
-    count unless calls are long (see ``Trial``); before each call a barrier, not timed.
-    What is four times slower than native after three rounds is not run again.
+    Each algorithm runs once to make its plan; what the network or the size does not allow is left out. Then all take
+    turns, with a barrier before each call that is not timed, and after a call of the algorithm's own that does not
+    count unless calls are long (see ``trial``). What is four times slower than native is soon left out.
 
     :param executor: of the communicator.
+    :param method: mpi4py's name of the call.
     :param nbytes: size in bytes, as ``Selector.choose`` counts.
+    :param rounds: timed calls of each algorithm.
     :param algorithms: those to run; None for all that can.
     :param progress: is told what goes on.
     """
@@ -58,19 +60,23 @@ def measure(
     names = [name for name in (*uncut, *cut) if algorithms is None or name.partition("/")[0] in algorithms]
     names = [name for name in names if name != LEVELS or groups.divided]
     names = [name for name in names if run(executor, method, name, arguments) == name]  # plans are made here
+    calls = {name: [partial(run, executor, method, name, arguments)] for name in names}
+
+    def timed(names: list[str], rounds: int, before: int) -> dict[str, list[float]]:
+        order = interleave(len(names), rounds, before=before)
+        seconds = slowest(comm, time_in_turn([calls[name] for name in names], order, comm.Barrier))
+        return dict(zip(names, seconds.tolist(), strict=True))
+
     times: dict[str, list[float]] = {name: [] for name in names}
-    long = bool(_slowest(comm, {NATIVE: [_time(executor, method, NATIVE, arguments)]})[NATIVE][0] >= LONG)
-    for turn in range(rounds):
-        progress(f"{method} {nbytes} bytes, {len(names)} algorithms, round {turn + 1} of {rounds}")
-        start = turn // 2 % len(names)  # none is always the first one after a pause
-        for name in (names[start:] + names[:start])[:: -1 if turn % 2 else 1]:
-            for _ in range(1 if long else 2):
-                seconds = _time(executor, method, name, arguments)
-            times[name].append(seconds)
-        if turn + 1 == PROBED:
-            probe = {name: np.median(column) for name, column in _slowest(comm, times).items()}
-            names = [name for name in names if probe[name] < HOPELESS * probe[NATIVE]]
-    return [Measured(method, nbytes, name, tuple(column)) for name, column in _slowest(comm, times).items()]
+    before = int(timed([NATIVE], 1, 0)[NATIVE][0] < LONG)
+    for done in range(0, rounds, ROUNDS):
+        progress(f"{method} {nbytes} bytes, {len(names)} algorithms, round {done + 1} of {rounds}")
+        for name, seconds in timed(names, min(ROUNDS, rounds - done), before).items():
+            times[name] += seconds
+        if not done:
+            native = np.median(times[NATIVE])
+            names = [name for name in names if np.median(times[name]) < HOPELESS * native]
+    return [Measured(method, nbytes, name, tuple(column)) for name, column in times.items()]
 
 
 def whole(method: str, nbytes: int, size: int) -> int:
@@ -78,14 +84,6 @@ def whole(method: str, nbytes: int, size: int) -> int:
     spec = CALLS[method]
     unit = ITEM * (size if spec.form is Form.REDUCE_SCATTER else 1) if spec.reduces else 1
     return -(-nbytes // unit) * unit
-
-
-def _slowest(comm: MPI.Intracomm, times: dict[str, list[float]]) -> dict[str, list[float]]:
-    """Of each call the time of the slowest rank, alike on all ranks. Collective."""
-    table = np.array([time for column in times.values() for time in column])
-    comm.Allreduce(MPI.IN_PLACE, table, MPI.MAX)
-    ends = np.cumsum([len(column) for column in times.values()])
-    return {name: part.tolist() for name, part in zip(times, np.split(table, ends[:-1]), strict=True)}
 
 
 def candidates(method: str) -> list[str]:
@@ -109,13 +107,6 @@ def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequen
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         results=tuple(results),
     )
-
-
-def _time(executor: Executor, method: str, name: str, arguments: tuple[Any, ...]) -> float:
-    executor.groups.comm.Barrier()
-    begin = perf_counter()
-    run(executor, method, name, arguments)
-    return perf_counter() - begin
 
 
 def _arguments(method: str, nbytes: int, size: int, rank: int) -> tuple[Any, ...]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..choice import NATIVE
-from ..trial import CLEAR
-from ..tunerecord import RecordError, TuneRecord
+from ..selection.classes import NATIVE
+from ..selection.judging import CLEAR
+from .record import RecordError, TuneRecord
 
 __all__ = ["write_ompi_rules"]
 
@@ -41,7 +41,7 @@ def write_ompi_rules(records: Sequence[TuneRecord]) -> str:
 
     :raises RecordError: for records of unlike jobs or another library, or without a run in which nothing was forced.
     """
-    _check_alike(records)
+    _check_same_job(records)
     sections = [
         (number, method, lines)
         for method, (number, _) in NUMBERS.items()
@@ -59,7 +59,7 @@ def write_ompi_rules(records: Sequence[TuneRecord]) -> str:
     return "\n".join([*head, *body, ""])
 
 
-def _check_alike(records: Sequence[TuneRecord]) -> None:
+def _check_same_job(records: Sequence[TuneRecord]) -> None:
     if not records:
         raise RecordError("expecting records, got none")
     first = records[0]

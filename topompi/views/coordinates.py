@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import FabricError
-from ...topology import TopologyInterface
-from ...views.network import network_of
+from ..errors import FabricError
+from ..topology import TopologyInterface
+from .network import network_of
 
 __all__ = ["write_coordinates"]
 

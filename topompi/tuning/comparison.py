@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .choice import NATIVE, class_bytes, size_class
-from .rules import Rule, Rules
-from .trial import CLEAR, floor, interval
-from .tunerecord import Measured, TuneRecord
+from ..selection.classes import NATIVE, class_bytes, size_class
+from ..selection.judging import CLEAR
+from ..selection.rules import Rule, Rules
+from .record import Measured, TuneRecord
 
-__all__ = ["Row", "compare", "rules_of", "winner"]
+__all__ = ["Row", "compare", "floor", "interval", "rules_of", "winner"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def _rule(record: TuneRecord, method: str, rows: list[tuple[int, Row]]) -> Rule:
     )
 
 
-def _row(one: Measured, native: NDArray[np.float64], chance: float) -> Row:
+def _row(one: Measured, native: Floats, chance: float) -> Row:
     samples = np.array(one.samples)
     ratios = native[: len(samples)] / samples
     seconds, ratio = float(np.median(samples)), float(np.median(ratios))
@@ -122,3 +125,24 @@ def _gain(ratios: list[float]) -> str:
     low, high = min(ratios), max(ratios)
     times = f"{low:.2f}x" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f}x to {high:.2f}x"
     return f"measured {times} faster than native"
+
+
+def interval(ratios: Floats) -> tuple[float, float]:
+    """A 95 % interval of the median of independent numbers; the extremes below 6 numbers."""
+    if len(ratios) < 6:
+        return float(ratios.min()), float(ratios.max())
+    return floor(ratios, 0.025), -floor(-ratios, 0.025)
+
+
+def floor(ratios: Floats, chance: float) -> float:
+    """What the median of independent numbers is above, but for a chance; 0 where they are too few to say.
+
+    Source: W. R. Thompson, On confidence ranges for the median and other expectation distributions for populations
+    of unknown distribution form, 1936: an order statistic.
+    """
+    ordered, count = np.sort(ratios), len(ratios)
+    outside, place = 0.0, -1
+    while place + 1 < count and outside + comb(count, place + 1) / 2**count <= chance:
+        place += 1
+        outside += comb(count, place) / 2**count
+    return float(ordered[place]) if place >= 0 else 0.0

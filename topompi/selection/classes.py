@@ -1,0 +1,33 @@
+"""The classes of calls that share a choice: by method, size and whether the operation commutes."""
+
+from __future__ import annotations
+
+from ..execution.specs import CALLS
+
+__all__ = ["COLLECTIVE", "LEVELS", "NATIVE", "PAIRWISE", "Key", "class_bytes", "fills_links", "size_class"]
+
+NATIVE, LEVELS = "native", "levels"
+
+# Above so many bytes libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
+# collective communication operations in MPICH, 2005) with a partner a step, and Open MPI likewise.
+PAIRWISE = 32768
+
+COLLECTIVE = {name: spec.collective for name, spec in CALLS.items()}  # of each call
+
+Key = tuple[str, int, bool]  # method, size class, whether the operation commutes
+
+
+def size_class(nbytes: int) -> int:
+    """Class of a size in bytes: its bit length, so that a class holds 2**(k - 1) to 2**k - 1 bytes; 0 holds 0."""
+    return nbytes.bit_length()
+
+
+def class_bytes(number: int) -> tuple[int, int]:
+    """Smallest and largest size in bytes of a class."""
+    return (1 << number >> 1, (1 << number) - 1)
+
+
+def fills_links(key: Key) -> bool:
+    """Whether calls are long alltoalls: made by several communicators at the same time, they compete for links."""
+    method, number, _ = key
+    return COLLECTIVE[method] == "alltoall" and class_bytes(number)[0] > PAIRWISE
