@@ -1,10 +1,10 @@
 """The overhead of calls that topompi leaves to the library, and of communicators: ``python -m benchmarks.overhead``.
 
-It starts four jobs. The first two compare 8-byte collectives on 2 ranks with the same calls of mpi4py, interleaved, by
-the slowest rank's time of each iteration. One has a flat communicator; the other has two virtual hosts and a rule that
-leaves the calls to the library, and repeats them with work on 8 MB between two calls. The last two jobs measure
-start-up on a virtual placement over 64 hosts, and the memory of a communicator, both with 16 ranks: upper bounds where
-there are fewer cores.
+It starts five jobs. The first three compare 8-byte collectives on 2 ranks with the same calls of mpi4py, interleaved,
+by the slowest rank's time of each iteration. One has a flat communicator; the others have two virtual hosts and a rule
+that leaves the calls to the library, and repeat them with work on 8 MB between two calls: with our modules in C, and
+without. The last two jobs measure start-up on a virtual placement over 64 hosts, and the memory of a communicator, both
+with 16 ranks: upper bounds where there are fewer cores.
 """
 
 from __future__ import annotations
@@ -57,31 +57,33 @@ def overhead(iterations: int) -> None:
             print(f"{method:<16} {took:12.2f} {native:11.2f} {found.ratio:7.2f}   {interval} {most:9.2f}", flush=True)
 
 
-def left(iterations: int) -> None:
-    """As ``overhead``, for calls that topompi leaves to the library."""
+def left(iterations: int, compiled: bool) -> None:
+    """As ``overhead``, for calls that topompi leaves to the library.
+
+    :param iterations: timed calls of each side.
+    :param compiled: whether topompi's modules in C are imported, as where a compiler was at hand.
+    """
     from mpi4py import MPI
+
+    if not compiled:
+        sys.modules.update(dict.fromkeys(("topompi.dispatch._calls", "topompi.execution._keys")))  # type: ignore[arg-type]
 
     import topompi
 
-    methods = {name: getattr(topompi.Intracomm, name) for name in AT_MOST if not name.endswith("_init")}
-    python = {name: getattr(method, "__wrapped__", method) for name, method in methods.items()}
     world = MPI.COMM_WORLD
     ours = topompi.Intracomm(world.Dup(), topology=FABRIC, hosts=["h0000", "h0016"])
-    sides: list[MPI.Intracomm] = [ours, type("InPython", (topompi.Intracomm,), python)(ours), world.Dup()]
     for work in (None, WORK):
         if world.rank == 0:
-            print(f"# 8 bytes, left to the library, {'no work' if work is None else '8 MB of work'} between two calls")
-            print("#                topompi(us)  in Python(us)  native(us)   ratio   95% interval   ratio in Python")
-        for method in methods:
-            times = _interleaved(world, [_call(comm, method) for comm in sides], iterations, work)
+            way = "looked up in C" if compiled else "looked up in Python, without a compiler"
+            between = "no work" if work is None else "8 MB of work"
+            print(f"# 8 bytes, left to the library, {way}; {between} between two calls")
+            print("#                topompi(us)  native(us)   ratio   95% interval")
+        for method in (name for name in AT_MOST if not name.endswith("_init")):
+            times = _interleaved(world, [_call(comm, method) for comm in (ours, world.Dup())], iterations, work)
             if world.rank == 0:
-                found, other = compare(times[2], times[0]), compare(times[2], times[1])
-                ours_took, python_took, native = np.median(times, axis=1) * 1e6
-                print(
-                    f"{method:<16} {ours_took:12.2f} {python_took:14.2f} {native:11.2f} {found.ratio:7.2f}   "
-                    f"[{found.low:.2f}, {found.high:.2f}]   {other.ratio:.2f} [{other.low:.2f}, {other.high:.2f}]",
-                    flush=True,
-                )
+                found, (took, native) = compare(times[1], times[0]), np.median(times, axis=1) * 1e6
+                interval = f"[{found.low:.2f}, {found.high:.2f}]"
+                print(f"{method:<16} {took:12.2f} {native:11.2f} {found.ratio:7.2f}   {interval}", flush=True)
 
 
 def _call(comm: MPI.Intracomm, method: str) -> Callable[[], None]:
@@ -209,20 +211,23 @@ def main() -> None:
     """Start the runs, or be one of them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--iterations", type=int, default=2000)
-    parser.add_argument("part", nargs="?", choices=("overhead", "left", "start", "memory"), help="used within")
+    parser.add_argument(
+        "part", nargs="?", choices=("overhead", "left", "left-in-python", "start", "memory"), help="used within"
+    )
     options = parser.parse_args()
     if options.part is None:
         _part(2, "overhead", "--iterations", options.iterations)
         with tempfile.TemporaryDirectory() as scratch:
             rules = Path(scratch, "native.json")
             rules.write_text(NATIVE)
-            _part(2, "left", "--iterations", options.iterations, TOPOMPI_RULES=str(rules))
+            for part in ("left", "left-in-python"):
+                _part(2, part, "--iterations", options.iterations, TOPOMPI_RULES=str(rules))
         _part(16, "start")
         _part(16, "memory")
     elif options.part == "overhead":
         overhead(options.iterations)
-    elif options.part == "left":
-        left(options.iterations)
+    elif options.part.startswith("left"):
+        left(options.iterations, compiled=options.part == "left")
     elif options.part == "start":
         start(10)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 from numpy import ndarray
@@ -13,9 +13,11 @@ from ..execution.sizes import nbytes, own_bytes
 from ..execution.specs import CallSpec
 from ..execution.timing import timed
 from ..selection.choice import Choice
-from ..selection.trial import Trial
 from .calls import Run
 from .state import State
+
+if TYPE_CHECKING:
+    from ..selection.trial import Trial
 
 __all__ = ["NOT_UNDERSTOOD", "choose", "execute", "remember", "run_and_remember"]
 

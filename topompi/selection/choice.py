@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from .trial import Trial
+if TYPE_CHECKING:
+    from .trial import Trial
 
 __all__ = ["Choice"]
 
