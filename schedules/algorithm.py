@@ -48,8 +48,8 @@ class Algorithm:
     :param power_of_two: whether it takes more steps than it needs on other numbers of ranks.
     :param as_levels: whether it is the schedule of what ``levels`` runs, by which the cost of that is known.
     :param trial: whether trials try it.
-    :param costly: whether generating it takes far longer than making one rank's rows of it, so that one rank should do
-        it, and broadcast it; it can be pickled.
+    :param costly: whether generating it takes far longer than making one rank's rows of it. One rank does it for all
+        then, so it depends on the network alone, not on a root, blocks or counts; it can be pickled.
     """
 
     generator: Callable[..., Schedule | HostSchedule]

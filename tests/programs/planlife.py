@@ -1,6 +1,7 @@
 """What plans keep, give back and refuse: bindings to memory that goes, persistent requests, freed executor."""
 
 import gc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from topompi.execution import running
 from topompi.execution.executor import Executor
 from topompi.execution.groups import Groups
 from topompi.execution.latest import Latest
+from topompi.schedules import ALGORITHMS
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
@@ -48,6 +50,57 @@ def counts_in_an_array_are_compared_by_value(executor):
         running.run(executor, "Alltoallv", "shift", ([send, counts], [receive, counts]))
         assert (receive[: many * SIZE] == np.repeat(np.arange(SIZE), many)).all(), receive
         assert (receive[many * SIZE :] == -1).all(), receive
+
+
+def what_is_costly_is_made_once_for_all_ranks():
+    """Rank 0 makes it at the first call, although some ranks have nothing to send and hold other plans already."""
+    executor, made = new_executor(), []
+    known = ALGORITHMS["alltoall"]["even"]
+
+    def counting(*arguments, **parameters):
+        made.append(RANK)
+        return known.generator(*arguments, **parameters)
+
+    ALGORITHMS["alltoall"]["even"] = replace(known, generator=counting)
+    try:
+        counts = np.full(SIZE, RANK % 2)
+        send, receive = np.full(SIZE, RANK, dtype="i4"), np.full(SIZE, -1, dtype="i4")
+        sources = np.arange(SIZE) % 2
+        for many in range(3):
+            places = np.arange(SIZE)
+            message = [receive, (sources, places), MPI.INT]
+            assert running.run(executor, "Alltoallv", "even", ([send, (counts, places), MPI.INT], message)) == "even"
+            assert (receive == np.where(sources, places, -1)).all(), receive
+            block = np.full((SIZE, many + 1), RANK, dtype="i4")
+            got = np.empty_like(block)
+            assert running.run(executor, "Alltoall", "even", (block, got)) == "even"
+            assert (got == places[:, None]).all(), got
+        assert made == ([0] if RANK == 0 else []), made
+    finally:
+        ALGORITHMS["alltoall"]["even"] = known
+    executor.free()
+
+
+def what_rank_0_cannot_make_is_native_and_what_fails_there_fails_everywhere():
+    known = ALGORITHMS["alltoall"]["even"]
+    send, receive = np.full(SIZE, RANK, dtype="i4"), np.empty(SIZE, dtype="i4")
+    for error in (ValueError("no such network"), RuntimeError("no memory")):
+        executor = new_executor()
+
+        def failing(*arguments, error=error, **parameters):
+            raise error
+
+        ALGORITHMS["alltoall"]["even"] = replace(known, generator=failing)
+        try:
+            if isinstance(error, ValueError):
+                assert running.run(executor, "Alltoall", "even", (send, receive)) == "native"
+                assert (receive == np.arange(SIZE)).all()
+            else:
+                with pytest.raises(RuntimeError, match="no memory"):
+                    running.run(executor, "Alltoall", "even", (send, receive))
+        finally:
+            ALGORITHMS["alltoall"]["even"] = known
+        executor.free()
 
 
 def persistent_requests_keep_to_their_states(executor):
@@ -113,6 +166,8 @@ def main():
     executor = new_executor()
     memory_may_go_and_come_back(executor)
     counts_in_an_array_are_compared_by_value(executor)
+    what_is_costly_is_made_once_for_all_ranks()
+    what_rank_0_cannot_make_is_native_and_what_fails_there_fails_everywhere()
     persistent_requests_keep_to_their_states(executor)
     buffers_are_checked(executor)
     what_is_kept_is_bounded()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from ..schedules import Network
+from ..schedules import Network, Schedule
 from .groups import Groups
 from .latest import Latest
 
@@ -22,6 +22,8 @@ class Executor:
     :param groups: the communicator and its sub-communicators.
     :param network: gives the network when it is first needed: it holds n * n routes.
     :ivar plans: this rank's parts of schedules, and the plans made of them.
+    :ivar shared: schedules that rank 0 made for all, by collective and algorithm, or why there is none; never dropped,
+        so that all ranks have the same.
     :ivar bindings: plans bound to the buffers of the latest calls.
     """
 
@@ -29,6 +31,7 @@ class Executor:
         self.groups, self._make_network = groups, network
         self.plans = Latest(PLANS_HELD)
         self.bindings = Latest(BINDINGS_HELD, BYTES_HELD)
+        self.shared: dict[tuple[str, str], Schedule | str] = {}
 
     @cached_property
     def network(self) -> Network:
@@ -38,5 +41,6 @@ class Executor:
     def free(self) -> None:
         """Free the groups, and drop all plans; collective."""
         self.plans.clear()
+        self.shared.clear()
         self.bindings.clear()
         self.groups.free()

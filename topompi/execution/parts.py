@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schedules import Network, Schedule, ScheduleError, check, find_algorithm
+from ..schedules import ALGORITHMS, Network, Schedule, ScheduleError, check, find_algorithm
 from ..schedules.alltoall.hostschedule import HostSchedule
 from ..schedules.proof.contributions import ranges_of
 from ..schedules.proof.history import History
@@ -16,8 +16,9 @@ from ..schedules.proof.values import Values
 from ..schedules.schedule import ROOTED
 from .executor import Executor
 from .plan import Part
+from .rankzero import from_rank_0
 
-__all__ = ["part_of"]
+__all__ = ["part_of", "share_costly"]
 
 Integers = NDArray[np.int64]
 
@@ -47,6 +48,31 @@ def part_of(
     return made
 
 
+def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
+    """Let rank 0 make the schedule of an algorithm for all ranks, if it is costly to make and not made yet.
+
+    Collective at the first call of such an algorithm on a communicator, which is the same call on all ranks whatever
+    their buffers and counts are; later ones do nothing.
+
+    :param executor: of the communicator.
+    :param collective: as ``part_of``.
+    :param algorithm: a key of ``schedules.ALGORITHMS[collective]``.
+    Cost: the generator's on rank 0, and one broadcast of the compact form: 12 bytes for each pair of hosts.
+    """
+    entry = ALGORITHMS[collective].get(algorithm)
+    if entry is None or not entry.costly or (collective, algorithm) in executor.shared:
+        return
+
+    def make() -> HostSchedule | Schedule | str:
+        try:
+            return entry.generate(executor.network)
+        except (ValueError, ScheduleError) as error:
+            return str(error)
+
+    made = from_rank_0(executor.groups.comm, make)
+    executor.shared[collective, algorithm] = made.expand() if isinstance(made, HostSchedule) else made
+
+
 class _Wanted(NamedTuple):
     """The arguments of ``part_of``."""
 
@@ -60,7 +86,10 @@ class _Wanted(NamedTuple):
 
 def _made(executor: Executor, wanted: _Wanted) -> Part | str:
     try:
-        rank, schedule = executor.groups.rank, _generated(executor.network, wanted)
+        rank, schedule = executor.groups.rank, executor.shared.get((wanted.collective, wanted.algorithm))
+        if isinstance(schedule, str):
+            return schedule
+        schedule = _generated(executor.network, wanted) if schedule is None else schedule
         rows = schedule.rows_of(rank)
         precedes = np.ones(len(rows), dtype=bool)
         if wanted.ordered:

@@ -15,7 +15,7 @@ from .executor import Executor
 from .keys import quick_key
 from .leaders import LEADERS
 from .operands import Operands, read
-from .parts import part_of
+from .parts import part_of, share_costly
 from .persistent import PersistentPlan
 from .plan import Plan, compile_part
 from .specs import CALLS, CallSpec
@@ -125,8 +125,10 @@ def _bound(
 def _read(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> Operands | None:
     if not can_run(method, algorithm):
         raise ValueError(f"expecting an algorithm that can run {method}, got {algorithm!r}")
+    spec = CALLS[method]
+    share_costly(executor, spec.collective, cut(algorithm)[0])  # whatever this rank's arguments are
     try:
-        operands = read(executor.groups, CALLS[method], arguments)
+        operands = read(executor.groups, spec, arguments)
     except DeviceMemoryError:
         return None
     return operands.in_bytes if operands is not None and "/" in algorithm else operands
