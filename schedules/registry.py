@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .algorithm import Algorithm, View, takes_network
-from .alltoall import aggregation, bound, even, tacs
+from .alltoall import aggregation, colouring, even, tacs
 from .alltoall import direct as alltoall
 from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
@@ -22,10 +22,26 @@ from .schedule import ROOTED, Schedule
 from .symmetric import allgather, allreduce, reduce_scatter, scan
 from .trees import depth_first, rank_clusters
 
-__all__ = ["ALGORITHMS", "MOST_PARTS", "RankSchedule", "find_algorithm", "make", "register", "rows_of"]
+__all__ = [
+    "ALGORITHMS",
+    "MOST_PARTS",
+    "RankSchedule",
+    "current_name",
+    "find_algorithm",
+    "make",
+    "register",
+    "rows_of",
+]
 
 MOST_PARTS = 256  # into which a message is cut
-_RESERVED = ("all", "native", "levels")  # words that stand beside algorithms where they are named
+_RESERVED = ("all", "native", "levels")  # words that may stand where algorithms are named
+_FORMER = {"bound": "colouring"}  # names of earlier versions, which files may have
+
+
+def current_name(algorithm: str) -> str:
+    """The name of today for one of an earlier version, perhaps cut (``name/32K``); any other is returned as it is."""
+    name, slash, size = algorithm.partition("/")
+    return f"{_FORMER.get(name, name)}{slash}{size}"
 
 
 def find_algorithm(collective: str, name: str) -> Algorithm:
@@ -36,6 +52,7 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
     :raises ValueError: for an unknown collective or name, or a function that cannot be imported.
     """
     _require_collective(collective)
+    name = current_name(name)
     if name in ALGORITHMS[collective]:
         return ALGORITHMS[collective][name]
     if name.endswith(".json") or ":" in name:
@@ -63,7 +80,7 @@ def register(collective: str, name: str, algorithm: Algorithm) -> None:
         raise TypeError(f"expecting an Algorithm, got {type(algorithm).__name__}")
     if not name or any(mark in "/," or mark.isspace() for mark in name):
         raise ValueError(f"expecting a name without '/', ',' or blanks, got {name!r}")
-    if name in _RESERVED or name in ALGORITHMS[collective]:
+    if name in (*_RESERVED, *_FORMER) or name in ALGORITHMS[collective]:
         raise ValueError(f"expecting a name that is not taken for {collective}, got {name!r}")
     ALGORITHMS[collective][name] = algorithm
 
@@ -424,7 +441,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             aggregation.alltoall_node_aware, _hosts, "for small and medium blocks, many ranks a host"
         ),
         "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY),
-        # Out of trials: ``bound`` is as free of conflicts, and has fewer steps.
+        # Out of trials: ``colouring`` is as free of conflicts, and has fewer steps.
         "tacs1": _direct(
             tacs.tacs1,
             takes_network,
@@ -439,8 +456,8 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             segments=_ON_LANES,
             costly=True,
         ),
-        "bound": _direct(
-            bound.bound,
+        "colouring": _direct(
+            colouring.colouring,
             takes_network,
             "for long messages where hosts share links: no conflicts, fewest steps",
             costly=True,

@@ -17,7 +17,7 @@ from tests.support import ROOT, run_mpi
 from topompi.execution.running import can_run
 from topompi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, check, find_algorithm, make, register
-from topompi.schedules.alltoall.bound import bound
+from topompi.schedules.alltoall.colouring import colouring
 from topompi.schedules.alltoall.direct import alltoall_shift
 from topompi.schedules.exports.jsonio import to_json
 from topompi.schedules.network import Beside
@@ -273,13 +273,13 @@ def test_what_refuses_a_job_or_is_out_of_trials_is_no_rival(monkeypatch, tmp_pat
         raise ValueError("expecting more ranks")
 
     monkeypatch.setitem(ALGORITHMS["alltoall"], "refuses", Algorithm(refuses))
-    monkeypatch.setitem(ALGORITHMS["alltoall"], "untried", Algorithm(bound, trial=False))
+    monkeypatch.setitem(ALGORITHMS["alltoall"], "untried", Algorithm(colouring, trial=False))
     names = routes(LEAVES).fabric.hosts
     interface = TopologyInterface.place([names[host] for host in (0, 1, 5, 6)], routes(LEAVES))
     advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01"), {"TOPOMPI_TUNE": "measure"})
     rivals = advisor.rivals(("Alltoall", 17, True), 1 << 17, 0, lambda name: True)
     assert not {"refuses", "untried", "tacs1"} & set(rivals)
-    assert {"bound", "levels"} <= set(rivals)
+    assert {"colouring", "levels"} <= set(rivals)
 
 
 @pytest.mark.usefixtures("registered")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Network
-from .colouring import colour
+from .edgecolouring import colour
 from .leafroutes import between_switches
 
 __all__ = ["coloured", "dealt", "loads", "occupied"]

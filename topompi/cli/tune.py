@@ -233,7 +233,10 @@ def _whole(method: str, nbytes: int, ranks: int) -> int:
 
 
 def _names(text: str) -> list[str] | None:
-    return None if text == "all" else [NATIVE, *(name for name in text.split(",") if name != NATIVE)]
+    from ..schedules.registry import current_name
+
+    names = [current_name(name) for name in text.split(",")]
+    return None if text == "all" else [NATIVE, *(name for name in names if name != NATIVE)]
 
 
 def _sizes(text: str) -> list[int]:
