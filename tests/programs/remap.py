@@ -177,7 +177,8 @@ def test_grids(comm):
             made.Free()
         if native != MPI.COMM_NULL:
             native.Free()
-    if comm.interface.num_hosts > 2 and SIZE > 4 and PLACEMENTS["cyclic"] == [NAMES[at] for at in comm.interface.rank_host]:
+    hosts = [NAMES[at] for at in comm.interface.rank_host]
+    if comm.interface.num_hosts > 2 and SIZE > 4 and PLACEMENTS["cyclic"] == hosts:
         assert moved
 
 
