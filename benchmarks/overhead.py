@@ -45,7 +45,7 @@ def overhead(iterations: int) -> None:
     world = MPI.COMM_WORLD
     ours = topompi.Intracomm(world.Dup())
     if world.rank == 0:
-        print(f"{MPI.Get_library_version().split(',')[0]}, {world.size} ranks, {ours.network.describe()}")
+        print(f"{MPI.Get_library_version().split(',')[0]}, {world.size} ranks, {ours.interface.describe()}")
         print("# 8 bytes        topompi(us)  native(us)   ratio   95% interval   at most")
     for method, most in AT_MOST.items():
         calls = [_call(comm, method) for comm in (ours, world.Dup())]
@@ -146,7 +146,7 @@ def start(repeats: int) -> None:
         world.Barrier()
         begin = time.perf_counter()
         comm = topompi.Intracomm(world.Dup(), topology=FABRIC, hosts=[f"h{4 * rank:04}" for rank in range(world.size)])
-        parts, network = comm.sub_communicators, comm.network
+        parts, interface = comm.sub_communicators, comm.interface
         spent.append(time.perf_counter() - begin)
         world.Barrier()
         begin = time.perf_counter()
@@ -157,7 +157,7 @@ def start(repeats: int) -> None:
     middle, native = (float(np.median(times[1:])) for times in (spent, splits))
     took = np.max(world.allgather([imported, spent[0], middle, native]), axis=0)
     if world.rank == 0:
-        print(f"start-up, {world.size} ranks, {network.describe()}")
+        print(f"start-up, {world.size} ranks, {interface.describe()}")
         print(f"  import {took[0]:.3f} s; topology and {len(parts)} sub-communicators {took[1]:.3f} s the first time,")
         print(f"  {took[2]:.3f} s in the median of {repeats - 1} later times, the slowest rank's; at most 0.3 s;")
         print(f"  MPI's own duplicate and two splits take {took[3]:.3f} s of it")

@@ -46,7 +46,7 @@ def run(options: Options) -> int:
         on_root(world, lambda: _check_writable(path))
     with open_sides(options) as (native, sides), kind.seated(sides) as (seats, said):
         ours = sides.get("topompi")
-        facts = gather_facts(native, ours.network if isinstance(ours, topompi.Intracomm) else None)
+        facts = gather_facts(native, ours.interface if isinstance(ours, topompi.Intracomm) else None)
         report = None if facts is None else Report(options, kind, facts)
         before = idle_ticks() if facts is not None and facts.arena == "emulate" else None
         results = _Bench(options, kind, native, seats, roots, report).run(sizes, [*said, *notes])

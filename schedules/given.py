@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..extensions import imported
 from .algorithm import Algorithm
 from .alltoall.hostschedule import HostSchedule
 from .exports.jsonio import from_json
@@ -38,7 +36,7 @@ def given(collective: str, name: str) -> Algorithm:
     """
     if name.endswith(".json"):
         return Algorithm(_File(collective, name))
-    return Algorithm(_Function(collective, name, _imported(name)))
+    return Algorithm(_Function(collective, name, imported(name)))
 
 
 @dataclass(frozen=True)
@@ -92,21 +90,6 @@ class _Function:
         whole = made.expand() if isinstance(made, HostSchedule) else made
         _prove(self.name, whole, self.collective, network.num_ranks, keywords)
         return made
-
-
-def _imported(name: str) -> Callable[..., Any]:
-    module, _, function = name.partition(":")
-    here = os.getcwd()
-    if here not in sys.path and "" not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = getattr(import_module(module), function, None)
-    except Exception as error:  # whatever the module does wrong when it is run
-        raise ValueError(f"{name}: cannot be imported: {type(error).__name__}: {error}") from error
-    if not callable(found):
-        raise ValueError(f"{name}: expecting a function {function!r} in {module}, got none")
-    taken: Callable[..., Any] = found
-    return taken
 
 
 def _prove(name: str, schedule: Schedule, collective: str, ranks: int, asked: Mapping[str, Any]) -> None:

@@ -318,7 +318,7 @@ def test_many_hosts_share_cells_of_the_heat_map():
         (("--graph", "{}", *TREE, "--slots", "4"), "expecting no --slots beside --machine"),
         (("--graph", "{}", *TREE, "--hosts", "n[1-3]"), "expecting 4 --hosts for --machine, got 3"),
         (("--graph", "{}", *TREE, "--ranks", "17"), "expecting a slot for each of 17 ranks, got 16 on 4 hosts"),
-        (("--graph", "{}", *TREE, "--algorithm", "magic"), "expecting --algorithm best, "),
+        (("--graph", "{}", *TREE, "--algorithm", "magic"), "--algorithm: expecting a mapper of best, "),
         (("--graph", "{}", *TREE, "--objective", "x"), "expecting --objective hop-bytes, link, got 'x'"),
         (("--graph", "{}", *TREE, "-a", "single-step", "--budget", "1"), "expecting --algorithm best beside"),
         (("--graph", "{}", *TREE, "--format", "lsf"), "expecting --format rankfile, "),

@@ -280,7 +280,7 @@ def test_sharedmap_is_repaired_and_asks_for_a_regular_tree() -> None:
 
 def test_every_mapper_is_there_by_name() -> None:
     assert list(MAPPERS)[:2] == ["best", "given"]
-    with pytest.raises(MappingError, match="expecting one of best, given"):
+    with pytest.raises(MappingError, match="expecting a mapper of best, given"):
         mapper("x")
     assert mapper("scheme1") is scheme1
 

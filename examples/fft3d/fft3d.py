@@ -242,12 +242,12 @@ class Flow:
 def placed(comm: MPI.Intracomm, rows: int | None) -> tuple[MPI.Intracomm, int]:
     """The processes in the order of their places on the process grid, and its rows.
 
-    Where the network is known (``comm.network``) rows are put inside hosts or leaf switches, and the grid is the one
+    Where the network is known (``comm.interface``) rows are put inside hosts or leaf switches, and the grid is the one
     whose transposes the busiest links need the least time for; else the squarest grid, and the ranks as they come.
     """
     if not isinstance(comm, topompi.Intracomm):
         return comm.Dup(), rows or squarest(comm.size)
-    rows, order = pencil_grid(network_of(comm.network), rows)
+    rows, order = pencil_grid(network_of(comm.interface), rows)
     return comm.Split(0, int(np.flatnonzero(order == comm.rank)[0])), rows
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from ...extensions import imported, names_function
 from ..graph import CommunicationGraph
-from ..machine import Machine
+from ..machine import Machine, allocation_digest
 from ..mapping import Mapping, MappingError
 from .cartesian import cartesian
 from .multilevel import scheme1, scheme2, single_step
@@ -39,8 +42,40 @@ MAPPERS: dict[str, Mapper] = {
 def mapper(name: str) -> Mapper:
     """The mapper of this name.
 
-    :raises MappingError: for a name that there is not.
+    :param name: a key of ``MAPPERS``, or ``module:function``: a mapper of a user's own, called as the others are, whose
+        answer must fit the machine; the current directory is searched first.
+    :raises MappingError: for a name that there is not, or a function that cannot be imported.
     """
-    if name not in MAPPERS:
-        raise MappingError(f"mapping: expecting one of {', '.join(MAPPERS)}, got {name!r}")
-    return MAPPERS[name]
+    if name in MAPPERS:
+        return MAPPERS[name]
+    if not names_function(name):
+        raise MappingError(f"expecting a mapper of {', '.join(MAPPERS)}, or a module:function, got {name!r}")
+    try:
+        return _Function(name, imported(name))
+    except ValueError as error:
+        raise MappingError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A mapper that calls a user's function."""
+
+    name: str
+    function: Callable[..., Any]
+
+    def __call__(self, graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Mapping:
+        try:
+            made = self.function(graph, machine, seed)
+        except MappingError as error:
+            raise MappingError(f"{self.name}: {error}") from error
+        except Exception as error:
+            raise MappingError(f"{self.name}: {type(error).__name__}: {error}") from error
+        if not isinstance(made, Mapping):
+            raise MappingError(f"{self.name}: expecting a Mapping, got {type(made).__name__}")
+        for what, wanted, got in (
+            ("ranks", graph.size, made.size),
+            ("allocation", allocation_digest(machine.hosts, machine.slots), made.digest),
+        ):
+            if wanted != got:
+                raise MappingError(f"{self.name}: {what}: expecting {wanted}, got {got}")
+        return made

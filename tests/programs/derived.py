@@ -102,12 +102,12 @@ def test_children_are_ours_and_sit_where_their_ranks_sat(comm, name):
     native = next(base for base in kind.__mro__ if base.__module__ == "mpi4py.MPI")
     assert native.__name__ == kind.__name__
     ranks = ranks_of(child, comm)
-    network = child.network
-    assert [network.hosts[host] for host in network.rank_host] == [HOSTS[rank] for rank in ranks]
-    assert network.virtual
+    interface = child.interface
+    assert [interface.hosts[host] for host in interface.rank_host] == [HOSTS[rank] for rank in ranks]
+    assert interface.virtual
     again = TopologyInterface.place([HOSTS[rank] for rank in ranks], FABRIC.routes, virtual=True)
-    assert (network.hop_matrix == again.hop_matrix).all()
-    assert [(one.name, one.cluster.tolist()) for one in network.levels] == [
+    assert (interface.hop_matrix == again.hop_matrix).all()
+    assert [(one.name, one.cluster.tolist()) for one in interface.levels] == [
         (one.name, one.cluster.tolist()) for one in again.levels
     ]
     works(child)
@@ -122,8 +122,8 @@ def test_grandchildren_of_unused_children_are_placed_too(comm, name):
     child.free()  # before anybody has used it
     assert child == MPI.COMM_NULL
     ranks = ranks_of(grandchild, comm)
-    network = grandchild.network
-    assert [network.hosts[host] for host in network.rank_host] == [HOSTS[rank] for rank in ranks]
+    interface = grandchild.interface
+    assert [interface.hosts[host] for host in interface.rank_host] == [HOSTS[rank] for rank in ranks]
     works(grandchild)
     grandchild.Free()
 

@@ -49,9 +49,9 @@ def test_the_topology_is_found_once_and_kept_with_the_communicator():
     comm = WORLD.Dup()
     first = topompi.Intracomm(comm, topology=SPEC, hosts=HOSTS)
     second = topompi.Intracomm(comm)
-    assert second.network is first.network
+    assert second.interface is first.interface
     assert first == comm
-    assert first.network.virtual
+    assert first.interface.virtual
     first.Free()
 
 
@@ -59,7 +59,7 @@ def test_only_rank_zero_reads_the_source():
     """The others name a file that is not there; and their own idea of the hosts does not count."""
     source = SPEC if RANK == 0 else "/nowhere/at/all"
     comm = topompi.Intracomm(WORLD.Dup(), topology=source, hosts=HOSTS if RANK == 0 else None)
-    assert list(comm.network.hosts) == list(dict.fromkeys(HOSTS))
+    assert list(comm.interface.hosts) == list(dict.fromkeys(HOSTS))
     comm.Free()
 
 
@@ -113,11 +113,11 @@ def test_a_new_topology_takes_the_place_of_the_old():
     first = topompi.Intracomm(comm, topology=SPEC, hosts=HOSTS)
     first.Bcast(np.zeros(1))
     second = topompi.Intracomm(comm, topology=SPEC, hosts=["h0000"] * SIZE)
-    assert second.network.hosts == ("h0000",)
+    assert second.interface.hosts == ("h0000",)
     data = np.full(3, RANK)
     first.Bcast(data, SIZE - 1)
     assert (data == SIZE - 1).all()
-    assert first.network is second.network
+    assert first.interface is second.interface
     comm.Free()
 
 
@@ -314,15 +314,15 @@ def test_environment():
     os.environ["TOPOMPI_TOPOLOGY"], os.environ["TOPOMPI_HOSTS"] = SPEC, "h[0000-0001]"
     try:
         comm = topompi.Intracomm(WORLD.Dup())
-        assert comm.network.virtual
-        assert comm.network.hosts == ("h0000", "h0001")[:SIZE]
+        assert comm.interface.virtual
+        assert comm.interface.hosts == ("h0000", "h0001")[:SIZE]
         comm.Free()
         os.environ["TOPOMPI_HOSTS"] = "h0000,nowhere"
         if SIZE > 1:
             raised_alike(lambda: topompi.Intracomm(WORLD.Dup()), HostError)
             os.environ["TOPOMPI_FALLBACK"] = "silent"
             comm = topompi.Intracomm(WORLD.Dup())
-            assert comm.network.routes is None
+            assert comm.interface.routes is None
             comm.Free()
         os.environ["TOPOMPI_FALLBACK"] = "sometimes"
         said = raised_alike(lambda: topompi.Intracomm(WORLD.Dup()), TopompiError)
@@ -334,8 +334,8 @@ def test_environment():
 
 def test_without_a_source_the_hosts_own_levels_are_taken():
     comm = topompi.Intracomm(WORLD.Dup())
-    assert not comm.network.virtual
-    assert comm.network.num_hosts == 1
+    assert not comm.interface.virtual
+    assert comm.interface.num_hosts == 1
     comm.Free()
 
 

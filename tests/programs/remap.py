@@ -120,7 +120,7 @@ def not_worse(parent, comm, edges):
     process = {rank: at for at, rank in enumerate(WORLD.allgather(mine)) if rank is not None}
     report = comm.mapping_report
     assert WORLD.allgather(report.describe()) == [report.describe()] * SIZE
-    before, after = (cost(parent.network, placed, *edges) for placed in (range(SIZE), process))
+    before, after = (cost(parent.interface, placed, *edges) for placed in (range(SIZE), process))
     assert (report.before.doubled, report.after.doubled) == (before, after)
     assert after < before if report.reordered else after == before
     assert report.reordered == (process != {rank: rank for rank in process})
@@ -128,8 +128,8 @@ def not_worse(parent, comm, edges):
     if not report.reordered:
         assert report.gain < 0.03
     if comm != MPI.COMM_NULL:
-        assert [comm.network.hosts[host] for host in comm.network.rank_host] == [
-            parent.network.hosts[parent.network.rank_host[process[rank]]] for rank in range(comm.size)
+        assert [comm.interface.hosts[host] for host in comm.interface.rank_host] == [
+            parent.interface.hosts[parent.interface.rank_host[process[rank]]] for rank in range(comm.size)
         ]
     return report.reordered
 
@@ -177,7 +177,8 @@ def test_grids(comm):
             made.Free()
         if native != MPI.COMM_NULL:
             native.Free()
-    if comm.network.num_hosts > 2 and SIZE > 4 and PLACEMENTS["cyclic"] == [NAMES[at] for at in comm.network.rank_host]:
+    hosts = [NAMES[at] for at in comm.interface.rank_host]
+    if comm.interface.num_hosts > 2 and SIZE > 4 and PLACEMENTS["cyclic"] == hosts:
         assert moved
 
 
@@ -192,8 +193,8 @@ def test_parts_of_a_grid_keep_working(comm):
         same_by_line = {native.rank: (expected.rank, expected.allgather(native.rank))}
         known = {rank: facts for one in WORLD.allgather(same_by_line) for rank, facts in one.items()}
         assert known[made.rank] == (part.rank, part.allgather(made.rank))
-        hosts = part.allgather(comm.network.hosts[comm.network.rank_host[comm.rank]])
-        assert [part.network.hosts[host] for host in part.network.rank_host] == hosts
+        hosts = part.allgather(comm.interface.hosts[comm.interface.rank_host[comm.rank]])
+        assert [part.interface.hosts[host] for host in part.interface.rank_host] == hosts
         again = part.Dup()
         assert isinstance(again, Cartcomm)
         for one in (again, part, expected):

@@ -38,6 +38,8 @@ Hosts = Annotated[
 Slots = Annotated[str | None, typer.Option("--slots", help="Of each host: 16, or 16,16,8, or 16(x2),8.")]
 Hierarchy = Annotated[str | None, typer.Option("--machine", help="A regular tree, lowest level first: 16:16:8.")]
 Distances = Annotated[str | None, typer.Option("--distances", help="Its distances, as many: 1:10:100.")]
+_MAPPERS = f"One of {', '.join(MAPPERS)}, or your own as module:function."
+Algorithm = Annotated[str, typer.Option("--algorithm", "-a", help=_MAPPERS)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="FILE.svg or .png: where the bytes go, before and after.")]
 
@@ -53,7 +55,7 @@ def make(
     slots: Slots = None,
     machine: Hierarchy = None,
     distances: Distances = None,
-    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help=f"One of {', '.join(MAPPERS)}.")] = "best",
+    algorithm: Algorithm = "best",
     objective: Annotated[str, typer.Option("--objective", help=f"One of {', '.join(OBJECTIVES)}.")] = "hop-bytes",
     form: Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(WRITERS)}.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The map's file; else standard output.")] = None,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from ..mapping import MAPPERS
 from ..mapping.graph import CommunicationGraph
 from ..mapping.machine import Machine
+from ..mapping.mappers import mapper
 from ..mapping.mappers.links import tree_routes
 from ..mapping.mappers.portfolio import best
-from ..mapping.mapping import Mapping
+from ..mapping.mapping import Mapping, MappingError
 from .mapsources import MapCommandError
 
 __all__ = ["OBJECTIVES", "check_algorithm", "routed", "solve"]
@@ -21,14 +21,17 @@ OBJECTIVES = {"hop-bytes": "hop-bytes", "link": "busiest link"}
 def check_algorithm(algorithm: str, objective: str, budget: float | None) -> None:
     """Refuse a mapper or an objective that there is not, before any long work.
 
-    :param algorithm: a name of a mapper.
+    :param algorithm: what ``mapper`` takes.
     :param objective: a key of ``OBJECTIVES``.
     :param budget: seconds that ``best`` may take; None for no limit.
     :raises MapCommandError: for another name, or an objective or a budget that the mapper does not take.
     """
-    for name, value, allowed in (("--algorithm", algorithm, MAPPERS), ("--objective", objective, OBJECTIVES)):
-        if value not in allowed:
-            raise MapCommandError(f"expecting {name} {', '.join(allowed)}, got {value!r}")
+    try:
+        mapper(algorithm)
+    except MappingError as error:
+        raise MapCommandError(f"--algorithm: {error}") from error
+    if objective not in OBJECTIVES:
+        raise MapCommandError(f"expecting --objective {', '.join(OBJECTIVES)}, got {objective!r}")
     if algorithm != "best" and (objective != "hop-bytes" or budget is not None):
         raise MapCommandError(f"expecting --algorithm best beside --objective and --budget, got {algorithm}")
     _quality()
@@ -45,7 +48,7 @@ def solve(
 ) -> Mapping:
     """The map of one mapper; ``best`` stops at the budget in seconds, or at ``TOPOMPI_MAP_QUALITY``.
 
-    :param algorithm: a name in ``MAPPERS``.
+    :param algorithm: what ``mapper`` takes.
     :param graph: the ranks' communication; its size is the number of ranks.
     :param machine: the hosts with their slots and distances.
     :param seed: starts the random numbers; one seed gives one mapping.
@@ -55,7 +58,7 @@ def solve(
     :raises ValueError: what the mapper raises.
     """
     if algorithm != "best":
-        return MAPPERS[algorithm](graph, machine, seed)
+        return mapper(algorithm)(graph, machine, seed)
     aim = OBJECTIVES[objective]
     return best(graph, machine, seed, objective=aim, seconds=budget, quality=_quality(), progress=progress)
 

@@ -25,7 +25,8 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Fabrics and routes.", no_args_is_help=True)
 
-Source = Annotated[str, typer.Argument(help="A topology file, directory or archive, or a synthetic fabric in words.")]
+_SOURCES = "A topology file, directory or archive, a synthetic fabric in words, or your own module:function."
+Source = Annotated[str, typer.Argument(help=_SOURCES)]
 Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
 Hosts = Annotated[str | None, typer.Option("--hosts", help="Only these: a host list such as n[01-16], or a file.")]
 Partial = Annotated[bool, typer.Option("--partial", help="Continue with what is sound, and list the rest.")]

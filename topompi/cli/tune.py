@@ -103,9 +103,9 @@ def _run(
         names = ", ".join(sorted(known))
         raise TuneError(f"expecting --algorithms of {names}, or a module:function, got {unknown[0]!r}")
     comm = Intracomm(world.Dup(), topology, hosts)
-    _prove(functions, comm.network)
+    _prove(functions, comm.interface)
     speaker = _Speaker(world.Get_rank() == 0, as_json)
-    speaker.say(f"{comm.network.describe()}; {rounds} rounds, ratio to native above 1 is faster")
+    speaker.say(f"{comm.interface.describe()}; {rounds} rounds, ratio to native above 1 is faster")
     results: list[Measured] = []
     for method in methods:
         for nbytes in dict.fromkeys(_whole(method, size, world.Get_size()) for size in sizes):
@@ -115,7 +115,7 @@ def _run(
             found = measure(comm._state.executor, method, nbytes, rounds, algorithms, speaker.progress)
             results += found
             speaker.table(compare(found))
-    done = record_of(comm._state.comm, comm.network, results)
+    done = record_of(comm._state.comm, comm.interface, results)
     failure = None
     if world.Get_rank() == 0:
         try:

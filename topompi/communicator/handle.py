@@ -78,7 +78,7 @@ class Handle(MPI.Intracomm):
             self._origin, self._siblings = comm._origin, comm._siblings
         self._hold(self._state)
         if counters.enabled and MPI.COMM_WORLD.Get_rank() == 0:
-            counters.report_at_exit(f"topompi: {self.network.describe()}; rank 0's calls, median times")
+            counters.report_at_exit(f"topompi: {self.interface.describe()}; rank 0's calls, median times")
 
     def _attach(self, interface: TopologyInterface) -> State:
         state = State(MPI.Intracomm(self), interface, self._siblings)
@@ -136,10 +136,11 @@ class Handle(MPI.Intracomm):
         return state
 
     @property
-    def network(self) -> TopologyInterface:
-        """Where the ranks sit in the network. (``topology`` is mpi4py's: the kind of a Cartesian or graph topology.)
+    def interface(self) -> TopologyInterface:
+        """Where the ranks sit in the network.
 
-        Of a communicator that another one made it is worked out at the first use, which is collective.
+        It is not called ``topology``, which in mpi4py is the kind of a Cartesian or graph topology. The first use on a
+        communicator that another one made is collective, and works it out.
         """
         return self._state.interface
 

@@ -74,7 +74,7 @@ class Reordering(Handle):
             aim = Aim(objective, THRESHOLD if threshold is None else threshold, quality, seed, seconds)
             return communication_graph(graph, plain.Get_size()), aim
 
-        solution = _solved(plain, "remap", self.network, ask)
+        solution = _solved(plain, "remap", self.interface, ask)
         made = _in_order(plain, solution.new_rank)
         if report and plain.Get_rank() == 0:
             print(f"topompi: remap: {solution.report.describe()}", file=stderr, flush=True)
@@ -149,9 +149,9 @@ class Reordering(Handle):
         from .neighbourhoods import SHARED
         from .order import Aim
 
-        plain, network, form = self._working().comm, self.network, SHARED[name]
-        if network.num_hosts == 1:
-            return self._reported(name, getattr(_Native, name)(plain, *given, False), _one_host(network))
+        plain, interface, form = self._working().comm, self.interface, SHARED[name]
+        if interface.num_hosts == 1:
+            return self._reported(name, getattr(_Native, name)(plain, *given, False), _one_host(interface))
         try:
             understood = form.understand(given, plain.Get_size())
         except (TypeError, ValueError):
@@ -160,7 +160,7 @@ class Reordering(Handle):
             raise AgreementError(f"{name}: expecting the same arguments on all ranks, got different ones")
         if not understood:
             return getattr(_Native, name)(plain, *given, True)  # the MPI library's to refuse
-        solution = _solved(plain, name, network, lambda: (form.graph(understood), Aim()))
+        solution = _solved(plain, name, interface, lambda: (form.graph(understood), Aim()))
         return self._made_on(plain, name, solution, lambda on: getattr(on, name)(*given, False))
 
     def _create_distributed(self, name: str, given: tuple[Any, ...], info: MPI.Info) -> Any:
@@ -171,9 +171,9 @@ class Reordering(Handle):
         from .neighbourhoods import DISTRIBUTED
         from .order import Aim, RemapError
 
-        plain, network, form = self._working().comm, self.network, DISTRIBUTED[name]
-        if network.num_hosts == 1:
-            return self._reported(name, getattr(_Native, name)(plain, *given, info, False), _one_host(network))
+        plain, interface, form = self._working().comm, self.interface, DISTRIBUTED[name]
+        if interface.num_hosts == 1:
+            return self._reported(name, getattr(_Native, name)(plain, *given, info, False), _one_host(interface))
         understood, problem = None, None
         try:
             understood = form.understand(given, plain.Get_size())
@@ -187,7 +187,7 @@ class Reordering(Handle):
                     raise RemapError(f"rank {rank}: {wrong}")
             return form.graph([said for said, _ in told]), Aim()
 
-        solution = _solved(plain, name, network, ask)
+        solution = _solved(plain, name, interface, ask)
 
         def make(on: MPI.Intracomm) -> Any:
             said: Any = understood
@@ -218,10 +218,10 @@ class Reordering(Handle):
         return child
 
 
-def _one_host(network: TopologyInterface) -> MappingReport:
+def _one_host(interface: TopologyInterface) -> MappingReport:
     from .order import MappingReport
 
-    return MappingReport(False, "one host", virtual=network.virtual)
+    return MappingReport(False, "one host", virtual=interface.virtual)
 
 
 def _in_order(plain: MPI.Intracomm, new_rank: NDArray[np.int64] | None) -> MPI.Intracomm:
@@ -231,7 +231,7 @@ def _in_order(plain: MPI.Intracomm, new_rank: NDArray[np.int64] | None) -> MPI.I
 
 
 def _solved(
-    plain: MPI.Intracomm, name: str, network: TopologyInterface, ask: Callable[[], tuple[CommunicationGraph, Aim]]
+    plain: MPI.Intracomm, name: str, interface: TopologyInterface, ask: Callable[[], tuple[CommunicationGraph, Aim]]
 ) -> Solution:
     """The order that rank 0 finds, on all ranks; collective.
 
@@ -244,7 +244,7 @@ def _solved(
     def search() -> Solution:
         try:
             graph, aim = ask()
-            return solve(graph, network, aim)
+            return solve(graph, interface, aim)
         except ValueError as error:
             raise RemapError(f"{name}: {error}") from error
 

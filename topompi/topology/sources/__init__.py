@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from ...errors import SourceError
+from ...errors import SourceError, TopompiError
+from ...extensions import imported, names_function
 from .. import synthetic
 from ..discovery import Discovery, Report
+from ..fabric import Fabric
 from ..routecheck import check_routes
 from ..routing import compute_routes
 from ..text import SourceText, open_texts
@@ -35,7 +37,8 @@ def load(
     """Read a topology, whatever its format, with routes: the source's own, its forwarding tables', or computed ones.
 
     :param source: a file, directory or tar archive of any known format, packed with xz or gz or not; or a synthetic
-        fabric in words, such as ``stampede`` or ``xgft:20,16;1,16``.
+        fabric in words, such as ``stampede`` or ``xgft:20,16;1,16``; or ``module:function``, a function of a user's own
+        that takes nothing and returns a ``Fabric`` or a ``Discovery``; the current directory is searched first.
     :param lfts: forwarding tables in a place of their own: a file, directory or archive.
     :param report: takes problems (see ``Report``); without one the first problem is raised.
     :raises SourceError: naming file and line, and what should stand there; nothing half-built is returned.
@@ -59,10 +62,11 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[SourceTex
     """The fabric of a source, and the forwarding tables that lie beside it."""
     if not Path(source).exists() and synthetic.recognise_spec(source):
         return Discovery(synthetic.from_spec(source)), []
+    if not Path(source).exists() and names_function(source):
+        return _called(source), []
     if not Path(source).exists():
-        raise SourceError(
-            f"{source}: expecting a file, a directory or a synthetic fabric ({synthetic.SPEC_HELP}), got none"
-        )
+        words = f"a synthetic fabric ({synthetic.SPEC_HELP}) or a module:function"
+        raise SourceError(f"{source}: expecting a file, a directory, {words}, got none")
     report.step(f"reading {source}")
     texts = open_texts(source)
     formats = [(text, _format_of(text, alone=len(texts) == 1)) for text in texts]
@@ -79,6 +83,23 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[SourceTex
     assert kind is not None  # for the type checker; None was filtered out above
     discovery: Discovery = kind.read([text for text, of in formats if of is kind], report)
     return discovery, found
+
+
+def _called(source: str) -> Discovery:
+    """What a user's function returns."""
+    try:
+        found = imported(source)
+    except ValueError as error:
+        raise SourceError(str(error)) from error
+    try:
+        made = found()
+    except TopompiError as error:
+        raise SourceError(f"{source}: {error}") from error
+    except Exception as error:
+        raise SourceError(f"{source}: {type(error).__name__}: {error}") from error
+    if not isinstance(made, Fabric | Discovery):
+        raise SourceError(f"{source}: expecting a Fabric or a Discovery, got {type(made).__name__}")
+    return Discovery(made) if isinstance(made, Fabric) else made
 
 
 def _format_of(text: SourceText, alone: bool) -> ModuleType | None:

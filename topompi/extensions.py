@@ -1,0 +1,38 @@
+"""Functions of a user's own, named as ``module:function`` where algorithms, mappers and topology sources are named."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+__all__ = ["imported", "names_function"]
+
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def names_function(name: str) -> bool:
+    """Whether a name has the form ``module:function``; nothing is imported."""
+    return _FUNCTION.fullmatch(name) is not None
+
+
+def imported(name: str) -> Callable[..., Any]:
+    """The function that ``module:function`` names; the current directory is searched first, as ``python -m`` does.
+
+    :raises ValueError: for a module that cannot be imported, or one without that function.
+    """
+    module, _, function = name.partition(":")
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = getattr(import_module(module), function, None)
+    except Exception as error:  # whatever the module does wrong when it is run
+        raise ValueError(f"{name}: cannot be imported: {type(error).__name__}: {error}") from error
+    if not callable(found):
+        raise ValueError(f"{name}: expecting a function {function!r} in {module}, got none")
+    taken: Callable[..., Any] = found
+    return taken
