@@ -195,15 +195,15 @@ def test_a_divided_vector_keeps_the_numbers_of_its_blocks():
         compile_part(part_of_rows(0, row(0, 0, 1, INPUT, 0, SCRATCH, 1, 1), blocks=2), length=8)
 
 
-def test_shared_memory_is_told_from_what_must_be_apart():
+def test_a_plan_says_whether_it_overwrites_input_that_shares_memory_with_the_output():
     stays = row(0, 0, 0, INPUT, 0, OUTPUT, 3, 1)
     sends, receives = row(1, 0, 1, INPUT, 0, OUTPUT, 0, 1), row(2, 1, 0, INPUT, 0, OUTPUT, 0, 1)
     plan = compile_part(part_of_rows(0, stays, sends, receives), shift=3)
-    assert not plan.apart
+    assert not plan.overwrites
     assert not any(step.moves for step in plan.steps)
     late = row(3, 0, 1, INPUT, 0, OUTPUT, 1, 1)
-    assert compile_part(part_of_rows(0, stays, sends, receives, late), shift=3).apart
-    assert compile_part(part_of_rows(0, stays, sends, receives, independent=True, window=2), shift=3).apart
+    assert compile_part(part_of_rows(0, stays, sends, receives, late), shift=3).overwrites
+    assert compile_part(part_of_rows(0, stays, sends, receives, independent=True, window=2), shift=3).overwrites
     assert any(step.moves for step in compile_part(part_of_rows(0, stays), shift=2).steps)
 
 

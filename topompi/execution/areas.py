@@ -33,39 +33,39 @@ class Area(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Units of equal pitch, side by side.
+    """Units of equal extent, side by side.
 
     :param memory: their bytes.
-    :param pitch: bytes from one unit to the next.
+    :param extent: bytes from one unit to the next.
     :param datatype: of what they hold, ``entries`` in each unit.
     :param dense: whether the data are all bytes of the memory.
     """
 
     memory: MPI.buffer
-    pitch: int
+    extent: int
     datatype: MPI.Datatype
     entries: int
     dense: bool
 
     @classmethod
-    def of_bytes(cls, memory: Any, pitch: int) -> Span:
+    def of_bytes(cls, memory: Any, extent: int) -> Span:
         """Units of so many plain bytes."""
-        return cls(MPI.buffer.frombuffer(memory), pitch, MPI.BYTE, pitch, True)
+        return cls(MPI.buffer.frombuffer(memory), extent, MPI.BYTE, extent, True)
 
     def like(self, units: int) -> Span:
         """New memory for so many units of this kind."""
-        memory = MPI.buffer.frombuffer(np.empty(units * self.pitch, dtype=np.uint8))
-        return Span(memory, self.pitch, self.datatype, self.entries, self.dense)
+        memory = MPI.buffer.frombuffer(np.empty(units * self.extent, dtype=np.uint8))
+        return Span(memory, self.extent, self.datatype, self.entries, self.dense)
 
     def within(self, begin: int, units: int) -> Span:
         """Some of the units."""
-        memory = self.memory[begin * self.pitch : (begin + units) * self.pitch]
-        return Span(memory, self.pitch, self.datatype, self.entries, self.dense)
+        memory = self.memory[begin * self.extent : (begin + units) * self.extent]
+        return Span(memory, self.extent, self.datatype, self.entries, self.dense)
 
     def message(self, begin: int, length: int) -> Specification | None:
         """What mpi4py takes for some units."""
-        pitch = self.pitch
-        return [self.memory[begin * pitch : (begin + length) * pitch], length * self.entries, self.datatype]
+        extent = self.extent
+        return [self.memory[begin * extent : (begin + length) * extent], length * self.entries, self.datatype]
 
     def moves(self, other: Span, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
         """The calls that copy units of this span to another: by indices where they are many and short."""
@@ -77,10 +77,10 @@ class Span:
             ]
         if len(moves.length) > FEWEST_ROWS and moves.length.sum() <= FEWEST_ROWS * len(moves.length):
             return [_by_index(self, other, moves)]
-        source, target, pitch = self.view(), other.view(), self.pitch
+        source, target, extent = self.view(), other.view(), self.extent
         return [
             (np.copyto, (target[to : to + length], source[begin : begin + length]))
-            for begin, to, length in (pitch * np.stack((moves.begin, moves.to, moves.length), axis=1)).tolist()
+            for begin, to, length in (extent * np.stack((moves.begin, moves.to, moves.length), axis=1)).tolist()
         ]
 
     def view(self) -> Bytes:
@@ -129,8 +129,8 @@ def _ends(moves: Moves) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 def _by_index(source: Span, target: Span, moves: Moves) -> Call:
     """All moves as one copy of rows of machine words."""
-    word = next(width for width in (8, 4, 2, 1) if source.pitch % width == 0)
-    shape, kind = (-1, source.pitch // word), np.dtype(f"u{word}")
+    word = next(width for width in (8, 4, 2, 1) if source.extent % width == 0)
+    shape, kind = (-1, source.extent // word), np.dtype(f"u{word}")
     here, there = source.view().view(kind).reshape(shape), target.view().view(kind).reshape(shape)
     inner = np.arange(moves.length.sum()) - np.repeat(np.cumsum(moves.length) - moves.length, moves.length)
     begin, to = (np.repeat(first, moves.length) + inner for first in (moves.begin, moves.to))

@@ -41,7 +41,7 @@ def bind(plan: Plan, operands: Operands, groups: Groups) -> Binding:
     """
     areas, before, after = _areas(plan, operands, groups.alone)
     calls = calls_of(plan, areas, groups.messages, groups.alone, operands.op)
-    weight = (plan.scratch + plan.arrived + plan.apart * operands.shared) * operands.pitch
+    weight = (plan.scratch + plan.arrived + plan.overwrites * operands.shared) * operands.extent
     return Binding([*before, *calls, *after], weight)
 
 
@@ -54,7 +54,7 @@ def bind_persistent(plan: Plan, operands: Operands, groups: Groups) -> tuple[lis
 
 def _areas(plan: Plan, operands: Operands, alone: MPI.Intracomm) -> tuple[dict[int, Area], list[Call], list[Call]]:
     """The areas of all buffers; the calls that go before the plan's own, and behind them."""
-    if operands.shift is not None and operands.pitch == 0 and (plan.apart or _moves_any(plan)):
+    if operands.shift is not None and operands.extent == 0 and (plan.overwrites or _moves_any(plan)):
         raise ValueError("expecting pieces that are neither moved nor overwritten")
     areas, before, after = _own_sides(operands, alone)
     _add_areas(plan, operands, areas, before)
@@ -76,12 +76,12 @@ def _own_sides(operands: Operands, alone: MPI.Intracomm) -> tuple[dict[int, Area
         if isinstance(side, Pieces):
             own[buffer] = side
         elif operands.op is not None and isinstance(side, Block):
-            own[buffer] = Span(side.memory(), operands.pitch, side.datatype, 1, side.dense)
+            own[buffer] = Span(side.memory(), operands.extent, side.datatype, 1, side.dense)
         elif isinstance(side, Block) and side.dense:
-            own[buffer] = Span(side.memory(), operands.pitch, MPI.BYTE, operands.pitch, True)
+            own[buffer] = Span(side.memory(), operands.extent, MPI.BYTE, operands.extent, True)
         else:
             packed = np.empty(_size(side), dtype=np.uint8)
-            own[buffer] = Span.of_bytes(packed, operands.pitch)
+            own[buffer] = Span.of_bytes(packed, operands.extent)
             if buffer == INPUT or operands.shift is not None:
                 before.append(_pack(side, packed, alone))
             if buffer == OUTPUT:
@@ -114,7 +114,7 @@ def _add_areas(plan: Plan, operands: Operands, areas: dict[int, Area], before: l
     areas[SCRATCH], areas[ARRIVED] = given.like(plan.scratch), given.like(plan.arrived)
     if operands.shift is not None:
         standing = given.within(operands.shift if given_is_output else -operands.shift, operands.shared)
-        other = given.like(operands.shared) if plan.apart else standing
+        other = given.like(operands.shared) if plan.overwrites else standing
         areas[INPUT if given_is_output else OUTPUT] = other
-        if plan.apart and given_is_output:
+        if plan.overwrites and given_is_output:
             before.append((np.copyto, (other.view(), standing.view())))

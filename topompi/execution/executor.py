@@ -1,4 +1,4 @@
-"""What a communicator needs to run plans: its sub-communicators, its network, and what it has made so far."""
+"""The state that a communicator needs to run plans: sub-communicators, network, and the plans made so far."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .latest import Latest
 __all__ = ["Executor"]
 
 PLANS_HELD = 128  # for the latest algorithms, roots and sizes; each holds O(p) numbers
-BINDINGS_HELD = 64  # of plans to the latest buffers, with at most so many bytes of scratch in all
-BYTES_HELD = 1 << 26
+BINDINGS_HELD = 64  # of plans to the latest buffers
+BYTES_HELD = 1 << 26  # of scratch of all bindings together
 
 
 class Executor:
     """A communicator's groups and network, and the plans and bindings made for them.
 
     :param groups: the communicator and its sub-communicators.
-    :param network: gives the network when it is first needed: it holds n * n routes.
+    :param network: called for the network when that is first needed, since it holds n * n routes.
     :ivar plans: this rank's parts of schedules, and the plans made of them.
     :ivar shared: schedules that rank 0 made for all, by collective and algorithm, or why there is none; never dropped,
         so that all ranks have the same.

@@ -16,7 +16,7 @@ from .buffers import LARGEST_COUNT, Block, Blocks, address_of, block, is_in_plac
 from .groups import Groups
 from .specs import CallSpec, Counts, Form
 
-__all__ = ["Operands", "Side", "pitch_of", "read", "typed"]
+__all__ = ["Operands", "Side", "extent_of", "read", "typed"]
 
 Integers = NDArray[np.int64]
 Side = Block | Blocks | Pieces | None
@@ -26,7 +26,7 @@ Side = Block | Blocks | Pieces | None
 class Operands:
     """What a call gives a plan.
 
-    :param pitch: bytes of a unit; 0 where units are pieces.
+    :param extent: bytes of a unit; 0 where units are pieces.
     :param input: this rank's; None if it has none, or if it stands in the output; likewise ``output``.
     :param shift: unit of the output where the input begins, where the two share memory.
     :param shared: units of the one that stands in the other.
@@ -36,7 +36,7 @@ class Operands:
     :param scale: units of a block.
     """
 
-    pitch: int
+    extent: int
     input: Side
     output: Side
     root: int | None = None
@@ -50,17 +50,17 @@ class Operands:
     @property
     def in_bytes(self) -> Operands:
         """The same in units of one byte, where data are only moved; so every block can be cut."""
-        if self.op is not None or self.length is not None or self.pitch <= 1:
+        if self.op is not None or self.length is not None or self.extent <= 1:
             return self
-        shift = None if self.shift is None else self.shift * self.pitch
-        return replace(self, pitch=1, shift=shift, shared=self.shared * self.pitch, scale=self.pitch)
+        shift = None if self.shift is None else self.shift * self.extent
+        return replace(self, extent=1, shift=shift, shared=self.shared * self.extent, scale=self.extent)
 
     @property
     def empty(self) -> bool:
         """Whether all ranks know that there is nothing to send."""
         if self.length is not None or self.counts is not None:
             return self.length == 0 or (self.counts is not None and not self.counts.any())
-        return self.pitch == 0 and not any(isinstance(side, Pieces) for side in (self.input, self.output))
+        return self.extent == 0 and not any(isinstance(side, Pieces) for side in (self.input, self.output))
 
     @property
     def by_address(self) -> bool:
@@ -159,13 +159,13 @@ def _reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -
 def _reduction(input: Block | None, output: Block | None, op: MPI.Op, **more: Any) -> Operands | None:
     """Operands of entries of a datatype; None where its entries do not lie side by side in memory."""
     one: Any = input if output is None else output
-    pitch = pitch_of(one.datatype)
-    if pitch is None or pitch * one.count > LARGEST_COUNT:
+    extent = extent_of(one.datatype)
+    if extent is None or extent * one.count > LARGEST_COUNT:
         return None
-    return Operands(pitch, input, output, length=one.count, op=op, **more)
+    return Operands(extent, input, output, length=one.count, op=op, **more)
 
 
-def pitch_of(datatype: MPI.Datatype) -> int | None:
+def extent_of(datatype: MPI.Datatype) -> int | None:
     """Bytes from one entry to the next, None where an entry is not within them."""
     lower, extent = datatype.Get_extent()
     first, true = datatype.Get_true_extent()
@@ -204,12 +204,12 @@ def _reduce_scatter(groups: Groups, sendbuf: Any, recvbuf: Any, recvcounts: Any,
 
 
 def _scattered(groups: Groups, sent: Block | None, received: Block, counts: Integers, op: MPI.Op) -> Operands | None:
-    pitch, total = pitch_of(received.datatype), int(counts.sum())
-    if pitch is None or pitch * total > LARGEST_COUNT:
+    extent, total = extent_of(received.datatype), int(counts.sum())
+    if extent is None or extent * total > LARGEST_COUNT:
         return None
     if sent is None:
-        return Operands(pitch, None, received, shift=0, shared=total, counts=counts, op=op)
-    return Operands(pitch, sent, received, counts=counts, op=op)
+        return Operands(extent, None, received, shift=0, shared=total, counts=counts, op=op)
+    return Operands(extent, sent, received, counts=counts, op=op)
 
 
 def _gatherv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> Operands | None:
@@ -282,7 +282,7 @@ def _piece(address: int, count: int, kind: MPI.Datatype) -> list[Any] | None:
 
 
 def _unless_large(groups: Groups, operands: Operands) -> Operands | None:
-    return None if operands.pitch * groups.size > LARGEST_COUNT else operands
+    return None if operands.extent * groups.size > LARGEST_COUNT else operands
 
 
 def _fitting(own: Block, size: int) -> Block:

@@ -1,4 +1,4 @@
-"""A schedule compiled for one rank: which messages, moves and reductions each of its steps is."""
+"""A schedule compiled for one rank: the messages, moves and reductions of each step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ARRIVED", "Message", "Moves", "Part", "Plan", "Reduction", "Step", "
 
 Integers = NDArray[np.int64]
 
-ARRIVED = 3  # the buffer behind INPUT, OUTPUT and SCRATCH: where what is to be reduced is received
+ARRIVED = 3  # the buffer after INPUT, OUTPUT and SCRATCH: it receives the operands of reductions
 
 _STEP, _SOURCE, _DESTINATION, _FROM, _BEGIN, _INTO, _TO, _LENGTH, _OPERATION, _PRECEDES = range(10)
 
@@ -24,10 +24,13 @@ _STEP, _SOURCE, _DESTINATION, _FROM, _BEGIN, _INTO, _TO, _LENGTH, _OPERATION, _P
 class Part:
     """One rank's part of a schedule.
 
+    :param rank: the rank.
     :param rows: its transfers, columns as ``schedules.Schedule``, shape (rows, 9), in the order of steps.
-    :param precedes: whether each of them brings what comes from lower ranks than what it is reduced into, shape
-        (rows,); all True where the order does not count.
-    :param blocks: blocks of the vector, for the collectives that divide one.
+    :param precedes: whether each row brings data of lower ranks than the data it is reduced into, shape (rows,); all
+        True where the order does not count.
+    :param blocks: number of blocks of the vector, for the collectives that divide one.
+    :param independent: whether no step depends on another, as of ``schedules.Schedule``; likewise ``window``, steps in
+        flight at most, 0 for no bound.
     """
 
     rank: int
@@ -48,9 +51,12 @@ class Message(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """Units of one buffer that are combined with as many of another.
+    """Units of one buffer that are combined with as many units of another.
 
-    :param precedes: whether they come from lower ranks than what is held.
+    :param buffer: the buffer of the new units, from unit ``begin`` on.
+    :param held_buffer: the buffer of the units that take the result, from unit ``held_begin`` on.
+    :param length: number of units.
+    :param precedes: whether the new units come from lower ranks than the held ones.
     """
 
     buffer: int
@@ -72,7 +78,7 @@ class Moves(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a rank does in one step; nothing in it depends on anything else in it, but reductions on what arrives."""
+    """The work of a rank in one step. Its reductions depend on its messages; nothing else depends on anything in it."""
 
     moves: tuple[Moves, ...]
     receives: tuple[Message, ...]
@@ -82,20 +88,22 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The steps of one rank, in units that a call gives a size.
+    """The steps of one rank, in units whose size the call gives.
 
-    :param window: steps in flight at most. What may all overlap is one step.
-    :param lanes: parts into which every transfer is cut; then there are so many steps for each one of the schedule, a
-        part each, perhaps empty, and a step depends on nothing of those between it and the last one of its part.
-    :param scratch: units of scratch; likewise ``arrived``, of what is to be reduced.
-    :param apart: whether input and output that share memory must not: one would be written before the other is read.
+    :param steps: in their order. Steps that may all overlap are one step.
+    :param window: steps in flight at most.
+    :param scratch: units of the scratch buffer; likewise ``arrived``, of the buffer ``ARRIVED``.
+    :param overwrites: whether the plan writes the output before it has read all of the input, so that the two must not
+        share memory.
+    :param lanes: parts into which every transfer is cut. Each step of the schedule is then as many steps, one a part,
+        perhaps empty; a step depends on no step between it and the previous one of its part.
     """
 
     steps: tuple[Step, ...]
     window: int
     scratch: int
     arrived: int
-    apart: bool
+    overwrites: bool
     lanes: int = 1
 
 
@@ -105,17 +113,19 @@ def compile_part(
     """A rank's part as messages, moves and reductions.
 
     Transfers of a step between the same two ranks that are consecutive at both ends are one message. Both ranks see
-    the same rows, and so agree on it. What has no length is left out at both ends; a row of no blocks is a token, and
-    is sent as an empty message.
+    the same rows, and so agree on it. Both ends leave out transfers without length; a row of no blocks is a token,
+    which is sent as an empty message.
 
+    :param part: the rank's rows, in blocks.
     :param length: units of the vector that the collective divides into blocks, as evenly as may be; None where a
-        block is a unit. Then every block keeps its number wherever it goes; the scratch may hold several vectors.
+        block is a unit. With a length every block keeps its number wherever it goes; the scratch may hold several
+        vectors.
     :param shift: unit of the output where the input begins, if they share memory.
-    :param lanes: parts into which every transfer is cut. Allowed where whatever is sent, sent on and reduced are the
-        same units each time: then no part depends on another.
+    :param lanes: parts into which every transfer is cut. Allowed where a rank sends on and reduces the same units that
+        it received: then no part depends on another.
     :param scale: units of a block, where no length is given.
-    :raises ValueError: for a schedule that gives blocks of a divided vector other numbers.
-    Cost: O(rows log rows) once.
+    :raises ValueError: for a schedule that changes the numbers of a divided vector's blocks.
+    Cost: O(rows log rows) once; no messages.
     """
     rows: Integers = np.column_stack((part.rows, part.precedes)).astype(np.int64)
     if length is not None:
@@ -129,10 +139,10 @@ def compile_part(
         rows, window, token = _cut(rows, lanes)[0], window * lanes, np.repeat(token, lanes)
     local = rows[:, _SOURCE] == rows[:, _DESTINATION]
     rows = rows[(rows[:, _LENGTH] > 0) | ~local & token]
-    apart = False
+    overwrites = False
     if shift is not None:
         rows = rows[~_stays(rows, shift)]
-        apart = _overwritten(rows, part)
+        overwrites = _overwrites(rows, part)
     rows = _merged(rows)
     chunks = np.split(rows, np.flatnonzero(np.diff(rows[:, _STEP])) + 1)
     overlap = part.independent and not (rows[:, _OPERATION] == REDUCE).any()
@@ -143,19 +153,19 @@ def compile_part(
         window=window if overlap and len(chunks) > 1 else 1,
         scratch=_reach(rows, part.rank),
         arrived=max(_arriving(rows[rows[:, _DESTINATION] == part.rank]), default=0),
-        apart=apart,
+        overwrites=overwrites,
     )
 
 
 def _in_lanes(rows: Integers, part: Part, shift: int | None, lanes: int) -> Plan:
-    """The plan of rows that are cut: lane l has the l-th part of each."""
+    """The plan of rows that are cut: lane l has part l of each."""
     rows, lane = _cut(rows, lanes)
-    apart = False
-    kept = rows[:, _LENGTH] > 0
+    overwrites = False
+    needed = rows[:, _LENGTH] > 0
     if shift is not None:
-        kept &= ~_stays(rows, shift)
-        apart = _overwritten(rows[kept], part)
-    rows, lane = rows[kept], lane[kept]
+        needed &= ~_stays(rows, shift)
+        overwrites = _overwrites(rows[needed], part)
+    rows, lane = rows[needed], lane[needed]
     step, place = np.unique(rows[:, _STEP] // lanes, return_inverse=True)
     turn = place * lanes + lane
     order = np.argsort(turn, kind="stable")
@@ -163,11 +173,11 @@ def _in_lanes(rows: Integers, part: Part, shift: int | None, lanes: int) -> Plan
     pieces = [rows[order[begin:end]] for begin, end in pairwise(bounds)]
     arrived = max((end for piece in pieces for end in _arriving(piece[piece[:, _DESTINATION] == part.rank])), default=0)
     steps = (_step(piece, part.rank, arrived * (number % lanes)) for number, piece in enumerate(pieces))
-    return Plan(tuple(steps), lanes, _reach(rows, part.rank), arrived * lanes, apart, lanes)
+    return Plan(tuple(steps), lanes, _reach(rows, part.rank), arrived * lanes, overwrites, lanes)
 
 
 def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
-    """Every row as so many, in steps of their own; and which part each is."""
+    """Every row cut into ``parts`` rows, each in a step of its own; and the part that each is."""
     part = np.tile(np.arange(parts), len(rows))
     rows = np.repeat(rows, parts, axis=0)
     begin, end = (rows[:, _LENGTH] * number // parts for number in (part, part + 1))
@@ -179,7 +189,7 @@ def _cut(rows: Integers, parts: int) -> tuple[Integers, Integers]:
 
 
 def _divided(rows: Integers, bounds: Integers) -> Integers:
-    """Rows in units of a vector, from rows in its blocks; the scratch may hold several vectors side by side."""
+    """Rows in units of a vector, made from rows in its blocks; the scratch may hold several vectors side by side."""
     blocks, length = len(bounds) - 1, bounds[-1]
     (here, block), (there, same) = (np.divmod(rows[:, place], blocks) for place in (_BEGIN, _TO))
     if (block != same).any() or (block + rows[:, _LENGTH] > blocks).any():
@@ -191,7 +201,7 @@ def _divided(rows: Integers, bounds: Integers) -> Integers:
 
 
 def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
-    """Moves of what is there already."""
+    """Which rows move data to the place where they are already, shape (rows,)."""
     stays: NDArray[np.bool_] = (
         (rows[:, _SOURCE] == rows[:, _DESTINATION])
         & (rows[:, _FROM] == INPUT)
@@ -202,8 +212,8 @@ def _stays(rows: Integers, shift: int) -> NDArray[np.bool_]:
     return stays
 
 
-def _overwritten(rows: Integers, part: Part) -> bool:
-    """Whether the output is written before the last of the input is read."""
+def _overwrites(rows: Integers, part: Part) -> bool:
+    """Whether the rows write output before they have read all of the input."""
     read = rows[(rows[:, _SOURCE] == part.rank) & (rows[:, _FROM] == INPUT), _STEP]
     written = rows[(rows[:, _DESTINATION] == part.rank) & (rows[:, _INTO] == OUTPUT), _STEP]
     if not len(read) or not len(written):
@@ -212,12 +222,12 @@ def _overwritten(rows: Integers, part: Part) -> bool:
 
 
 def _merged(rows: Integers) -> Integers:
-    """Rows that go on where the one before, of the same step and ranks, ends at both ends, as one."""
+    """Rows of one step and the same two ranks that are consecutive at both ends, merged."""
     order = np.lexsort((rows[:, _DESTINATION], rows[:, _SOURCE], rows[:, _STEP]))
     rows = rows[order]
-    alike = [_STEP, _SOURCE, _DESTINATION, _FROM, _INTO, _OPERATION, _PRECEDES]
+    same = [_STEP, _SOURCE, _DESTINATION, _FROM, _INTO, _OPERATION, _PRECEDES]
     ends, begins = rows[:-1], rows[1:]
-    goes_on = (ends[:, alike] == begins[:, alike]).all(axis=1)
+    goes_on = (ends[:, same] == begins[:, same]).all(axis=1)
     for place in (_BEGIN, _TO):
         goes_on &= ends[:, place] + ends[:, _LENGTH] == begins[:, place]
     first = np.flatnonzero(np.append(True, ~goes_on)[: len(rows)])
@@ -247,7 +257,7 @@ def _step(rows: Integers, rank: int, arrives_at: int = 0) -> Step:
 
 
 def _moves(rows: Integers) -> tuple[Moves, ...]:
-    """Local moves by the buffers between which they are."""
+    """The local moves, grouped by their two buffers."""
     found = []
     for source in (INPUT, OUTPUT, SCRATCH):
         for destination in (OUTPUT, SCRATCH):
@@ -259,7 +269,7 @@ def _moves(rows: Integers) -> tuple[Moves, ...]:
 
 
 def _arriving(rows: Integers, ends: bool = True) -> list[int]:
-    """Where each message to be reduced ends, or begins, if those of one step lie side by side."""
+    """Where each message to be reduced ends, or begins, if the messages of one step lie side by side."""
     rows = rows[(rows[:, _OPERATION] == REDUCE) & (rows[:, _SOURCE] != rows[:, _DESTINATION])]
     end = np.cumsum(rows[:, _LENGTH])
     opens = np.append(True, np.diff(rows[:, _STEP]) > 0)[: len(rows)]

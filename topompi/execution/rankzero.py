@@ -17,11 +17,12 @@ Answer = TypeVar("Answer")
 
 
 def from_rank_0(plain: MPI.Intracomm, work: Callable[[], Answer]) -> Answer:
-    """What ``work`` returns on rank 0, on all ranks, or what it raises there; collective.
+    """Run ``work`` on rank 0, and return its result, or raise its error, on all ranks; collective.
 
-    Meanwhile the others sleep: where ranks outnumber cores, those that poll would take rank 0's core from it.
+    The others sleep meanwhile: where ranks outnumber cores, ranks that poll would take rank 0's core from it.
 
     :param plain: a communicator of the MPI library's own kind.
+    :param work: takes nothing; its result or error must be picklable.
     Cost: one barrier, one broadcast of the answer.
     """
     said: tuple[Answer | None, Exception | None] = (None, None)
@@ -39,7 +40,7 @@ def from_rank_0(plain: MPI.Intracomm, work: Callable[[], Answer]) -> Answer:
 
 
 def _tellable(error: Exception) -> Exception:
-    """The error, or where it cannot be sent, as one that holds a file, another that says the same."""
+    """The error itself, or one with the same message where the error cannot be pickled, as when it holds a file."""
     try:
         MPI.pickle.loads(MPI.pickle.dumps(error))
     except Exception:  # pickle raises whatever the object does
@@ -48,7 +49,7 @@ def _tellable(error: Exception) -> Exception:
 
 
 def _await_all(plain: MPI.Intracomm) -> None:
-    """A barrier in which ranks sleep, the longer the longer it takes."""
+    """A barrier in which ranks sleep, for longer the longer it lasts."""
     if plain.Get_size() == 1:
         return
     arrived, pause = plain.Ibarrier(), 0.0

@@ -1,4 +1,4 @@
-"""Collectives run by the algorithm of a name: from the arguments of a call to messages, once or again and again."""
+"""Collectives run by a named algorithm: from the arguments of a call to messages, once or many times."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["can_run", "prepare", "ready", "run"]
 
 
 def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
-    """Whether an algorithm is there for a call: by what all ranks know, and without looking at a network.
+    """Whether an algorithm can run a call, decided from what all ranks know, without the network.
 
     :param method: the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
@@ -36,11 +36,11 @@ def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
     ordered = spec.reduces and not commutative
     if algorithm == "levels":
         return spec.leaders and not ordered
-    known = ALGORITHMS.get(spec.collective, {}).get(name)
-    if known is None or (ordered and not known.keeps_order):
+    entry = ALGORITHMS.get(spec.collective, {}).get(name)
+    if entry is None or (ordered and not entry.keeps_order):
         return False
     if spec.local:
-        return known.local_counts and not slash
+        return entry.local_counts and not slash
     return not slash or can_be_cut(spec.collective, algorithm)
 
 
@@ -49,11 +49,12 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
 
     :param executor: of the communicator.
     :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: what ``can_run`` allows, alike on all ranks.
+    :param algorithm: one that ``can_run`` allows, the same on all ranks.
     :param arguments: those of mpi4py's method, in their order, defaults filled in.
-    :returns: the algorithm that ran: ``native`` where this one cannot, for the network or for the sizes, which all
-        ranks find alike, or for messages in a device's memory, which they must be on all ranks or on none.
+    :returns: the algorithm that ran. It is ``native`` where the given one cannot run: for the network or the sizes,
+        which is the same on all ranks, or for messages in a device's memory, where either all ranks have them or none.
     :raises ValueError: for an algorithm that ``can_run`` does not allow; and as the method itself.
+    Cost: the messages of the algorithm; the first call of its kind makes this rank's plan too.
     """
     if algorithm == "levels":
         if method not in LEADERS:
@@ -80,11 +81,11 @@ def _native(executor: Executor, method: str, arguments: tuple[Any, ...]) -> str:
 
 
 def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
-    """Do what ``run`` does before the first message, so that it takes as long as later calls; collective.
+    """Do the work of ``run`` before the first message, so that a first call takes as long as later ones; collective.
 
-    Nothing for ``levels``, which makes its communicators when it runs.
+    It does nothing for ``levels``, which makes its communicators when it runs.
 
-    :param executor: as of ``run``; likewise ``method``, ``algorithm`` and ``arguments``.
+    :param executor: as for ``run``; likewise ``method``, ``algorithm`` and ``arguments``.
     """
     if algorithm not in ("native", "levels"):
         key = quick_key(method, algorithm, arguments)
@@ -95,10 +96,12 @@ def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any,
 def prepare(
     executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]
 ) -> MPI.Prequest | PersistentPlan:
-    """A collective with its buffers, to be started again and again; collective.
+    """A collective bound to its buffers, to be started many times; collective.
 
-    :param executor: as of ``run``; likewise ``method`` (``Bcast`` for ``Bcast_init``), ``algorithm`` and ``arguments``.
+    :param executor: as for ``run``; likewise ``algorithm`` and ``arguments``.
+    :param method: the call without its ending, ``Bcast`` for ``Bcast_init``.
     :returns: a request; the MPI library's own where no plan can run.
+    :raises ValueError: as ``run``.
     """
     operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
@@ -111,7 +114,7 @@ def prepare(
 def _bound(
     executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None
 ) -> Binding | None:
-    """The calls of a plan on these arguments, held by the key where they can be found again; None for native."""
+    """The calls of a plan on these arguments, None for native. They are held under the key where addresses suffice."""
     operands = None if algorithm == "native" else _read(executor, method, algorithm, arguments)
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
@@ -135,28 +138,27 @@ def _read(executor: Executor, method: str, algorithm: str, arguments: tuple[Any,
 
 
 def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
-    """The blocks of a message that is cut, and the lanes of its transfers; alike on all ranks."""
+    """The number of blocks of a message that is cut, and of lanes of its transfers; the same on all ranks."""
     if divides(collective, name):
-        return segments_of((operands.length or 0) * operands.pitch, segment), 1
+        return segments_of((operands.length or 0) * operands.extent, segment), 1
     if operands.length is not None:
         longest = -(-operands.length // ranks)
     else:
         longest = operands.scale * (1 if operands.counts is None else int(operands.counts.max()))
-    return None, segments_of(longest * operands.pitch, segment)
+    return None, segments_of(longest * operands.extent, segment)
 
 
 def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands) -> Plan | None:
-    """The plan of this rank; None where none can be made, on all ranks alike."""
+    """The plan of this rank; None, on all ranks, where none can be made."""
     ordered = operands.op is not None and not operands.op.Is_commutative()
     if operands.empty:
         return Plan((), 1, 0, 0, False)
     counts = operands.counts
-    known = None if counts is None else counts.tobytes()
     name, segment = cut(algorithm)
     blocks, lanes = (
         (None, 1) if segment is None else _pieces(spec.collective, name, segment, operands, executor.groups.size)
     )
-    sizes = operands.length, operands.shift, operands.scale, known
+    sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
     key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
 
     def make() -> Plan | str:

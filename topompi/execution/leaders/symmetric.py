@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from ..buffers import LARGEST_COUNT, Block, Blocks, Bytes, Integers, block, is_in_place, vector, whole
 from ..groups import Groups
-from ..operands import pitch_of
+from ..operands import extent_of
 from .rooted import check_fits
 from .stages import Exchange, Layout
 
@@ -24,7 +24,7 @@ def reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) ->
     """
     received = block(recvbuf, readonly=False) if groups.rank == root else None
     own = received if received is not None and is_in_place(sendbuf) else block(sendbuf, readonly=True)
-    if not op.Is_commutative() or pitch_of(own.datatype) is None:
+    if not op.Is_commutative() or extent_of(own.datatype) is None:
         groups.comm.Reduce(sendbuf, recvbuf, op, root)
         return
     total = _Total(own, received, groups)
@@ -47,7 +47,7 @@ def allreduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
     received = block(recvbuf, readonly=False)
     own = received if is_in_place(sendbuf) else block(sendbuf, readonly=True)
     unlike = own.datatype != received.datatype or own.count != received.count  # for the MPI library to refuse
-    if unlike or not op.Is_commutative() or pitch_of(own.datatype) is None:
+    if unlike or not op.Is_commutative() or extent_of(own.datatype) is None:
         groups.comm.Allreduce(sendbuf, recvbuf, op)
         return
     total = _Total(own, received, groups)
