@@ -92,6 +92,7 @@ class Algorithm:
     ) -> Schedule | HostSchedule:
         """The schedule on a network; an alltoall over hosts stays in its compact form.
 
+        :param network: of the job.
         :param root: of a rooted collective, else 0.
         :param blocks: blocks of one message; None for as many as the algorithm divides it into by itself.
         :param counts: for the v-forms, blocks of each rank, shape (p,), or of each pair, shape (p, p); None if alike.

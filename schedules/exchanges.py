@@ -56,8 +56,9 @@ def checked_root(size: int, root: int) -> int:
 
 
 def clustered(tree: Tree, clusters: Sequence[ArrayLike]) -> tuple[Integers, Integers, NDArray[np.intp]]:
-    """The ranks in depth-first order, those that lead an outermost cluster in the same order, and those whose parent
-    lies in their own outermost cluster.
+    """The ranks in depth-first order, the outermost clusters' leaders among them, and the ranks with a parent inside.
+
+    Leaders come in the same order. The last are those whose parent lies in their own outermost cluster.
 
     A level that is one cluster is passed over; where no level is left, every rank is a cluster.
     """
@@ -105,6 +106,7 @@ class Cube:
     def over(cls, order: Integers, *, reverse: bool = False, head: int = -1) -> Cube:
         """Ranks folded in pairs of neighbours in an order, the first p - n positions being folded.
 
+        :param order: of the ranks, a permutation, shape (p,).
         :param reverse: number the corners by their bits reversed, so that dimension 0 joins the far ends of the order
             and the last dimension joins neighbours.
         :param head: a rank that must be a head.
@@ -133,11 +135,22 @@ class Cube:
         return starts(counts[self.heads] + folded)
 
     def inward(self, buffer: Integers, begin: ArrayLike, count: ArrayLike, operation: int = COPY) -> Rows:
-        """Each surplus rank sends to its head; ``begin`` and ``count`` by corner, ``buffer`` by rank."""
+        """Each surplus rank sends to its head; ``begin`` and ``count`` by corner, ``buffer`` by rank.
+
+        :param buffer: working buffer of each rank, shape (p,).
+        :param begin: first block, by corner.
+        :param count: blocks, by corner.
+        :param operation: copy or reduce.
+        """
         return self._fold(self.surplus, self.heads, buffer, begin, count, operation)
 
     def outward(self, buffer: Integers, begin: ArrayLike, count: ArrayLike) -> Rows:
-        """Each head sends to its surplus rank."""
+        """Each head sends to its surplus rank.
+
+        :param buffer: working buffer of each rank, shape (p,).
+        :param begin: first block, by corner.
+        :param count: blocks, by corner.
+        """
         return self._fold(self.heads, self.surplus, buffer, begin, count, COPY)
 
     def _fold(
@@ -158,6 +171,7 @@ class Cube:
 def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
     """Recursive doubling: each corner begins with its own range, and all end with all; dimension 0 first.
 
+    :param heads: rank at each corner, shape (n,).
     :param bounds: first block of each corner's range and the end, shape (n + 1,).
     :param buffer: working buffer of each rank.
     """
@@ -172,8 +186,14 @@ def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
 
 
 def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
-    """Recursive halving: ``doubling`` backwards, so the last dimension first; each corner ends with the sum of all in
-    its own range."""
+    """Recursive halving: each corner ends with the sum of all in its own range.
+
+    It is ``doubling`` backwards, so the last dimension comes first.
+
+    :param heads: rank at each corner, shape (n,).
+    :param bounds: first block of each corner's range and the end, shape (n + 1,).
+    :param buffer: working buffer of each rank.
+    """
     forwards = doubling(heads, bounds, buffer)
 
     def make(step: Integers, corner: Integers) -> Rows:
@@ -189,6 +209,10 @@ def combine(heads: Integers, buffer: Integers, count: int) -> Grid:
     """Recursive doubling of whole vectors: all corners end with the sum of all, dimension 0 first.
 
     What arrives waits in the scratch until the vector itself has been sent: each dimension takes a second step.
+
+    :param heads: rank at each corner, shape (n,).
+    :param buffer: working buffer of each rank.
+    :param count: blocks of the vector.
     """
 
     def make(step: Integers, corner: Integers) -> Rows:

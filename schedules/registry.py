@@ -72,6 +72,7 @@ def register(collective: str, name: str, algorithm: Algorithm) -> None:
 
     :param collective: a key of ``ALGORITHMS``.
     :param name: a new one.
+    :param algorithm: the generator and what is true of it.
     :raises ValueError: for an unknown collective, or a name that is taken, reserved, or not one word.
     :raises TypeError: for anything but an ``Algorithm``.
     """
@@ -118,7 +119,12 @@ def rows_of(
     """One rank's part of what ``make`` makes, without the rows of the others.
 
     :param collective: as ``make``; likewise all but ``rank``.
+    :param algorithm: as ``make``.
+    :param network: as ``make``.
     :param rank: whose rows.
+    :param root: as ``make``.
+    :param blocks: as ``make``.
+    :param parameters: as ``make``.
     :raises ValueError: as ``make``, or for a rank that there is not.
     Cost: O(p) and the rank's rows, O(p log p) or O(p x blocks) where the whole has no more; where the algorithm is
     ``costly``, its generation.
@@ -139,6 +145,7 @@ def make(
 
     :param collective: a key of ``ALGORITHMS``: one of ``COLLECTIVES``, or ``fft`` for the alltoalls of a pencil FFT.
     :param algorithm: what ``find_algorithm`` takes.
+    :param network: hosts, ranks and links.
     :param root: of a rooted collective; the others ignore it.
     :param blocks: blocks of one message, see ``Schedule``; None for as many as the algorithm divides it into by itself.
     :param parameters: the generator's own, by name.

@@ -153,8 +153,21 @@ class Schedule:
         independent: bool = False,
         window: int = 1,
     ) -> Schedule:
-        """A schedule from rows in any order; each is (step, source, destination, source buffer, source block,
-        destination buffer, destination block, count, operation), shape (rows, 9)."""
+        """A schedule from rows in any order.
+
+        A row is (step, source, destination, source buffer, source block, destination buffer, destination block, count,
+        operation).
+
+        :param collective: a name of ``COLLECTIVES``.
+        :param size: number of ranks, p.
+        :param algorithm: name of the generator, for people.
+        :param rows: shape (rows, 9).
+        :param root: of a rooted collective, else None.
+        :param blocks: blocks of one message.
+        :param counts: blocks of each rank, shape (p,), or pair, shape (p, p), for a v-form; else None.
+        :param independent: whether steps may overlap, as in the class.
+        :param window: steps in flight at most, as in the class.
+        """
         table = _in_steps(np.asarray(rows, dtype=np.int64).reshape(-1, len(COLUMNS)))
         columns: dict[str, Any] = dict(zip(COLUMNS, table.T, strict=True))
         return cls(
@@ -186,6 +199,16 @@ class Schedule:
         """A schedule from its phases, whose rows are made when they are asked for; parameters as those of the class.
 
         It can be pickled where its phases can.
+
+        :param collective: a name of ``COLLECTIVES``.
+        :param size: number of ranks, p.
+        :param algorithm: name of the generator, for people.
+        :param phases: what makes the rows of some steps or of one rank.
+        :param root: of a rooted collective, else None.
+        :param blocks: blocks of one message.
+        :param counts: blocks of each rank, shape (p,), or pair, shape (p, p), for a v-form; else None.
+        :param independent: whether steps may overlap, as in the class.
+        :param window: steps in flight at most, as in the class.
         """
         schedule = object.__new__(cls)
         settings = (collective, size, algorithm, phases, root, blocks, counts, independent, window)
@@ -211,8 +234,9 @@ class Schedule:
         return np.stack(list(self.columns().values()), axis=1).astype(np.int64)
 
     def rows_of(self, rank: int) -> Integers:
-        """The rows that a rank takes part in, in their order, shape (rows, 9); of a schedule from phases without making
-        the others'.
+        """The rows that a rank takes part in, in their order, shape (rows, 9).
+
+        A schedule from phases does not make the others' rows.
 
         :raises ValueError: for a rank that there is not.
         """

@@ -60,6 +60,7 @@ class KernelBenchmark:
         self.title, self.sizes = kernel.title, kernel.sizes
 
     def __call__(self, rank: int, ranks: int, nbytes: int) -> Operation:
+        """An iteration of the kernel on this rank."""
         return _Iteration(self.kernel, rank, nbytes)
 
     def item(self) -> int:

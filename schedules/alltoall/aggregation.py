@@ -34,6 +34,7 @@ def alltoall_node_aware(rank_host: ArrayLike, *, carriers: int | None = None, bl
 
     :param rank_host: host of each rank, shape (p,), any numbers; hosts may have differently many ranks.
     :param carriers: ranks of a host that exchange at most, by default all.
+    :param blocks: blocks of one message.
     :raises ValueError: for fewer carriers than one.
     """
     host = np.asarray(rank_host)

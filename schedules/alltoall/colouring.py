@@ -25,6 +25,7 @@ def colouring(network: Network, *, blocks: int = 1, counts: Integers | None = No
     transfers are coloured like edges (``edgecolouring.colour``), which reaches the bound or comes close to it.
     A host sends to one host and receives from one, maybe another, in a step. Step 0 is the exchange inside the hosts.
 
+    :param network: hosts, ranks and links.
     :param blocks: blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
     :param seed: of the choices among equals.
@@ -41,6 +42,7 @@ def colouring(network: Network, *, blocks: int = 1, counts: Integers | None = No
 def fewest_steps(network: Network, source: Integers, destination: Integers) -> int:
     """No schedule of these transfers between hosts has fewer steps: the load of the busiest link or host.
 
+    :param network: hosts, ranks and links.
     :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
     Cost: O(transfers x longest route).
     """
@@ -48,9 +50,11 @@ def fewest_steps(network: Network, source: Integers, destination: Integers) -> i
 
 
 def schedule_transfers(network: Network, source: Integers, destination: Integers, *, seed: int = 1) -> Integers:
-    """Step of each transfer between hosts, such that in a step a host sends once, receives once, and no link carries
-    more than its room (see ``leafroutes.room``).
+    """Step of each transfer between hosts, such that no two meet.
 
+    In a step a host sends once and receives once, and no link carries more than its room (see ``leafroutes.room``).
+
+    :param network: hosts, ranks and links.
     :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
     :param seed: of the choices among equals.
     :raises ValueError: if two hosts have no route.

@@ -40,6 +40,7 @@ def even(
     Messages: p - 1 from each rank. It wins over shifts where routes are uneven: part of a machine, odd leaves, routes
     from tables. Cost: some 5 microseconds a pair of hosts to make.
 
+    :param network: hosts, ranks and links.
     :param window: steps that a rank has in flight at most, 0 for no bound; more of them come closer to the bound.
     :param blocks: blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
@@ -61,9 +62,12 @@ def even_steps(
     shared: int = SHARED,
     seed: int = 1,
 ) -> Integers:
-    """Step of each transfer between hosts, such that a step puts on each link, out of each host and into each host at
-    most its whole load over the number of steps at first, rounded up.
+    """Step of each transfer between hosts, such that each step takes an even part of every load.
 
+    A step puts on each link, out of each host and into each host at most its whole load over the number of steps at
+    first, rounded up.
+
+    :param network: hosts, ranks and links.
     :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
     :param ranks: sending and receiving rank of each transfer, where ranks are to send in proportion as well.
     :param shared: transfers of a step on the busiest link.

@@ -67,8 +67,17 @@ class HostSchedule:
         counts: Integers | None = None,
         window: int = 1,
     ) -> HostSchedule:
-        """A schedule from rows (step, source host, destination host) in any order, shape (rows, 3), each step with as
-        many rounds as its widest row needs."""
+        """A schedule from rows (step, source host, destination host) in any order.
+
+        Each step has as many rounds as its widest row needs.
+
+        :param algorithm: name of the generator, for people.
+        :param rank_host: host of each rank, shape (p,).
+        :param rows: shape (rows, 3).
+        :param blocks: blocks of one message.
+        :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
+        :param window: steps of the ranks in flight at most.
+        """
         order = np.argsort(rows[:, 0], kind="stable")
         step, source, destination = rows[order].T.reshape(3, -1)
         ranks = np.bincount(rank_host)
@@ -96,8 +105,7 @@ class HostSchedule:
         return of_pairs(self.algorithm, _BetweenHosts(self.num_steps, share=self._share, hosts=self), self.window)
 
     def rows_of(self, rank: int) -> Integers:
-        """The rows of ``expand()`` that a rank takes part in, in their order, shape (rows, 9), without making the
-        others'.
+        """The rows of ``expand()`` that a rank takes part in, in their order, shape (rows, 9).
 
         :raises ValueError: for a rank that there is not.
         Cost: O(host-level rows + p).
@@ -129,7 +137,12 @@ class HostSchedule:
         return np.cumsum(self.rounds) - self.rounds
 
     def messages(self, row: Integers, sender: Integers, receiver: Integers) -> Messages:
-        """Step, source and destination of messages given by host-level row and places within the two hosts."""
+        """Step, source and destination of messages given by host-level row and places within the two hosts.
+
+        :param row: host-level row of each message, shape (messages,).
+        :param sender: place of the sender among the ranks of the row's source.
+        :param receiver: place of the receiver among the ranks of its destination.
+        """
         source, destination = self.source[row], self.destination[row]
         turns = np.maximum(self._ranks[source], self._ranks[destination])
         step = self._start[self.step[row]] + (receiver - sender) % turns

@@ -35,6 +35,7 @@ def joint(
     Messages: p - 1 from each rank. It wins where rows or columns of a process grid exchange at once and routes are
     uneven. Cost: some 10 microseconds a message of the groups that differ, see ``joint_steps``; memory: p * p steps.
 
+    :param network: hosts, ranks and links.
     :param window: steps that a rank has in flight at most, 0 for no bound; more than ``even`` has, for ranks of a host
         that belong to different groups drift apart further.
     :param blocks: blocks of one message.
@@ -57,13 +58,18 @@ def all_joint(
 
     :param network: of all ranks.
     :param groups: ranks of each group, disjoint.
+    :param window: steps that a rank has in flight at most, 0 for no bound.
+    :param blocks: blocks of one message.
+    :param seed: of the choices among equals.
     """
     return tuple(_schedule(step, blocks, None, window) for step in joint_steps(network, groups, seed=seed))
 
 
 def joint_steps(network: Network, groups: Sequence[Integers], *, seed: int = 1) -> list[Integers]:
-    """Step of each message of each group, shape (ranks, ranks), such that a step of all groups together puts on each
-    link, each host and each rank at most its whole load over the number of steps, rounded up; 0 inside hosts.
+    """Step of each message of each group, shape (ranks, ranks); 0 inside hosts.
+
+    A step of all groups together puts on each link, each host and each rank at most its whole load over the number of
+    steps, rounded up.
 
     Groups on the same hosts take the same steps as far as all groups come in equal numbers: those of 64 hosts with
     16 ranks each, in 16 groups across the hosts, are made for one of them.
@@ -90,6 +96,7 @@ def side_by_side(groups: Sequence[Integers], parts: Sequence[Schedule], name: st
 
     :param groups: ranks of each group; together 0 to p - 1.
     :param parts: the alltoall of each group, all with one window.
+    :param name: of the schedule, for people.
     :param blocks: blocks of one message.
     """
     size = sum(len(ranks) for ranks in groups)
@@ -145,8 +152,11 @@ def _among(ranks: Integers, rows: Rows) -> Rows:
 
 
 def _shared(network: Network, source: Integers, destination: Integers, sender: Integers) -> int:
-    """Messages of a step on the busiest link: one of each rank of the busiest host where hosts are the bound, for then
-    steps are permutations and nothing drifts; else two, as ``even`` has."""
+    """Messages of a step on the busiest link.
+
+    Where hosts are the bound, one of each rank of the busiest host: then steps are permutations, and nothing drifts.
+    Else two, as ``even`` has.
+    """
     busy = int(np.bincount(network.rank_host[np.unique(sender)]).max())
     hosts = max(np.bincount(source).max(), np.bincount(destination).max())
     return busy if hosts == fewest_steps(network, source, destination) else SHARED * busy

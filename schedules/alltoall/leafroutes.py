@@ -72,7 +72,8 @@ def bits(members: NDArray[np.bool_]) -> int:
 def room(network: Network) -> Integers:
     """Transfers that fit into each link at full rate, at no cost where all links are alike.
 
-    See `schedules.analysis.bounds.link_width`."""
+    See `schedules.analysis.bounds.link_width`.
+    """
     if len(np.unique(network.capacity)) < 2:
         return np.ones(len(network.capacity), dtype=np.int64)
     return link_width(network)

@@ -36,6 +36,9 @@ class Shares:
     def of(cls, size: int, blocks: int, counts: ArrayLike | None) -> Shares:
         """Shares of counts that have been looked at.
 
+        :param size: number of ranks, p.
+        :param blocks: blocks of one message.
+        :param counts: blocks of each pair of ranks, shape (p, p); None where all are equal.
         :raises ValueError: for counts of another shape or below 0.
         """
         if counts is None:
@@ -46,7 +49,12 @@ class Shares:
         return cls(size, blocks, given)
 
     def rows(self, step: Integers, source: Integers, destination: Integers) -> Rows:
-        """The messages of these pairs as rows; pairs without any blocks have none."""
+        """The messages of these pairs as rows; pairs without any blocks have none.
+
+        :param step: of each message, shape (messages,).
+        :param source: its sender.
+        :param destination: its receiver.
+        """
         if self.counts is None:
             here, there, count = self.blocks * destination, self.blocks * source, np.full_like(source, self.blocks)
         else:
@@ -160,6 +168,8 @@ class StepTable(Pairs):
 def of_pairs(algorithm: str, pairs: Pairs, window: int) -> Schedule:
     """One message for each pair, as an alltoall whose steps may overlap.
 
+    :param algorithm: name, for people.
+    :param pairs: which rank sends to which in which step.
     :param window: steps that a rank has in flight at most, 0 for no bound.
     """
     share = pairs.share

@@ -19,6 +19,7 @@ def occupied(network: Network, source: Integers, destination: Integers) -> Integ
 
     Resource h is host h's sending, n + h its receiving, 2 n + l link l, where it joins two switches.
 
+    :param network: hosts, ranks and links.
     :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
     """
     hosts = network.num_hosts
@@ -53,9 +54,11 @@ def coloured(
 ) -> Integers:
     """Step of each transfer such that none of a step use a common resource, see ``colouring.colour``.
 
+    :param uses: resources of each transfer, shape (transfers, most), -1 for none.
     :param order: in which the transfers are placed, shape (transfers,).
     :param steps: how many there are at first; no fewer than any resource has uses.
     :param seed: of the choices among equals; ``patience`` as in ``colouring.colour``.
+    :param patience: as in ``edgecolouring.colour``.
     """
     listed = [tuple(one for one in of if one >= 0) for of in uses[order].tolist()]
     step = np.empty(len(uses), dtype=np.int64)

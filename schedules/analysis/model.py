@@ -193,6 +193,9 @@ def cost(schedule: Schedule, network: Network, model: Model, block_bytes: int = 
     1,024 steps it was within 9 % of the cost of all, in three placements on three fat trees.
     ``finish`` and ``contention`` are interpolated.
 
+    :param schedule: of as many ranks as the network has.
+    :param network: hosts, ranks and links.
+    :param model: start-up and per-byte times by hops.
     :param block_bytes: bytes of one block.
     :param most: messages of a series at which some of its steps stand for all.
     :raises ValueError: if the network has another number of ranks, or no route that the schedule needs.
@@ -221,6 +224,8 @@ def binomial_gather_bound(
 
     ``T >= alpha (t_s C3 + N t_w C3 delta)``, with the costs of messages between switches.
 
+    :param t_s: seconds to start a message between switches.
+    :param t_w: seconds a byte between switches.
     :param exchanges: C3, exchanges between switches on the critical path; at worst the number of leaf switches.
     :param nbytes: N, bytes of one process.
     :param delta: how many processes' data one exchange carries; the source leaves it open.
@@ -234,6 +239,8 @@ def topology_aware_gather_bound(t_s: float, t_w: float, racks: int, nbytes: floa
 
     ``T >= alpha (t_s log2 R + M t_w (1 - 1/R))``, with the costs of messages between switches.
 
+    :param t_s: seconds to start a message between switches.
+    :param t_w: seconds a byte between switches.
     :param racks: R, leaf switches.
     :param nbytes: M, aggregate bytes that the last leader gathers.
     :param contention: alpha, at least 1.
@@ -322,8 +329,11 @@ def _ports(messages: Messages, size: int) -> Integers:
 
 
 def _on_links(messages: Messages, seconds: Floats, network: Network) -> tuple[Floats, Floats]:
-    """Load of the busiest link of each message's route relative to its capacity, at least 1, shape (messages,); and the
-    time of each link, if each message takes it for so many seconds at a host link's rate, shape (links,)."""
+    """Contention of each message, shape (messages,), and the seconds of each link, shape (links,).
+
+    The contention is the load of the busiest link of its route relative to the link's capacity, at least 1. A message
+    takes a link for so many seconds at a host link's rate.
+    """
     busy, relative = np.zeros(len(network.capacity)), _fastest_host_link(network) / network.capacity
     contention = np.ones(len(messages))
     steps, _ = _steps_of(messages)

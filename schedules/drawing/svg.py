@@ -30,14 +30,36 @@ class Canvas:
         self.text(8, 24, self.title, size=15, bold=True)
 
     def add(self, tag: str, content: str = "", **attributes: object) -> None:
-        """An element; coordinates are cut to a tenth of a pixel, names take - for _."""
+        """An element; coordinates are cut to a tenth of a pixel, names take - for _.
+
+        :param tag: name of the element.
+        :param content: its text.
+        :param attributes: its attributes; ``_`` stands for ``-``.
+        """
         words = (f"{name.replace('_', '-')}={quoteattr(_short(value))}" for name, value in attributes.items())
         self.parts.append(f"<{tag} {' '.join(words)}{f'>{content}</{tag}>' if content else '/>'}")
 
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> None:
+        """A straight line.
+
+        :param x1: start.
+        :param y1: start.
+        :param x2: end.
+        :param y2: end.
+        :param colour: of the line.
+        :param width: of the line.
+        """
         self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour, stroke_width=width)
 
     def circle(self, x: float, y: float, radius: float, colour: str, tip: str) -> None:
+        """A filled circle.
+
+        :param x: centre.
+        :param y: centre.
+        :param radius: in pixels.
+        :param colour: of the inside.
+        :param tip: text shown at the pointer.
+        """
         self.add("circle", f"<title>{escape(tip)}</title>", cx=x, cy=y, r=radius, fill=colour)
 
     def text(
@@ -51,17 +73,49 @@ class Canvas:
         colour: str = INK,
         bold: bool = False,
     ) -> None:
+        """A line of text.
+
+        :param x: where it is anchored.
+        :param y: base line.
+        :param words: what is written.
+        :param anchor: start, middle or end.
+        :param size: of the letters.
+        :param colour: of the letters.
+        :param bold: whether they are bold.
+        """
         weight = {"font_weight": "bold"} if bold else {}
         self.add("text", escape(words), x=x, y=y, text_anchor=anchor, font_size=size, fill=colour, **weight)
 
     def bar(self, x: float, y: float, width: float, height: float, colour: str) -> None:
+        """A filled rectangle.
+
+        :param x: left.
+        :param y: top.
+        :param width: in pixels.
+        :param height: in pixels.
+        :param colour: of the inside.
+        """
         self.add("rect", x=x, y=y, width=width, height=height, fill=colour)
 
     def frame(self, x: float, y: float, width: float, height: float) -> None:
+        """The outline of a rectangle.
+
+        :param x: left.
+        :param y: top.
+        :param width: in pixels.
+        :param height: in pixels.
+        """
         self.add("rect", x=x, y=y, width=width, height=height, fill="none", stroke=GREY, stroke_width=1)
 
     def cells(self, x: Floats, y: Floats, width: float, height: float, colour: str) -> None:
-        """Equal cells of a chart, one path for all of a colour, with a gap between them where there is room."""
+        """Equal cells of a chart, one path for all of a colour, with a gap between them where there is room.
+
+        :param x: left edges, shape (cells,).
+        :param y: top edges, shape (cells,).
+        :param width: of a cell.
+        :param height: of a cell.
+        :param colour: of each cell.
+        """
         gap = 1 if width > 4 else 0
         shape = f"h{_short(width - gap)}v{_short(height - 1)}h{_short(gap - width)}z"
         corners = zip(x.tolist(), y.tolist(), strict=True)

@@ -28,8 +28,10 @@ ELBOW = 12  # pixels from where a parent's line turns to the child
 
 @dataclass(frozen=True, eq=False)
 class _Edges:
-    """Parent of each rank (-1 for the root), the step that joins it to its parent, and whether messages run away from
-    the root. The step is the first in which it receives, or the last in which it sends."""
+    """Parent of each rank (-1 for the root), the step that joins them, and whether messages run away from the root.
+
+    The step is the first in which a rank receives, or the last in which it sends.
+    """
 
     parent: Integers
     joins: Integers
@@ -46,6 +48,10 @@ def draw_tree(schedule: Schedule, network: Network, title: str, host_names: Sequ
 
     The ranks of a sub-tree stand together, and no lines cross.
 
+    :param schedule: whose messages form a tree.
+    :param network: hosts, ranks and links.
+    :param title: of the picture.
+    :param host_names: name of each host; by default its number.
     :raises ValueError: if the messages form no tree.
     """
     edges = _edges(schedule)
@@ -94,8 +100,11 @@ def _joins(messages: Messages, child: Integers, size: int, away: bool) -> Intege
 
 
 def _planar_order(edges: _Edges) -> NDArray[np.intp]:
-    """The ranks from top to bottom, so that no line crosses another: a parent, then its children with their sub-trees,
-    away from the root the one served last first, towards it the one that sends first."""
+    """The ranks from top to bottom, so that no line crosses another.
+
+    A parent comes first, then its children with their sub-trees: away from the root the child that is served last
+    first, towards the root the child that sends first.
+    """
     parent = edges.parent
     children: list[list[int]] = [[] for _ in parent]
     for rank in np.lexsort((np.arange(len(parent)), edges.joins if edges.away else -edges.joins)).tolist():

@@ -6,10 +6,13 @@ import gc
 from collections.abc import Callable, Sequence
 from itertools import cycle
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
-from mpi4py import MPI
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 __all__ = ["interleave", "slowest", "time_in_turn", "timed"]
 
@@ -70,6 +73,8 @@ def slowest(comm: MPI.Intracomm, seconds: NDArray[np.float64]) -> NDArray[np.flo
     :param comm: the ranks.
     :param seconds: of this rank's calls, in any shape; infinite for a call that failed.
     """
+    from mpi4py import MPI  # the rest works without
+
     seconds = np.ascontiguousarray(seconds)
     most = np.empty_like(seconds)
     comm.Allreduce(seconds, most, MPI.MAX)

@@ -63,6 +63,7 @@ class Advisor:
 
         A class counts by its smallest size for the rules, and by the middle of its sizes for the model.
 
+        :param key: the class.
         :param root: of the call at hand, for the model; roots share their class.
         :param runs: whether an algorithm can run for such calls.
         :param measurable: whether the calls can be timed.
@@ -101,6 +102,11 @@ class Advisor:
         """What a trial compares native with: the levels, and the schedules that the model does not rule out.
 
         Siblings that exchange long messages all try the same few schedules, which are made to share links.
+
+        :param key: the class.
+        :param nbytes: a size of it in bytes.
+        :param root: of the call at hand.
+        :param runs: whether an algorithm can run for such calls.
         """
         method, ranks = key[0], self.job.interface.num_ranks
         if self.job.siblings is not None and fills_links(key):

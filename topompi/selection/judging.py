@@ -48,7 +48,7 @@ class Verdict:
         return self.trials > 1 and self.ratio >= exp(SURE * JOBS_DIFFER / sqrt(self.trials - 1))
 
     def and_then(self, later: Verdict) -> Verdict:
-        """This verdict for a rival and that of a later trial of it alone, taken together."""
+        """The verdict for a rival together with that of a later trial of it alone."""
         trials, share = self.trials + 1, 1 / self.trials  # of the later one: the first does not count
         ratio = self.ratio ** (1 - share) * later.ratio**share
         if ratio < CLEAR:

@@ -127,7 +127,9 @@ class Predictor:
     def choose(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> Choice:
         """The choice for a class of calls by the model alone.
 
+        :param method: mpi4py's name of the call.
         :param nbytes: as ``Selector.choose`` counts them.
+        :param root: of a rooted collective.
         :param runs: whether an algorithm can run for the call.
         """
         if self.inapplicable or not nbytes:
@@ -180,6 +182,11 @@ class Predictor:
 
         Without costs (NaN) where the sizes are not known: the registry's last ones first, for it begins with the simple
         ones. So are, above ``MOST_RANKS``, those that are costly to generate; they come last.
+
+        :param method: mpi4py's name of the call.
+        :param nbytes: as ``Selector.choose`` counts them.
+        :param root: of a rooted collective.
+        :param runs: whether an algorithm can run for the call.
         """
         collective = COLLECTIVE[method]
         names = [name for name in (LEVELS, *ALGORITHMS.get(collective, {})) if runs(name)]
@@ -205,7 +212,13 @@ class Predictor:
         return self._cost(method, _modelled(COLLECTIVE[method], name), nbytes, root, slower)
 
     def stand_in(self, method: str, nbytes: int, root: int, model: Model) -> tuple[str, float]:
-        """The fastest algorithm that ignores switches, and its seconds on this network, by a model."""
+        """The fastest algorithm that ignores switches, and its seconds on this network, by a model.
+
+        :param method: mpi4py's name of the call.
+        :param nbytes: as ``Selector.choose`` counts them.
+        :param root: of a rooted collective.
+        :param model: start-up and per-byte times by hops.
+        """
         length, uneven = "long" if nbytes > PAIRWISE else "short", self.interface.num_ranks.bit_count() > 1
         names = [
             name

@@ -53,7 +53,12 @@ class Rule:
     note: str = ""
 
     def matches(self, method: str, nbytes: int, job: Job) -> bool:
-        """Whether the rule is for a call of a method with so many bytes in a job."""
+        """Whether the rule is for a call of a method with so many bytes in a job.
+
+        :param method: mpi4py's name of the call.
+        :param nbytes: its size in bytes.
+        :param job: the job.
+        """
         fewest, most = job.ranks_per_host
         return (
             method in self.methods
@@ -130,6 +135,9 @@ class Rules:
     ) -> tuple[int, Rule] | None:
         """The first rule, with its number from 1, that matches a call and whose algorithm runs there.
 
+        :param method: mpi4py's name of the call.
+        :param nbytes: its size in bytes.
+        :param job: the job.
         :param runs: whether an algorithm can run for the call.
         """
         for number, rule in enumerate(self.rules, 1):

@@ -80,7 +80,12 @@ def measure(
 
 
 def whole(method: str, nbytes: int, size: int) -> int:
-    """The next size in bytes that a method can have: whole numbers, and equal blocks where a vector is cut."""
+    """The next size in bytes that a method can have: whole numbers, and equal blocks where a vector is cut.
+
+    :param method: mpi4py's name of the call.
+    :param nbytes: wanted, in bytes.
+    :param size: number of ranks.
+    """
     spec = CALLS[method]
     unit = ITEM * (size if spec.form is Form.REDUCE_SCATTER else 1) if spec.reduces else 1
     return -(-nbytes // unit) * unit
@@ -92,7 +97,12 @@ def candidates(method: str) -> list[str]:
 
 
 def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequence[Measured]) -> TuneRecord:
-    """The record of a run with these results, on all ranks. Collective."""
+    """The record of a run with these results, on all ranks. Collective.
+
+    :param comm: over all ranks.
+    :param interface: where the ranks sit.
+    :param results: of ``measure``.
+    """
     job = Job(interface, library(), MPI.Get_processor_name())
     return TuneRecord(
         name="",
