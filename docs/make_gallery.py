@@ -20,6 +20,8 @@ from topompi.views.network import network_of
 PAGE = Path(__file__).parent / "schedules.md"
 FOLDER = Path(__file__).parent / "schedules"
 
+IN_BLOCKS = ("scan", "exscan", "alltoall", "fft")  # collectives drawn with ranks placed in blocks
+
 # 4 leaf switches of 4 hosts with 2 ranks each, and half as many links out of a leaf switch as into it.
 FABRIC, PPN = "XGFT(2; 4,4; 1,2)", 2
 PICTURES = (
@@ -44,6 +46,10 @@ PICTURES = (
     ("reduce_scatter", "halving"),
     ("allreduce", "halving"),
     ("allreduce", "leaders"),
+    ("scan", "chain"),
+    ("scan", "doubling"),
+    ("scan", "leaders"),
+    ("exscan", "leaders"),
     ("alltoall", "pairwise"),
     ("alltoall", "shift"),
     ("alltoall", "interleaved"),
@@ -67,8 +73,8 @@ def network_of_gallery(policy: str) -> tuple[TopologyInterface, Network]:
 
 
 def render(collective: str, algorithm: str) -> str:
-    """One picture, with ranks placed in blocks for exchanges between all, else at random."""
-    interface, network = network_of_gallery("block" if collective in ("alltoall", "fft") else "random:1")
+    """One picture."""
+    interface, network = network_of_gallery("block" if collective in IN_BLOCKS else "random:1")
     schedule = make(collective, algorithm, network)
     return draw(
         schedule,

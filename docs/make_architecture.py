@@ -1,0 +1,121 @@
+"""Draw the rooms and their imports for ``architecture.md``: ``python -m docs.make_architecture``.
+
+Rooms and their order are those of the import contract in ``pyproject.toml``; arrows are the imports that the code has.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from itertools import product
+from pathlib import Path
+
+import grimp
+
+from topompi.schedules.drawing.svg import GREY, INK, Canvas
+
+ROOT = Path(__file__).parents[1]
+PICTURE = Path(__file__).parent / "figures" / "rooms.svg"
+
+WIDTH, ROW, HEIGHT, GAP, GUTTER, TOP = 900, 88, 52, 16, 90, 44
+PURPOSE = {
+    "osu_like_bench": "benchmarks and application kernels, in three arenas",
+    "topompi.__main__": "python -m topompi: a command, or a program under the launcher",
+    "topompi.cli": "every command",
+    "topompi.launcher": "a program with our communicator as its MPI.COMM_WORLD",
+    "topompi.communicator": "what users hold: Intracomm and its kin; where ranks sit; re-ordering",
+    "topompi.dispatch": "from a call to what runs it: one look-up; the state of a communicator",
+    "topompi.selection": "which algorithm: rules, memory, trials, cost model",
+    "topompi.execution": "the table of calls; schedule, plan, MPI calls; leaders",
+    "topompi.views": "the job's topology as arrays",
+    "topompi.topology": "fabrics, routes, sources",
+    "topompi.schedules": "algorithms, proof, costs",
+    "topompi.mapping": "graphs, machines, mappers",
+    "topompi.errors": "exceptions",
+    "topompi.extensions": "module:function",
+}
+
+
+def layers() -> list[list[str]]:
+    """The rooms of each layer, from the top."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    found = next(one["layers"] for one in contracts if one["type"] == "layers")
+    return [[room.strip() for room in layer.split(":")] for layer in found]
+
+
+def imports(rooms: list[str]) -> set[tuple[str, str]]:
+    """Which room imports which, late imports and those for types included; ``topompi`` is what it hands on."""
+    graph = grimp.build_graph("topompi", "osu_like_bench")
+
+    def rooms_of(module: str) -> set[str]:
+        found = {room for room in rooms if module == room or module.startswith(f"{room}.")}
+        if module == "topompi":
+            return set().union(*map(rooms_of, graph.find_modules_directly_imported_by(module)))
+        return found
+
+    pairs = set()
+    for module in graph.modules - {"topompi"}:
+        for target in graph.find_modules_directly_imported_by(module):
+            pairs |= set(product(rooms_of(module), rooms_of(target)))
+    return {(above, below) for above, below in pairs if above != below}
+
+
+def direct(edges: set[tuple[str, str]], rooms: list[str]) -> set[tuple[str, str]]:
+    """The edges that no path of other edges stands for."""
+    reach: dict[str, set[str]] = {}
+    for room in reversed(rooms):
+        below = {target for source, target in edges if source == room}
+        reach[room] = below.union(*(reach[one] for one in below))
+    return {(a, b) for a, b in edges if not any((a, c) in edges and b in reach[c] for c in rooms)}
+
+
+def render() -> str:
+    """The picture."""
+    table = layers()
+    rooms = [room for layer in table for room in layer]
+    edges = imports(rooms)
+    drawn = direct(edges, rooms)
+    canvas = Canvas(WIDTH + GUTTER, TOP + ROW * len(table), "Rooms, and who imports whom")
+    boxes = {}
+    for row, layer in enumerate(table):
+        wide = (WIDTH - GAP * (len(layer) + 1)) / len(layer)
+        for place, room in enumerate(layer):
+            boxes[room] = (GAP + place * (wide + GAP), TOP + row * ROW, wide, row)
+    for room, (x, y, wide, _) in boxes.items():
+        further = [below.removeprefix("topompi.") for below in rooms if (room, below) in edges - drawn]
+        canvas.frame(x, y, wide, HEIGHT)
+        canvas.text(x + 8, y + 16, room, bold=True)
+        canvas.text(x + 8, y + 31, PURPOSE[room], size=11)
+        if further:
+            canvas.text(x + 8, y + 45, f"also {', '.join(further)}", size=10, colour=GREY)
+    lane = 0
+    for above, below in sorted(drawn, key=lambda edge: (rooms.index(edge[0]), rooms.index(edge[1]))):
+        lane += boxes[below][3] - boxes[above][3] > 1
+        _arrow(canvas, boxes[above], boxes[below], lane)
+    return canvas.svg()
+
+
+def _arrow(canvas: Canvas, above: tuple[float, ...], below: tuple[float, ...], lane: int) -> None:
+    """An arrow straight down between rows that follow each other, else through a lane on the right."""
+    x, y, wide, row = above
+    at, end, width, target = below
+    if target - row == 1:
+        narrow = above if wide < width else below
+        middle = narrow[0] + narrow[2] / 2
+        if at < middle < at + width:
+            points = [(middle, y + HEIGHT), (middle, end)]
+        else:  # to a neighbour of the box below
+            bend, entry = y + HEIGHT + 12.0, at + 24
+            points = [(middle + 24, y + HEIGHT), (middle + 24, bend), (entry, bend), (entry, end)]
+    else:
+        side, entry = WIDTH + 9.0 * lane - GAP / 2, at + width - 9.0 * lane
+        points = [(x + wide, y + HEIGHT / 2), (side, y + HEIGHT / 2), (side, end - 4.0 - 3 * lane)]
+        points += [(entry, end - 4.0 - 3 * lane), (entry, end)]
+    canvas.add("polyline", points=" ".join(f"{a:g},{b:g}" for a, b in points), fill="none", stroke=INK)
+    tip, down = points[-1]
+    canvas.add("path", d=f"M{tip:g} {down:g}l-4 -8h8z", fill=INK)
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(render(), encoding="utf-8")
