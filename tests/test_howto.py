@@ -11,7 +11,6 @@ import sys
 
 import pytest
 
-from docs.make_architecture import PICTURE, render
 from tests.support import ROOT, run_mpi
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -55,11 +54,36 @@ for turn in ("first", "second"):
     if comm.rank == 0:
         print(*seen, sep="\\n", flush=True)
 """
+TOYS = """
+from topompi.mapping import Mapping
+from topompi.topology import FabricBuilder
+
+def number(*given):
+    return 1
+
+def fails(*given):
+    return {}["x"]
+
+def empty():
+    return FabricBuilder("empty").build()
+
+def fewer(graph, machine, seed):
+    return Mapping.of([0, 1, 2], machine.hosts, machine.slots)
+
+def elsewhere(graph, machine, seed):
+    return Mapping.of([0, 1, 2, 3], ["other", "hosts"], machine.slots)
+
+def twice(graph, machine, seed):
+    return Mapping.of([0, 0, 1, 2], machine.hosts, machine.slots)
+"""
 RULES = '{"format": "topompi rules", "version": 1, "rules": [{"methods": "Allreduce", "algorithm": "ring"}]}'
 
 
 def test_the_picture_shows_the_contract_and_the_imports():
     """After a change of either: python -m docs.make_architecture."""
+    pytest.importorskip("grimp", reason="the extra lint is not installed")
+    from docs.make_architecture import PICTURE, render
+
     assert PICTURE.read_text(encoding="utf-8") == render()
 
 
@@ -163,3 +187,30 @@ def test_an_operation_is_added_by_the_lines_of_the_page(copy):
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert re.search(r"^columns Exscan exscan native .*later", done.stdout, re.MULTILINE), done.stdout
     assert re.search(r"[1-9]\d* cases on 3 ranks, 0 failures", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["topology", "show", "toys:nothing"], "toys:nothing: expecting a function 'nothing' in toys, got none"),
+        (["topology", "show", "toys:number"], "toys:number: expecting a Fabric or a Discovery, got int"),
+        (["topology", "show", "toys:fails"], "toys:fails: KeyError: 'x'"),
+        (["topology", "show", "toys:empty"], "toys:empty: empty: no switch found"),
+        (["topology", "show", "nowhere:read"], "nowhere:read: cannot be imported: ModuleNotFoundError: "),
+        (["map", "-a", "toys:nothing"], "--algorithm: toys:nothing: expecting a function 'nothing' in toys, got none"),
+        (["map", "-a", "toys:fails"], "toys:fails: KeyError: 'x'"),
+        (["map", "-a", "toys:number"], "toys:number: expecting a Mapping, got int"),
+        (["map", "-a", "toys:fewer"], "toys:fewer: ranks: expecting 4, got 3"),
+        (["map", "-a", "toys:elsewhere"], "toys:elsewhere: allocation: expecting "),
+        (["map", "-a", "toys:twice"], "toys:twice: mapping: slot 0 is given to more than one rank"),
+    ],
+)
+def test_what_is_wrong_with_a_function_is_one_line(tmp_path, words, message):
+    (tmp_path / "toys.py").write_text(TOYS)
+    (tmp_path / "graph").write_text("0 1 5\n2 3 5\n")
+    more = ["--graph", "graph", "--machine", "2:2", "--distances", "1:10"] if words[0] == "map" else []
+    command = [sys.executable, "-m", "topompi", *words, *more]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, env=_path(ROOT))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"topompi: {message}")
+    assert done.stderr.count("\n") == 1

@@ -218,8 +218,8 @@ def test_metis_giving_up_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 LOOP = """
-from mapping.graph import CommunicationGraph
-from mapping.partition import Metis
+from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.partition import Metis
 import numpy, os, subprocess
 graph = CommunicationGraph.cartesian((64, 64)).undirected()
 Metis()(graph, numpy.array([2048, 2048]), 0)
@@ -286,7 +286,7 @@ def test_every_mapper_is_there_by_name() -> None:
 
 
 def test_the_partitioner_is_loaded_when_it_is_needed() -> None:
-    said = "import sys, mapping, mapping.mappers.sharedmap; print({'pymetis', 'scipy', 'networkx'} & set(sys.modules))"
+    said = "import sys, topompi.mapping.mappers.sharedmap; print({'pymetis', 'scipy', 'networkx'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", said], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "set()"
 

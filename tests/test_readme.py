@@ -45,7 +45,28 @@ def test_consoles_print_what_the_document_says(document, tmp_path):
                 assert trimmed(run(line, tmp_path)) == trimmed(expected), line
 
 
-def test_links_inside_the_repository_lead_somewhere():
-    for document in DOCUMENTS:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8")):
-            assert (document.parent / target).exists(), f"{document.name}: {target}"
+def anchors(document):
+    """The anchors of a page's headings, as the forges make them."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md", *(ROOT / "examples").glob("*/README.md")])
+def test_links_inside_the_repository_lead_somewhere(document):
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)", document.read_text(encoding="utf-8")):
+        file, _, anchor = target.partition("#")
+        page = document.parent / file if file else document
+        assert page.exists(), target
+        assert not anchor or anchor in anchors(page), target
+
+
+def test_every_concept_is_said_once_and_readers_find_the_page():
+    terms = re.findall(r"^### (.*)$", (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8"), re.MULTILINE)
+    words = [term.lower() for term in terms]
+    assert len(words) == len(set(words)) > 30
+    for page in ("README.md", "docs/architecture.md"):
+        assert "concepts.md)" in (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_the_first_page_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 200
