@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from osu_like_bench.routing import load_routes
 from topompi.schedules import ALGORITHMS, Model, Network, Schedule, cost, make, rows_of
-from topompi.schedules.alltoall.bound import bound, fewest_steps
+from topompi.schedules.alltoall.colouring import colouring, fewest_steps
 from topompi.schedules.alltoall.fft import grid_groups
 from topompi.schedules.alltoall.joint import joint_steps
 from topompi.schedules.alltoall.tacs import tacs1
@@ -132,7 +132,7 @@ def tacs_table(repeats: int) -> Iterator[str]:
 
 
 def bound_table() -> Iterator[str]:
-    """Steps of the bound-meeting schedule over the lower bound."""
+    """Steps of ``colouring`` over the lower bound."""
     yield "Steps of hosts over the lower bound (at most 1.05); hosts - 1 is what the hosts' own links need"
     sizes = f"{'hosts':>5} {'leaves':>6} {'n - 1':>5} {'bound':>6} {'steps':>6}"
     yield f"{'fabric':26} {sizes} {'ratio':>7} {'':>6} {'seconds':>8} {'TACS1':>6}"
@@ -141,7 +141,7 @@ def bound_table() -> Iterator[str]:
             yield f"{name:26} {network}"
             continue
         least, start = host_bound(network), time.perf_counter()
-        steps = bound(network).num_host_steps - 1
+        steps = colouring(network).num_host_steps - 1
         seconds = time.perf_counter() - start
         leaves, ratio = len(np.unique(network.leaf)), steps / least
         reached = "ok" if ratio <= 1.05 else "ABOVE"
@@ -331,7 +331,7 @@ def rank_table(ranks: int) -> Iterator[str]:
         wall, cpu = time.perf_counter() - start, time.process_time() - cpu
         yield f"{collective:15} {len(cheap):2} algorithms: {wall:8.3f} s, {cpu:8.3f} s of the processor"
     if ranks <= 4096:
-        for name in ("tacs1", "even", "bound"):
+        for name in ("tacs1", "even", "colouring"):
             start, cpu = time.perf_counter(), time.process_time()
             sent = pickle.dumps(make("alltoall", name, network))
             wall, cpu = time.perf_counter() - start, time.process_time() - cpu

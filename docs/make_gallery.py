@@ -52,7 +52,7 @@ PICTURES = (
     ("alltoall", "leaders"),
     ("alltoall", "tacs1"),
     ("alltoall", "tacs2"),
-    ("alltoall", "bound"),
+    ("alltoall", "colouring"),
     ("alltoall", "even"),
     ("fft", "columns"),
 )

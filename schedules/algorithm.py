@@ -14,9 +14,18 @@ from .alltoall.hostschedule import HostSchedule
 from .network import Network
 from .schedule import Schedule
 
-__all__ = ["Algorithm", "View", "takes_network"]
+__all__ = ["FORMER_NAMES", "Algorithm", "View", "current_name", "takes_network"]
 
 View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, Any]]]
+
+# Names that algorithms had, and the present ones: files of earlier versions are still read. No new algorithm takes one.
+FORMER_NAMES = {"bound": "colouring"}
+
+
+def current_name(algorithm: str) -> str:
+    """The present name of an algorithm that may be given by a former one, perhaps cut (``bound/32K``)."""
+    name, slash, size = algorithm.partition("/")
+    return FORMER_NAMES.get(name, name) + slash + size
 
 
 def takes_network(network: Network, root: int) -> tuple[tuple[Network], dict[str, Any]]:

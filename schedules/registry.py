@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .algorithm import Algorithm, View, takes_network
-from .alltoall import aggregation, bound, even, tacs
+from .algorithm import FORMER_NAMES, Algorithm, View, current_name, takes_network
+from .alltoall import aggregation, colouring, even, tacs
 from .alltoall import direct as alltoall
 from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
@@ -22,7 +22,17 @@ from .schedule import ROOTED, Schedule
 from .symmetric import allgather, allreduce, reduce_scatter, scan
 from .trees import depth_first, rank_clusters
 
-__all__ = ["ALGORITHMS", "MOST_PARTS", "RankSchedule", "find_algorithm", "make", "register", "rows_of"]
+__all__ = [
+    "ALGORITHMS",
+    "FORMER_NAMES",
+    "MOST_PARTS",
+    "RankSchedule",
+    "current_name",
+    "find_algorithm",
+    "make",
+    "register",
+    "rows_of",
+]
 
 MOST_PARTS = 256  # into which a message is cut
 _RESERVED = ("all", "native", "levels")  # words that stand beside algorithms where they are named
@@ -32,12 +42,13 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
     """The algorithm of a name.
 
     :param collective: a key of ``ALGORITHMS``.
-    :param name: a key of ``ALGORITHMS[collective]``, a ``module:function`` or a schedule's file, see ``given``.
+    :param name: a key of ``ALGORITHMS[collective]`` or its former name, a ``module:function``, or a schedule's file,
+        see ``given``.
     :raises ValueError: for an unknown collective or name, or a function that cannot be imported.
     """
     _require_collective(collective)
-    if name in ALGORITHMS[collective]:
-        return ALGORITHMS[collective][name]
+    if current_name(name) in ALGORITHMS[collective]:
+        return ALGORITHMS[collective][current_name(name)]
     if name.endswith(".json") or ":" in name:
         from .given import given  # with the proof, which few need: ranks wait for what an MPI program imports
 
@@ -63,7 +74,7 @@ def register(collective: str, name: str, algorithm: Algorithm) -> None:
         raise TypeError(f"expecting an Algorithm, got {type(algorithm).__name__}")
     if not name or any(mark in "/," or mark.isspace() for mark in name):
         raise ValueError(f"expecting a name without '/', ',' or blanks, got {name!r}")
-    if name in _RESERVED or name in ALGORITHMS[collective]:
+    if name in (*_RESERVED, *FORMER_NAMES, *ALGORITHMS[collective]):
         raise ValueError(f"expecting a name that is not taken for {collective}, got {name!r}")
     ALGORITHMS[collective][name] = algorithm
 
@@ -424,7 +435,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             aggregation.alltoall_node_aware, _hosts, "for small and medium blocks, many ranks a host"
         ),
         "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY),
-        # Out of trials: ``bound`` is as free of conflicts, and has fewer steps.
+        # Out of trials: ``colouring`` is as free of conflicts, and has fewer steps.
         "tacs1": _direct(
             tacs.tacs1,
             takes_network,
@@ -439,8 +450,8 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             segments=_ON_LANES,
             costly=True,
         ),
-        "bound": _direct(
-            bound.bound,
+        "colouring": _direct(
+            colouring.colouring,
             takes_network,
             "for long messages where hosts share links: no conflicts, fewest steps",
             costly=True,

@@ -110,7 +110,7 @@ def test_no_lines_of_a_tree_cross(tree, towards):
         assert not (top < y < bottom and left < x < right)
 
 
-@pytest.mark.parametrize("name", ["shift", "bruck", "bound", "tacs2"])
+@pytest.mark.parametrize("name", ["shift", "bruck", "colouring", "tacs2"])
 def test_a_chart_has_a_cell_for_each_loaded_link_and_step(name):
     schedule = make("alltoall", name, NETWORK)
     analysis = analyse(schedule, NETWORK)

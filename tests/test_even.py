@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.networks import job, jobs, link_loads, same_rows, steps
 from topompi.schedules import ALGORITHMS, Schedule, check, make
-from topompi.schedules.alltoall.bound import fewest_steps
+from topompi.schedules.alltoall.colouring import fewest_steps
 from topompi.schedules.alltoall.direct import alltoall_at_once
 from topompi.schedules.alltoall.even import even
 from topompi.schedules.exports.simgrid import write_traces
@@ -157,11 +157,11 @@ def test_on_part_of_a_machine_few_in_flight_come_within_5_percent(tmp_path):
     network = job("XGFT(3; 8,4,4; 1,4,4)", hosts.tolist(), [1] * 80)
     ratio = {
         name: over_the_bound(network, make("alltoall", name, network), tmp_path / name)
-        for name in ("even", "at_once", "shift", "bound")
+        for name in ("even", "at_once", "shift", "colouring")
     }
     assert ratio["at_once"] == pytest.approx(1, abs=0.002)
     assert ratio["even"] <= 1.05
-    assert min(ratio["shift"], ratio["bound"]) > 1.3
+    assert min(ratio["shift"], ratio["colouring"]) > 1.3
 
 
 @pytest.mark.long

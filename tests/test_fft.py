@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.networks import job, jobs
 from topompi.schedules import Beside, check, make
 from topompi.schedules.alltoall import joint
-from topompi.schedules.alltoall.bound import fewest_steps
+from topompi.schedules.alltoall.colouring import fewest_steps
 from topompi.schedules.alltoall.even import SHARED
 from topompi.schedules.alltoall.fft import grid_groups, pencils
 from topompi.schedules.alltoall.joint import all_joint, joint_steps

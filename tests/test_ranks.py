@@ -129,7 +129,7 @@ def test_a_few_steps_of_a_ring_cost_what_all_do(network, collective, most):
 @settings(max_examples=40, deadline=None)
 @given(
     jobs(most_hosts=9),
-    st.sampled_from(["shift", "pairwise", "interleaved", "scatter_destination", "tacs1", "even", "bound"]),
+    st.sampled_from(["shift", "pairwise", "interleaved", "scatter_destination", "tacs1", "even", "colouring"]),
     st.integers(1, 200),
 )
 def test_some_steps_of_an_alltoall_load_the_links_as_all_do(network, algorithm, most):

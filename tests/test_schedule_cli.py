@@ -119,9 +119,9 @@ def test_exports_and_drawings_are_written(tmp_path):
     done = topompi("gather", "-a", "leaders", *where, "--export", "goal", "-o", tmp_path / "gather.goal")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "gather.goal").read_text().startswith("num_ranks 32\n")
-    done = topompi("alltoall", "-a", "bound", *where, "--draw", tmp_path / "bound.svg")
+    done = topompi("alltoall", "-a", "colouring", *where, "--draw", tmp_path / "colouring.svg")
     assert done.returncode == 0, done.stderr
-    assert "h0000 → L1/0.0" in "".join(ElementTree.parse(tmp_path / "bound.svg").getroot().itertext())
+    assert "h0000 → L1/0.0" in "".join(ElementTree.parse(tmp_path / "colouring.svg").getroot().itertext())
 
 
 def test_people_get_a_table_the_bound_and_the_reason():

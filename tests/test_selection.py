@@ -133,7 +133,7 @@ def test_every_host_must_have_the_ranks_that_a_rule_wants():
 
 
 def test_a_rule_may_write_sizes_as_people_do():
-    rule = '{"bytes": ["64K", null], "ranks": 8, "collective": "alltoall", "algorithm": "bound"}'
+    rule = '{"bytes": ["64K", null], "ranks": 8, "collective": "alltoall", "algorithm": "colouring"}'
     (parsed,) = Rules.parse(rules_text(rule)).rules
     assert (parsed.nbytes, parsed.ranks) == ((65536, inf), (8, 8))
     assert parsed.methods == {"Alltoall", "Alltoallv", "Alltoallw"}
@@ -144,7 +144,7 @@ def test_a_rule_may_write_sizes_as_people_do():
     [
         ("7", "rule 2: expecting an object"),
         ('{"methods": "Bcast"}', "rule 2: algorithm: expecting one of"),
-        ('{"methods": "Bcast", "algorithm": "bound"}', "rule 2: algorithm: .* got 'bound'"),
+        ('{"methods": "Bcast", "algorithm": "colouring"}', "rule 2: algorithm: .* got 'colouring'"),
         ('{"methods": ["Bcsat"], "algorithm": "native"}', "rule 2: methods: .* got .'Bcsat'"),
         ('{"methods": [], "algorithm": "native"}', "rule 2: methods"),
         ('{"collective": "bcsat", "algorithm": "native"}', "rule 2: collective: .* got 'bcsat'"),
@@ -176,7 +176,7 @@ def test_what_is_no_rules_file_is_refused(text):
 # --- memory --------------------------------------------------------------------------------------------------------
 
 KEY = ("Alltoall", 17, True)
-VERDICT = Verdict("bound", 1.5, 0.001, "bound")
+VERDICT = Verdict("colouring", 1.5, 0.001, "colouring")
 
 
 def test_a_verdict_is_remembered_by_its_class(tmp_path):
@@ -230,13 +230,13 @@ def test_another_network_layout_library_or_machine_is_another_file(tmp_path):
         '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": 3}}',
         '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": {"algorithm": 1}}}',
         '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": '
-        '{"algorithm": "bound", "rival": "", "ratio": NaN, "seconds": 1}}}',
+        '{"algorithm": "colouring", "rival": "", "ratio": NaN, "seconds": 1}}}',
         '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": '
-        '{"algorithm": "bound", "rival": "", "ratio": 2.0, "seconds": 1.0, "trials": "2"}}}',
+        '{"algorithm": "colouring", "rival": "", "ratio": 2.0, "seconds": 1.0, "trials": "2"}}}',
         '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": '
-        '{"algorithm": "bound", "rival": "", "ratio": 2.0, "seconds": 1.0, "trials": 0}}}',
+        '{"algorithm": "colouring", "rival": "", "ratio": 2.0, "seconds": 1.0, "trials": 0}}}',
         '{"format": "topompi decisions", "version": 1, "decisions": {"Alltoall 17": '
-        '{"algorithm": "bound", "rival": "", "ratio": 2.0, "seconds": 1.0, "trials": 1' + 400 * "0" + "}}}",
+        '{"algorithm": "colouring", "rival": "", "ratio": 2.0, "seconds": 1.0, "trials": 1' + 400 * "0" + "}}}",
     ],
 )
 def test_a_damaged_file_counts_as_empty_and_is_replaced(text, tmp_path):
@@ -324,7 +324,7 @@ def test_native_where_nothing_is_known_or_nothing_is_scarce():
 def test_dcss_gives_long_alltoalls_a_schedule_where_links_are_shared():
     predictor = Predictor(job_on("xgft:4,4;1,1", 16).interface)
     choice = predictor.choose("Alltoall", 10**6, 0, anything)
-    assert choice.algorithm in ("tacs1", "tacs2", "bound")
+    assert choice.algorithm in ("tacs1", "tacs2", "colouring")
     assert choice.reason.startswith("DCSS: 16 of 16 hosts share links")
     assert predictor.choose("Alltoall", 100, 0, anything).algorithm == NATIVE
 
@@ -381,7 +381,7 @@ def test_rules_weigh_more_than_memory_and_memory_more_than_the_model(monkeypatch
     assert modelled.reason.startswith("DCSS")
     advisor(monkeypatch, tmp_path).keep(KEY, VERDICT)
     remembered = advise(advisor(monkeypatch, tmp_path))
-    assert (remembered.algorithm, remembered.predicted) == ("bound", 0.001)
+    assert (remembered.algorithm, remembered.predicted) == ("colouring", 0.001)
     assert remembered.reason == "measured: 1.50x faster than native, in an earlier trial"
     assert advise(advisor(monkeypatch, tmp_path, TUNE="off")) == modelled
     path = tmp_path / "rules.json"
@@ -390,7 +390,7 @@ def test_rules_weigh_more_than_memory_and_memory_more_than_the_model(monkeypatch
     assert ruled == Choice(NATIVE, f"rules file {path}, rule 1")
 
 
-def remembered(monkeypatch, tmp_path, *ratios, rival="bound"):
+def remembered(monkeypatch, tmp_path, *ratios, rival="colouring"):
     """What is remembered after trials with these gains, each in a job of its own that measures."""
     for ratio in ratios:
         winner = rival if ratio >= CLEAR else NATIVE
@@ -403,9 +403,9 @@ def test_a_rival_is_looked_at_again_until_its_gain_is_sure(monkeypatch, tmp_path
         return advise(advisor(monkeypatch, tmp_path, TUNE=tune), **rest)
 
     remembered(monkeypatch, tmp_path, 1.3)
-    assert later("measure") == Contest((NATIVE, "bound"), again=True)
-    assert later("measure", measurable=False).algorithm == "bound"
-    assert later("").algorithm == "bound"
+    assert later("measure") == Contest((NATIVE, "colouring"), again=True)
+    assert later("measure", measurable=False).algorithm == "colouring"
+    assert later("").algorithm == "colouring"
     assert later("").reason == "measured: 1.30x faster than native, in an earlier trial"
     remembered(monkeypatch, tmp_path, 1.3)
     assert later("measure").reason == "measured: 1.30x faster than native, in 2 earlier trials"
@@ -413,12 +413,12 @@ def test_a_rival_is_looked_at_again_until_its_gain_is_sure(monkeypatch, tmp_path
 
 
 def test_a_rival_that_loses_the_trial_after_the_first_is_left_for_good(monkeypatch, tmp_path):
-    assert remembered(monkeypatch, tmp_path, 1.5, 1.0) == Verdict(NATIVE, 1.0, 0.001, "bound", 2)
+    assert remembered(monkeypatch, tmp_path, 1.5, 1.0) == Verdict(NATIVE, 1.0, 0.001, "colouring", 2)
 
 
 def test_a_rival_that_loses_a_trial_is_kept_for_what_it_gains_in_all(monkeypatch, tmp_path):
     found = remembered(monkeypatch, tmp_path, 1.5, 1.24, 0.95)
-    assert (found.algorithm, found.trials) == ("bound", 3)
+    assert (found.algorithm, found.trials) == ("colouring", 3)
     assert found.ratio == pytest.approx((1.24 * 0.95) ** 0.5)
     assert not found.sure
     found = remembered(monkeypatch, tmp_path, 0.9)
@@ -428,10 +428,10 @@ def test_a_rival_that_loses_a_trial_is_kept_for_what_it_gains_in_all(monkeypatch
 
 def test_a_remembered_gain_that_makes_no_sense_is_not_sure(tmp_path):
     memory = Memory(JOB, tmp_path)
-    memory.keep(KEY, Verdict("bound", 0.0, 0.0, "bound", 3))
+    memory.keep(KEY, Verdict("colouring", 0.0, 0.0, "colouring", 3))
     assert not memory.recall(KEY).sure
-    memory.keep(KEY, Verdict("bound", 1e308, 0.0, "bound", 1_000_000))
-    assert memory.recall(KEY).and_then(Verdict("bound", 1e308, 0.0, "bound")).sure
+    memory.keep(KEY, Verdict("colouring", 1e308, 0.0, "colouring", 1_000_000))
+    assert memory.recall(KEY).and_then(Verdict("colouring", 1e308, 0.0, "colouring")).sure
 
 
 def test_trials_of_different_rivals_are_not_taken_together(monkeypatch, tmp_path):
@@ -442,7 +442,7 @@ def test_trials_of_different_rivals_are_not_taken_together(monkeypatch, tmp_path
 
 def test_what_is_measured_again_replaces_what_is_remembered(monkeypatch, tmp_path):
     remembered(monkeypatch, tmp_path, 1.4, 1.4)
-    verdict = Verdict("bound", 1.2, 0.001, "bound")
+    verdict = Verdict("colouring", 1.2, 0.001, "colouring")
     advisor(monkeypatch, tmp_path, TUNE="again").keep(KEY, verdict)
     assert remembered(monkeypatch, tmp_path) == verdict
 
@@ -479,7 +479,7 @@ def ranks(tmp_path_factory):
     """What the ranks of one job chose, rank by rank, and the folder of their caches."""
     folder = tmp_path_factory.mktemp("ranks")
     rules = [
-        '{"methods": "Alltoall", "bytes": [16384, null], "algorithm": "bound"}',
+        '{"methods": "Alltoall", "bytes": [16384, null], "algorithm": "colouring"}',
         '{"methods": "Bcast", "bytes": [16384, null], "algorithm": "levels"}',
         '{"collective": "allgather", "algorithm": "ring"}',
     ]
@@ -498,7 +498,7 @@ def test_ranks_that_disagree_on_everything_choose_alike(case, ranks):
 
 def test_rank_0_s_rules_hold_for_all(ranks):
     found = ranks[0][3]["rules"]
-    assert found["settled"] == {"Alltoall 16": "bound", "Bcast 16": LEVELS, "Alltoall 7": NATIVE, "Bcast 7": NATIVE}
+    assert found["settled"] == {"Alltoall 16": "colouring", "Bcast 16": LEVELS, "Alltoall 7": NATIVE, "Bcast 7": NATIVE}
     assert found["seen"].count("ring") == 3
 
 

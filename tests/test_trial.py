@@ -293,7 +293,7 @@ def test_the_interval_of_a_median_is_that_of_the_tables():
 
 def test_a_trial_begins_with_native():
     with pytest.raises(ValueError, match="native first"):
-        Trial(["bound"])
+        Trial(["colouring"])
 
 
 @pytest.mark.parametrize(("looks", "edge"), [(1, 1.262), (2, 1.179), (4, 1.1236), (10, 1.0765)])

@@ -40,15 +40,15 @@ def measured(method, nbytes, **times):
 
 
 def test_native_comes_first_and_the_fastest_next():
-    rows = compare(measured("Alltoall", 8, bound=SLOW, native=EVEN, tacs1=FAST))
-    assert [row.algorithm for row in rows] == [NATIVE, "tacs1", "bound"]
+    rows = compare(measured("Alltoall", 8, colouring=SLOW, native=EVEN, tacs1=FAST))
+    assert [row.algorithm for row in rows] == [NATIVE, "tacs1", "colouring"]
     assert [row.verdict for row in rows] == ["", "2.00x faster", "1.50x slower"]
     assert winner(rows).algorithm == "tacs1"
 
 
 def test_the_ratio_is_that_of_times_of_one_round():
     drift = np.linspace(1, 50, 20)  # the machine gets slower: both sides alike
-    row = compare(measured("Alltoall", 8, native=1.2 * drift, bound=drift))[1]
+    row = compare(measured("Alltoall", 8, native=1.2 * drift, colouring=drift))[1]
     assert (row.ratio, row.low, row.high) == pytest.approx((1.2, 1.2, 1.2))
 
 
@@ -60,7 +60,7 @@ def test_an_algorithm_that_was_left_out_early_is_compared_by_its_own_rounds():
 @given(st.lists(st.tuples(st.floats(0.5, 2), st.floats(0.5, 2)), min_size=6, max_size=30))
 def test_native_keeps_what_is_not_clearly_beaten(pairs):
     native, other = zip(*pairs, strict=True)
-    rows = compare(measured("Alltoall", 8, native=native, bound=other))
+    rows = compare(measured("Alltoall", 8, native=native, colouring=other))
     won = winner(rows).algorithm != NATIVE
     assert won == (rows[1].ratio >= CLEAR and rows[1].low > 1)  # of one rival, its interval says all
     assert not won or sum(a > b for a, b in pairs) > len(pairs) / 2
@@ -76,17 +76,17 @@ def test_one_of_many_equal_rivals_is_seldom_taken_for_faster():
 
 def test_rules_cover_the_classes_that_were_measured_and_no_others():
     results = [
-        *measured("Alltoall", 1024, native=FAST, bound=EVEN),
-        *measured("Alltoall", 2048, native=EVEN, bound=FAST),
-        *measured("Alltoall", 4096, native=SLOW, bound=FAST),
-        *measured("Alltoall", 16384, native=EVEN, bound=FAST),
+        *measured("Alltoall", 1024, native=FAST, colouring=EVEN),
+        *measured("Alltoall", 2048, native=EVEN, colouring=FAST),
+        *measured("Alltoall", 4096, native=SLOW, colouring=FAST),
+        *measured("Alltoall", 16384, native=EVEN, colouring=FAST),
         *measured("Bcast", 64, native=EVEN, chain=EVEN),
     ]
     rules = rules_of(record(results))
     assert [(sorted(rule.methods), rule.nbytes, rule.algorithm) for rule in rules.rules] == [
         (["Alltoall"], (1024, 2047), NATIVE),
-        (["Alltoall"], (2048, 8191), "bound"),
-        (["Alltoall"], (16384, 32767), "bound"),
+        (["Alltoall"], (2048, 8191), "colouring"),
+        (["Alltoall"], (16384, 32767), "colouring"),
         (["Bcast"], (64, 127), NATIVE),
     ]
     assert {(rule.ranks, rule.hosts, rule.ranks_per_host) for rule in rules.rules} == {((8, 8), (4, 4), (2, 2))}
@@ -96,7 +96,7 @@ def test_rules_cover_the_classes_that_were_measured_and_no_others():
 
 
 def test_a_record_survives_its_file():
-    one = record(measured("Alltoall", 8, native=(0.1, 1 / 3), bound=EVEN), forced={"alltoall": "2"}, name="record")
+    one = record(measured("Alltoall", 8, native=(0.1, 1 / 3), colouring=EVEN), forced={"alltoall": "2"}, name="record")
     assert TuneRecord.parse(one.to_json()) == one
 
 
@@ -110,7 +110,7 @@ def test_what_is_no_record_is_refused(text):
 def tuned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tuned")
     placement = ("--topology", "xgft:2,2;1,1", "--hosts", "h[0000-0003]")
-    what = ("alltoall", "bcast", "-m", "1K:2K", "-a", "bound,levels", "-i", "6")
+    what = ("alltoall", "bcast", "-m", "1K:2K", "-a", "colouring,levels", "-i", "6")
     files = ("-o", folder / "rules.json", "--record", folder / "record.json")
     return run_mpi(4, "-m", "topompi", "tune", *what, *placement, *files, timeout=120), folder
 
@@ -122,7 +122,7 @@ def test_tune_prints_a_table_and_writes_rules_that_programs_can_read(tuned):
     lines = done.stdout.splitlines()
     for method in ("Alltoall", "Bcast"):
         assert any(line.startswith(f"{method} 2,048 bytes") for line in lines)
-    assert re.search(r"^ +bound +[0-9.]+ +[0-9.]+ +\[[0-9.]+, [0-9.]+\]", done.stdout, re.MULTILINE)
+    assert re.search(r"^ +colouring +[0-9.]+ +[0-9.]+ +\[[0-9.]+, [0-9.]+\]", done.stdout, re.MULTILINE)
     assert re.search(r"^native is not clearly beaten at [0-4] of 4 sizes$", done.stdout, re.MULTILINE)
     rules = Rules.read(folder / "rules.json").rules
     assert {method for rule in rules for method in rule.methods} == {"Alltoall", "Bcast"}

@@ -11,7 +11,7 @@ __all__ = ["PAPER", "TITLE", "draw"]
 
 TITLE = "Figure 6.7: alltoall, Stampede-like, 5:4 over-subscribed leaves"
 PAPER = "up to 15 % faster at 1,024 and 2,048 processes"
-OURS = ("tacs1", "tacs2", "even", "at_once", "bound")
+OURS = ("tacs1", "tacs2", "even", "at_once", "colouring")
 SIZES = (1 << 10, 1 << 14, 1 << 18)
 
 

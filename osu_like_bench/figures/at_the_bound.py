@@ -27,8 +27,8 @@ TRIALS = (
     ("interleaved", 1),
     ("tacs1", 1),
     ("tacs2", 1),
-    ("bound", 1),
-    ("bound", 4),
+    ("colouring", 1),
+    ("colouring", 4),
     ("even", 4),
     ("even", 8),
     ("at_once", 0),
@@ -91,11 +91,11 @@ NOTES = (
     "busiest link, which is never idle until it has carried everything. `even` is the same in small: each step loads "
     "every link in proportion to what it carries in all, so that no step is worse than its share, and a few steps in "
     "flight hide latency and stragglers.",
-    "Conflict-free steps (`bound`, TACS1) drift apart: without a barrier ranks enter their steps at unlike times, and "
-    "the exact fit of a step is lost; hosts that idle in a step have nothing to wait for and run ahead.",
+    "Conflict-free steps (`colouring`, TACS1) drift apart: without a barrier ranks enter their steps at unlike times, "
+    "and the exact fit of a step is lost; hosts that idle in a step have nothing to wait for and run ahead.",
     "With SimGrid's default factors no schedule can reach 1.05: messages get 0.94 of a link, and acknowledgements take "
     "5 % of it, which together is 1.12 of the bound before anything else.",
     "Also tried, on this or smaller fabrics, and worse: windows on one side only (1.3 to 1.7), far partners first, the "
-    "busiest links' transfers first (5.5), receives in random order (1.3), steps of `bound` joined by fours (1.05), "
-    "and zero-byte tokens between the users of a link (1.05 to 1.13).",
+    "busiest links' transfers first (5.5), receives in random order (1.3), steps of `colouring` joined by fours "
+    "(1.05), and zero-byte tokens between the users of a link (1.05 to 1.13).",
 )

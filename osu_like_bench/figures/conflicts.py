@@ -13,7 +13,7 @@ __all__ = ["PAPER", "TITLE", "draw"]
 
 TITLE = "Figure 6.5: alltoall step by step, Stampede-like 5:4, 1,024 and 2,048 processes"
 PAPER = "time of a step follows the over-subscribed links in it; congestion counter 35 % lower with the schedule"
-ALGORITHMS = ("pairwise", "shift", "tacs1", "bound", "even")
+ALGORITHMS = ("pairwise", "shift", "tacs1", "colouring", "even")
 BLOCK = 1 << 16
 FREE = 160  # hosts among which the job's are
 

@@ -14,7 +14,7 @@ __all__ = ["PAPER", "TITLE", "draw"]
 
 TITLE = "Figures 6.2, 8.2: link sharing, alltoall on 64 and 128 processes, Stampede-like"
 PAPER = "sharing links costs 15 % (64 processes on 4 hosts) and 21 % (128 on 8)"
-OURS = ("tacs1", "tacs2", "even", "at_once", "bound")
+OURS = ("tacs1", "tacs2", "even", "at_once", "colouring")
 RANKS, LEAF, UPLINKS = 16, 20, 16
 SIZES = (1 << 14, 1 << 18)
 

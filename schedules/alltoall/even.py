@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..analysis.bounds import require_routes
 from ..network import Network
-from .bound import fewest_steps
+from .colouring import fewest_steps
 from .hostschedule import HostSchedule, inside_first
 from .resources import coloured, dealt, loads, occupied
 
@@ -30,7 +30,7 @@ def even(
     the argument by which everything at once takes no longer than the busiest link does (``direct.alltoall_at_once``),
     applied to a piece at a time, with few messages in flight.
 
-    ``bound`` and TACS need that the ranks keep step, and nothing makes them: a host with nothing to do in a
+    ``colouring`` and TACS need that the ranks keep step, and nothing makes them: a host with nothing to do in a
     step goes on to its next one, steps drift apart, and what was free of conflicts no longer is. Here hosts have
     something to do in nearly every step, that holds them together; and a link that two transfers share does not idle
     while one of them waits for its partner. The further steps in flight hide start-ups and what remains of the drift.

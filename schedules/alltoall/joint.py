@@ -14,7 +14,7 @@ from ..network import Network
 from ..phases import Phase
 from ..schedule import Schedule
 from ..transfers import Rows
-from .bound import fewest_steps
+from .colouring import fewest_steps
 from .even import SHARED, even_steps
 from .pairs import Shares, StepTable, of_pairs
 

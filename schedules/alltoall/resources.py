@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Network
-from .colouring import colour
+from .edgecolouring import colour
 from .leafroutes import between_switches
 
 __all__ = ["coloured", "dealt", "loads", "occupied"]
@@ -51,11 +51,11 @@ def dealt(uses: Integers, places: Integers) -> Integers:
 def coloured(
     uses: Integers, order: NDArray[np.intp], steps: int, *, seed: int, patience: int | None = None
 ) -> Integers:
-    """Step of each transfer such that none of a step use a common resource, see ``colouring.colour``.
+    """Step of each transfer such that none of a step use a common resource, see ``edgecolouring.colour``.
 
     :param order: in which the transfers are placed, shape (transfers,).
     :param steps: how many there are at first; no fewer than any resource has uses.
-    :param seed: of the choices among equals; ``patience`` as in ``colouring.colour``.
+    :param seed: of the choices among equals; ``patience`` as in ``edgecolouring.colour``.
     """
     listed = [tuple(one for one in of if one >= 0) for of in uses[order].tolist()]
     step = np.empty(len(uses), dtype=np.int64)

@@ -11,6 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from ..schedules.registry import current_name
 from .choice import Key
 from .job import Job
 from .trial import Verdict
@@ -81,7 +82,8 @@ def _verdict(entry: Any) -> Verdict | None:
             trials = entry.get("trials", 1)  # earlier versions did not count them
             sound = all(isfinite(number) and number >= 0 for number in (ratio, seconds))
             counted = isinstance(trials, int) and 1 <= trials <= MOST_TRIALS
-            return Verdict(algorithm, ratio, seconds, rival, trials) if sound and counted else None
+            names = current_name(algorithm), current_name(rival)
+            return Verdict(names[0], ratio, seconds, names[1], trials) if sound and counted else None
         case _:
             return None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TopompiError
-from ..schedules.registry import ALGORITHMS
+from ..schedules.registry import ALGORITHMS, current_name
 from ..schedules.segments import can_be_cut
 from .choice import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
@@ -146,6 +146,7 @@ def _rule(data: Any, place: str) -> Rule:
         raise RulesError(f"{place}: expecting fields of {', '.join(FIELDS)}, got {unknown[0]!r}")
     methods = _methods(data, place)
     algorithm = data.get("algorithm")
+    algorithm = current_name(algorithm) if isinstance(algorithm, str) else algorithm
     _check_algorithm(algorithm, methods, place)
     nbytes, ranks, hosts, per_host = (_range(data.get(name), f"{place}: {name}") for name in RANGES)
     for name in ("topology", "note"):

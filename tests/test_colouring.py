@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.networks import job, jobs, link_loads, one_message_each, same_rows, steps
 from tests.support import shared_data
-from topompi.schedules.alltoall.bound import bound, fewest_steps, schedule_transfers
-from topompi.schedules.alltoall.colouring import colour
+from topompi.schedules.alltoall.colouring import colouring, fewest_steps, schedule_transfers
+from topompi.schedules.alltoall.edgecolouring import colour
 from topompi.schedules.alltoall.leafroutes import room
 from topompi.schedules.proof import check
 from topompi.topology import TopologyInterface, load
@@ -36,7 +36,7 @@ def busiest(network):
 @given(jobs())
 def test_it_is_an_alltoall(network):
     """Every rank ends with what MPI_Alltoall defines, in steps of one message a rank, and can make its rows alone."""
-    schedule = bound(network)
+    schedule = colouring(network)
     check(schedule.expand())
     assert one_message_each(schedule)
     assert same_rows(schedule)
@@ -46,7 +46,7 @@ def test_it_is_an_alltoall(network):
 @given(jobs(most_hosts=14, most_ranks=1))
 def test_no_link_is_shared_and_the_bound_holds(network):
     """In each step each link carries what it has room for, and there are no fewer steps than the busiest needs."""
-    found = steps(bound(network))
+    found = steps(colouring(network))
     carried = room(network)
     for pairs in found.values():
         assert all(load <= carried[link] for link, load in link_loads(network, pairs).items())
@@ -68,7 +68,7 @@ def test_links_of_twice_the_rate_carry_two(network):
     fast = np.full(len(network.capacity), 2)
     fast[network.links[i, j, 0]] = fast[network.links[i, j, lengths[i, j] - 1]] = 1
     doubled = replace(network, capacity=network.capacity * fast)
-    found = steps(bound(doubled))
+    found = steps(colouring(doubled))
     for pairs in found.values():
         assert all(load <= fast[link] for link, load in link_loads(doubled, pairs).items())
     assert fewest_steps(doubled, i, j) == busiest(doubled) <= len(found) <= busiest(doubled) + 2
@@ -78,7 +78,7 @@ def test_links_of_twice_the_rate_carry_two(network):
 @given(st.integers(2, 12))
 def test_one_switch_takes_n_less_one(count):
     """On one switch the bound is met exactly: any number of hosts, odd ones too."""
-    assert bound(job("XGFT(1; 12; 1)", range(count), [1] * count)).num_host_steps == 1 + count - 1
+    assert colouring(job("XGFT(1; 12; 1)", range(count), [1] * count)).num_host_steps == 1 + count - 1
 
 
 @few
@@ -104,7 +104,7 @@ def test_bipartite_graphs_take_as_many_colours_as_their_degree(uses):
 def test_it_is_the_same_each_time():
     """Two ranks that make it get the same schedule, though the choices are random."""
     network = job("XGFT(2; 6,4; 1,3)", range(20), [1] * 20)
-    one, other = bound(network), bound(network)
+    one, other = colouring(network), colouring(network)
     assert np.array_equal(one.step, other.step)
     assert np.array_equal(one.destination, other.destination)
 
@@ -118,7 +118,7 @@ def test_no_transfers_take_no_steps():
 def assert_close(routes, hosts):
     """At most 1.05 times the bound on these hosts."""
     network = network_of(TopologyInterface.place([routes.fabric.hosts[host] for host in hosts], routes))
-    assert bound(network).num_host_steps - 1 <= 1.05 * busiest(network)
+    assert colouring(network).num_host_steps - 1 <= 1.05 * busiest(network)
 
 
 @pytest.mark.parametrize(
