@@ -56,13 +56,13 @@ def checked_root(size: int, root: int) -> int:
 
 
 def clustered(tree: Tree, clusters: Sequence[ArrayLike]) -> tuple[Integers, Integers, NDArray[np.intp]]:
-    """The ranks in depth-first order, those that lead an outermost cluster in the same order, and those whose parent
-    lies in their own outermost cluster.
+    """The ranks in depth-first order, the outermost clusters' leaders in that order, and the ranks below a leader.
 
-    A level that is one cluster is passed over; where no level is left, every rank is a cluster.
+    The last are those whose parent lies in their own outermost cluster. A level that is one cluster is passed over;
+    where no level is left, every rank is a cluster.
     """
-    apart = [label for label in map(np.asarray, clusters) if (label != label[0]).any()]
-    label = apart[0] if apart else np.arange(tree.size)
+    dividing = [label for label in map(np.asarray, clusters) if (label != label[0]).any()]
+    label = dividing[0] if dividing else np.arange(tree.size)
     inside = (tree.parent >= 0) & (label[tree.parent] == label)
     layout = depth_first(clusters, tree.size)
     return layout, layout[~inside[layout]], np.flatnonzero(inside)
@@ -105,6 +105,7 @@ class Cube:
     def over(cls, order: Integers, *, reverse: bool = False, head: int = -1) -> Cube:
         """Ranks folded in pairs of neighbours in an order, the first p - n positions being folded.
 
+        :param order: the ranks, shape (p,).
         :param reverse: number the corners by their bits reversed, so that dimension 0 joins the far ends of the order
             and the last dimension joins neighbours.
         :param head: a rank that must be a head.
@@ -133,11 +134,22 @@ class Cube:
         return starts(counts[self.heads] + folded)
 
     def inward(self, buffer: Integers, begin: ArrayLike, count: ArrayLike, operation: int = COPY) -> Rows:
-        """Each surplus rank sends to its head; ``begin`` and ``count`` by corner, ``buffer`` by rank."""
+        """Each surplus rank sends to its head.
+
+        :param buffer: working buffer of each rank, shape (p,).
+        :param begin: first block by corner.
+        :param count: blocks by corner.
+        :param operation: ``COPY`` or ``REDUCE``, at the head.
+        """
         return self._fold(self.surplus, self.heads, buffer, begin, count, operation)
 
     def outward(self, buffer: Integers, begin: ArrayLike, count: ArrayLike) -> Rows:
-        """Each head sends to its surplus rank."""
+        """Each head sends to its surplus rank.
+
+        :param buffer: working buffer of each rank, shape (p,).
+        :param begin: first block by corner.
+        :param count: blocks by corner.
+        """
         return self._fold(self.heads, self.surplus, buffer, begin, count, COPY)
 
     def _fold(
@@ -158,6 +170,7 @@ class Cube:
 def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
     """Recursive doubling: each corner begins with its own range, and all end with all; dimension 0 first.
 
+    :param heads: rank at each corner of the cube, shape (n,).
     :param bounds: first block of each corner's range and the end, shape (n + 1,).
     :param buffer: working buffer of each rank.
     """
@@ -172,8 +185,14 @@ def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
 
 
 def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
-    """Recursive halving: ``doubling`` backwards, so the last dimension first; each corner ends with the sum of all in
-    its own range."""
+    """Recursive halving: each corner ends with the sum of all in its own range.
+
+    It is ``doubling`` backwards, so the last dimension comes first.
+
+    :param heads: rank at each corner of the cube, shape (n,).
+    :param bounds: first block of each corner's range and the end, shape (n + 1,).
+    :param buffer: working buffer of each rank, shape (p,).
+    """
     forwards = doubling(heads, bounds, buffer)
 
     def make(step: Integers, corner: Integers) -> Rows:
@@ -189,6 +208,10 @@ def combine(heads: Integers, buffer: Integers, count: int) -> Grid:
     """Recursive doubling of whole vectors: all corners end with the sum of all, dimension 0 first.
 
     What arrives waits in the scratch until the vector itself has been sent: each dimension takes a second step.
+
+    :param heads: rank at each corner of the cube, shape (n,).
+    :param buffer: working buffer of each rank, shape (p,).
+    :param count: blocks of the vector.
     """
 
     def make(step: Integers, corner: Integers) -> Rows:
@@ -248,7 +271,7 @@ def ring(
         own = np.flatnonzero(ranks == rank)
         return np.unique(np.append(own, own - 1) % size)
 
-    return Grid(size - 1 if count.any() else 0, members=size, make=make, near=near, alike=True)
+    return Grid(size - 1 if count.any() else 0, members=size, make=make, near=near, uniform=True)
 
 
 def moves(ranks: Integers, source: int, here: Integers, destination: int, there: Integers, count: Integers) -> Grid:

@@ -38,11 +38,10 @@ class Stage:
 
     @cached_property
     def equal(self) -> int:
-        """Number of blocks of each member where all have equally many, side by side, so that a gather without
-        counts can serve; else 0.
+        """Number of blocks of each member where all have equally many, side by side; else 0.
 
-        The root's own blocks lie where they belong already, so a root that comes first may have any number of them:
-        nothing is written to its slot.
+        Where it is not 0, a gather without counts can serve. The root's own blocks already lie where
+        they belong, so a root that comes first may have any number of them: nothing is written to its slot.
         """
         size = self.end - self.begin
         others = np.arange(len(size)) != self.root

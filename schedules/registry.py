@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 MOST_PARTS = 256  # into which a message is cut
-_RESERVED = ("all", "native", "levels")  # words that stand beside algorithms where they are named
+_RESERVED = ("all", "native", "levels")  # words that name something else where algorithms are named
 
 
 def find_algorithm(collective: str, name: str) -> Algorithm:
@@ -61,11 +61,12 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
 def register(collective: str, name: str, algorithm: Algorithm) -> None:
     """Add an algorithm to those that all of this process finds by name: ``make``, calls, rules, trials and ``tune``.
 
-    In an MPI program all ranks register alike, before they make communicators. ``check`` proves a schedule; a
-    registered algorithm's are not proved again when they run.
+    In an MPI program all ranks register the same algorithms, before they make communicators. ``check`` proves a
+    schedule; those of registered algorithms are not proved again when they run.
 
     :param collective: a key of ``ALGORITHMS``.
     :param name: a new one.
+    :param algorithm: generator and facts.
     :raises ValueError: for an unknown collective, or a name that is taken, reserved, or not one word.
     :raises TypeError: for anything but an ``Algorithm``.
     """
@@ -112,6 +113,7 @@ def rows_of(
     """One rank's part of what ``make`` makes, without the rows of the others.
 
     :param collective: as ``make``; likewise all but ``rank``.
+    :param algorithm: as ``make``; likewise ``network``, ``root``, ``blocks`` and ``parameters``.
     :param rank: whose rows.
     :raises ValueError: as ``make``, or for a rank that there is not.
     Cost: O(p) and the rank's rows, O(p log p) or O(p x blocks) where the whole has no more; where the algorithm is
@@ -133,6 +135,7 @@ def make(
 
     :param collective: a key of ``ALGORITHMS``: one of ``COLLECTIVES``, or ``fft`` for the alltoalls of a pencil FFT.
     :param algorithm: what ``find_algorithm`` takes.
+    :param network: the job's network.
     :param root: of a rooted collective; the others ignore it.
     :param blocks: blocks of one message, see ``Schedule``; None for as many as the algorithm divides it into by itself.
     :param parameters: the generator's own, by name.

@@ -144,8 +144,10 @@ class Tree:
 
     @cached_property
     def down(self) -> Integers:
-        """Step in which each rank receives when data move from the root, each rank waiting for nothing but its own;
-        -1 at the root."""
+        """Step in which each rank receives when data move from the root; -1 at the root.
+
+        Each rank waits for nothing but its own data.
+        """
         return self.from_root(np.where(self.parent < 0, -1, 1 + self.turn))
 
     @cached_property
@@ -226,6 +228,9 @@ def leaders(clusters: Sequence[ArrayLike] | Integers, size: int, *, root: int = 
     a root that leads nothing does not arise.
 
     :param clusters: cluster of each rank at each level, coarsest first, nested, each shape (p,), any numbers.
+    :param size: number of ranks, p.
+    :param root: the root's rank.
+    :param radix: k: a rank serves up to k - 1 others at once.
     :raises ValueError: if a cluster lies in two clusters of the level above.
     """
     turned = rotation(size, root)
@@ -246,7 +251,12 @@ def _first(cluster: NDArray[np.integer]) -> Integers:
 
 
 def among(group: Integers, members: NDArray[np.intp], radix: int) -> tuple[Integers, Integers]:
-    """A k-nomial tree among the members of each group, its first member the top: parents, -1 elsewhere, and turns."""
+    """A k-nomial tree among the members of each group, its first member the top: parents, -1 elsewhere, and turns.
+
+    :param group: group of each member, shape (members,).
+    :param members: ranks, those of a group in the order of the tree.
+    :param radix: k: a rank serves up to k - 1 others at once.
+    """
     members = members[np.argsort(group[members], kind="stable")]
     start = np.searchsorted(group[members], group[members])
     above, order = _knomial(np.arange(len(members)) - start, radix)
@@ -269,6 +279,10 @@ def depth_first(clusters: Sequence[ArrayLike] | Integers, size: int, *, root: in
     """The ranks in depth-first order of nested clusters, the root first, then the rest of its innermost cluster.
 
     Neighbours in this order cross each cluster's border once in and, but for the last, once out.
+
+    :param clusters: cluster of each rank at each level, coarsest first, nested, each shape (p,), any numbers.
+    :param size: number of ranks, p.
+    :param root: rank that comes first.
     """
     turned = rotation(size, root)
     keys = [_first(np.asarray(row)[turned]) for row in clusters]

@@ -14,10 +14,12 @@ import pytest
 
 # Packages and modules whose docstrings are complete.
 CONVERTED = (
+    "osu_like_bench",
     "topompi.cli",
     "topompi.errors",
     "topompi.launcher",
     "topompi.mapping",
+    "topompi.schedules",
     "topompi.topology",
     "topompi.views",
 )

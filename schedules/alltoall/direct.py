@@ -32,6 +32,8 @@ def alltoall_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = 
     the sake of exchanges in pairs; ``alltoall_shift`` takes p steps. Messages: p (p - 1); bytes: each block once.
     It wins for long messages on full bisection, and where p is a power of two.
 
+    :param size: number of ranks, p.
+    :param blocks: blocks of one message.
     :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
     :param window: steps that a rank has in flight at most, 0 for no bound.
     """
@@ -52,6 +54,8 @@ def alltoall_shift(size: int, *, blocks: int = 1, counts: ArrayLike | None = Non
     block once. It wins over XOR pairwise for long messages where p is no power of two. With ranks placed in blocks, all
     ranks of a host send to one or two other hosts at once.
 
+    :param size: number of ranks, p.
+    :param blocks: blocks of one message.
     :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
     :param window: steps that a rank has in flight at most, 0 for no bound.
     """
@@ -66,6 +70,8 @@ def alltoall_scatter_destination(
     The scattered-destination algorithm of MPICH, whose window is 32. Messages and bytes: as ``alltoall_shift``, of
     which it is the steps, overlapping. It wins for medium messages, where start-ups hide behind one another.
 
+    :param size: number of ranks, p.
+    :param blocks: blocks of one message.
     :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
     :param window: messages that a rank has in flight each way at most, 0 for no bound.
     """
@@ -75,16 +81,19 @@ def alltoall_scatter_destination(
 def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
     """All messages in flight at once: no order can be wrong, and none waits for another.
 
-    Where links share max-min fairly and blocks are alike, this takes what the busiest link needs, which nothing
-    undercuts. For each message has a full link on its route on which no other is faster (Bertsekas and Gallager, "Data
-    Networks", 1992, section 6.5.2), so with n messages on that link of capacity C its rate is C / n or more; n only
-    falls, so it always has the least C / n of all links at the start, and is through when that link is.
+    Where links share max-min fairly and blocks are of one size, this takes what the busiest link needs, the least
+    time of any schedule. Each message has a full link on its route on which no other message is faster (Bertsekas and
+    Gallager, "Data Networks", 1992, section 6.5.2), so with n messages on that link of capacity C its rate is C / n or
+    more. As n only falls, the rate is never below the least C / n of all links at the start, so the message is
+    complete when the busiest link is.
     It is the shift with no bound on its window. Real networks are not fair to thousands of messages, and real MPI
     libraries look through long queues: where that shows, ``even`` comes close with few in flight.
 
     Messages: p (p - 1), up to 2 (p - 1) of a rank in flight; bytes: each block once. It wins for long messages where
     routes are uneven, on networks that share fairly, as flow simulators do.
 
+    :param size: number of ranks, p.
+    :param blocks: blocks of one message.
     :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
     """
     return of_pairs("at once", _shifts(Shares.of(size, blocks, counts)), 0)
@@ -103,6 +112,7 @@ def alltoall_interleaved(
     routes at a time.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
+    :param blocks: blocks of one message.
     :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
     :param window: steps that a rank has in flight at most, 0 for no bound.
     """
@@ -136,8 +146,10 @@ def _shifts(share: Shares) -> Permutations:
 
 
 def spread(size: int, ranks: int) -> int:
-    """The least number prime to ``size`` whose multiples 1 to ``ranks`` - 1 keep farthest from 0 modulo ``size``, but
-    farther than ``ranks`` is not asked for. Cost: O(size ranks) time."""
+    """The least number prime to ``size`` whose multiples 1 to ``ranks`` - 1 stay farthest from 0 modulo ``size``.
+
+    A distance of ``ranks`` is enough. Cost: O(size ranks) time.
+    """
     factor = np.arange(1, size + 1)
     nearest = np.full(size, ranks)
     for multiple in range(1, ranks):
@@ -157,7 +169,9 @@ def alltoall_bruck(size: int, *, radix: int = 2, blocks: int = 1) -> Schedule:
     Messages: (k - 1) p ceil(log_k p) at most; bytes: each block once for each digit of its distance that is not 0,
     about (1 - 1/k) log_k p times. It wins for the smallest blocks; with a larger radix for somewhat larger ones.
 
+    :param size: number of ranks, p.
     :param radix: k, at least 2; with p there is one message for each pair, all in one step.
+    :param blocks: blocks of one message.
     :raises ValueError: for a radix below 2.
     """
     if radix < 2:

@@ -86,7 +86,9 @@ def pencils(network: Network, rows: int, columns: int, *, window: int = 16, bloc
 
     See ``joint``: a step of all rows together loads every link in proportion; likewise the columns.
 
+    :param network: the job's network.
     :param rows: of the process grid; ``rows * columns`` ranks in all.
+    :param columns: of the process grid.
     :param window: steps that a rank has in flight at most, 0 for no bound.
     :param blocks: blocks of one message.
     :param seed: of the choices among equals.

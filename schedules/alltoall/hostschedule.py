@@ -31,9 +31,9 @@ class HostSchedule:
     :param step: host-level step of each row, shape (rows,); likewise ``source`` and ``destination``, hosts.
     :param rounds: steps of the ranks that each step of the hosts takes, shape (steps,).
     :param blocks: blocks of one message.
-    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; None where alike.
+    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; None if all are equal.
     :param window: steps of the ranks in flight at most, as in ``Schedule``.
-    :raises ValueError: for columns of unlike length, or a step without its rounds.
+    :raises ValueError: for columns of different lengths, or a step without its rounds.
     Memory: O(rows + p), and O(p^2) only with ``counts``.
     """
 
@@ -67,8 +67,15 @@ class HostSchedule:
         counts: Integers | None = None,
         window: int = 1,
     ) -> HostSchedule:
-        """A schedule from rows (step, source host, destination host) in any order, shape (rows, 3), each step with as
-        many rounds as its widest row needs."""
+        """A schedule from host-level rows; each step has as many rounds as its widest row needs.
+
+        :param algorithm: name of the algorithm.
+        :param rank_host: host of each rank, shape (p,).
+        :param rows: step, source host and destination host of each row, shape (rows, 3), in any order.
+        :param blocks: blocks of one message.
+        :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
+        :param window: steps that a rank has in flight at most, 0 for no bound.
+        """
         order = np.argsort(rows[:, 0], kind="stable")
         step, source, destination = rows[order].T.reshape(3, -1)
         ranks = np.bincount(rank_host)
@@ -96,8 +103,9 @@ class HostSchedule:
         return of_pairs(self.algorithm, _BetweenHosts(self.num_steps, share=self._share, hosts=self), self.window)
 
     def rows_of(self, rank: int) -> Integers:
-        """The rows of ``expand()`` that a rank takes part in, in their order, shape (rows, 9), without making the
-        others'.
+        """The rows of ``expand()`` that a rank takes part in, in their order, shape (rows, 9).
+
+        Those of the other ranks are not made.
 
         :raises ValueError: for a rank that there is not.
         Cost: O(host-level rows + p).
@@ -129,7 +137,11 @@ class HostSchedule:
         return np.cumsum(self.rounds) - self.rounds
 
     def messages(self, row: Integers, sender: Integers, receiver: Integers) -> Messages:
-        """Step, source and destination of messages given by host-level row and places within the two hosts."""
+        """Step, source and destination of messages given by host-level row and places within the two hosts.
+
+        :param row: host-level row of each message, shape (messages,).
+        :param sender: place of the sending rank among those of its host; likewise ``receiver``.
+        """
         source, destination = self.source[row], self.destination[row]
         turns = np.maximum(self._ranks[source], self._ranks[destination])
         step = self._start[self.step[row]] + (receiver - sender) % turns

@@ -36,6 +36,9 @@ class Shares:
     def of(cls, size: int, blocks: int, counts: ArrayLike | None) -> Shares:
         """Shares of counts that have been looked at.
 
+        :param size: number of ranks, p.
+        :param blocks: blocks of each pair where there are no counts.
+        :param counts: blocks of each pair, shape (p, p), or None.
         :raises ValueError: for counts of another shape or below 0.
         """
         if counts is None:
@@ -46,7 +49,11 @@ class Shares:
         return cls(size, blocks, given)
 
     def rows(self, step: Integers, source: Integers, destination: Integers) -> Rows:
-        """The messages of these pairs as rows; pairs without any blocks have none."""
+        """The messages of these pairs as rows; pairs without any blocks have none.
+
+        :param step: of each message, shape (messages,).
+        :param source: sending rank of each message; likewise ``destination``.
+        """
         if self.counts is None:
             here, there, count = self.blocks * destination, self.blocks * source, np.full_like(source, self.blocks)
         else:
@@ -68,7 +75,7 @@ class Pairs(Phase):
     """
 
     share: Shares = field(kw_only=True)
-    alike: bool = field(default=True, kw_only=True)
+    uniform: bool = field(default=True, kw_only=True)
 
     def pairs_of(self, rank: int) -> Messages:
         """The messages of a rank, its own with itself once, in any order."""
@@ -160,6 +167,8 @@ class StepTable(Pairs):
 def of_pairs(algorithm: str, pairs: Pairs, window: int) -> Schedule:
     """One message for each pair, as an alltoall whose steps may overlap.
 
+    :param algorithm: name of the algorithm.
+    :param pairs: the messages.
     :param window: steps that a rank has in flight at most, 0 for no bound.
     """
     share = pairs.share

@@ -61,8 +61,11 @@ def lower_bound(
     combined before they cross. An allreduce over G sides of borders moves each element 2 (G - 1) times, the number of
     one-way messages of a gossip (Harary and Schwenk 1974).
 
+    :param network: the job's network.
+    :param collective: one of ``COLLECTIVES``.
     :param share: blocks of each rank, shape (p,), of each ordered pair, shape (p, p), for alltoall, or one number.
     :param root: the root of a rooted collective.
+    :param block_bytes: bytes of one block.
     :param alpha: seconds to start a message.
     :raises ValueError: for an unknown collective, a missing root, or a share of another shape.
     Cost: O(p^2 + n^2 * longest route) for alltoall, O(p + n^2) for the others.

@@ -28,8 +28,13 @@ ELBOW = 12  # pixels from where a parent's line turns to the child
 
 @dataclass(frozen=True, eq=False)
 class _Edges:
-    """Parent of each rank (-1 for the root), the step that joins it to its parent, and whether messages run away from
-    the root. The step is the first in which it receives, or the last in which it sends."""
+    """The edges of a tree.
+
+    :param parent: parent of each rank, -1 for the root.
+    :param joins: step that joins each rank to its parent: the first in which it receives, or the last in which it
+        sends.
+    :param away: whether messages run away from the root.
+    """
 
     parent: Integers
     joins: Integers
@@ -46,6 +51,10 @@ def draw_tree(schedule: Schedule, network: Network, title: str, host_names: Sequ
 
     The ranks of a sub-tree stand together, and no lines cross.
 
+    :param schedule: one whose messages form a tree.
+    :param network: on which it runs.
+    :param title: heading of the picture.
+    :param host_names: name of each host of the network; by default its number.
     :raises ValueError: if the messages form no tree.
     """
     edges = _edges(schedule)
@@ -94,8 +103,11 @@ def _joins(messages: Messages, child: Integers, size: int, away: bool) -> Intege
 
 
 def _planar_order(edges: _Edges) -> NDArray[np.intp]:
-    """The ranks from top to bottom, so that no line crosses another: a parent, then its children with their sub-trees,
-    away from the root the one served last first, towards it the one that sends first."""
+    """The ranks from top to bottom, so that no line crosses another.
+
+    Each parent precedes its children and their sub-trees. The child served last comes first where messages run away
+    from the root, the child that sends first where they run towards it.
+    """
     parent = edges.parent
     children: list[list[int]] = [[] for _ in parent]
     for rank in np.lexsort((np.arange(len(parent)), edges.joins if edges.away else -edges.joins)).tolist():

@@ -1,4 +1,7 @@
-"""Schedules as time-independent traces, which SimGrid replays: https://simgrid.org/doc/latest/Tutorial_MPI_Applications.html"""
+"""Schedules as time-independent traces, which SimGrid replays.
+
+See https://simgrid.org/doc/latest/Tutorial_MPI_Applications.html
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ def write_traces(schedule: Schedule, folder: str | Path, block_bytes: int = 1, *
     declares its steps independent, only for those of the step ``window`` steps of its own before. The step is the tag.
     Local moves and reductions take no time in the replay.
 
+    :param schedule: what is written.
     :param folder: where to write; made if it is not there. The list holds absolute paths.
     :param block_bytes: bytes of one block.
     :param name: of the list, which is ``NAME.list`` in the folder.

@@ -72,8 +72,11 @@ class Places:
 
     @cached_property
     def wanted(self) -> Integers:
-        """What MPI defines for each place of the output, in their order: the place of the input whose value it is;
-        for reductions the block of the input whose contributions by all ranks it combines."""
+        """What MPI defines for each place of the output, in their order.
+
+        It is the place of the input whose value it has; for reductions, the block of the input whose contributions by
+        all ranks it combines.
+        """
         schedule, share = self.schedule, self.schedule.share()
         each = int(self.blocks[INPUT].max()) if self.reduces else self.num_inputs
         if schedule.collective == "alltoall":

@@ -67,6 +67,10 @@ def gather_linear(
     What MPI libraries do for Gatherv, there without a window. Cost: p - 1 messages, each block moves once, m bytes into
     the root. Wins for large blocks; the window keeps a burst off the root's links.
 
+    :param size: number of ranks, p.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
     :param window: messages in flight at most; 0 for no bound.
     """
     share = shares(size, blocks, counts)
@@ -100,6 +104,10 @@ def gather_along(tree: Tree, algorithm: str, *, blocks: int = 1, counts: ArrayLi
     from the root on in rank order, and sends them as one message. What is a range of ranks reaches the root in its
     place; what is not, in scratch, and local moves restore rank order when it has come.
 
+    :param tree: whose root receives.
+    :param algorithm: name of the algorithm.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
     Cost: p - 1 messages (fewer where sub-trees have nothing to send); each block moves once for each edge above it.
     """
     share = shares(tree.size, blocks, counts)
@@ -159,6 +167,12 @@ def gather_knomial(
 
     The default of MPI libraries for small blocks. Cost: p - 1 messages in ceil(log_k p) steps (one more where the
     ranks of a sub-tree run over the last to the first); m log_k p / 2 bytes or so in all. Wins for small blocks.
+
+    :param size: number of ranks, p.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
+    :param radix: k: a rank serves up to k - 1 others at once.
     """
     tree = trees.knomial(size, radix).placed(rotation(size, root))
     return gather_along(tree, f"{radix}-nomial", blocks=blocks, counts=counts)
@@ -172,6 +186,10 @@ def gather_leaders(
     Subramoni 2013, section 3, for any number of levels, as `schedules.Hierarchy` does it with native collectives. Where
     that carries everything once more to a root that leads nothing, here the root leads all its clusters.
 
+    :param network: the job's network.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
     :param radix: of the tree among the leaders; with as many as a cluster has parts, each sends to the leader itself.
     Cost: p - 1 messages. One message leaves each cluster at each level, the least possible, and each block crosses the
     borders around the root once; on its way there it stops at log_k of the leaders of its level. Wins for small and
@@ -184,19 +202,40 @@ def gather_leaders(
 def scatter_linear(
     size: int, *, root: int = 0, blocks: int = 1, counts: ArrayLike | None = None, window: int = 8
 ) -> Schedule:
-    """`gather_linear` backwards: the root sends to each rank, ``window`` messages in flight. Cost: the same."""
+    """`gather_linear` backwards: the root sends to each rank, ``window`` messages in flight. Cost: the same.
+
+    :param size: number of ranks, p.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
+    :param window: steps that a rank has in flight at most, 0 for no bound.
+    """
     return mirrored(gather_linear(size, root=root, blocks=blocks, counts=counts, window=window))
 
 
 def scatter_knomial(
     size: int, *, root: int = 0, blocks: int = 1, counts: ArrayLike | None = None, radix: int = 2
 ) -> Schedule:
-    """`gather_knomial` backwards. Cost: the same."""
+    """`gather_knomial` backwards. Cost: the same.
+
+    :param size: number of ranks, p.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
+    :param radix: k: a rank serves up to k - 1 others at once.
+    """
     return mirrored(gather_knomial(size, root=root, blocks=blocks, counts=counts, radix=radix))
 
 
 def scatter_leaders(
     network: Network, *, root: int = 0, blocks: int = 1, counts: ArrayLike | None = None, radix: int = 2
 ) -> Schedule:
-    """`gather_leaders` backwards: the outermost leaders are served first. Cost: the same."""
+    """`gather_leaders` backwards: the outermost leaders are served first. Cost: the same.
+
+    :param network: the job's network.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
+    :param radix: k: a rank serves up to k - 1 others at once.
+    """
     return mirrored(gather_leaders(network, root=root, blocks=blocks, counts=counts, radix=radix))

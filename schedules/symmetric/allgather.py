@@ -27,7 +27,9 @@ def allgather_ring(
     In a depth-first order of the cluster tree each border is crossed by one message in and one out in each step,
     whatever the number of ranks inside. It wins for long vectors; its p - 1 start-ups lose for short ones.
 
+    :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
+    :param blocks: blocks of each rank where there are no counts.
     :param counts: blocks of each rank for allgatherv, shape (p,).
     """
     ranks, share = checked_order(size, order), shares(size, blocks, counts)
@@ -57,8 +59,10 @@ def allgather_doubling(
     whole once more for each surplus rank; but as many messages cross a border at once as there are pairs across it.
     It wins for short vectors.
 
+    :param size: number of ranks, p.
     :param order: ranks by nearness, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
     :param near_last: whether neighbours exchange last; else first, which saves the moves to the places at the end.
+    :param blocks: blocks of each rank where there are no counts.
     :param counts: blocks of each rank for allgatherv, shape (p,).
     """
     share = shares(size, blocks, counts)
@@ -90,9 +94,11 @@ def allgather_leaders(
     to each rank inside. It wins for short vectors with many ranks in a cluster, and
     where a recursive doubling would send the same share over a border many times; long vectors wait for the leaders.
 
+    :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: all ranks exchange.
     :param exchange: ``ring`` or ``doubling`` among the outermost leaders.
     :param radix: of the trees inside.
+    :param blocks: blocks of each rank where there are no counts.
     :param counts: blocks of each rank for allgatherv, shape (p,).
     """
     if exchange not in ("ring", "doubling"):

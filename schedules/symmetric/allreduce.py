@@ -27,6 +27,7 @@ def allreduce_ring(size: int, *, order: ArrayLike | None = None, blocks: int | N
     rank, the least there is; in depth-first order so much over each border of the tree, each way. It wins for long
     vectors. For commutative operations only: each part is summed from where it begins on, round the ring.
 
+    :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
     :param blocks: blocks of the vector, by default one for each rank; fewer leave ranks idle.
     """
@@ -42,7 +43,9 @@ def allreduce_doubling(size: int, *, order: ArrayLike | None = None, blocks: int
 
     Keeps rank order where ``order`` ascends.
 
+    :param size: number of ranks, p.
     :param order: ranks by nearness, shape (p,), by default ascending.
+    :param blocks: blocks of the vector.
     """
     return _everywhere(size, "recursive doubling", blocks, _doubling(checked_order(size, order), blocks))
 
@@ -57,6 +60,7 @@ def allreduce_halving(size: int, *, order: ArrayLike | None = None, blocks: int 
 
     Keeps rank order where ``order`` ascends.
 
+    :param size: number of ranks, p.
     :param order: ranks by nearness, shape (p,), by default ascending.
     :param blocks: blocks of the vector, by default one for each corner of the cube; fewer leave corners idle.
     """
@@ -79,10 +83,13 @@ def allreduce_leaders(
     inside the c outermost clusters, and those of the exchange between c ranks. It wins where many ranks share few links
     out of a cluster; inside, a leader takes part in about log2 whole vectors, which long vectors pay for.
 
+    :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: all ranks exchange.
     :param exchange: ``ring``, ``doubling`` or ``halving`` among the outermost leaders.
+    :param radix: k of the trees inside.
     :param ordered: keep rank order, for operations that do not commute; then each cluster must be a range of ranks,
         and the exchange no ring.
+    :param blocks: blocks of the vector.
     """
     if exchange not in _EXCHANGES:
         raise ValueError(f"expecting exchange {', '.join(map(repr, _EXCHANGES))}, got {exchange!r}")

@@ -28,7 +28,9 @@ def reduce_scatter_ring(
     least there is; in depth-first order so much over each border of the tree, each way. It wins for long vectors. For
     commutative operations only: each part is summed from where it begins on, round the ring.
 
+    :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
+    :param blocks: blocks of each rank's part where there are no counts.
     :param counts: blocks of each rank, shape (p,).
     """
     ranks, share = checked_order(size, order), shares(size, blocks, counts)
@@ -53,7 +55,9 @@ def reduce_scatter_halving(
 
     Keeps rank order where ``order`` ascends.
 
+    :param size: number of ranks, p.
     :param order: ranks by nearness, shape (p,), by default ascending.
+    :param blocks: blocks of each rank's part where there are no counts.
     :param counts: blocks of each rank, shape (p,).
     """
     share = shares(size, blocks, counts)
@@ -90,7 +94,10 @@ def reduce_scatter_leaders(
     vector, each way. It wins where few links leave a cluster; inside, the whole vector climbs each edge. For
     commutative operations only.
 
+    :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: all ranks exchange.
+    :param radix: k of the trees inside.
+    :param blocks: blocks of each rank's part where there are no counts.
     :param counts: blocks of each rank, shape (p,).
     """
     share, tree = shares(size, blocks, counts), leaders(clusters, size, radix=radix)
