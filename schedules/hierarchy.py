@@ -129,7 +129,7 @@ class Hierarchy:
         return len(self._rows) - 1
 
     def color(self, level: int, rank: int) -> int:
-        """What an MPI split takes to make the sub-communicators of a level: its cluster above, or -1 for no member."""
+        """The colour of a rank in the MPI split of a level: its cluster above, or -1 where it is no member."""
         return int(self._rows[level - 1, rank]) if self._rows[level, rank] == rank else -1
 
     def members(self, level: int, rank: int) -> IntArray:

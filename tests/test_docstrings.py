@@ -14,7 +14,7 @@ import pytest
 
 # Packages and modules whose docstrings are complete.
 CONVERTED = (
-    "osu_like_bench",
+    pytest.param("osu_like_bench", marks=pytest.mark.needs_mpi),  # its modules import mpi4py
     "topompi.cli",
     "topompi.errors",
     "topompi.launcher",

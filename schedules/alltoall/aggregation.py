@@ -153,7 +153,10 @@ class _AtHosts(Phase):
         return np.concatenate([self.make(host, np.arange(hosts.ranks[host])) for host in range(hosts.number)])
 
     def of_rank(self, rank: int) -> Rows:
-        """As ``rows``; cost: that of the rank's host, or of the rank alone where all moves are local."""
+        """The rows of a rank, as ``rows`` orders them.
+
+        Cost: that of the rank's host, or of the rank alone where all moves are local.
+        """
         host = int(self.hosts.of_rank[rank])
         places = self.hosts.local[[rank]] if self.local else np.arange(self.hosts.ranks[host])
         return taken(self.make(host, places), rank)
@@ -170,7 +173,7 @@ class _BetweenHosts(Phase):
     make: Callable[[Integers, Integers], Rows] = field(kw_only=True)
 
     def rows(self) -> Rows:
-        """By sending host, then by receiving host."""
+        """The rows by sending host, then by receiving host."""
         here, there = np.indices((self.hosts.number, self.hosts.number))
         return self.make(here.ravel(), there.ravel())
 

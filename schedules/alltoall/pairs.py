@@ -105,7 +105,7 @@ class Pairs(Phase):
 
 @dataclass(frozen=True, eq=False)
 class Permutations(Pairs):
-    """In each step every rank sends to one at most, and receives from one at most.
+    """Pairs of which every rank sends to one at most, and receives from one at most, in each step.
 
     :param target: by step and rank, to whom the rank sends, -1 for nobody.
     :param origin: by step and rank, from whom it receives, -1 for nobody: the inverse.
@@ -144,7 +144,7 @@ class StepTable(Pairs):
 
     @classmethod
     def of(cls, table: NDArray[np.integer], share: Shares) -> StepTable:
-        """With as many steps as the table needs, in the least of the types of integers that hold them."""
+        """The pairs of a table of steps, in the smallest type of integers that holds them."""
         last = int(table.max(initial=-1))
         return cls(last + 1, share=share, table=table.astype(np.min_scalar_type(last)))
 

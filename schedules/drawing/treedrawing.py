@@ -131,7 +131,7 @@ def _axis(canvas: Canvas, steps: int, width: int, bottom: float) -> None:
 
 
 def _lines(canvas: Canvas, edges: _Edges, x: Floats, y: Floats) -> None:
-    """From each parent along its own row, and from there down to its children's."""
+    """Draw lines from each parent along its own row, and from there down to its children's rows."""
     children = np.flatnonzero(edges.parent >= 0)
     parent, turn = edges.parent[children], _turn(x[children], edges.away)
     reach = x.copy()

@@ -45,7 +45,7 @@ def write_traces(schedule: Schedule, folder: str | Path, block_bytes: int = 1, *
 
 
 def _actions(timeline: Timeline, rank: int) -> Iterator[str]:
-    """What a rank does, a line each, its own number left out."""
+    """The lines of a rank's trace, without its own number."""
     in_flight: list[tuple[Line, ...]] = []
     yield "init"
     for step in timeline.of_rank(rank):

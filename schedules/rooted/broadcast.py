@@ -54,7 +54,7 @@ def along(tree: Tree, algorithm: str, *, blocks: int = 1, pipelined: bool = Fals
 
 
 def _bcast(size: int, algorithm: str, rows: Rows, root: int, blocks: int, behind: Phases = ()) -> Schedule:
-    """With the move by which the root, too, ends with the message in its output."""
+    """The broadcast of these rows, and the move that puts the message into the root's output."""
     if blocks < 1:
         raise ValueError(f"expecting at least one block, got {blocks}")
     own = local_moves(0, root, (INPUT, 0), (OUTPUT, 0), blocks)

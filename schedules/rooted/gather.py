@@ -114,8 +114,8 @@ def gather_along(tree: Tree, algorithm: str, *, blocks: int = 1, counts: ArrayLi
     order = tree.preorder((np.arange(tree.size) - tree.root) % tree.size)
     position = np.argsort(order)
     start = (np.cumsum(share[order]) - share[order])[position]
-    kept = np.flatnonzero(tree.inner & (tree.parent >= 0))
-    own = local_moves(0, kept, (INPUT, 0), (SCRATCH, 0), share[kept])
+    inner = np.flatnonzero(tree.inner & (tree.parent >= 0))
+    own = local_moves(0, inner, (INPUT, 0), (SCRATCH, 0), share[inner])
     at_root = _at_root(tree, share, order, position, start)
     rows = np.concatenate((own, _upwards(tree, share, start), at_root))
     return _gather(tree.size, algorithm, rows, tree.root, blocks, counts)

@@ -194,7 +194,7 @@ def _sums_at(root: int, size: int) -> Integers:
 
 
 def _gather(cube: Cube, bounds: Integers, buffer: Integers, root: int) -> Rows:
-    """Of all messages of a recursive doubling those on whose content the root depends, and none back."""
+    """The messages of a recursive doubling on whose content the root depends."""
     at_root = np.flatnonzero(cube.heads == root)
     corner = np.delete(np.arange(len(cube.heads)), at_root)
     differing = corner ^ at_root
