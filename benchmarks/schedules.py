@@ -132,7 +132,7 @@ def tacs_table(repeats: int) -> Iterator[str]:
 
 
 def bound_table() -> Iterator[str]:
-    """Steps of the bound-meeting schedule over the lower bound."""
+    """Steps of ``colouring`` over the lower bound."""
     yield "Steps of hosts over the lower bound (at most 1.05); hosts - 1 is what the hosts' own links need"
     sizes = f"{'hosts':>5} {'leaves':>6} {'n - 1':>5} {'bound':>6} {'steps':>6}"
     yield f"{'fabric':26} {sizes} {'ratio':>7} {'':>6} {'seconds':>8} {'TACS1':>6}"

@@ -102,9 +102,9 @@ class Torus:
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
         """The distance from each host of a to that of b, broadcast. Cost: O(dimensions) each."""
-        apart = np.abs(self.coordinates[a] - self.coordinates[b])
-        apart = np.where(self.wrap, np.minimum(apart, np.array(self.dims) - apart), apart)
-        return np.asarray(np.where(np.asarray(a) == b, self.inside, apart.sum(axis=-1)), dtype=np.int64)
+        steps = np.abs(self.coordinates[a] - self.coordinates[b])
+        steps = np.where(self.wrap, np.minimum(steps, np.array(self.dims) - steps), steps)
+        return np.asarray(np.where(np.asarray(a) == b, self.inside, steps.sum(axis=-1)), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ Benchmark = type[Operation] | KernelBenchmark
 def benchmark_of(options: Options, world: MPI.Intracomm) -> tuple[Options, Benchmark]:
     """The benchmark that the options name, and the options with the kernel's grid filled in. Collective.
 
-    :raises BenchmarkError: on all ranks alike, for options that the benchmark does not take.
+    :raises BenchmarkError: on all ranks, for options that the benchmark does not take.
     """
     name = options.benchmark
     if name in OPERATIONS:

@@ -107,7 +107,7 @@ class Table:
         yield f"# B: {second}"
         if facts.arena == SIMULATED:
             yield f"# {facts.ranks} rank(s) on {len(set(facts.nodes))} simulated host(s): {facts.description}"
-            yield "# Times until the last rank is through, exact and alike in each run; ratio: B / A"
+            yield "# Times until the last rank has finished, exact and the same in each run; ratio: B / A"
         else:
             yield f"# {facts.ranks} rank(s) on {len(set(facts.nodes))} machine(s), {facts.cpu}"
             yield "# Medians over iterations of the slowest rank's time and interquartile range; ratio: B / A"

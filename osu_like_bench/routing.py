@@ -15,7 +15,7 @@ def load_routes(
     """Read a topology for its routes: the source's own, those of forwarding tables, or computed ones.
 
     :param source: a topology source, see ``topompi.topology.load``.
-    :param lfts: forwarding tables that are kept apart from the source.
+    :param lfts: forwarding tables in files other than the source.
     :param report: takes problems; without one the first problem is raised.
     :raises SourceError: as ``load``.
     """

@@ -33,7 +33,7 @@ def run(options: Options) -> int:
     """Run a benchmark, print its table on rank 0 and write its record. Collective over COMM_WORLD.
 
     :returns: 0, or 1 if the validation failed.
-    :raises TopompiError: on all ranks alike, if the options ask for what cannot be done.
+    :raises TopompiError: on all ranks, if the options ask for what cannot be done.
     """
     world = MPI.COMM_WORLD
     options, kind = benchmark_of(options, world)

@@ -1,4 +1,4 @@
-"""Timing: a loop that treats every side alike, and the summary over all ranks."""
+"""Timing: a loop that treats all sides the same way, and the summary over all ranks."""
 
 from __future__ import annotations
 

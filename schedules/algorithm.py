@@ -14,9 +14,18 @@ from .alltoall.hostschedule import HostSchedule
 from .network import Network
 from .schedule import Schedule
 
-__all__ = ["Algorithm", "View", "takes_network"]
+__all__ = ["FORMER_NAMES", "Algorithm", "View", "current_name", "takes_network"]
 
 View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, Any]]]
+
+# Names that algorithms had, and the present ones: files of earlier versions are still read. No new algorithm takes one.
+FORMER_NAMES = {"bound": "colouring"}
+
+
+def current_name(algorithm: str) -> str:
+    """The present name of an algorithm that may be given by a former one, perhaps cut (``bound/32K``)."""
+    name, slash, size = algorithm.partition("/")
+    return FORMER_NAMES.get(name, name) + slash + size
 
 
 def takes_network(network: Network, root: int) -> tuple[tuple[Network], dict[str, Any]]:
@@ -30,7 +39,7 @@ class Algorithm:
 
     :param generator: the function that makes the schedule; its docstring has the paper and the cost.
     :param view: from a network and a root to the generator's arguments; by default the network itself.
-    :param when: it wins: for what, or where, in one line.
+    :param when: for what or where it wins, in one line.
     :param fixed: keyword parameters that make it this algorithm and no other of the same generator.
     :param cut: how its messages may be cut: ``blocks`` if the generator divides a message into as many blocks as one
         asks for, and sends them one by one; ``lanes`` if every transfer of a message is one rank's share, so that each
@@ -42,7 +51,7 @@ class Algorithm:
         in the order of the network. Placed otherwise, ``check`` decides.
     :param joint: whether it is made together with the exchanges of ``Network.beside``.
     :param shares_links: whether each step gives the busiest link its share of the whole exchange, more than one
-        message, and no link more than that, rounded up: links are then full without any rank having to keep step.
+        message, and no link more than that, rounded up: links are then full although ranks are in different steps.
     :param stand_in: whether MPI libraries that know no switches run it: for messages of ``any`` length, or only for
         ``short`` or ``long`` ones; empty if they do not.
     :param power_of_two: whether it takes more steps than it needs on other numbers of ranks.
@@ -92,10 +101,11 @@ class Algorithm:
     ) -> Schedule | HostSchedule:
         """The schedule on a network; an alltoall over hosts stays in its compact form.
 
-        :param network: of the job.
+        :param network: the job's network.
         :param root: of a rooted collective, else 0.
         :param blocks: blocks of one message; None for as many as the algorithm divides it into by itself.
-        :param counts: for the v-forms, blocks of each rank, shape (p,), or of each pair, shape (p, p); None if alike.
+        :param counts: for the v-forms, blocks of each rank, shape (p,), or of each pair, shape (p, p); None if all are
+            equal.
         :param ordered: ask for rank order, where the generator can be asked.
         :param parameters: the generator's own, by name.
         :raises ValueError: for a root, blocks or counts that the generator does not take, or what it refuses.

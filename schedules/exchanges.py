@@ -56,14 +56,13 @@ def checked_root(size: int, root: int) -> int:
 
 
 def clustered(tree: Tree, clusters: Sequence[ArrayLike]) -> tuple[Integers, Integers, NDArray[np.intp]]:
-    """The ranks in depth-first order, the outermost clusters' leaders among them, and the ranks with a parent inside.
+    """The ranks in depth-first order, the outermost clusters' leaders in that order, and the ranks below a leader.
 
-    Leaders come in the same order. The last are those whose parent lies in their own outermost cluster.
-
-    A level that is one cluster is passed over; where no level is left, every rank is a cluster.
+    The last are those whose parent lies in their own outermost cluster. A level that is one cluster is passed over;
+    where no level is left, every rank is a cluster.
     """
-    apart = [label for label in map(np.asarray, clusters) if (label != label[0]).any()]
-    label = apart[0] if apart else np.arange(tree.size)
+    dividing = [label for label in map(np.asarray, clusters) if (label != label[0]).any()]
+    label = dividing[0] if dividing else np.arange(tree.size)
     inside = (tree.parent >= 0) & (label[tree.parent] == label)
     layout = depth_first(clusters, tree.size)
     return layout, layout[~inside[layout]], np.flatnonzero(inside)
@@ -106,7 +105,7 @@ class Cube:
     def over(cls, order: Integers, *, reverse: bool = False, head: int = -1) -> Cube:
         """Ranks folded in pairs of neighbours in an order, the first p - n positions being folded.
 
-        :param order: of the ranks, a permutation, shape (p,).
+        :param order: the ranks, shape (p,).
         :param reverse: number the corners by their bits reversed, so that dimension 0 joins the far ends of the order
             and the last dimension joins neighbours.
         :param head: a rank that must be a head.
@@ -135,12 +134,12 @@ class Cube:
         return starts(counts[self.heads] + folded)
 
     def inward(self, buffer: Integers, begin: ArrayLike, count: ArrayLike, operation: int = COPY) -> Rows:
-        """Each surplus rank sends to its head; ``begin`` and ``count`` by corner, ``buffer`` by rank.
+        """Each surplus rank sends to its head.
 
         :param buffer: working buffer of each rank, shape (p,).
-        :param begin: first block, by corner.
-        :param count: blocks, by corner.
-        :param operation: copy or reduce.
+        :param begin: first block by corner.
+        :param count: blocks by corner.
+        :param operation: ``COPY`` or ``REDUCE``, at the head.
         """
         return self._fold(self.surplus, self.heads, buffer, begin, count, operation)
 
@@ -148,8 +147,8 @@ class Cube:
         """Each head sends to its surplus rank.
 
         :param buffer: working buffer of each rank, shape (p,).
-        :param begin: first block, by corner.
-        :param count: blocks, by corner.
+        :param begin: first block by corner.
+        :param count: blocks by corner.
         """
         return self._fold(self.heads, self.surplus, buffer, begin, count, COPY)
 
@@ -171,7 +170,7 @@ class Cube:
 def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
     """Recursive doubling: each corner begins with its own range, and all end with all; dimension 0 first.
 
-    :param heads: rank at each corner, shape (n,).
+    :param heads: rank at each corner of the cube, shape (n,).
     :param bounds: first block of each corner's range and the end, shape (n + 1,).
     :param buffer: working buffer of each rank.
     """
@@ -190,9 +189,9 @@ def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
 
     It is ``doubling`` backwards, so the last dimension comes first.
 
-    :param heads: rank at each corner, shape (n,).
+    :param heads: rank at each corner of the cube, shape (n,).
     :param bounds: first block of each corner's range and the end, shape (n + 1,).
-    :param buffer: working buffer of each rank.
+    :param buffer: working buffer of each rank, shape (p,).
     """
     forwards = doubling(heads, bounds, buffer)
 
@@ -210,8 +209,8 @@ def combine(heads: Integers, buffer: Integers, count: int) -> Grid:
 
     What arrives waits in the scratch until the vector itself has been sent: each dimension takes a second step.
 
-    :param heads: rank at each corner, shape (n,).
-    :param buffer: working buffer of each rank.
+    :param heads: rank at each corner of the cube, shape (n,).
+    :param buffer: working buffer of each rank, shape (p,).
     :param count: blocks of the vector.
     """
 
@@ -272,7 +271,7 @@ def ring(
         own = np.flatnonzero(ranks == rank)
         return np.unique(np.append(own, own - 1) % size)
 
-    return Grid(size - 1 if count.any() else 0, members=size, make=make, near=near, alike=True)
+    return Grid(size - 1 if count.any() else 0, members=size, make=make, near=near, uniform=True)
 
 
 def moves(ranks: Integers, source: int, here: Integers, destination: int, there: Integers, count: Integers) -> Grid:

@@ -115,7 +115,7 @@ def _prove(name: str, schedule: Schedule, collective: str, ranks: int, asked: Ma
             raise ScheduleError(f"{name}: expecting at most {_MOST:,} {what}, got {number:,}")
     counts = schedule.blocks if asked.get("counts") is None else np.asarray(asked["counts"])
     if does == collective and (schedule.share() != counts).any():
-        raise ScheduleError(f"{name}: counts: expecting those asked for, by default alike for all, got others")
+        raise ScheduleError(f"{name}: counts: expecting those asked for, by default the same for all, got others")
     try:
         check(schedule)
     except ScheduleError as error:

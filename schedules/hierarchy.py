@@ -40,10 +40,8 @@ class Stage:
     def equal(self) -> int:
         """Number of blocks of each member where all have equally many, side by side; else 0.
 
-        Then a gather without counts can serve.
-
-        The root's own blocks lie where they belong already, so a root that comes first may have any number of them:
-        nothing is written to its slot.
+        Where it is not 0, a gather without counts can serve. The root's own blocks already lie where
+        they belong, so a root that comes first may have any number of them: nothing is written to its slot.
         """
         size = self.end - self.begin
         others = np.arange(len(size)) != self.root
@@ -131,7 +129,7 @@ class Hierarchy:
         return len(self._rows) - 1
 
     def color(self, level: int, rank: int) -> int:
-        """What an MPI split takes to make the sub-communicators of a level: its cluster above, or -1 for no member."""
+        """The colour of a rank in the MPI split of a level: its cluster above, or -1 where it is no member."""
         return int(self._rows[level - 1, rank]) if self._rows[level, rank] == rank else -1
 
     def members(self, level: int, rank: int) -> IntArray:

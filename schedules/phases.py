@@ -20,12 +20,12 @@ class Phase:
 
     :param steps: number of steps.
     :param local: whether all rows are local moves.
-    :param alike: whether a few of the steps show what all of them cost, see ``schedules.cost``.
+    :param uniform: whether a few of the steps show what all of them cost, see ``schedules.cost``.
     """
 
     steps: int
     local: bool = field(default=False, kw_only=True)
-    alike: bool = field(default=False, kw_only=True)
+    uniform: bool = field(default=False, kw_only=True)
 
     def rows(self) -> Rows:
         """The rows of all ranks, shape (rows, 9)."""

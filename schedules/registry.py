@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .algorithm import Algorithm, View, takes_network
+from .algorithm import FORMER_NAMES, Algorithm, View, current_name, takes_network
 from .alltoall import aggregation, colouring, even, tacs
 from .alltoall import direct as alltoall
 from .alltoall.fft import grid_groups, pencils, squarest
@@ -24,6 +24,7 @@ from .trees import depth_first, rank_clusters
 
 __all__ = [
     "ALGORITHMS",
+    "FORMER_NAMES",
     "MOST_PARTS",
     "RankSchedule",
     "current_name",
@@ -34,27 +35,20 @@ __all__ = [
 ]
 
 MOST_PARTS = 256  # into which a message is cut
-_RESERVED = ("all", "native", "levels")  # words that may stand where algorithms are named
-_FORMER = {"bound": "colouring"}  # names of earlier versions, which files may have
-
-
-def current_name(algorithm: str) -> str:
-    """The name of today for one of an earlier version, perhaps cut (``name/32K``); any other is returned as it is."""
-    name, slash, size = algorithm.partition("/")
-    return f"{_FORMER.get(name, name)}{slash}{size}"
+_RESERVED = ("all", "native", "levels")  # words that name something else where algorithms are named
 
 
 def find_algorithm(collective: str, name: str) -> Algorithm:
     """The algorithm of a name.
 
     :param collective: a key of ``ALGORITHMS``.
-    :param name: a key of ``ALGORITHMS[collective]``, a ``module:function`` or a schedule's file, see ``given``.
+    :param name: a key of ``ALGORITHMS[collective]`` or its former name, a ``module:function``, or a schedule's file,
+        see ``given``.
     :raises ValueError: for an unknown collective or name, or a function that cannot be imported.
     """
     _require_collective(collective)
-    name = current_name(name)
-    if name in ALGORITHMS[collective]:
-        return ALGORITHMS[collective][name]
+    if current_name(name) in ALGORITHMS[collective]:
+        return ALGORITHMS[collective][current_name(name)]
     if name.endswith(".json") or ":" in name:
         from .given import given  # with the proof, which few need: ranks wait for what an MPI program imports
 
@@ -67,12 +61,12 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
 def register(collective: str, name: str, algorithm: Algorithm) -> None:
     """Add an algorithm to those that all of this process finds by name: ``make``, calls, rules, trials and ``tune``.
 
-    In an MPI program all ranks register alike, before they make communicators. ``check`` proves a schedule; a
-    registered algorithm's are not proved again when they run.
+    In an MPI program all ranks register the same algorithms, before they make communicators. ``check`` proves a
+    schedule; those of registered algorithms are not proved again when they run.
 
     :param collective: a key of ``ALGORITHMS``.
     :param name: a new one.
-    :param algorithm: the generator and what is true of it.
+    :param algorithm: generator and facts.
     :raises ValueError: for an unknown collective, or a name that is taken, reserved, or not one word.
     :raises TypeError: for anything but an ``Algorithm``.
     """
@@ -81,7 +75,7 @@ def register(collective: str, name: str, algorithm: Algorithm) -> None:
         raise TypeError(f"expecting an Algorithm, got {type(algorithm).__name__}")
     if not name or any(mark in "/," or mark.isspace() for mark in name):
         raise ValueError(f"expecting a name without '/', ',' or blanks, got {name!r}")
-    if name in (*_RESERVED, *_FORMER) or name in ALGORITHMS[collective]:
+    if name in (*_RESERVED, *FORMER_NAMES, *ALGORITHMS[collective]):
         raise ValueError(f"expecting a name that is not taken for {collective}, got {name!r}")
     ALGORITHMS[collective][name] = algorithm
 
@@ -119,12 +113,8 @@ def rows_of(
     """One rank's part of what ``make`` makes, without the rows of the others.
 
     :param collective: as ``make``; likewise all but ``rank``.
-    :param algorithm: as ``make``.
-    :param network: as ``make``.
+    :param algorithm: as ``make``; likewise ``network``, ``root``, ``blocks`` and ``parameters``.
     :param rank: whose rows.
-    :param root: as ``make``.
-    :param blocks: as ``make``.
-    :param parameters: as ``make``.
     :raises ValueError: as ``make``, or for a rank that there is not.
     Cost: O(p) and the rank's rows, O(p log p) or O(p x blocks) where the whole has no more; where the algorithm is
     ``costly``, its generation.
@@ -145,7 +135,7 @@ def make(
 
     :param collective: a key of ``ALGORITHMS``: one of ``COLLECTIVES``, or ``fft`` for the alltoalls of a pencil FFT.
     :param algorithm: what ``find_algorithm`` takes.
-    :param network: hosts, ranks and links.
+    :param network: the job's network.
     :param root: of a rooted collective; the others ignore it.
     :param blocks: blocks of one message, see ``Schedule``; None for as many as the algorithm divides it into by itself.
     :param parameters: the generator's own, by name.

@@ -73,7 +73,7 @@ class Schedule:
     :param algorithm: the generator's name, for people.
     :param root: the root of a rooted collective, else None.
     :param blocks: blocks of one message, b.
-    :param counts: blocks of each rank, shape (p,), or of each pair, shape (p, p), for the v-forms; None where alike.
+    :param counts: blocks of each rank, shape (p,), or of each pair, shape (p, p), for the v-forms; None if equal.
     :param independent: whether steps may overlap: a rank may have transfers of several steps in flight.
     :param window: how many steps a rank has in flight at most where ``independent``; 0 for no bound.
     :param step: step of each transfer, shape (rows,), from 0, ascending; likewise the further columns.
@@ -153,20 +153,12 @@ class Schedule:
         independent: bool = False,
         window: int = 1,
     ) -> Schedule:
-        """A schedule from rows in any order.
+        """A schedule from its rows, in any order.
 
-        A row is (step, source, destination, source buffer, source block, destination buffer, destination block, count,
-        operation).
-
-        :param collective: a name of ``COLLECTIVES``.
-        :param size: number of ranks, p.
-        :param algorithm: name of the generator, for people.
-        :param rows: shape (rows, 9).
-        :param root: of a rooted collective, else None.
-        :param blocks: blocks of one message.
-        :param counts: blocks of each rank, shape (p,), or pair, shape (p, p), for a v-form; else None.
-        :param independent: whether steps may overlap, as in the class.
-        :param window: steps in flight at most, as in the class.
+        :param collective: as the class; likewise ``size``, ``algorithm``, ``root``, ``blocks``, ``counts``,
+            ``independent`` and ``window``.
+        :param rows: in any order: step, source, destination, source buffer, source block, destination buffer,
+            destination block, count and operation of each, shape (rows, 9).
         """
         table = _in_steps(np.asarray(rows, dtype=np.int64).reshape(-1, len(COLUMNS)))
         columns: dict[str, Any] = dict(zip(COLUMNS, table.T, strict=True))
@@ -196,19 +188,13 @@ class Schedule:
         independent: bool = False,
         window: int = 1,
     ) -> Schedule:
-        """A schedule from its phases, whose rows are made when they are asked for; parameters as those of the class.
+        """A schedule from its phases, whose rows are made when they are asked for.
 
         It can be pickled where its phases can.
 
-        :param collective: a name of ``COLLECTIVES``.
-        :param size: number of ranks, p.
-        :param algorithm: name of the generator, for people.
-        :param phases: what makes the rows of some steps or of one rank.
-        :param root: of a rooted collective, else None.
-        :param blocks: blocks of one message.
-        :param counts: blocks of each rank, shape (p,), or pair, shape (p, p), for a v-form; else None.
-        :param independent: whether steps may overlap, as in the class.
-        :param window: steps in flight at most, as in the class.
+        :param collective: as the class; likewise ``size``, ``algorithm``, ``root``, ``blocks``, ``counts``,
+            ``independent`` and ``window``.
+        :param phases: what makes the rows.
         """
         schedule = object.__new__(cls)
         settings = (collective, size, algorithm, phases, root, blocks, counts, independent, window)
@@ -236,7 +222,7 @@ class Schedule:
     def rows_of(self, rank: int) -> Integers:
         """The rows that a rank takes part in, in their order, shape (rows, 9).
 
-        A schedule from phases does not make the others' rows.
+        Where the schedule is made from phases, those of the other ranks are not made.
 
         :raises ValueError: for a rank that there is not.
         """

@@ -21,15 +21,13 @@ def transfers(
     count: ArrayLike,
     operation: ArrayLike = COPY,
 ) -> Rows:
-    """Rows as ``Schedule.from_rows`` takes them, shape (rows, 9); those that carry nothing are left out.
+    """Rows as ``Schedule.from_rows`` takes them, shape (rows, 9).
 
-    :param step: of each transfer; all arguments broadcast against each other.
-    :param source: its sender.
-    :param destination: its receiver.
-    :param source_place: buffer and first block it reads.
-    :param destination_place: buffer and first block it writes.
-    :param count: its blocks.
-    :param operation: copy or reduce.
+    :param step: of each transfer; all parameters are scalars or of one shape.
+    :param source: sending rank; likewise ``destination``.
+    :param source_place: buffer and first block; likewise ``destination_place``.
+    :param count: blocks; transfers of none are left out.
+    :param operation: ``COPY`` or ``REDUCE``.
     """
     columns = (step, source, destination, *source_place, *destination_place, count, operation)
     rows = np.stack(np.broadcast_arrays(*columns), axis=-1).reshape(-1, len(columns)).astype(np.int64)
@@ -45,10 +43,9 @@ def local_moves(
 ) -> Rows:
     """Rows that move blocks between the buffers of a rank.
 
-    :param step: of each row, shape (rows,).
+    :param step: of each move; all parameters are scalars or of one shape.
     :param rank: that moves.
-    :param source_place: buffer and first block it reads.
-    :param destination_place: buffer and first block it writes.
+    :param source_place: buffer and block; likewise ``destination_place``.
     :param count: blocks.
     """
     return transfers(step, rank, rank, source_place, destination_place, count)
@@ -58,8 +55,8 @@ def shares(size: int, blocks: int, counts: ArrayLike | None) -> Rows:
     """Blocks of each rank's share, shape (p,).
 
     :param size: number of ranks, p.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each rank; None where all have ``blocks``.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), or None.
     :raises ValueError: for counts of another shape or below 0.
     """
     share = np.full(size, blocks) if counts is None else np.asarray(counts, dtype=np.int64)

@@ -146,7 +146,7 @@ class Tree:
     def down(self) -> Integers:
         """Step in which each rank receives when data move from the root; -1 at the root.
 
-        A rank waits for nothing but its own data.
+        Each rank waits for nothing but its own data.
         """
         return self.from_root(np.where(self.parent < 0, -1, 1 + self.turn))
 
@@ -229,8 +229,8 @@ def leaders(clusters: Sequence[ArrayLike] | Integers, size: int, *, root: int = 
 
     :param clusters: cluster of each rank at each level, coarsest first, nested, each shape (p,), any numbers.
     :param size: number of ranks, p.
-    :param root: rank of the root.
-    :param radix: k of the k-nomial tree.
+    :param root: the root's rank.
+    :param radix: k: a rank serves up to k - 1 others at once.
     :raises ValueError: if a cluster lies in two clusters of the level above.
     """
     turned = rotation(size, root)
@@ -253,9 +253,9 @@ def _first(cluster: NDArray[np.integer]) -> Integers:
 def among(group: Integers, members: NDArray[np.intp], radix: int) -> tuple[Integers, Integers]:
     """A k-nomial tree among the members of each group, its first member the top: parents, -1 elsewhere, and turns.
 
-    :param group: group of each rank, shape (p,).
-    :param members: the ranks, group by group.
-    :param radix: k of the k-nomial tree.
+    :param group: group of each member, shape (members,).
+    :param members: ranks, those of a group in the order of the tree.
+    :param radix: k: a rank serves up to k - 1 others at once.
     """
     members = members[np.argsort(group[members], kind="stable")]
     start = np.searchsorted(group[members], group[members])
@@ -280,9 +280,9 @@ def depth_first(clusters: Sequence[ArrayLike] | Integers, size: int, *, root: in
 
     Neighbours in this order cross each cluster's border once in and, but for the last, once out.
 
-    :param clusters: cluster of each rank on each level, the coarsest first.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, each shape (p,), any numbers.
     :param size: number of ranks, p.
-    :param root: rank of the root.
+    :param root: rank that comes first.
     """
     turned = rotation(size, root)
     keys = [_first(np.asarray(row)[turned]) for row in clusters]

@@ -14,17 +14,21 @@ from hypothesis import strategies as st
 
 from tests.networks import jobs, routes, scattered_job
 from tests.support import ROOT, run_mpi
+from tests.test_tune import FAST, measured, record
 from topompi.execution.running import can_run
 from topompi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, check, find_algorithm, make, register
 from topompi.schedules.alltoall.colouring import colouring
 from topompi.schedules.alltoall.direct import alltoall_shift
-from topompi.schedules.exports.jsonio import to_json
+from topompi.schedules.exports.jsonio import from_json, to_json
 from topompi.schedules.network import Beside
+from topompi.schedules.registry import FORMER_NAMES
 from topompi.schedules.schedule import COPY, INPUT, OUTPUT, ROOTED, SCRATCH
 from topompi.selection.advisor import Advisor
 from topompi.selection.job import Job
+from topompi.selection.memory import Memory
 from topompi.selection.rules import Rules, RulesError
+from topompi.selection.trial import Verdict
 from topompi.topology import TopologyInterface
 from topompi.views.network import network_of
 
@@ -287,6 +291,7 @@ def test_what_refuses_a_job_or_is_out_of_trials_is_no_rival(monkeypatch, tmp_pat
     ("collective", "name", "message"),
     [
         ("bcast", "star", "expecting a name that is not taken for bcast, got 'star'"),
+        ("bcast", "bound", "expecting a name that is not taken for bcast, got 'bound'"),
         ("bcast", "native", "expecting a name that is not taken for bcast, got 'native'"),
         ("bcast", "my/star", "expecting a name without '/', ',' or blanks, got 'my/star'"),
         ("bcast", "", "expecting a name without '/', ',' or blanks, got ''"),
@@ -316,6 +321,53 @@ def test_an_unknown_name_is_told_what_there_is():
         ValueError, match=r"for allgather of ring, .*, a module:function, or a schedule's file \(.json\)"
     ):
         find_algorithm("allgather", "tree")
+
+
+# Former names
+
+
+def test_no_algorithm_has_a_former_name_and_each_stands_for_one():
+    names = {name for some in ALGORITHMS.values() for name in some}
+    assert not names & set(FORMER_NAMES)
+    assert set(FORMER_NAMES.values()) <= names
+
+
+def test_a_former_name_finds_its_algorithm_and_no_other_collectives():
+    assert find_algorithm("alltoall", "bound") is ALGORITHMS["alltoall"]["colouring"]
+    assert make("alltoall", "bound", IN_ORDER[1]).algorithm == "colouring"
+    with pytest.raises(ValueError, match="got 'bound'"):
+        find_algorithm("bcast", "bound")
+
+
+@pytest.mark.parametrize("cut", ["", "/32K"])
+def test_a_rules_file_with_a_former_name_is_read(tmp_path, cut):
+    path = tmp_path / "rules.json"
+    rules = [{"methods": ["Alltoall"], "algorithm": f"bound{cut}"}]
+    path.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": rules}))
+    (rule,) = Rules.read(path).rules
+    assert rule.algorithm == f"colouring{cut}"
+    assert can_run("Alltoall", rule.algorithm)
+
+
+def test_a_schedules_file_with_a_former_name_is_read(tmp_path):
+    made = make("alltoall", "colouring", IN_ORDER[1])
+    old = to_json(made).replace('"colouring"', '"bound"')
+    assert old != to_json(made)
+    assert to_json(from_json(old)) == to_json(made)
+    (tmp_path / "bound").mkdir()
+    path = tmp_path / "bound" / "one.json"
+    path.write_text(old)
+    assert to_json(make("alltoall", str(path), IN_ORDER[1])) == to_json(made)
+
+
+def test_verdicts_and_tune_records_with_a_former_name_are_read(tmp_path):
+    names = routes(LEAVES).fabric.hosts
+    memory = Memory(Job(TopologyInterface.place(names[:4], routes(LEAVES)), "Open MPI 5.0.11"), tmp_path)
+    key = ("Alltoall", 17, True)
+    memory.keep(key, Verdict("bound", 1.5, 0.001, "bound"))
+    assert memory.recall(key) == Verdict("colouring", 1.5, 0.001, "colouring")
+    old = record(measured("Alltoall", 8, native=FAST, bound=FAST))
+    assert [one.algorithm for one in type(old).parse(old.to_json()).results] == ["native", "colouring"]
 
 
 # Files

@@ -33,7 +33,7 @@ def exchange_hosts(
     :param machine: the hosts with their slots and distances.
     :param seed: starts the random numbers; one seed gives one mapping.
     :param start: the given order by default.
-    :param tries: exchanges of the same start, of which the best is kept: annealing ends differently each time.
+    :param tries: exchanges of the same start, of which the best is taken: annealing ends differently each time.
     :raises MappingError: where hosts have unequal slots, fewer than two have any, or more than 4,096.
     Cost: 16,000 proposals a host, 4 million at most, for each try.
     """

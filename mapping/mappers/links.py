@@ -25,10 +25,10 @@ def tree_routes(machine: Machine) -> Machine:
     hosts, used, next_link = machine.num_hosts, [], 0
     for cluster in (*machine.distances.clusters, np.arange(hosts)):
         number = np.unique(cluster, return_inverse=True)[1]
-        apart = number[:, None] != number[None, :]
+        crossing = number[:, None] != number[None, :]
         count = int(number.max(initial=-1)) + 1
-        used.append(np.where(apart, next_link + number[:, None], -1))
-        used.append(np.where(apart, next_link + count + number[None, :], -1))
+        used.append(np.where(crossing, next_link + number[:, None], -1))
+        used.append(np.where(crossing, next_link + count + number[None, :], -1))
         next_link += 2 * count
     links: NDArray[np.int64] = np.stack(used, axis=2)
     return machine.with_routes(links.astype(np.int32), np.ones(next_link))

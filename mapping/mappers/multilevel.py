@@ -31,7 +31,7 @@ def single_step(
     :param machine: the hosts with their slots and distances.
     :param seed: starts the random numbers; one seed gives one mapping.
     :param partitioner: METIS by default.
-    :param tries: cuts, the least kept.
+    :param tries: cuts, of which the least is taken.
     :param weight: of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
@@ -53,7 +53,7 @@ def scheme1(
     :param machine: the hosts with their slots and distances.
     :param seed: starts the random numbers; one seed gives one mapping.
     :param partitioner: METIS by default.
-    :param tries: cuts of each cluster, the least kept.
+    :param tries: cuts of each cluster, of which the least is taken.
     :param weight: of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
@@ -77,7 +77,7 @@ def scheme2(
     :param machine: the hosts with their slots and distances.
     :param seed: starts the random numbers; one seed gives one mapping.
     :param partitioner: METIS by default.
-    :param tries: cuts, the least kept.
+    :param tries: cuts, of which the least is taken.
     :param weight: of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
@@ -117,7 +117,7 @@ def top_down(graph: Undirected, slots: Integers, levels: Integers, seed: int, by
     :param levels: cluster of each host at each level, coarsest first, shape (levels, n).
     :param seed: of the partitioner's random numbers.
     :param by: cuts a graph in parts.
-    :param tries: cuts of each cluster, the least kept.
+    :param tries: cuts of each cluster, of which the least is taken.
     """
     host = np.zeros(len(graph.offsets) - 1, dtype=np.int64)
     order = np.vstack([levels, np.arange(len(slots))])
@@ -155,7 +155,7 @@ def hosts_first(graph: Undirected, machine: Machine, seed: int, by: Partitioner,
     :param machine: the hosts with their slots and distances.
     :param seed: of the partitioner's random numbers.
     :param by: cuts a graph in parts.
-    :param tries: cuts, the least kept.
+    :param tries: cuts, of which the least is taken.
     """
     group = partition(graph, machine.slots, seed, by, tries)
     used = np.flatnonzero(machine.slots)

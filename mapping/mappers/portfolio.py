@@ -59,7 +59,7 @@ def best(
         not timed: one seed gives one mapping, however fast the machine.
     :param seconds: an upper limit, looked at between candidates; where it takes effect the clock has its say.
     :param quality: stop as soon as the objective is at most this part of the given order's.
-    :param partitioner: used beside METIS for one more top-down mapping.
+    :param partitioner: used in addition to METIS, for one more top-down mapping.
     :param progress: is told, in words, what is tried.
     :raises MappingError: for another objective, or too few slots.
     """

@@ -43,8 +43,8 @@ def sharedmap(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, mod
     found = library.Decomposition.process_map(made, levels, distance, **options)
     host = np.asarray(found.assignment, dtype=np.int64)
     hosts = np.arange(machine.num_hosts)
-    apart = machine.distance(hosts[:, None], hosts[None, :]).astype(np.float64)
-    return Mapping.on_hosts(repair(full, host, machine.slots, apart)[: graph.size], machine)
+    between = machine.distance(hosts[:, None], hosts[None, :]).astype(np.float64)
+    return Mapping.on_hosts(repair(full, host, machine.slots, between)[: graph.size], machine)
 
 
 def _regular(machine: Machine) -> tuple[list[int], list[int]]:
@@ -60,5 +60,5 @@ def _regular(machine: Machine) -> tuple[list[int], list[int]]:
     hosts = [1, *(int(width[0]) for width in widths), machine.num_hosts]
     levels = [after // before for before, after in pairwise(hosts)]
     far = (tree.distance[-2::-1] - tree.distance[-1]).tolist()
-    kept = [(count, apart) for count, apart in zip(levels, far, strict=True) if count > 1]
-    return [count for count, _ in kept], [max(apart, 1) for _, apart in kept]
+    dividing = [(count, distance) for count, distance in zip(levels, far, strict=True) if count > 1]
+    return [count for count, _ in dividing], [max(distance, 1) for _, distance in dividing]

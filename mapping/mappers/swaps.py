@@ -53,7 +53,7 @@ class SwapState:
         here, there = self.on(a), self.on(b)
         leave_a = self.cost[here, a] - self.cost[here, b]
         leave_b = self.cost[there, b] - self.cost[there, a]
-        # Two that speak with each other stay as far apart as they were.
+        # Two ranks that exchange messages keep their distance from each other.
         together = 2 * self.distance[a, b] - self.distance[a, a] - self.distance[b, b]
         gain: Floats = leave_a[:, None] + leave_b - together * self.between(here[:, None], there)
         return gain
@@ -65,12 +65,12 @@ class SwapState:
     def swap(self, r: int, s: int) -> None:
         """Exchange two ranks. Cost: O(degree x places)."""
         a, b = self.place[r], self.place[s]
-        apart = self.distance[b] - self.distance[a]
+        change = self.distance[b] - self.distance[a]
         offsets, targets, weight = self.graph
         # A row has each neighbour once, so that adding in place is safe.
         for rank, sign in ((r, 1.0), (s, -1.0)):
             near = slice(offsets[rank], offsets[rank + 1])
-            self.cost[targets[near]] += (sign * weight[near])[:, None] * apart
+            self.cost[targets[near]] += (sign * weight[near])[:, None] * change
         i, j = self.slot_of[r], self.slot_of[s]
         self.rank_at[i], self.rank_at[j], self.slot_of[r], self.slot_of[s] = s, r, j, i
         self.place[r], self.place[s] = b, a

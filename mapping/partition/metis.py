@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 class Metis:
     """METIS by recursive bisection (Karypis, Kumar 1998), which on small graphs cuts less than its k-way method.
 
-    :param cuts: bisections tried at each step, the best kept.
+    :param cuts: bisections tried at each step, of which the best is taken.
     :param imbalance: how uneven parts may be on the way, in thousandths; little is left to repair where it is 1.
     :param recursive: False for the k-way method.
     """

@@ -40,7 +40,7 @@ def partition(
     :param sizes: of the parts, adding up to the number of vertices; 0 is allowed, shape (k,).
     :param seed: of the first try; every further try takes the next number.
     :param by: makes parts of about the right size.
-    :param tries: cuts made, the least kept.
+    :param tries: cuts made, of which the least is taken.
     :raises PartitionError: where they do not add up.
     """
     wanted = np.asarray(sizes, dtype=np.int64)
@@ -49,19 +49,19 @@ def partition(
     parts = np.flatnonzero(wanted)
     if len(parts) <= 1:
         return np.repeat(np.arange(len(wanted)), wanted)
-    least, kept = np.inf, np.zeros(0, dtype=np.int64)
+    least, best = np.inf, np.zeros(0, dtype=np.int64)
     for number in range(tries):
         found = repair(graph, by(graph, wanted[parts], seed + number), wanted[parts])
         crossing = cut(graph, found)
         if crossing < least:
-            least, kept = crossing, found
-    return parts[kept]
+            least, best = crossing, found
+    return parts[best]
 
 
 def cut(graph: Undirected, part: Integers) -> float:
     """The weight of the edges between parts, both directions."""
-    apart = np.repeat(part, np.diff(graph.offsets)) != part[graph.targets]
-    return float(graph.weight[apart].sum())
+    crossing = np.repeat(part, np.diff(graph.offsets)) != part[graph.targets]
+    return float(graph.weight[crossing].sum())
 
 
 def subgraph(graph: Undirected, vertices: Integers) -> Undirected:
@@ -71,10 +71,10 @@ def subgraph(graph: Undirected, vertices: Integers) -> Undirected:
     degree = np.diff(graph.offsets)[vertices]
     before = np.cumsum(degree) - degree
     edge = np.repeat(graph.offsets[vertices] - before, degree) + np.arange(degree.sum())
-    kept = number[graph.targets[edge]] >= 0
-    source = np.repeat(np.arange(len(vertices)), degree)[kept]
+    inside = number[graph.targets[edge]] >= 0
+    source = np.repeat(np.arange(len(vertices)), degree)[inside]
     offsets = np.searchsorted(source, np.arange(len(vertices) + 1)).astype(np.int64)
-    return Undirected(offsets, number[graph.targets[edge]][kept], graph.weight[edge][kept])
+    return Undirected(offsets, number[graph.targets[edge]][inside], graph.weight[edge][inside])
 
 
 def repair(graph: Undirected, part: Integers, sizes: Integers, distance: NDArray[np.float64] | None = None) -> Integers:

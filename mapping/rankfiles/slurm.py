@@ -32,8 +32,8 @@ def plane_size(mapping: Mapping) -> int | None:
     block = int(leaves[0]) if len(leaves) else max(mapping.size, 1)
     if block == 0 or not len(mapping.hosts):
         return None
-    dealt = np.arange(mapping.size) // block % len(mapping.hosts)
-    return block if (host == dealt).all() else None
+    cyclic = np.arange(mapping.size) // block % len(mapping.hosts)
+    return block if (host == cyclic).all() else None
 
 
 def write_plane(mapping: Mapping) -> str:

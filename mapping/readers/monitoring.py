@@ -31,7 +31,7 @@ def recognise(file: GraphFile) -> bool:
 def read(file: GraphFile) -> Edges:
     """The graph of all ranks of a run, from the file of any one of them.
 
-    :raises GraphFileError: with file and line; for a rank whose file is not beside it.
+    :raises GraphFileError: with file and line; for a rank whose file is not in the same folder.
     """
     match = _FILE.fullmatch(Path(file.name).name)
     if not match:

@@ -174,8 +174,8 @@ def _existing(spec: str, rates: Rates) -> Emulated | None:
     if named:
         return Emulated.existing(named[0])
     wanted = fabricjson.write(emulated_fabric(spec, rates))
-    alike = [state for state in lasting if _text(state) == wanted]
-    return Emulated.existing(alike[0]) if alike else None
+    same = [state for state in lasting if _text(state) == wanted]
+    return Emulated.existing(same[0]) if same else None
 
 
 def _text(state: State) -> str:

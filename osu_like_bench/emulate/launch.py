@@ -132,9 +132,9 @@ def find_peer(name: str | None, python: str) -> str:
 
 
 def mpirun_of(python: str) -> str:
-    """The mpirun beside a Python, else the one on the path; raises BenchmarkError if there is none."""
-    beside = Path(python).parent / "mpirun"
-    found = str(beside) if beside.exists() else shutil.which("mpirun")
+    """The mpirun in a Python's folder, else the one on the path; raises BenchmarkError if there is none."""
+    near = Path(python).parent / "mpirun"
+    found = str(near) if near.exists() else shutil.which("mpirun")
     if found is None:
         raise BenchmarkError(f"emulate: expecting mpirun beside {python} or on the path, got none")
     return found

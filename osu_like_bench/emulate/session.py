@@ -144,7 +144,7 @@ class Emulated:
     def run(self, words: Sequence[str], options: JobOptions | None = None, *, capture: bool = True) -> Finished:
         """Run a program on the hosts by the real mpirun.
 
-        The ranks find the Python modules beside ``osu_like_bench``, as this process does.
+        The ranks find the Python modules in the folder of ``osu_like_bench``, as this process does.
 
         :param words: a Python script, options of Python (``-m``), a program, or a module's name; and arguments.
         :param options: of the job; the defaults put one rank on each host.

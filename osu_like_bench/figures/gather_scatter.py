@@ -30,8 +30,8 @@ def draw(full: bool) -> Figure:
             with Arena(network, background=background) as arena:
                 given = [(f"{n}", n, Contest(arena, collective, n, OURS, "binomial")) for n in SIZES]
                 rows = run(given)
-            beside = "quiet" if background is None else f"beside an alltoall of {background.nbytes >> 20} MiB"
-            tables.append(table("bytes", rows, f"{collective}, {beside}:"))
+            load = "quiet" if background is None else f"beside an alltoall of {background.nbytes >> 20} MiB"
+            tables.append(table("bytes", rows, f"{collective}, {load}:"))
             if background is None:
                 quiet[collective] = rows
                 name = f"figure-3-{collective}"

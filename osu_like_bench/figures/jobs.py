@@ -23,7 +23,7 @@ def view(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> To
 
     :param routes: of the fabric.
     :param hosts: host numbers of the fabric, in the order in which they are filled.
-    :param ranks: of each host, or of all alike.
+    :param ranks: ranks of each host, or one number for all hosts.
     """
     names = [routes.fabric.hosts[host] for host in hosts]
     each = [ranks] * len(names) if isinstance(ranks, int) else ranks
@@ -36,7 +36,7 @@ def job(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> Net
 
     :param routes: of the fabric.
     :param hosts: host numbers of the fabric, in the order in which they are filled.
-    :param ranks: of each host, or of all alike.
+    :param ranks: ranks of each host, or one number for all hosts.
     """
     return network_of(view(routes, hosts, ranks))
 

@@ -25,17 +25,17 @@ def draw(full: bool) -> Figure:
     rows, ours, bounds = [], [], []
     for hosts in (4, 8):
         for size in SIZES:
-            shared, apart = (_time(job(routes, _hosts(hosts, share), RANKS), size) for share in (True, False))
-            ours.append(shared.best_ours[1] / apart.best_ours[1])
-            bounds.append(shared.bound / apart.bound)
+            shared, separate = (_time(job(routes, _hosts(hosts, share), RANKS), size) for share in (True, False))
+            ours.append(shared.best_ours[1] / separate.best_ours[1])
+            bounds.append(shared.bound / separate.bound)
             rows.append(
                 (
                     f"{hosts * RANKS} on {hosts}",
                     f"{size}",
-                    gain(shared.baseline, apart.baseline),
-                    gain(shared.best_peer[1], apart.best_peer[1]),
-                    gain(shared.best_ours[1], apart.best_ours[1]),
-                    f"{shared.bound / apart.bound:.2f}x",
+                    gain(shared.baseline, separate.baseline),
+                    gain(shared.best_peer[1], separate.best_peer[1]),
+                    gain(shared.best_ours[1], separate.best_ours[1]),
+                    f"{shared.bound / separate.bound:.2f}x",
                     gain(shared.best_peer[1], shared.best_ours[1]),
                 )
             )

@@ -43,7 +43,7 @@ def draw(full: bool) -> Figure:
     times = [(row.baseline, row.ours["dft_rate"]) for row in rows]
     gains = [blind / ordered for blind, ordered in times if isinstance(blind, float) and isinstance(ordered, float)]
     best = [row.best_peer[1] / row.best_ours[1] for row in rows]
-    beside = Table(
+    comparison = Table(
         ("bytes", "mixed, dft_rate / all DDR, dft_rate", "mixed, our best / all DDR, best peer"),
         tuple(
             (
@@ -61,7 +61,7 @@ def draw(full: bool) -> Figure:
         (
             table("bytes", rows, "16 SDR and 16 DDR hosts in random order:"),
             table("bytes", pure, "32 DDR hosts:"),
-            beside,
+            comparison,
         ),
         (chart("figure-4-4", "broadcast, 256 processes, SDR and DDR mixed", "bytes", rows),),
         ("The blind tree is the 4-nomial tree in rank order.",),

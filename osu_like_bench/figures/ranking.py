@@ -176,7 +176,7 @@ def best_block(kernel: Kernel, slots: int) -> tuple[tuple[int, ...], float]:
     faces = kernel.faces or (1,) * len(kernel.grid)
     total = sum(face * _kept(extent, extent, kernel.periodic) for face, extent in zip(faces, kernel.grid, strict=True))
     shapes = [shape for shape in product(*map(_divisors, kernel.grid)) if prod(shape) == slots]
-    kept = {
+    covered = {
         shape: sum(
             face * _kept(extent, length, kernel.periodic)
             for face, extent, length in zip(faces, kernel.grid, shape, strict=True)
@@ -184,8 +184,8 @@ def best_block(kernel: Kernel, slots: int) -> tuple[tuple[int, ...], float]:
         / total
         for shape in shapes
     }
-    best = max(kept, key=lambda shape: kept[shape])
-    return best, kept[best]
+    best = max(covered, key=lambda shape: covered[shape])
+    return best, covered[best]
 
 
 def _kept(extent: int, length: int, periodic: bool) -> float:

@@ -60,7 +60,12 @@ class KernelBenchmark:
         self.title, self.sizes = kernel.title, kernel.sizes
 
     def __call__(self, rank: int, ranks: int, nbytes: int) -> Operation:
-        """An iteration of the kernel on this rank."""
+        """One iteration of the kernel on a rank, with messages of so many bytes.
+
+        :param rank: this rank.
+        :param ranks: number of ranks, which is the kernel's.
+        :param nbytes: bytes of a message.
+        """
         return _Iteration(self.kernel, rank, nbytes)
 
     def item(self) -> int:

@@ -52,7 +52,7 @@ class Background:
         seconds = max(alone, (crossing / network.capacity).max(initial=0.0))
         return crossing / seconds if seconds else crossing
 
-    def beside(self, network: Network) -> Network:
+    def left_over(self, network: Network) -> Network:
         """The network that is left to a job on the same hosts."""
         left = np.maximum(network.capacity - self.loads(network), network.capacity / 2)
         return replace(network, capacity=left)

@@ -63,9 +63,9 @@ def _host_links(network: Network) -> Integers:
 def equal_shares(network: Network) -> tuple[Integers, Floats, Integers]:
     """Links without contention that make the flows on any link share it equally, however long their routes.
 
-    A switch serves its ports in turn and asks no message how far it goes; SimGrid gives the longer route less. Routes
-    are made alike by links that every flow has for itself, none slower than the route, whose 1 / rate sum up to what it
-    lacks of the longest.
+    A switch serves its ports in turn, whatever the length of a route; SimGrid gives the longer route less. So every
+    flow gets links of its own, none slower than its route, which add to its sum of 1 / rate what it lacks of the
+    longest route's.
 
     :returns: kind of each ordered pair of hosts, shape (n, n), -1 where it needs none; and of each kind the rate of
         such a link, and how many of them.

@@ -54,9 +54,9 @@ class Arena:
     :param system: the system of table 1.1 whose latencies and rates fill in: ``stampede`` or ``ranger``.
     :param background: a second job on the same hosts, which slows the links.
     :param model: ``flow``, or ``smpi`` for SimGrid's own corrections of rates and latencies, see ``smpi.MODELS``.
-    :param eager: bytes below which a send does not wait for its receiver, in schedules and peers alike.
+    :param eager: bytes below which a send does not wait for its receiver, in schedules and in peers.
     :param timeout: seconds of real time for one simulation.
-    :param cache: folder of earlier results; None keeps none.
+    :param cache: folder of earlier results; None stores none.
     :param most_messages: schedules with more are left out.
     """
 
@@ -76,7 +76,7 @@ class Arena:
         self._given = bool((network.capacity == whole.capacity).all()), ~np.isnan(network.latency)
         self.system = system
         self.network = whole
-        self.shared = whole if background is None else background.beside(whole)
+        self.shared = whole if background is None else background.left_over(whole)
         if model not in smpi.MODELS:
             raise BenchmarkError(f"simulate: expecting a model of {', '.join(smpi.MODELS)}, got {model!r}")
         self.model, self.eager, self.timeout, self.most_messages = model, eager, timeout, most_messages

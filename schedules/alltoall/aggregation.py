@@ -54,7 +54,7 @@ def alltoall_leaders(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
 
 
 class _Dealt(NamedTuple):
-    """How a host's traffic with all hosts is dealt to its carriers; places are in blocks of one rank of its own.
+    """How a host's traffic with all hosts is divided among its carriers; places are in blocks of one rank of its own.
 
     :param carrier: place of the carrier that serves each host, shape (n,); -1 for the host itself where its own blocks
         go directly.
@@ -104,11 +104,11 @@ class _Hosts:
         return bool((np.diff(self.of_rank) >= 0).all())
 
     def out(self, host: int) -> _Dealt:
-        """How what a host sends is dealt. Hosts at distance k, modulo n, take carrier k - 1 modulo the carriers."""
+        """How what a host sends is divided. Hosts at distance k, modulo n, take carrier k - 1 modulo the carriers."""
         return self._dealt(host, np.arange(self.number) - host)
 
     def into(self, host: int) -> _Dealt:
-        """How what a host receives is dealt: by the same distance, and its own number of carriers."""
+        """How what a host receives is divided: by the same distance, and its own number of carriers."""
         return self._dealt(host, host - np.arange(self.number))
 
     def _dealt(self, host: int, distance: Integers) -> _Dealt:
@@ -153,7 +153,10 @@ class _AtHosts(Phase):
         return np.concatenate([self.make(host, np.arange(hosts.ranks[host])) for host in range(hosts.number)])
 
     def of_rank(self, rank: int) -> Rows:
-        """As ``rows``; cost: that of the rank's host, or of the rank alone where all moves are local."""
+        """The rows of a rank, as ``rows`` orders them.
+
+        Cost: that of the rank's host, or of the rank alone where all moves are local.
+        """
         host = int(self.hosts.of_rank[rank])
         places = self.hosts.local[[rank]] if self.local else np.arange(self.hosts.ranks[host])
         return taken(self.make(host, places), rank)
@@ -170,7 +173,7 @@ class _BetweenHosts(Phase):
     make: Callable[[Integers, Integers], Rows] = field(kw_only=True)
 
     def rows(self) -> Rows:
-        """By sending host, then by receiving host."""
+        """The rows by sending host, then by receiving host."""
         here, there = np.indices((self.hosts.number, self.hosts.number))
         return self.make(here.ravel(), there.ravel())
 
@@ -293,8 +296,8 @@ def _exchange(hosts: _Hosts, way: _Way) -> Phase:
 
     def make(here: Integers, there: Integers) -> Rows:
         tables = []
-        apart = here != there if hosts.direct else np.full(len(here), True)
-        h, g = here[apart], there[apart]
+        remote = here != there if hosts.direct else np.full(len(here), True)
+        h, g = here[remote], there[remote]
         out, begin = _dealt_to(hosts.out, h, g)
         into, end = _dealt_to(hosts.into, g, h)
         ranks = hosts.members[hosts.begin[h] + out], hosts.members[hosts.begin[g] + into]
@@ -303,7 +306,7 @@ def _exchange(hosts: _Hosts, way: _Way) -> Phase:
         tables.append(
             way.rows(turn, ranks, begin * hosts.ranks[h], end * hosts.ranks[g], hosts.ranks[h] * hosts.ranks[g])
         )
-        for host in here[~apart].tolist():
+        for host in here[~remote].tolist():
             many, first = hosts.ranks[host], hosts.begin[host]
             rank = hosts.members[first : first + many]
             begin, end = hosts.out(host).own * many, hosts.into(host).own * many
@@ -320,8 +323,8 @@ def _dealt_to(side: Callable[[int], _Dealt], hosts: Integers, others: Integers) 
     order = np.argsort(hosts, kind="stable")
     values, first = np.unique(hosts[order], return_index=True)
     for host, rows in zip(values.tolist(), np.split(order, first)[1:], strict=True):
-        dealt = side(host)
-        carrier[rows], before[rows] = dealt.carrier[others[rows]], dealt.before[others[rows]]
+        division = side(host)
+        carrier[rows], before[rows] = division.carrier[others[rows]], division.before[others[rows]]
     return carrier, before
 
 

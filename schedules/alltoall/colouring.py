@@ -1,4 +1,4 @@
-"""Alltoall in as few steps as the links allow."""
+"""Alltoall by edge colouring, in as few steps as the links allow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..analysis.bounds import require_routes
 from ..network import Network
 from .hostschedule import HostSchedule, inside_first
 from .leafroutes import room
-from .resources import coloured, dealt, loads, occupied
+from .resources import coloured, divided, loads, occupied
 
 __all__ = ["colouring", "fewest_steps", "schedule_transfers"]
 
@@ -25,13 +25,13 @@ def colouring(network: Network, *, blocks: int = 1, counts: Integers | None = No
     transfers are coloured like edges (``edgecolouring.colour``), which reaches the bound or comes close to it.
     A host sends to one host and receives from one, maybe another, in a step. Step 0 is the exchange inside the hosts.
 
-    :param network: hosts, ranks and links.
+    :param network: the job's network.
     :param blocks: blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
     :param seed: of the choices among equals.
     :raises ValueError: if two hosts have no route.
     Cost: each rank sends p - 1 messages; some 3 microseconds a pair of hosts to make, more where the bound is hard to
-    reach. It wins over TACS1 by the idle steps of the latter, and where routes there and back differ.
+    reach. It wins over TACS1 by the steps in which TACS1 leaves links idle, and where routes there and back differ.
     """
     source, destination = np.nonzero(~np.eye(network.num_hosts, dtype=bool))
     step = schedule_transfers(network, source, destination, seed=seed)
@@ -40,9 +40,9 @@ def colouring(network: Network, *, blocks: int = 1, counts: Integers | None = No
 
 
 def fewest_steps(network: Network, source: Integers, destination: Integers) -> int:
-    """No schedule of these transfers between hosts has fewer steps: the load of the busiest link or host.
+    """The load of the busiest link or host: no schedule of these transfers between hosts has fewer steps.
 
-    :param network: hosts, ranks and links.
+    :param network: the job's network.
     :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
     Cost: O(transfers x longest route).
     """
@@ -50,11 +50,11 @@ def fewest_steps(network: Network, source: Integers, destination: Integers) -> i
 
 
 def schedule_transfers(network: Network, source: Integers, destination: Integers, *, seed: int = 1) -> Integers:
-    """Step of each transfer between hosts, such that no two meet.
+    """Step of each transfer between hosts, such that no host or link is shared in a step.
 
     In a step a host sends once and receives once, and no link carries more than its room (see ``leafroutes.room``).
 
-    :param network: hosts, ranks and links.
+    :param network: the job's network.
     :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
     :param seed: of the choices among equals.
     :raises ValueError: if two hosts have no route.
@@ -75,4 +75,4 @@ def schedule_transfers(network: Network, source: Integers, destination: Integers
 def _resources(network: Network, source: Integers, destination: Integers) -> Integers:
     """What each transfer needs for itself in a step: a link with room for several transfers is as many resources."""
     places = np.concatenate((np.ones(2 * network.num_hosts, dtype=np.int64), room(network)))
-    return dealt(occupied(network, source, destination), places)
+    return divided(occupied(network, source, destination), places)

@@ -41,7 +41,7 @@ def dcss(
     Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013,
     chapter 6: a sparse allocation, or one whose hosts share no link, keeps the default.
 
-    :param network: hosts, ranks and links.
+    :param network: the job's network.
     :param sparsity: largest part of the job's hosts on one leaf switch at which an allocation counts as sparse.
     :param generate: makes the schedule.
     :raises ValueError: for a sparsity that is no part of 1.

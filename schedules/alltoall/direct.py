@@ -81,10 +81,11 @@ def alltoall_scatter_destination(
 def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
     """All messages in flight at once: no order can be wrong, and none waits for another.
 
-    Where links share max-min fairly and blocks are alike, this takes what the busiest link needs, which nothing
-    undercuts. For each message has a full link on its route on which no other is faster (Bertsekas and Gallager, "Data
-    Networks", 1992, section 6.5.2), so with n messages on that link of capacity C its rate is C / n or more; n only
-    falls, so it always has the least C / n of all links at the start, and is through when that link is.
+    Where links share max-min fairly and blocks are of one size, this takes what the busiest link needs, the least
+    time of any schedule. Each message has a full link on its route on which no other message is faster (Bertsekas and
+    Gallager, "Data Networks", 1992, section 6.5.2), so with n messages on that link of capacity C its rate is C / n or
+    more. As n only falls, the rate is never below the least C / n of all links at the start, so the message is
+    complete when the busiest link is.
     It is the shift with no bound on its window. Real networks are not fair to thousands of messages, and real MPI
     libraries look through long queues: where that shows, ``even`` comes close with few in flight.
 
@@ -145,10 +146,9 @@ def _shifts(share: Shares) -> Permutations:
 
 
 def spread(size: int, ranks: int) -> int:
-    """The least number prime to ``size`` whose multiples keep farthest from 0 modulo ``size``.
+    """The least number prime to ``size`` whose multiples 1 to ``ranks`` - 1 stay farthest from 0 modulo ``size``.
 
-    Its multiples 1 to ``ranks`` - 1 count, and farther than ``ranks`` is not asked for.
-    Cost: O(size ranks) time.
+    A distance of ``ranks`` is enough. Cost: O(size ranks) time.
     """
     factor = np.arange(1, size + 1)
     nearest = np.full(size, ranks)

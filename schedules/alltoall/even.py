@@ -9,7 +9,7 @@ from ..analysis.bounds import require_routes
 from ..network import Network
 from .colouring import fewest_steps
 from .hostschedule import HostSchedule, inside_first
-from .resources import coloured, dealt, loads, occupied
+from .resources import coloured, divided, loads, occupied
 
 __all__ = ["even", "even_steps"]
 
@@ -30,17 +30,18 @@ def even(
     the argument by which everything at once takes no longer than the busiest link does (``direct.alltoall_at_once``),
     applied to a piece at a time, with few messages in flight.
 
-    ``colouring`` and TACS need that the ranks keep step, and nothing makes them: a host with nothing to do in a
-    step goes on to its next one, steps drift apart, and what was free of conflicts no longer is. Here hosts have
-    something to do in nearly every step, that holds them together; and a link that two transfers share does not idle
-    while one of them waits for its partner. The further steps in flight hide start-ups and what remains of the drift.
+    ``colouring`` and TACS need ranks that are all in the same step, and nothing makes them so: a host with nothing
+    to do in a step goes on to its next one, hosts drift apart, and steps are no longer free of conflicts. Here hosts
+    have something to do in nearly every step, which holds them together; and a link that two transfers share
+    does not idle while one of them waits for its partner. The further steps in flight hide start-ups and the drift that
+    remains.
     Steps that could not be filled come first, where those behind them fill the links. Where permutations of all hosts
     fit, and are few steps more, these are taken: on a whole fat tree even steps are those of the shift, backwards.
 
     Messages: p - 1 from each rank. It wins over shifts where routes are uneven: part of a machine, odd leaves, routes
     from tables. Cost: some 5 microseconds a pair of hosts to make.
 
-    :param network: hosts, ranks and links.
+    :param network: the job's network.
     :param window: steps that a rank has in flight at most, 0 for no bound; more of them come closer to the bound.
     :param blocks: blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
@@ -62,12 +63,12 @@ def even_steps(
     shared: int = SHARED,
     seed: int = 1,
 ) -> Integers:
-    """Step of each transfer between hosts, such that each step takes an even part of every load.
+    """Step of each transfer between hosts, such that each step is a small copy of the whole exchange.
 
-    A step puts on each link, out of each host and into each host at most its whole load over the number of steps at
-    first, rounded up.
+    A step puts on each link, out of each host and into each host at most its whole load divided by the first number of
+    steps, rounded up.
 
-    :param network: hosts, ranks and links.
+    :param network: the job's network.
     :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
     :param ranks: sending and receiving rank of each transfer, where ranks are to send in proportion as well.
     :param shared: transfers of a step on the busiest link.
@@ -78,7 +79,7 @@ def even_steps(
     least = -(-fewest_steps(network, source, destination) // shared)
     if not least:
         return np.zeros(0, dtype=np.int64)
-    # By shifts first fit fills each step with permutations; the transfers of a resource are dealt in that order.
+    # By shifts first fit fills each step with permutations; a resource's parts take its transfers in that order.
     order = np.lexsort((source, (destination - source) % network.num_hosts))
     uses = occupied(network, source[order], destination[order])
     if ranks is not None:
@@ -87,7 +88,7 @@ def even_steps(
     load, whole = loads(uses), network.num_hosts - 1
     tries = [(whole, 0)] if least <= whole <= CLOSE * least else []
     for steps, patience in (*tries, (least, PATIENCE)):
-        placed = coloured(dealt(uses, -(-load // steps)), np.arange(len(order)), steps, seed=seed, patience=patience)
+        placed = coloured(divided(uses, -(-load // steps)), np.arange(len(order)), steps, seed=seed, patience=patience)
         if placed.max() < steps:
             break
     step = np.empty(len(order), dtype=np.int64)

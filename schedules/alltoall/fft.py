@@ -46,13 +46,13 @@ def squarest(size: int) -> int:
 
 
 def pencil_grid(network: Network, rows: int | None = None) -> tuple[int, Integers]:
-    """Rows of the process grid whose transposes the links need the least time for, and which rank stands where.
+    """Rows of the process grid whose transposes take the links the least time, and the rank at each place.
 
     Ranks are taken along the tree of switches, so that those of a row are near: inside a host, else on a leaf switch.
-    Of the grids with two rows and two columns or more, that one is taken whose transpose in rows and transpose in
-    columns together take the least by the busiest link, a rank exchanging all it has in each; the squarest of equals.
+    Among the grids with two rows and two columns or more it takes the one whose transposes in rows and in columns
+    together take the busiest link the least time, where a rank exchanges all it has in each; among equals the squarest.
 
-    :param rows: how many, where that is given.
+    :param rows: number of rows, where it is given.
     :returns: rows, and the ranks in the order of their places, rows first, shape (p,).
     Cost: O(divisors of p x pairs of hosts).
     """
@@ -86,7 +86,7 @@ def pencils(network: Network, rows: int, columns: int, *, window: int = 16, bloc
 
     See ``joint``: a step of all rows together loads every link in proportion; likewise the columns.
 
-    :param network: hosts, ranks and links.
+    :param network: the job's network.
     :param rows: of the process grid; ``rows * columns`` ranks in all.
     :param columns: of the process grid.
     :param window: steps that a rank has in flight at most, 0 for no bound.

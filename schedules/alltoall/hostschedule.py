@@ -31,9 +31,9 @@ class HostSchedule:
     :param step: host-level step of each row, shape (rows,); likewise ``source`` and ``destination``, hosts.
     :param rounds: steps of the ranks that each step of the hosts takes, shape (steps,).
     :param blocks: blocks of one message.
-    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; None where alike.
+    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; None if all are equal.
     :param window: steps of the ranks in flight at most, as in ``Schedule``.
-    :raises ValueError: for columns of unlike length, or a step without its rounds.
+    :raises ValueError: for columns of different lengths, or a step without its rounds.
     Memory: O(rows + p), and O(p^2) only with ``counts``.
     """
 
@@ -67,16 +67,14 @@ class HostSchedule:
         counts: Integers | None = None,
         window: int = 1,
     ) -> HostSchedule:
-        """A schedule from rows (step, source host, destination host) in any order.
+        """A schedule from host-level rows; each step has as many rounds as its widest row needs.
 
-        Each step has as many rounds as its widest row needs.
-
-        :param algorithm: name of the generator, for people.
+        :param algorithm: name of the algorithm.
         :param rank_host: host of each rank, shape (p,).
-        :param rows: shape (rows, 3).
+        :param rows: step, source host and destination host of each row, shape (rows, 3), in any order.
         :param blocks: blocks of one message.
         :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
-        :param window: steps of the ranks in flight at most.
+        :param window: steps that a rank has in flight at most, 0 for no bound.
         """
         order = np.argsort(rows[:, 0], kind="stable")
         step, source, destination = rows[order].T.reshape(3, -1)
@@ -106,6 +104,8 @@ class HostSchedule:
 
     def rows_of(self, rank: int) -> Integers:
         """The rows of ``expand()`` that a rank takes part in, in their order, shape (rows, 9).
+
+        Those of the other ranks are not made.
 
         :raises ValueError: for a rank that there is not.
         Cost: O(host-level rows + p).
@@ -140,8 +140,7 @@ class HostSchedule:
         """Step, source and destination of messages given by host-level row and places within the two hosts.
 
         :param row: host-level row of each message, shape (messages,).
-        :param sender: place of the sender among the ranks of the row's source.
-        :param receiver: place of the receiver among the ranks of its destination.
+        :param sender: place of the sending rank among those of its host; likewise ``receiver``.
         """
         source, destination = self.source[row], self.destination[row]
         turns = np.maximum(self._ranks[source], self._ranks[destination])

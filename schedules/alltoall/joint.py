@@ -26,16 +26,16 @@ Integers = NDArray[np.int64]
 def joint(
     network: Network, *, window: int = 16, blocks: int = 1, counts: ArrayLike | None = None, seed: int = 1
 ) -> Schedule:
-    """Alltoall of the ranks of a network in steps that fit those of the groups beside it (``network.beside``).
+    """Alltoall of the ranks of a network in steps that fit those of the other groups of ``network.beside``.
 
     Ours: what ``even`` does for one alltoall, done for all that share the links, so that a step of all groups together
-    is a small copy of the whole exchange. Each group runs its own rows; where one of them runs something else, or comes
-    late, the others are right all the same. Without groups beside it, it is ``even`` rank by rank.
+    is a small copy of the whole exchange. Each group runs its own rows; the others are right even where one of
+    them runs something else, or comes late. Without other groups it is ``even`` rank by rank.
 
     Messages: p - 1 from each rank. It wins where rows or columns of a process grid exchange at once and routes are
     uneven. Cost: some 10 microseconds a message of the groups that differ, see ``joint_steps``; memory: p * p steps.
 
-    :param network: hosts, ranks and links.
+    :param network: of the ranks that exchange, one of the groups of ``network.beside`` where it has any.
     :param window: steps that a rank has in flight at most, 0 for no bound; more than ``even`` has, for ranks of a host
         that belong to different groups drift apart further.
     :param blocks: blocks of one message.
@@ -54,13 +54,13 @@ def joint(
 def all_joint(
     network: Network, groups: Sequence[Integers], *, window: int = 16, blocks: int = 1, seed: int = 1
 ) -> tuple[Schedule, ...]:
-    """The alltoalls of all groups, of each what ``joint`` makes for it.
+    """The alltoall that ``joint`` makes for each group.
 
     :param network: of all ranks.
     :param groups: ranks of each group, disjoint.
     :param window: steps that a rank has in flight at most, 0 for no bound.
     :param blocks: blocks of one message.
-    :param seed: of the choices among equals.
+    :param seed: of the random choices among equals.
     """
     return tuple(_schedule(step, blocks, None, window) for step in joint_steps(network, groups, seed=seed))
 
@@ -68,8 +68,8 @@ def all_joint(
 def joint_steps(network: Network, groups: Sequence[Integers], *, seed: int = 1) -> list[Integers]:
     """Step of each message of each group, shape (ranks, ranks); 0 inside hosts.
 
-    A step of all groups together puts on each link, each host and each rank at most its whole load over the number of
-    steps, rounded up.
+    A step of all groups together puts on each link, each host and each rank at most its whole load divided by the
+    number of steps, rounded up.
 
     Groups on the same hosts take the same steps as far as all groups come in equal numbers: those of 64 hosts with
     16 ranks each, in 16 groups across the hosts, are made for one of them.
@@ -96,7 +96,7 @@ def side_by_side(groups: Sequence[Integers], parts: Sequence[Schedule], name: st
 
     :param groups: ranks of each group; together 0 to p - 1.
     :param parts: the alltoall of each group, all with one window.
-    :param name: of the schedule, for people.
+    :param name: of the algorithm.
     :param blocks: blocks of one message.
     """
     size = sum(len(ranks) for ranks in groups)
@@ -154,8 +154,8 @@ def _among(ranks: Integers, rows: Rows) -> Rows:
 def _shared(network: Network, source: Integers, destination: Integers, sender: Integers) -> int:
     """Messages of a step on the busiest link.
 
-    Where hosts are the bound, one of each rank of the busiest host: then steps are permutations, and nothing drifts.
-    Else two, as ``even`` has.
+    Where hosts are the bound it is one of each rank of the busiest host, for then steps are permutations and nothing
+    drifts; else two, as ``even`` has.
     """
     busy = int(np.bincount(network.rank_host[np.unique(sender)]).max())
     hosts = max(np.bincount(source).max(), np.bincount(destination).max())
@@ -170,17 +170,17 @@ def _models(hosts: Sequence[bytes]) -> list[int]:
     kinds: dict[bytes, list[int]] = {}
     for number, kind in enumerate(hosts):
         kinds.setdefault(kind, []).append(number)
-    alike = reduce(gcd, map(len, kinds.values()), 0)
+    common = reduce(gcd, map(len, kinds.values()), 0)
     model = [0] * len(hosts)
     for members in kinds.values():
-        left = len(members) // alike
+        left = len(members) // common
         for place, number in enumerate(members):
             model[number] = members[place % left]
     return model
 
 
 def _steps(network: Network, groups: Sequence[Integers], seed: int) -> list[Integers]:
-    """Steps of groups, ``joint_steps`` without looking for those that are alike."""
+    """Steps of groups, ``joint_steps`` without looking for groups on the same hosts."""
     starts = np.cumsum([0, *(len(ranks) ** 2 for ranks in groups)])
     ends = [np.repeat(ranks, len(ranks)) for ranks in groups], [np.tile(ranks, len(ranks)) for ranks in groups]
     sender, receiver = (np.concatenate(some) for some in ends)

@@ -70,7 +70,7 @@ def bits(members: NDArray[np.bool_]) -> int:
 
 
 def room(network: Network) -> Integers:
-    """Transfers that fit into each link at full rate, at no cost where all links are alike.
+    """Transfers that fit into each link at full rate; one for each link where all have one rate.
 
     See `schedules.analysis.bounds.link_width`.
     """
@@ -93,8 +93,8 @@ def _by_leaf(network: Network) -> tuple[Integers, NDArray[np.int32]]:
     links, hosts = network.links, np.arange(network.num_hosts)
     _, first, leaf = np.unique(network.leaf, return_index=True, return_inverse=True)
     inside = leaf[:, None] == leaf
-    alike = (links[:, :, 1:] == links[first[leaf]][:, :, 1:]).all(axis=2) | inside
-    if not alike.all() or (network.hops[inside] > 1).any():
+    same = (links[:, :, 1:] == links[first[leaf]][:, :, 1:]).all(axis=2) | inside
+    if not same.all() or (network.hops[inside] > 1).any():
         first = leaf = hosts
         inside = np.eye(len(hosts), dtype=bool)
     table = between_switches(links[first])

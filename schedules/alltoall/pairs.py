@@ -37,8 +37,8 @@ class Shares:
         """Shares of counts that have been looked at.
 
         :param size: number of ranks, p.
-        :param blocks: blocks of one message.
-        :param counts: blocks of each pair of ranks, shape (p, p); None where all are equal.
+        :param blocks: blocks of each pair where there are no counts.
+        :param counts: blocks of each pair, shape (p, p), or None.
         :raises ValueError: for counts of another shape or below 0.
         """
         if counts is None:
@@ -52,8 +52,7 @@ class Shares:
         """The messages of these pairs as rows; pairs without any blocks have none.
 
         :param step: of each message, shape (messages,).
-        :param source: its sender.
-        :param destination: its receiver.
+        :param source: sending rank of each message; likewise ``destination``.
         """
         if self.counts is None:
             here, there, count = self.blocks * destination, self.blocks * source, np.full_like(source, self.blocks)
@@ -76,7 +75,7 @@ class Pairs(Phase):
     """
 
     share: Shares = field(kw_only=True)
-    alike: bool = field(default=True, kw_only=True)
+    uniform: bool = field(default=True, kw_only=True)
 
     def pairs_of(self, rank: int) -> Messages:
         """The messages of a rank, its own with itself once, in any order."""
@@ -106,7 +105,7 @@ class Pairs(Phase):
 
 @dataclass(frozen=True, eq=False)
 class Permutations(Pairs):
-    """In each step every rank sends to one at most, and receives from one at most.
+    """Pairs of which every rank sends to one at most, and receives from one at most, in each step.
 
     :param target: by step and rank, to whom the rank sends, -1 for nobody.
     :param origin: by step and rank, from whom it receives, -1 for nobody: the inverse.
@@ -145,7 +144,7 @@ class StepTable(Pairs):
 
     @classmethod
     def of(cls, table: NDArray[np.integer], share: Shares) -> StepTable:
-        """With as many steps as the table needs, in the least of the types of integers that hold them."""
+        """The pairs of a table of steps, in the smallest type of integers that holds them."""
         last = int(table.max(initial=-1))
         return cls(last + 1, share=share, table=table.astype(np.min_scalar_type(last)))
 
@@ -168,8 +167,8 @@ class StepTable(Pairs):
 def of_pairs(algorithm: str, pairs: Pairs, window: int) -> Schedule:
     """One message for each pair, as an alltoall whose steps may overlap.
 
-    :param algorithm: name, for people.
-    :param pairs: which rank sends to which in which step.
+    :param algorithm: name of the algorithm.
+    :param pairs: the messages.
     :param window: steps that a rank has in flight at most, 0 for no bound.
     """
     share = pairs.share

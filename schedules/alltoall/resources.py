@@ -9,7 +9,7 @@ from ..network import Network
 from .edgecolouring import colour
 from .leafroutes import between_switches
 
-__all__ = ["coloured", "dealt", "loads", "occupied"]
+__all__ = ["coloured", "divided", "loads", "occupied"]
 
 Integers = NDArray[np.int64]
 
@@ -19,7 +19,7 @@ def occupied(network: Network, source: Integers, destination: Integers) -> Integ
 
     Resource h is host h's sending, n + h its receiving, 2 n + l link l, where it joins two switches.
 
-    :param network: hosts, ranks and links.
+    :param network: the job's network.
     :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
     """
     hosts = network.num_hosts
@@ -32,8 +32,8 @@ def loads(uses: Integers) -> Integers:
     return np.bincount(uses[uses >= 0])
 
 
-def dealt(uses: Integers, places: Integers) -> Integers:
-    """Each resource as so many, to which its transfers are dealt in turn; shape as ``uses``, numbered anew.
+def divided(uses: Integers, places: Integers) -> Integers:
+    """Each resource divided into parts that take its transfers in turn; shape as ``uses``, numbered anew.
 
     :param places: into how many each resource is divided, shape (resources,) or longer.
     Cost: a sort of the uses.
@@ -52,12 +52,12 @@ def dealt(uses: Integers, places: Integers) -> Integers:
 def coloured(
     uses: Integers, order: NDArray[np.intp], steps: int, *, seed: int, patience: int | None = None
 ) -> Integers:
-    """Step of each transfer such that none of a step use a common resource, see ``colouring.colour``.
+    """Step of each transfer such that none of a step use a common resource, see ``edgecolouring.colour``.
 
-    :param uses: resources of each transfer, shape (transfers, most), -1 for none.
+    :param uses: resources of each transfer, shape (transfers, resources), padded with -1.
     :param order: in which the transfers are placed, shape (transfers,).
     :param steps: how many there are at first; no fewer than any resource has uses.
-    :param seed: of the choices among equals; ``patience`` as in ``colouring.colour``.
+    :param seed: of the choices among equals.
     :param patience: as in ``edgecolouring.colour``.
     """
     listed = [tuple(one for one in of if one >= 0) for of in uses[order].tolist()]

@@ -24,7 +24,7 @@ def tacs1(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers
     chapter 6. Step 0 is the exchange inside the hosts. The n - 1 matchings that follow are the rest of the P regular
     steps, where all hosts have equally many ranks; then come as many extra steps as ``limit`` makes necessary.
 
-    :param network: hosts, ranks and links.
+    :param network: the job's network.
     :param limit: transfers that a link between switches may carry in a step; 1 shares no link.
     :param blocks: blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
@@ -42,11 +42,13 @@ def tacs2(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers
     these, in their order, one in each idle step. Sends and receives are placed by their sender, so a host may receive
     from several hosts in one step; ``window`` is 2, so that such a step overlaps the next one. Links may be shared.
 
-    :param network: hosts, ranks and links.
-    :param limit: as ``tacs1``.
+    Cost: as ``tacs1``. It wins for exchanges that load the network little (FFT rows and columns).
+
+    :param network: the job's network.
+    :param limit: transfers that a link between switches may carry in a step of the matchings.
     :param blocks: blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
-    Parameters, Raises, Cost: as ``tacs1``. For exchanges that load the network little (FFT rows and columns).
+    :raises ValueError: for a limit below 1, or hosts without a route.
     """
     rows = _both_ways(matchings(network, limit=limit))
     regular = max(network.num_hosts - 1, 0)

@@ -61,8 +61,8 @@ def lower_bound(
     combined before they cross. An allreduce over G sides of borders moves each element 2 (G - 1) times, the number of
     one-way messages of a gossip (Harary and Schwenk 1974).
 
-    :param network: hosts, ranks and links.
-    :param collective: a name of ``COLLECTIVES``.
+    :param network: the job's network.
+    :param collective: one of ``COLLECTIVES``.
     :param share: blocks of each rank, shape (p,), of each ordered pair, shape (p, p), for alltoall, or one number.
     :param root: the root of a rooted collective.
     :param block_bytes: bytes of one block.

@@ -56,12 +56,9 @@ def messages_of(schedule: Schedule) -> Messages:
 
 
 def merged(step: Integers, source: Integers, destination: Integers, count: Integers, size: int) -> Messages:
-    """Messages from transfers between ranks, each column of shape (transfers,), in any order; ``size`` is p.
+    """Messages from transfers between ranks, given in any order.
 
-    :param step: of each transfer, shape (transfers,).
-    :param source: its sender.
-    :param destination: its receiver.
-    :param count: its blocks.
+    :param step: of each transfer, shape (transfers,); likewise ``source``, ``destination`` and ``count``, the blocks.
     :param size: number of ranks, p.
     """
     key = (step * size + source) * size + destination
@@ -143,7 +140,7 @@ class Analysis:
     def busiest_link(self) -> Integers:
         """The link of each step that needs most time for its bytes, shape (steps,).
 
-        The lowest among equals; -1 where no link is loaded.
+        The lowest number among equals is taken, and -1 where no link is loaded.
         """
         busiest = np.full(self.num_steps, -1, dtype=np.int64)
         # The last assignment stands: the most loaded, and among equals the lowest link.
@@ -176,8 +173,8 @@ class Analysis:
 def analyse(schedule: Schedule, network: Network, block_bytes: int = 1, *, alpha: float = 0.0) -> Analysis:
     """Loads, conflicts, idle ranks, traffic by distance and bounds of a schedule on a network.
 
-    :param schedule: of as many ranks as the network has.
-    :param network: hosts, ranks and links.
+    :param schedule: the schedule.
+    :param network: on which it runs.
     :param block_bytes: bytes of one block.
     :param alpha: seconds to start a message, for the bounds; 0 leaves bytes alone.
     :raises ValueError: if the network has another number of ranks, or no route that the schedule needs.

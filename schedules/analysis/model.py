@@ -181,21 +181,21 @@ def cost(schedule: Schedule, network: Network, model: Model, block_bytes: int = 
     1. Several messages of a rank, or of ranks of one host, so share the host's link; inside a host c is k. Fair sharing
     ends a message after all bytes of its link at the latest, so small neighbours count by their bytes.
 
-    Contention is that of one step; ranks that run apart may seem not to meet on a link. So the time is never below what
-    the busiest link needs for all that crosses it: the sum of ``b * t_w[h]`` over its relative capacity.
+    Contention is that of one step; ranks that are in different steps seem not to meet on a link. So the time is never
+    below what the busiest link needs for all that crosses it: the sum of ``b * t_w[h]`` over its relative capacity.
 
     Local moves cost nothing, and steps that a schedule declares independent are costed one after the other.
 
-    Of long series of steps, those of rings and of alltoalls with a message for each pair, only some are looked at, each
-    of which stands for as many steps as there are around it; all of them up to ``most`` messages. In a ring with equal
-    shares all steps are alike, and ``seconds`` is exact unless ranks enter the ring at different times. In an alltoall
+    Rings and alltoalls with a message for each pair are long series of steps. Beyond ``most`` messages only some of
+    these steps are costed, each of which stands for the steps around it. In a ring with equal shares all
+    steps are equal, and ``seconds`` is exact unless ranks enter the ring at different times. In an alltoall
     ``link_seconds`` is exact, from what each pair of hosts exchanges, and ``seconds`` an estimate: with 16 to 128 of
     1,024 steps it was within 9 % of the cost of all, in three placements on three fat trees.
     ``finish`` and ``contention`` are interpolated.
 
-    :param schedule: of as many ranks as the network has.
-    :param network: hosts, ranks and links.
-    :param model: start-up and per-byte times by hops.
+    :param schedule: the schedule.
+    :param network: on which it runs.
+    :param model: seconds of start-ups and bytes by hops.
     :param block_bytes: bytes of one block.
     :param most: messages of a series at which some of its steps stand for all.
     :raises ValueError: if the network has another number of ranks, or no route that the schedule needs.
@@ -286,7 +286,7 @@ def _looked_at(schedule: Schedule, most: int) -> tuple[Messages, _Series]:
     for start, phase in phases:
         end, number = start + phase.steps, max(most // schedule.size, 1)
         alone = sum(at < end and start < at + other.steps for at, other in phases) == 1
-        if phase.alike and alone and number < phase.steps:
+        if phase.uniform and alone and number < phase.steps:
             bounds = np.arange(number + 1) * phase.steps // number
             # Multiples of the golden ratio: so that no step is a multiple of what the schedule repeats after.
             place = np.arange(number) * 0.6180339887498949 % 1
@@ -329,17 +329,17 @@ def _ports(messages: Messages, size: int) -> Integers:
 
 
 def _on_links(messages: Messages, seconds: Floats, network: Network) -> tuple[Floats, Floats]:
-    """Contention of each message, shape (messages,), and the seconds of each link, shape (links,).
+    """Load of the busiest link of each message's route, shape (messages,), and the time of each link, shape (links,).
 
-    The contention is the load of the busiest link of its route relative to the link's capacity, at least 1. A message
-    takes a link for so many seconds at a host link's rate.
+    The load is relative to the link's capacity and at least 1. The time is what a link needs if each message takes it
+    for so many seconds at a host link's rate.
     """
     busy, relative = np.zeros(len(network.capacity)), _fastest_host_link(network) / network.capacity
     contention = np.ones(len(messages))
     steps, _ = _steps_of(messages)
     source, destination = (network.rank_host[rank] for rank in (messages.source, messages.destination))
     for span in messages.chunks():
-        # Messages next to one another that are alike to the network count as one.
+        # Neighbouring messages that the network does not distinguish count as one.
         step, blocks = steps[span], messages.blocks[span]
         if not len(step):
             continue

@@ -41,8 +41,8 @@ def draw(
 ) -> str:
     """The tree of a schedule whose messages form one, else its chart of links and steps, as SVG.
 
-    :param schedule: of as many ranks as the network has.
-    :param network: hosts, ranks and links.
+    :param schedule: the schedule.
+    :param network: on which it runs.
     :param title: by default collective, algorithm and size.
     :param host_names: name of each host of the network; by default its number.
     :param link_names: name of each link of the network; by default its number.
@@ -61,8 +61,8 @@ def draw_chart(analysis: Analysis, title: str, link_names: Sequence[str] | None 
     from. Links between switches come first. Where there are more than ``MOST_LINKS`` those with the most conflicts are
     shown, and of these that carry the most.
 
-    :param analysis: of a schedule.
-    :param title: of the picture.
+    :param analysis: loads of the links by step.
+    :param title: heading of the picture.
     :param link_names: name of each link of the network; by default its number.
     """
     loaded, shown = _links(analysis)

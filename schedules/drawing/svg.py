@@ -30,35 +30,30 @@ class Canvas:
         self.text(8, 24, self.title, size=15, bold=True)
 
     def add(self, tag: str, content: str = "", **attributes: object) -> None:
-        """An element; coordinates are cut to a tenth of a pixel, names take - for _.
+        """Add an element; coordinates are rounded to a tenth of a pixel, and _ in names becomes -.
 
         :param tag: name of the element.
-        :param content: its text.
-        :param attributes: its attributes; ``_`` stands for ``-``.
+        :param content: its text or inner elements, escaped.
+        :param attributes: its attributes.
         """
         words = (f"{name.replace('_', '-')}={quoteattr(_short(value))}" for name, value in attributes.items())
         self.parts.append(f"<{tag} {' '.join(words)}{f'>{content}</{tag}>' if content else '/>'}")
 
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> None:
-        """A straight line.
+        """Draw a straight line.
 
-        :param x1: start.
-        :param y1: start.
-        :param x2: end.
-        :param y2: end.
+        :param x1: one end in pixels; likewise ``y1``, and ``x2`` and ``y2`` of the other end.
         :param colour: of the line.
-        :param width: of the line.
+        :param width: in pixels.
         """
         self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour, stroke_width=width)
 
     def circle(self, x: float, y: float, radius: float, colour: str, tip: str) -> None:
-        """A filled circle.
+        """Draw a filled circle.
 
-        :param x: centre.
-        :param y: centre.
-        :param radius: in pixels.
-        :param colour: of the inside.
-        :param tip: text shown at the pointer.
+        :param x: centre in pixels; likewise ``y`` and ``radius``.
+        :param colour: of the area.
+        :param tip: words shown where the pointer rests on it.
         """
         self.add("circle", f"<title>{escape(tip)}</title>", cx=x, cy=y, r=radius, fill=colour)
 
@@ -73,13 +68,12 @@ class Canvas:
         colour: str = INK,
         bold: bool = False,
     ) -> None:
-        """A line of text.
+        """Write a line of text.
 
-        :param x: where it is anchored.
-        :param y: base line.
-        :param words: what is written.
-        :param anchor: start, middle or end.
-        :param size: of the letters.
+        :param x: anchor in pixels; likewise ``y``, the base line.
+        :param words: the text.
+        :param anchor: ``start``, ``middle`` or ``end``: the part of the text at ``x``.
+        :param size: of the letters in pixels.
         :param colour: of the letters.
         :param bold: whether they are bold.
         """
@@ -87,34 +81,26 @@ class Canvas:
         self.add("text", escape(words), x=x, y=y, text_anchor=anchor, font_size=size, fill=colour, **weight)
 
     def bar(self, x: float, y: float, width: float, height: float, colour: str) -> None:
-        """A filled rectangle.
+        """Draw a filled rectangle.
 
-        :param x: left.
-        :param y: top.
-        :param width: in pixels.
-        :param height: in pixels.
-        :param colour: of the inside.
+        :param x: left edge in pixels; likewise ``width``, ``height`` and ``y``, the upper edge.
+        :param colour: of the area.
         """
         self.add("rect", x=x, y=y, width=width, height=height, fill=colour)
 
     def frame(self, x: float, y: float, width: float, height: float) -> None:
-        """The outline of a rectangle.
+        """Draw the outline of a rectangle.
 
-        :param x: left.
-        :param y: top.
-        :param width: in pixels.
-        :param height: in pixels.
+        :param x: left edge in pixels; likewise ``width``, ``height`` and ``y``, the upper edge.
         """
         self.add("rect", x=x, y=y, width=width, height=height, fill="none", stroke=GREY, stroke_width=1)
 
     def cells(self, x: Floats, y: Floats, width: float, height: float, colour: str) -> None:
-        """Equal cells of a chart, one path for all of a colour, with a gap between them where there is room.
+        """Draw equal cells of a chart as one path, with a gap between them where there is room.
 
-        :param x: left edges, shape (cells,).
-        :param y: top edges, shape (cells,).
-        :param width: of a cell.
-        :param height: of a cell.
-        :param colour: of each cell.
+        :param x: left edge of each cell in pixels, shape (cells,); likewise ``y``, the upper edges.
+        :param width: of every cell in pixels; likewise ``height``.
+        :param colour: of the cells.
         """
         gap = 1 if width > 4 else 0
         shape = f"h{_short(width - gap)}v{_short(height - 1)}h{_short(gap - width)}z"

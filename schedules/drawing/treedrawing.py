@@ -28,9 +28,12 @@ ELBOW = 12  # pixels from where a parent's line turns to the child
 
 @dataclass(frozen=True, eq=False)
 class _Edges:
-    """Parent of each rank (-1 for the root), the step that joins them, and whether messages run away from the root.
+    """The edges of a tree.
 
-    The step is the first in which a rank receives, or the last in which it sends.
+    :param parent: parent of each rank, -1 for the root.
+    :param joins: step that joins each rank to its parent: the first in which it receives, or the last in which it
+        sends.
+    :param away: whether messages run away from the root.
     """
 
     parent: Integers
@@ -48,10 +51,10 @@ def draw_tree(schedule: Schedule, network: Network, title: str, host_names: Sequ
 
     The ranks of a sub-tree stand together, and no lines cross.
 
-    :param schedule: whose messages form a tree.
-    :param network: hosts, ranks and links.
-    :param title: of the picture.
-    :param host_names: name of each host; by default its number.
+    :param schedule: one whose messages form a tree.
+    :param network: on which it runs.
+    :param title: heading of the picture.
+    :param host_names: name of each host of the network; by default its number.
     :raises ValueError: if the messages form no tree.
     """
     edges = _edges(schedule)
@@ -102,8 +105,8 @@ def _joins(messages: Messages, child: Integers, size: int, away: bool) -> Intege
 def _planar_order(edges: _Edges) -> NDArray[np.intp]:
     """The ranks from top to bottom, so that no line crosses another.
 
-    A parent comes first, then its children with their sub-trees: away from the root the child that is served last
-    first, towards the root the child that sends first.
+    Each parent precedes its children and their sub-trees. The child served last comes first where messages run away
+    from the root, the child that sends first where they run towards it.
     """
     parent = edges.parent
     children: list[list[int]] = [[] for _ in parent]
@@ -128,7 +131,7 @@ def _axis(canvas: Canvas, steps: int, width: int, bottom: float) -> None:
 
 
 def _lines(canvas: Canvas, edges: _Edges, x: Floats, y: Floats) -> None:
-    """From each parent along its own row, and from there down to its children's."""
+    """Draw lines from each parent along its own row, and from there down to its children's rows."""
     children = np.flatnonzero(edges.parent >= 0)
     parent, turn = edges.parent[children], _turn(x[children], edges.away)
     reach = x.copy()

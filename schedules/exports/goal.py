@@ -22,7 +22,7 @@ def write_goal(schedule: Schedule, path: str | Path, block_bytes: int = 1) -> No
     by ``calc 0``, so that the text grows with the messages, not with their pairs. The step is the tag. Local moves and
     reductions take no time.
 
-    :param schedule: of any collective.
+    :param schedule: what is written.
     :param path: the file to write.
     :param block_bytes: bytes of one block.
     Cost: two lines an end of a message or so, one rank in memory at a time.

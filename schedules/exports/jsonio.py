@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithm import current_name
 from ..schedule import COLUMNS, Schedule
 
 __all__ = ["VERSION", "from_json", "to_json"]
@@ -45,7 +46,7 @@ def to_json(schedule: Schedule) -> str:
 
 
 def from_json(text: str) -> Schedule:
-    """The schedule that a text of ``to_json`` describes; what it does is for ``check`` to judge.
+    """The schedule that a text of ``to_json`` describes, which ``check`` has yet to prove.
 
     :raises ValueError: if the text is not JSON, has an unknown version, or a field is absent, unknown, given twice,
         or holds anything but what belongs there; the message names the field.
@@ -60,6 +61,7 @@ def from_json(text: str) -> Schedule:
     if _typed("schedule", document["schedule"], (int,)) != VERSION:
         _refuse("schedule", f"version {VERSION}", document["schedule"])
     head: dict[str, Any] = {name: _typed(name, document[name], kinds) for name, kinds in _KINDS.items()}
+    head["algorithm"] = current_name(head["algorithm"])
     if head["counts"] is not None:
         head["counts"] = _counts(head["counts"])
     rows = _typed("rows", document["rows"], (int,))

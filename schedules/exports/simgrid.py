@@ -1,6 +1,6 @@
 """Schedules as time-independent traces, which SimGrid replays.
 
-Source: https://simgrid.org/doc/latest/Tutorial_MPI_Applications.html
+See https://simgrid.org/doc/latest/Tutorial_MPI_Applications.html
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def write_traces(schedule: Schedule, folder: str | Path, block_bytes: int = 1, *
     declares its steps independent, only for those of the step ``window`` steps of its own before. The step is the tag.
     Local moves and reductions take no time in the replay.
 
-    :param schedule: of any collective.
+    :param schedule: what is written.
     :param folder: where to write; made if it is not there. The list holds absolute paths.
     :param block_bytes: bytes of one block.
     :param name: of the list, which is ``NAME.list`` in the folder.
@@ -45,7 +45,7 @@ def write_traces(schedule: Schedule, folder: str | Path, block_bytes: int = 1, *
 
 
 def _actions(timeline: Timeline, rank: int) -> Iterator[str]:
-    """What a rank does, a line each, its own number left out."""
+    """The lines of a rank's trace, without its own number."""
     in_flight: list[tuple[Line, ...]] = []
     yield "init"
     for step in timeline.of_rank(rank):

@@ -28,7 +28,7 @@ class Line(NamedTuple):
 
 
 class RankStep(NamedTuple):
-    """What a rank starts together: its receives, then its sends, each by peer."""
+    """The messages that a rank starts together: its receives, then its sends, each by peer."""
 
     step: int
     lines: tuple[Line, ...]

@@ -14,17 +14,17 @@ _SEED = 3
 
 
 def sums_of(reductions: Reductions, size: int, blocks: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """A sum for each value, shape (values, 3), and the sums of right results, shape (p + 1, blocks, 3).
+    """The sum of each value, shape (values, 3), and the sums that correct results have, shape (p + 1, blocks, 3).
 
-    The latter are those of a block that combines the first r ranks.
+    Entry r of the latter is the sum of a block's result that combines the first r ranks.
 
     Each place of the input weighs two random numbers modulo 2^64 and one whole unit. A result with the right
     number of units and a wrong multiset of contributions has both right sums with a chance of at most
     (p / 2^64)^2: its sums differ by a fixed combination of independent weights with factors below p.
 
-    :param reductions: what each value is made of.
+    :param reductions: every reduction and its terms.
     :param size: number of ranks, p.
-    :param blocks: of each rank's input.
+    :param blocks: blocks of the vector.
     """
     sums = np.ones((size * blocks + len(reductions.begin), 3), dtype=np.uint64)
     sums[: size * blocks, :2] = np.random.default_rng(_SEED).integers(2**64, size=(size * blocks, 2), dtype=np.uint64)
@@ -46,9 +46,9 @@ def ranges_of(reductions: Reductions, size: int, blocks: int) -> Integers:
     Only adjacent ranges of one block combine in order, whichever of the two arrives, and a broken one with none;
     each reduction has one term.
 
-    :param reductions: what each value is made of.
+    :param reductions: every reduction and its terms.
     :param size: number of ranks, p.
-    :param blocks: of each rank's input.
+    :param blocks: blocks of the vector.
     """
     held = np.full((size * blocks + len(reductions.begin), 3), -1)
     rank, block = np.divmod(np.arange(size * blocks), max(blocks, 1))

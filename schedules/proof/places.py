@@ -74,8 +74,8 @@ class Places:
     def wanted(self) -> Integers:
         """What MPI defines for each place of the output, in their order.
 
-        The place of the input whose value it is; for reductions the block of the input whose contributions by all
-        ranks it combines.
+        It is the place of the input whose value it has; for reductions, the block of the input whose contributions by
+        all ranks it combines.
         """
         schedule, share = self.schedule, self.schedule.share()
         each = int(self.blocks[INPUT].max()) if self.reduces else self.num_inputs

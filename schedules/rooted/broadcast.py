@@ -30,10 +30,10 @@ LATENCIES = (0.46, 1.57, 2.45, 2.85)
 def along(tree: Tree, algorithm: str, *, blocks: int = 1, pipelined: bool = False) -> Schedule:
     """A broadcast from a tree's root along its edges.
 
-    :param tree: parents and turns.
-    :param algorithm: name, for people.
+    :param tree: whose root sends the message.
+    :param algorithm: name of the algorithm.
     :param blocks: blocks of the message; one transfer an edge carries them all, or, ``pipelined``, one transfer each.
-    :param pipelined: whether blocks travel one by one.
+    :param pipelined: whether each block is a message of its own.
     Cost: p - 1 messages of m bytes, or (p - 1) b messages of m / b bytes; down the tree in ``max(tree.down) + 1``
     steps, and each further block follows as many steps behind as a parent has turns.
     """
@@ -54,7 +54,7 @@ def along(tree: Tree, algorithm: str, *, blocks: int = 1, pipelined: bool = Fals
 
 
 def _bcast(size: int, algorithm: str, rows: Rows, root: int, blocks: int, behind: Phases = ()) -> Schedule:
-    """With the move by which the root, too, ends with the message in its output."""
+    """The broadcast of these rows, and the move that puts the message into the root's output."""
     if blocks < 1:
         raise ValueError(f"expecting at least one block, got {blocks}")
     own = local_moves(0, root, (INPUT, 0), (OUTPUT, 0), blocks)
@@ -70,9 +70,9 @@ def knomial(size: int, *, root: int = 0, blocks: int = 1, radix: int = 2) -> Sch
     cheap beside its latency.
 
     :param size: number of ranks, p.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
-    :param radix: k of the k-nomial tree.
+    :param root: the root's rank.
+    :param blocks: blocks of the message.
+    :param radix: k: a rank serves up to k - 1 others at once.
     """
     return along(trees.knomial(size, radix).placed(rotation(size, root)), f"{radix}-nomial", blocks=blocks)
 
@@ -93,14 +93,14 @@ def reordered(
     The source always re-orders; here ``choose="best"`` takes the plain order where neither walk has a shorter critical
     path (`schedules.rooted.embedding.critical_path`), so it is never worse than plain by that measure.
 
-    :param network: hosts, ranks and links.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
-    :param radix: k of the k-nomial tree.
+    :param network: the job's network.
+    :param root: the root's rank.
+    :param blocks: blocks of the message.
+    :param radix: k: a rank serves up to k - 1 others at once.
     :param delay: delay from host i to host j, shape (n, n), any unit: hops (default) or `rate_delay` of the adapters.
     :param choose: ``best``, ``dft``, ``bft`` or ``plain``.
     Cost: p - 1 messages of m bytes in ceil(log_k n) + ceil(log_k(p / n)) steps. Wins for medium messages on
-    allocations that are scattered or have adapters of unlike speed.
+    allocations that are scattered or have adapters of different speeds.
     """
     tree = reordered_tree(network, root=root, radix=radix, delay=delay, choose=choose)
     return along(tree, f"re-ordered {radix}-nomial ({choose})", blocks=blocks)
@@ -119,9 +119,9 @@ def wave(
     As MPICH's topology-aware wave tree, see `schedules.rooted.embedding.wave_tree`, over any number of levels and into
     hosts.
 
-    :param network: hosts, ranks and links.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
+    :param network: the job's network.
+    :param root: the root's rank.
+    :param blocks: blocks of the message.
     :param latency: of pairs of ranks that share no level, the outermost only, ..., all, the host included, shape
         (levels + 2,) for the network's levels; by default microseconds of Subramoni 2013, table 1.1, from inside out.
     :param overhead: for which a sender is busy, one number or one a latency, in the same unit; MPICH's 0.2.
@@ -141,10 +141,10 @@ def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2)
     (clusters - 1) at each level cross its borders, the least possible. Wins where links between clusters are scarce
     or shared with other jobs; loses a few steps to a single k-nomial tree over all.
 
-    :param network: hosts, ranks and links.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
-    :param radix: k of the k-nomial tree.
+    :param network: the job's network.
+    :param root: the root's rank.
+    :param blocks: blocks of the message.
+    :param radix: k: a rank serves up to k - 1 others at once.
     """
     tree = trees.leaders(rank_clusters(network), network.num_ranks, root=root, radix=radix)
     return along(tree, f"leaders ({radix}-nomial)", blocks=blocks)
@@ -153,12 +153,12 @@ def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2)
 def chain(network: Network, *, root: int = 0, blocks: int = 8) -> Schedule:
     """A pipeline of segments through all ranks in depth-first order of the cluster tree.
 
-    :param network: hosts, ranks and links.
-    :param root: rank of the root.
     Cost: (p - 1) b messages of m / b bytes in p - 2 + b steps; every cluster's border is crossed once in and once out,
     (clusters - 1) times in all, the least possible; a link of a tree carries the message once each way. Wins for large
     messages on few ranks (m / b far above p).
 
+    :param network: the job's network.
+    :param root: the root's rank.
     :param blocks: segments of the message.
     """
     order = depth_first(rank_clusters(network), network.num_ranks, root=root)
@@ -172,10 +172,10 @@ def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = N
     along the re-ordered tree. We leave out what a rank holds already as an inner node of the scatter tree: the root
     receives nothing.
 
-    :param network: hosts, ranks and links.
-    :param root: rank of the root.
+    :param network: the job's network.
+    :param root: the root's rank.
     :param blocks: blocks of the message, by default p; rank i of the order owns blocks i b / p to (i + 1) b / p.
-    :param radix: k of the k-nomial tree.
+    :param radix: k of the scatter's tree.
     Cost: at most p - 1 messages of up to m / k bytes, then p - 1 a rank of m / p bytes, in ceil(log_k p) + p - 1 steps;
     about 2 m bytes in and out of a rank. Wins for large messages.
     """
@@ -227,8 +227,8 @@ def circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
     Wins for medium and large messages on fabrics that are not oversubscribed; knows nothing of distance.
 
     :param size: number of ranks, p.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
+    :param root: the root's rank.
+    :param blocks: blocks of the message, b.
     """
     order = rotation(size, root)
     at, sender, receiver, block = arrivals(size, blocks)

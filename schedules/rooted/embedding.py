@@ -43,9 +43,9 @@ def embed(tree: Tree, delay: ArrayLike, walk: str = "dft") -> Integers:
     with the largest sub-trees first; each takes whoever is not yet placed and closest to who stands at its parent, the
     lowest number among equals. The root's node keeps who has its number. A heuristic, no optimum.
 
-    :param tree: parents and turns.
+    :param tree: of p nodes.
     :param delay: delay from i to j, shape (p, p).
-    :param walk: ``dft`` or ``bft``.
+    :param walk: ``dft``, depth first, or ``bft``, breadth first.
     :returns: a permutation for `Tree.placed`, shape (p,).
     Cost: O(p^2), one vectorised pick a node.
     """
@@ -67,9 +67,9 @@ def embed(tree: Tree, delay: ArrayLike, walk: str = "dft") -> Integers:
 
 
 def host_trees(delay: ArrayLike, *, radix: int = 4) -> dict[str, Tree]:
-    """The k-nomial tree of root 0 over n hosts: ``plain`` in the hosts' own order, and re-ordered by each walk.
+    """The k-nomial trees of root 0 over n hosts: ``plain`` in the hosts' own order, and re-ordered by each walk.
 
-    The delay matrix has shape (n, n).
+    ``delay`` has shape (n, n).
     """
     plain = knomial(len(np.asarray(delay)), radix)
     return {"plain": plain, **{walk: plain.placed(embed(plain, delay, walk)) for walk in WALKS}}
@@ -87,9 +87,9 @@ def reordered_tree(
 
     The leader of a host is its first rank from the root on; leaders stand in that order in the plain tree.
 
-    :param network: hosts, ranks and links.
-    :param root: rank of the root.
-    :param radix: k of the k-nomial tree.
+    :param network: the job's network.
+    :param root: the root's rank.
+    :param radix: k: a rank serves up to k - 1 others at once.
     :param delay: delay from host i to host j, shape (n, n); by default the hops of the route.
     :param choose: ``plain``, ``dft``, ``bft``, or ``best``: that of the shortest critical path, never worse than plain.
     :raises ValueError: where two hosts have no route between them.
@@ -125,7 +125,7 @@ def wave_tree(
     busy for ``overhead`` and free for the next; the receiver has the message after ``latency``.
 
     :param clusters: cluster of each rank at each level, coarsest first, nested, shape (levels, p).
-    :param root: rank of the root.
+    :param root: the root's rank.
     :param latency: of a pair that shares no level, the first, both first ones, ..., shape (levels + 1,), in any unit;
         not rising.
     :param overhead: likewise, or one number for all; positive.

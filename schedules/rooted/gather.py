@@ -68,9 +68,9 @@ def gather_linear(
     the root. Wins for large blocks; the window keeps a burst off the root's links.
 
     :param size: number of ranks, p.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each rank, shape (p,), for the v-form; None where all send the same.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
     :param window: messages in flight at most; 0 for no bound.
     """
     share = shares(size, blocks, counts)
@@ -104,18 +104,18 @@ def gather_along(tree: Tree, algorithm: str, *, blocks: int = 1, counts: ArrayLi
     from the root on in rank order, and sends them as one message. What is a range of ranks reaches the root in its
     place; what is not, in scratch, and local moves restore rank order when it has come.
 
-    :param tree: parents and turns.
-    :param algorithm: name, for people.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each rank, shape (p,), for the v-form; None where all send the same.
+    :param tree: whose root receives.
+    :param algorithm: name of the algorithm.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
     Cost: p - 1 messages (fewer where sub-trees have nothing to send); each block moves once for each edge above it.
     """
     share = shares(tree.size, blocks, counts)
     order = tree.preorder((np.arange(tree.size) - tree.root) % tree.size)
     position = np.argsort(order)
     start = (np.cumsum(share[order]) - share[order])[position]
-    kept = np.flatnonzero(tree.inner & (tree.parent >= 0))
-    own = local_moves(0, kept, (INPUT, 0), (SCRATCH, 0), share[kept])
+    inner = np.flatnonzero(tree.inner & (tree.parent >= 0))
+    own = local_moves(0, inner, (INPUT, 0), (SCRATCH, 0), share[inner])
     at_root = _at_root(tree, share, order, position, start)
     rows = np.concatenate((own, _upwards(tree, share, start), at_root))
     return _gather(tree.size, algorithm, rows, tree.root, blocks, counts)
@@ -169,10 +169,10 @@ def gather_knomial(
     ranks of a sub-tree run over the last to the first); m log_k p / 2 bytes or so in all. Wins for small blocks.
 
     :param size: number of ranks, p.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each rank, shape (p,), for the v-form; None where all send the same.
-    :param radix: k of the k-nomial tree.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
+    :param radix: k: a rank serves up to k - 1 others at once.
     """
     tree = trees.knomial(size, radix).placed(rotation(size, root))
     return gather_along(tree, f"{radix}-nomial", blocks=blocks, counts=counts)
@@ -186,10 +186,10 @@ def gather_leaders(
     Subramoni 2013, section 3, for any number of levels, as `schedules.Hierarchy` does it with native collectives. Where
     that carries everything once more to a root that leads nothing, here the root leads all its clusters.
 
-    :param network: hosts, ranks and links.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each rank, shape (p,), for the v-form; None where all send the same.
+    :param network: the job's network.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
     :param radix: of the tree among the leaders; with as many as a cluster has parts, each sends to the leader itself.
     Cost: p - 1 messages. One message leaves each cluster at each level, the least possible, and each block crosses the
     borders around the root once; on its way there it stops at log_k of the leaders of its level. Wins for small and
@@ -205,10 +205,10 @@ def scatter_linear(
     """`gather_linear` backwards: the root sends to each rank, ``window`` messages in flight. Cost: the same.
 
     :param size: number of ranks, p.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each rank, shape (p,), for the v-form; None where all send the same.
-    :param window: messages of the root in flight at most.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
+    :param window: steps that a rank has in flight at most, 0 for no bound.
     """
     return mirrored(gather_linear(size, root=root, blocks=blocks, counts=counts, window=window))
 
@@ -219,10 +219,10 @@ def scatter_knomial(
     """`gather_knomial` backwards. Cost: the same.
 
     :param size: number of ranks, p.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each rank, shape (p,), for the v-form; None where all send the same.
-    :param radix: k of the k-nomial tree.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
+    :param radix: k: a rank serves up to k - 1 others at once.
     """
     return mirrored(gather_knomial(size, root=root, blocks=blocks, counts=counts, radix=radix))
 
@@ -232,10 +232,10 @@ def scatter_leaders(
 ) -> Schedule:
     """`gather_leaders` backwards: the outermost leaders are served first. Cost: the same.
 
-    :param network: hosts, ranks and links.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each rank, shape (p,), for the v-form; None where all send the same.
-    :param radix: k of the k-nomial tree.
+    :param network: the job's network.
+    :param root: the root's rank.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
+    :param radix: k: a rank serves up to k - 1 others at once.
     """
     return mirrored(gather_leaders(network, root=root, blocks=blocks, counts=counts, radix=radix))

@@ -27,8 +27,8 @@ def in_order(clusters: Sequence[ArrayLike], size: int, *, root: int = 0, radix: 
 
     :param clusters: cluster of each rank at each level, coarsest first, nested, each cluster a range of ranks; or none.
     :param size: number of ranks, p.
-    :param root: rank of the root.
-    :param radix: k of the k-nomial tree.
+    :param root: the root's rank.
+    :param radix: k, at least 2.
     :raises ValueError: for clusters that are no ranges of ranks, a radix below 2 or a root that is no rank.
     """
     if radix < 2:

@@ -35,9 +35,9 @@ def reduce_tree(tree: Tree, *, blocks: int = 1, algorithm: str = "tree") -> Sche
     Messages: p - 1, each of the whole vector; each parent adds up as many as it has children. Rank order is kept by
     trees of ``inorder.in_order``, and by the binomial tree of root 0.
 
-    :param tree: parents and turns.
-    :param blocks: of the vector.
-    :param algorithm: name, for people.
+    :param tree: the tree.
+    :param blocks: blocks of the vector, b.
+    :param algorithm: name of the algorithm.
     """
     phases = climb(tree, tree.others, _sums_at(tree.root, tree.size), blocks)
     return Schedule.from_phases("reduce", tree.size, algorithm, phases, root=tree.root, blocks=blocks)
@@ -50,11 +50,11 @@ def reduce_knomial(size: int, *, root: int = 0, radix: int = 2, ordered: bool = 
     after the other, in up to (k - 1) ceil(log_k p) steps. It wins for short vectors.
 
     :param size: number of ranks, p.
-    :param root: rank of the root.
-    :param radix: k of the k-nomial tree.
+    :param root: the root's rank.
+    :param radix: k: a rank serves up to k - 1 others at once.
     :param ordered: keep rank order, for operations that do not commute; for any root, without an extra transfer.
         Otherwise the tree begins at the root and goes round, and only commutative operations are right.
-    :param blocks: blocks of one message.
+    :param blocks: blocks of the vector, b.
     """
     tree = in_order((), size, root=root, radix=radix) if ordered else knomial(size, radix).placed(rotation(size, root))
     return reduce_tree(tree, blocks=blocks, algorithm=f"{radix}-nomial{', ordered' if ordered else ''}")
@@ -76,10 +76,10 @@ def reduce_leaders(
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers.
-    :param root: rank of the root.
-    :param radix: k of the k-nomial tree.
+    :param root: the root's rank.
+    :param radix: k: a rank serves up to k - 1 others at once.
     :param ordered: keep rank order, for operations that do not commute; then each cluster must be a range of ranks.
-    :param blocks: blocks of one message.
+    :param blocks: blocks of the vector, b.
     """
     tree = (in_order if ordered else leaders)(clusters, size, root=root, radix=radix)
     return reduce_tree(tree, blocks=blocks, algorithm=f"leaders{', ordered' if ordered else ''}")
@@ -95,9 +95,9 @@ def reduce_chain(size: int, *, root: int = 0, order: ArrayLike | None = None, bl
     or root p - 1 in descending order.
 
     :param size: number of ranks, p.
-    :param root: rank of the root.
+    :param root: the root's rank.
     :param order: ranks by nearness, shape (p,), gone round so that the root comes first.
-    :param blocks: blocks of one message.
+    :param blocks: blocks of the vector, b.
     """
     ranks = checked_order(size, order)
     ranks = np.roll(ranks, -int(np.flatnonzero(ranks == checked_root(size, root))[0]))
@@ -122,8 +122,8 @@ def reduce_circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
     nothing of distance.
 
     :param size: number of ranks, p.
-    :param root: rank of the root.
-    :param blocks: blocks of one message.
+    :param root: the root's rank.
+    :param blocks: blocks of the vector, b.
     """
     if blocks < 1:
         raise ValueError(f"expecting at least one block, got {blocks}")
@@ -150,7 +150,7 @@ def reduce_halving(size: int, *, root: int = 0, order: ArrayLike | None = None, 
     Keeps rank order where ``order`` ascends.
 
     :param size: number of ranks, p.
-    :param root: rank of the root.
+    :param root: the root's rank.
     :param order: ranks by nearness, shape (p,), by default ascending.
     :param blocks: blocks of the vector, by default one for each corner of the cube; fewer leave corners idle.
     """
@@ -194,11 +194,11 @@ def _sums_at(root: int, size: int) -> Integers:
 
 
 def _gather(cube: Cube, bounds: Integers, buffer: Integers, root: int) -> Rows:
-    """Of all messages of a recursive doubling those on whose content the root depends, and none back."""
+    """The messages of a recursive doubling on whose content the root depends."""
     at_root = np.flatnonzero(cube.heads == root)
     corner = np.delete(np.arange(len(cube.heads)), at_root)
-    apart = corner ^ at_root
-    # What a corner has after some dimension reaches, through the later ones, only corners alike in the earlier ones:
+    differing = corner ^ at_root
+    # What a corner has after a dimension reaches, through the later ones, only corners with the same earlier bits:
     # so each corner sends over the lowest dimension in which it differs from the root's.
-    dimension = np.log2(apart & -apart).astype(np.int64)
+    dimension = np.log2(differing & -differing).astype(np.int64)
     return doubling(cube.heads, bounds, buffer).make(dimension, corner)

@@ -29,7 +29,7 @@ def allgather_ring(
 
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
-    :param blocks: blocks of one message.
+    :param blocks: blocks of each rank where there are no counts.
     :param counts: blocks of each rank for allgatherv, shape (p,).
     """
     ranks, share = checked_order(size, order), shares(size, blocks, counts)
@@ -62,7 +62,7 @@ def allgather_doubling(
     :param size: number of ranks, p.
     :param order: ranks by nearness, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
     :param near_last: whether neighbours exchange last; else first, which saves the moves to the places at the end.
-    :param blocks: blocks of one message.
+    :param blocks: blocks of each rank where there are no counts.
     :param counts: blocks of each rank for allgatherv, shape (p,).
     """
     share = shares(size, blocks, counts)
@@ -98,7 +98,7 @@ def allgather_leaders(
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: all ranks exchange.
     :param exchange: ``ring`` or ``doubling`` among the outermost leaders.
     :param radix: of the trees inside.
-    :param blocks: blocks of one message.
+    :param blocks: blocks of each rank where there are no counts.
     :param counts: blocks of each rank for allgatherv, shape (p,).
     """
     if exchange not in ("ring", "doubling"):

@@ -45,7 +45,7 @@ def allreduce_doubling(size: int, *, order: ArrayLike | None = None, blocks: int
 
     :param size: number of ranks, p.
     :param order: ranks by nearness, shape (p,), by default ascending.
-    :param blocks: blocks of one message.
+    :param blocks: blocks of the vector.
     """
     return _everywhere(size, "recursive doubling", blocks, _doubling(checked_order(size, order), blocks))
 
@@ -86,10 +86,10 @@ def allreduce_leaders(
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: all ranks exchange.
     :param exchange: ``ring``, ``doubling`` or ``halving`` among the outermost leaders.
-    :param radix: k of the k-nomial tree.
+    :param radix: k of the trees inside.
     :param ordered: keep rank order, for operations that do not commute; then each cluster must be a range of ranks,
         and the exchange no ring.
-    :param blocks: blocks of one message.
+    :param blocks: blocks of the vector.
     """
     if exchange not in _EXCHANGES:
         raise ValueError(f"expecting exchange {', '.join(map(repr, _EXCHANGES))}, got {exchange!r}")

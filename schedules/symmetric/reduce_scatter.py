@@ -30,7 +30,7 @@ def reduce_scatter_ring(
 
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
-    :param blocks: blocks of one message.
+    :param blocks: blocks of each rank's part where there are no counts.
     :param counts: blocks of each rank, shape (p,).
     """
     ranks, share = checked_order(size, order), shares(size, blocks, counts)
@@ -57,7 +57,7 @@ def reduce_scatter_halving(
 
     :param size: number of ranks, p.
     :param order: ranks by nearness, shape (p,), by default ascending.
-    :param blocks: blocks of one message.
+    :param blocks: blocks of each rank's part where there are no counts.
     :param counts: blocks of each rank, shape (p,).
     """
     share = shares(size, blocks, counts)
@@ -96,8 +96,8 @@ def reduce_scatter_leaders(
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: all ranks exchange.
-    :param radix: k of the k-nomial tree.
-    :param blocks: blocks of one message.
+    :param radix: k of the trees inside.
+    :param blocks: blocks of each rank's part where there are no counts.
     :param counts: blocks of each rank, shape (p,).
     """
     share, tree = shares(size, blocks, counts), leaders(clusters, size, radix=radix)

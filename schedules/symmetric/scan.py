@@ -39,7 +39,7 @@ def scan_chain(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedul
         moved = transfers(turn, rank - 1, rank, (OUTPUT, block), (OUTPUT, block), 1, REDUCE)
         phases = sequence(local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), blocks), moved)
         return _schedule(size, inclusive, "chain", phases, blocks)
-    # What is handed on stands in the scratch: rank 0 hands its input on, and the last rank nothing.
+    # Inner ranks send from the scratch, rank 0 from its input, and the last rank nothing.
     inner = np.arange(1, size - 1)
     source = np.where(rank == 1, INPUT, SCRATCH)
     moved = transfers(2 * turn, rank - 1, rank, (source, block), (OUTPUT, block), 1)
@@ -148,13 +148,13 @@ def _doubled(layer: _Layer, total: Place, before: Place | None, blocks: int) -> 
         parts.append(transfers(2 * step, source, target, total, (SCRATCH, 0), blocks))
         parts.append(_combined(2 * step + 1, target, (SCRATCH, 0), total, blocks))
         if before is not None:
-            kept = local_moves if step == 0 else _combined
-            parts.append(kept(2 * step + 1, target, (SCRATCH, 0), before, blocks))
+            put = local_moves if step == 0 else _combined
+            parts.append(put(2 * step + 1, target, (SCRATCH, 0), before, blocks))
     return np.concatenate(parts)
 
 
 def _spread(layer: _Layer, prefix: Place, blocks: int) -> Rows:
-    """From its leader to all members of each run that has ranks before it, by a binomial tree."""
+    """Each run's leader sends the sum of the ranks before the run to its members, by a binomial tree."""
     parts = [np.empty((0, 9), dtype=np.int64)]
     from_end = layer.count - 1 - layer.place
     for step in range(int(layer.count.max(initial=1) - 1).bit_length()):

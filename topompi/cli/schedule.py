@@ -22,7 +22,7 @@ from ..schedules.exports.goal import write_goal
 from ..schedules.exports.jsonio import to_json
 from ..schedules.exports.simgrid import write_traces
 from ..schedules.proof import check as prove
-from ..schedules.registry import ALGORITHMS, find_algorithm
+from ..schedules.registry import ALGORITHMS, current_name, find_algorithm
 from ..topology import Report, TopologyInterface, load
 from ..topology.hostlist import read_hosts
 from ..views.network import UNKNOWN_RATE, network_of
@@ -112,7 +112,7 @@ def _asked(
     if collective not in ALGORITHMS:
         raise ScheduleCommandError(f"expecting a collective of {', '.join(ALGORITHMS)}, got {collective!r}")
     if algorithm != "all":
-        _find(collective, algorithm)
+        algorithm = _found(collective, algorithm)
     if export is not None and export not in FORMATS:
         raise ScheduleCommandError(f"expecting --export {', '.join(FORMATS)}, got {export!r}")
     if (export is None) != (output is None):
@@ -124,12 +124,13 @@ def _asked(
     return list(ALGORITHMS[collective])
 
 
-def _find(collective: str, algorithm: str) -> None:
-    """Raise for an algorithm that is not there."""
+def _found(collective: str, algorithm: str) -> str:
+    """The present name of an algorithm; raises for one that is not there."""
     try:
         find_algorithm(collective, algorithm)
     except ValueError as error:
         raise ScheduleCommandError(str(error)) from error
+    return current_name(algorithm)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import TopompiError
+from ..schedules.registry import current_name
 
 __all__ = ["Measured", "RecordError", "TuneRecord"]
 
@@ -97,7 +98,12 @@ class TuneRecord:
 def _record(data: Mapping[str, Any], name: str) -> TuneRecord:
     low, high = data["ranks_per_host"]
     results = (
-        Measured(str(one["method"]), int(one["nbytes"]), str(one["algorithm"]), tuple(map(float, one["samples"])))
+        Measured(
+            str(one["method"]),
+            int(one["nbytes"]),
+            current_name(str(one["algorithm"])),
+            tuple(map(float, one["samples"])),
+        )
         for one in data["results"]
     )
     return TuneRecord(
