@@ -14,7 +14,7 @@ import grimp
 from topompi.schedules.drawing.svg import GREY, INK, Canvas
 
 ROOT = Path(__file__).parents[1]
-PICTURE = Path(__file__).parent / "figures" / "rooms.svg"
+PICTURE = Path(__file__).parent / "rooms.svg"
 
 WIDTH, ROW, HEIGHT, GAP, GUTTER, TOP = 900, 88, 52, 16, 90, 44
 PURPOSE = {
@@ -30,6 +30,7 @@ PURPOSE = {
     "topompi.topology": "fabrics, routes, sources",
     "topompi.schedules": "algorithms, proof, costs",
     "topompi.mapping": "graphs, machines, mappers",
+    "topompi.tuning": "timing a job's own calls; records, rules files for libraries",
     "topompi.errors": "exceptions",
     "topompi.extensions": "module:function",
 }
