@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .algorithm import Algorithm
     from .analysis.bounds import lower_bound
+    from .analysis.cost import Cost, cost
     from .analysis.loads import Analysis, analyse
-    from .analysis.model import Cost, Model, cost
+    from .analysis.model import Model, Rendezvous
     from .exports.jsonio import from_json, to_json
     from .hierarchy import Hierarchy, RootedPlan, Stage
     from .network import Beside, Network
@@ -34,6 +35,7 @@ __all__ = [
     "Network",
     "Proof",
     "RankSchedule",
+    "Rendezvous",
     "RootedPlan",
     "Schedule",
     "ScheduleError",
@@ -55,7 +57,8 @@ _WHERE = {
     **dict.fromkeys(("Algorithm",), ".algorithm"),
     **dict.fromkeys(("lower_bound",), ".analysis.bounds"),
     **dict.fromkeys(("Analysis", "analyse"), ".analysis.loads"),
-    **dict.fromkeys(("Cost", "Model", "cost"), ".analysis.model"),
+    **dict.fromkeys(("Cost", "cost"), ".analysis.cost"),
+    **dict.fromkeys(("Model", "Rendezvous"), ".analysis.model"),
     **dict.fromkeys(("Proof", "ScheduleError", "check"), ".proof"),
     **dict.fromkeys(("from_json", "to_json"), ".exports.jsonio"),
     **dict.fromkeys(("Hierarchy", "RootedPlan", "Stage"), ".hierarchy"),

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..schedules import Network, Schedule
 from ..schedules.alltoall.dcss import dcss
+from ..schedules.analysis.cost import Cost, cost
 from ..schedules.analysis.loads import Analysis, analyse
-from ..schedules.analysis.model import Cost, Model, cost
+from ..schedules.analysis.model import Model
 from ..schedules.registry import find_algorithm, make
 from ..schedules.schedule import ROOTED
 from ..topology import TopologyInterface

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ..schedules.alltoall.dcss import DEFAULT, dcss
 from ..schedules.alltoall.joint import all_joint, side_by_side
-from ..schedules.analysis.model import Model, cost
+from ..schedules.analysis.cost import cost
+from ..schedules.analysis.model import Model
 from ..schedules.network import Beside, Network
 from ..schedules.registry import ALGORITHMS, make
 from ..schedules.schedule import Schedule
