@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
@@ -57,6 +58,8 @@ class Algorithm:
     :param power_of_two: whether it takes more steps than it needs on other numbers of ranks.
     :param as_levels: whether it is the schedule of what ``levels`` runs, by which the cost of that is known.
     :param trial: whether trials try it.
+    :param default: bytes of a call from which it may be chosen where nothing was measured: calls so long did not lose
+        by it on emulated networks (docs/emulated.md). Infinite where it never may.
     :param costly: whether generating it takes far longer than making one rank's rows of it. One rank does it for all
         then, so it depends on the network alone, not on a root, blocks or counts; it can be pickled.
     """
@@ -75,6 +78,7 @@ class Algorithm:
     power_of_two: bool = False
     as_levels: bool = False
     trial: bool = True
+    default: float = inf
     costly: bool = False
 
     @cached_property

@@ -217,6 +217,9 @@ _OF_A_CHAIN = {8 << 10: range(9, MOST_PARTS + 1), 16 << 10: range(9, MOST_PARTS 
 _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 
 
+_MEDIUM = 8 << 10  # bytes from which calls did not lose by what was predicted to win
+
+
 def _embedded(view: View, walk: str, when: str) -> Algorithm:
     return Algorithm(broadcast.reordered, view, when, {"choose": walk})
 
@@ -255,9 +258,14 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             cut="blocks",
             segments=_OF_A_CHAIN,
             stand_in="any",
+            default=_MEDIUM,
         ),
         "scatter_allgather": Algorithm(
-            broadcast.scatter_allgather, takes_network, "for large messages on many ranks", stand_in="any"
+            broadcast.scatter_allgather,
+            takes_network,
+            "for large messages on many ranks",
+            stand_in="any",
+            default=_MEDIUM,
         ),
         "circulant": Algorithm(
             broadcast.circulant,
@@ -266,17 +274,18 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             {"blocks": 8},
             cut="blocks",
             segments=_OF_A_CIRCULANT,
+            default=_MEDIUM,
         ),
     },
     "gather": {
-        "linear": _direct(gather.gather_linear, _size, _BURST, stand_in="any"),
+        "linear": _direct(gather.gather_linear, _size, _BURST, stand_in="any", default=_MEDIUM),
         "at_once": _direct(gather.gather_linear, _size, _FAIR, {"window": 0}),
         "binomial": Algorithm(gather.gather_knomial, _size, _TREE, stand_in="any"),
         "knomial": Algorithm(gather.gather_knomial, _size, _CHEAP, {"radix": 4}),
         "leaders": Algorithm(gather.gather_leaders, takes_network, _SCARCE, as_levels=True),
     },
     "scatter": {
-        "linear": _direct(gather.scatter_linear, _size, _BURST, stand_in="any"),
+        "linear": _direct(gather.scatter_linear, _size, _BURST, stand_in="any", default=_MEDIUM),
         "at_once": _direct(gather.scatter_linear, _size, _FAIR, {"window": 0}),
         "binomial": Algorithm(gather.scatter_knomial, _size, _TREE, stand_in="any"),
         "knomial": Algorithm(gather.scatter_knomial, _size, _CHEAP, {"radix": 4}),
@@ -290,6 +299,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             cut="lanes",
             segments=_ON_LANES,
             stand_in="any",
+            default=_MEDIUM,
         ),
         "doubling": Algorithm(
             allgather.allgather_doubling, _order, "for short vectors: few start-ups, near ones last", stand_in="any"
@@ -311,6 +321,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             segments=_OF_A_CHAIN,
             keeps_order=True,
             stand_in="any",
+            default=_MEDIUM,
         ),
         "circulant": Algorithm(
             reduction.reduce_circulant,
@@ -319,9 +330,15 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             {"blocks": 8},
             cut="blocks",
             segments=_OF_A_CIRCULANT,
+            default=_MEDIUM,
         ),
         "halving": Algorithm(
-            reduction.reduce_halving, _order, "for long vectors on many ranks", keeps_order=True, stand_in="any"
+            reduction.reduce_halving,
+            _order,
+            "for long vectors on many ranks",
+            keeps_order=True,
+            stand_in="any",
+            default=_MEDIUM,
         ),
     },
     "reduce_scatter": {
@@ -332,6 +349,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             cut="lanes",
             segments=_ON_LANES,
             stand_in="any",
+            default=_MEDIUM,
         ),
         "halving": Algorithm(
             reduce_scatter.reduce_scatter_halving,
@@ -339,6 +357,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for short and medium vectors",
             keeps_order=True,
             stand_in="any",
+            default=_MEDIUM,
         ),
         "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },
@@ -350,6 +369,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             cut="lanes",
             segments=_ON_LANES,
             stand_in="any",
+            default=_MEDIUM,
         ),
         "doubling": Algorithm(
             allreduce.allreduce_doubling,
@@ -364,6 +384,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for medium vectors: few start-ups and the least bytes",
             keeps_order=True,
             stand_in="any",
+            default=_MEDIUM,
         ),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,
@@ -466,6 +487,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             segments=_ON_LANES,
             shares_links=True,
             costly=True,
+            default=_MEDIUM,
         ),
         "paced": _direct(
             joint,
@@ -475,6 +497,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             joint=True,
             shares_links=True,
             costly=True,
+            default=_MEDIUM,
         ),
         "joint": _direct(
             joint, takes_network, _AT_ONCE, segments=_ON_LANES, joint=True, shares_links=True, costly=True

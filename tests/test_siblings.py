@@ -13,6 +13,7 @@ from topompi.selection.classes import NATIVE
 from topompi.selection.job import Job
 from topompi.selection.judging import Verdict
 from topompi.selection.model import Predictor
+from topompi.selection.untuned import choose
 from topompi.selection.selector import Selector
 from topompi.selection.trial import TOGETHER, Contest, Trial
 from topompi.topology import TopologyInterface, load
@@ -140,12 +141,12 @@ def test_the_model_costs_all_of_them_together():
     assert siblings.number == 1
     alone, together = Predictor(interface), Predictor(interface, siblings)
     for name in ("shift", "even"):
-        one, two = (each._cost("Alltoall", name, 1 << 20, 0, each.models[0]) for each in (alone, together))
+        one, two = (each.seconds("Alltoall", name, 1 << 20, 0) for each in (alone, together))
         assert two / one == pytest.approx(2, rel=0.05)
     ranking = [name for name, _ in together.rank("Alltoall", 1 << 20, 0, lambda name: name != "levels")]
     assert ranking.index("paced") <= 3
     assert ranking.index("joint") == ranking.index("paced") + 1  # the same steps, and with fewer in flight before more
-    choice = together.choose("Alltoall", 1 << 20, 0, lambda name: name in ("paced", "joint", "native"))
+    choice = choose(together, "Alltoall", 1 << 20, 0, lambda name: name in ("paced", "joint", "native"))
     assert choice.algorithm == "paced", choice.reason
 
 

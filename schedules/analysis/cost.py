@@ -118,7 +118,7 @@ class _Loads:
     """
 
     messages: Messages
-    hops: Integers
+    hops: NDArray[np.int16]
     weight: Integers
     block_bytes: int
     lanes: int
@@ -234,7 +234,8 @@ def _through_steps(clocks: _Clocks, loads: _Loads, parts: int, steps: int, serie
         finish[loads.messages.step[begin]] = now
     looked = np.flatnonzero(series.weight)
     finish = np.maximum.accumulate(finish[looked])
-    return np.interp(np.arange(steps), np.append(-1, series.last[looked]), np.append(0.0, finish))
+    times: Floats = np.interp(np.arange(steps), np.append(-1, series.last[looked]), np.append(0.0, finish))
+    return times
 
 
 def _fastest_host_link(network: Network) -> float:

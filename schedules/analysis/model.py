@@ -131,7 +131,7 @@ class Model:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             wanted = '{"levels": {"HOPS": {"t_s": seconds, "t_w": seconds a byte}, ...}}'
             raise ValueError(f"{place}: expecting {wanted}, got {type(error).__name__}: {error}") from error
-        return cls(tuple(hops), *columns)
+        return cls(tuple(hops), columns[0], columns[1])
 
     @classmethod
     def fit(cls, samples: Iterable[tuple[int, float, float]]) -> Model:

@@ -18,6 +18,7 @@ from .memory import Memory
 from .model import Predictor
 from .rules import Rules
 from .trial import Contest
+from .untuned import choose
 
 __all__ = ["CLEAR_OF_SIBLINGS", "MOST_CUT", "MOST_RIVALS", "TUNE", "Advisor"]
 
@@ -56,7 +57,7 @@ class Advisor:
     @cached_property
     def predictor(self) -> Predictor:
         """The cost model of this job."""
-        return Predictor(self.job.interface, self.job.siblings)
+        return Predictor(self.job.interface, siblings=self.job.siblings)
 
     def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
         """The choice for a class of calls, or what to compare in a trial.
@@ -68,7 +69,7 @@ class Advisor:
         :param runs: whether an algorithm can run for such calls.
         :param measurable: whether the calls can be timed.
         """
-        method, number, _ = key
+        method, number, commutative = key
         smallest, largest = class_bytes(number)
         found = self.rules.first(method, smallest, self.job, runs)
         if found is not None:
@@ -82,7 +83,7 @@ class Advisor:
         middle = (smallest + largest + 1) // 2
         if self.tune in ("measure", "again") and measurable:
             return self._contest(key, self.rivals(key, middle, root, runs))
-        choice = self.predictor.choose(method, middle, root, runs)
+        choice = choose(self.predictor, method, middle, root, runs, commutative)
         return replace(choice, always=True) if self._always_native else choice
 
     def _contest(self, key: Key, rivals: list[str], *, again: bool = False) -> Contest:

@@ -1,37 +1,47 @@
-"""What the cost model says where nothing has been measured: whether a schedule of ours is worth leaving native for."""
+"""What schedules and the MPI library's own algorithms cost on a job's network, by ``schedules.cost``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schedules.alltoall.dcss import DEFAULT, dcss
 from ..schedules.alltoall.joint import all_joint, side_by_side
+from ..schedules.analysis.bounds import lower_bound
 from ..schedules.analysis.cost import cost
 from ..schedules.analysis.model import Model
 from ..schedules.network import Beside, Network
 from ..schedules.registry import ALGORITHMS, make
 from ..schedules.schedule import Schedule
+from ..schedules.segments import cut, divides, segments_of
 from ..topology import TopologyInterface
 from ..views.network import UNKNOWN_RATE, network_of
-from .choice import Choice
-from .classes import COLLECTIVE, LEVELS, NATIVE, PAIRWISE
+from .classes import COLLECTIVE, LEVELS, PAIRWISE
+from .libraries import KNOWN, Decision, Library, Question
 
 if TYPE_CHECKING:
     from ..views.siblings import Siblings
 
-__all__ = ["GAIN", "SLOW_GAIN", "Predictor"]
+__all__ = ["MOST_RANKS", "Native", "Predictor"]
 
-GAIN = 1.2  # what must be predicted to leave native: the model is not exact, and knows native by a stand-in only
-SLOW_GAIN = 4 / 3  # the same where start-ups are a guess too: at 1.2 some choices were slower on emulated Ethernet
-SLOW = 10.0  # times the preset's start-ups: slower than on any InfiniBand
 OVERHEAD = 2e-6  # seconds that a message of ours takes longer to start than one inside the library: Python's
 MOST_RANKS = 256  # whose costly schedules are made, and siblings' alltoalls costed together, while a job waits
+
+
+@dataclass(frozen=True)
+class Native:
+    """What the MPI library is thought to run for a call.
+
+    :param says: its algorithm in words.
+    :param seconds: predicted.
+    """
+
+    says: str
+    seconds: float
 
 
 class Together:
@@ -56,23 +66,24 @@ class Together:
 
 
 class Predictor:
-    """Costs of the algorithms on a job's network, by ``schedules.cost``.
-
-    Start-ups follow the reference's Stampede, bytes the fabric's fastest host link. There is no model of the MPI
-    library: the best topology-blind algorithm, costed on the true network, stands in for it.
+    """Costs of the algorithms on a job's network.
 
     :param interface: where the ranks sit.
+    :param library: the model of the MPI library; None where it is unknown: then the fastest of the libraries that have
+        a model stands for it.
     :param siblings: the communicators that exchange at the same time: then alltoalls are costed all together.
     """
 
-    def __init__(self, interface: TopologyInterface, siblings: Siblings | None = None) -> None:
-        self.interface = interface
+    def __init__(
+        self, interface: TopologyInterface, library: Library | None = None, siblings: Siblings | None = None
+    ) -> None:
+        self.interface, self.library = interface, library
         self._siblings = siblings
-        self._made: dict[tuple[str, str, int, bool], Schedule] = {}
+        self._made: dict[tuple[object, ...], Schedule] = {}
 
     @cached_property
     def network(self) -> Network:
-        """The job's network; links of unknown rate are all as fast as the model's."""
+        """The job's network; links of unknown rate are all as fast as Stampede's."""
         return _with_rates(network_of(self.interface))
 
     @cached_property
@@ -84,99 +95,28 @@ class Predictor:
 
     @cached_property
     def blind_network(self) -> Network:
-        """The same ranks on the same hosts, all on one switch."""
+        """The same ranks on the same hosts, all on one switch: what the library sees."""
         return network_of(replace(self.interface, routes=None))
 
     @cached_property
-    def models(self) -> tuple[Model, ...]:
-        """The preset with the bytes of the fabric's fastest host link between hosts; where that is slower, two of them.
-
-        Networks that are slow are slow to start as well, but how slow? In the first model the bytes that take as long
-        as a start-up are the preset's (the half-performance length of R. W. Hockney, The communication challenge for
-        MPP, 1994), in the second one the start-ups are: in between lie a library's TCP and the link's own latency. In
-        the first it is the hosts that are slow to start, however many switches a message crosses.
-        """
+    def model(self) -> Model:
+        """Start-ups and bytes on a network whose fastest host links are as fast as these."""
         first = self.network.links[:, :, :1]
         fastest = float(self.network.capacity[first[first >= 0]].max(initial=0.0))
-        preset = Model.preset("stampede")
-        if not fastest:
-            return (preset,)
-        quick = replace(preset, t_w=(preset.t_w[0], *(1 / fastest,) * (len(preset.hops) - 1)))
-        slower = 1 / fastest / preset.t_w[-1]
-        if slower <= 1:
-            return (quick,)
-        start = slower * preset.t_s[1]
-        return replace(quick, t_s=(preset.t_s[0], *(start,) * (len(preset.t_s) - 1))), quick
-
-    @property
-    def gain(self) -> float:
-        """What must be predicted to leave native."""
-        starts = self.models[0].t_s[1], self.models[-1].t_s[1]
-        return SLOW_GAIN if starts[0] > SLOW * starts[1] else GAIN
+        return Model.of_rate(fastest) if fastest else Model.preset("stampede")
 
     @cached_property
     def inapplicable(self) -> str:
-        """Why the model does not apply to this job; empty where it does."""
+        """Why nothing can be predicted for this job; empty where it can."""
         if self.interface.virtual:
             return "a virtual placement, whose links are not those that the ranks run on"
         if self.interface.routes is None:
             return "nothing is known above the hosts"
+        if (network_of(self.interface).capacity == UNKNOWN_RATE).all():
+            return "the topology source gives no rates of links"
         if len(np.unique(self.network.leaf)) < 2:
             return "one leaf switch"
         return ""
-
-    def choose(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> Choice:
-        """The choice for a class of calls by the model alone.
-
-        :param method: mpi4py's name of the call.
-        :param nbytes: as ``Selector.choose`` counts them.
-        :param root: of a rooted collective.
-        :param runs: whether an algorithm can run for the call.
-        """
-        if self.inapplicable or not nbytes:
-            return Choice(NATIVE, f"native: {self.inapplicable or 'nothing by which a call could be costed'}")
-        if COLLECTIVE[method] == "alltoall":
-            return self._choose_alltoall(method, nbytes, root, runs)
-        return self._compare(method, nbytes, root, runs, self.gain, "")
-
-    def _choose_alltoall(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> Choice:
-        """DCSS decides; a long message needs no predicted gain then, for the model has no loss where links are shared.
-
-        Subramoni 2013, chapter 6, measured what the model does not show: ranks that drift apart meet on links.
-        """
-        scheme = dcss(self.network)
-        if scheme.algorithm == DEFAULT:
-            return Choice(NATIVE, f"native: DCSS: {scheme.reason}")
-        if self.together is not None and nbytes > PAIRWISE:
-            # What is free of conflicts is so in step only; ranks that drift are held together by steps that fill links.
-            first = next(name for name, one in ALGORITHMS["alltoall"].items() if one.joint)
-            return self._compare(method, nbytes, root, lambda name: name == first and runs(name), 1.0, "siblings; ")
-        if self.interface.num_ranks > MOST_RANKS and nbytes > PAIRWISE and runs(scheme.algorithm):
-            return Choice(scheme.algorithm, f"DCSS: {scheme.reason}")
-        least = 1.0 if nbytes > PAIRWISE else self.gain
-        return self._compare(method, nbytes, root, runs, least, f"DCSS: {scheme.reason}; ")
-
-    def _compare(
-        self, method: str, nbytes: int, root: int, runs: Callable[[str], bool], least: float, words: str
-    ) -> Choice:
-        """The algorithm with the greatest gain over what ignores switches, where that is so much at least, else native.
-
-        The gain is that in the model where it is least.
-        """
-        ranking = [row for row in self.rank(method, nbytes, root, runs) if not np.isnan(row[1])]
-        (blind, native), *others = (self.stand_in(method, nbytes, root, model) for model in self.models)
-        if not ranking:
-            return Choice(NATIVE, "native: only candidate", native)
-        gains = [native / seconds for _, seconds in ranking]
-        for (_, other), model in zip(others, self.models[1:], strict=True):
-            ours = [self._ours(method, name, nbytes, root, model) for name, _ in ranking]
-            gains = [min(gain, other / seconds) for gain, seconds in zip(gains, ours, strict=True)]
-        most = int(np.argmax(gains))
-        best, seconds = ranking[most]
-        says = f"cost model: {best} {gains[most]:.2f}x as fast as {blind}, which ignores switches"
-        if gains[most] < least:
-            return Choice(NATIVE, f"native: {says}", native)
-        return Choice(best, f"{words}{says}", seconds)
 
     def rank(self, method: str, nbytes: int, root: int, runs: Callable[[str], bool]) -> list[tuple[str, float]]:
         """Algorithms but native that can run, with their seconds, the cheapest first; those over levels too.
@@ -197,8 +137,7 @@ class Predictor:
         costed = [name for name in names if _modelled(collective, name) in ALGORITHMS[collective]]
         many = self.interface.num_ranks > MOST_RANKS
         costly = [name for name in costed if many and ALGORITHMS[collective][_modelled(collective, name)].costly]
-        costed = [name for name in costed if name not in costly]
-        costs = [(name, self._ours(method, name, nbytes, root, self.models[0])) for name in costed]
+        costs = [(name, self.seconds(method, name, nbytes, root)) for name in costed if name not in costly]
         # Of both that leaders' schedule stands for, the levels come first where their last stage is inside hosts: that
         # is the library's in shared memory. Between hosts the schedule is what the model knows.
         inside = self.interface.num_hosts < self.interface.num_ranks
@@ -207,43 +146,102 @@ class Predictor:
             *((name, float("nan")) for name in reversed(costly)),
         ]
 
-    def _ours(self, method: str, name: str, nbytes: int, root: int, model: Model) -> float:
-        """Seconds of an algorithm that we run."""
-        slower = replace(model, t_s=tuple(start + OVERHEAD for start in model.t_s))
-        return self._cost(method, _modelled(COLLECTIVE[method], name), nbytes, root, slower)
+    def seconds(self, method: str, name: str, nbytes: int, root: int) -> float:
+        """What an algorithm takes that we run; infinite where it refuses the number of ranks.
 
-    def stand_in(self, method: str, nbytes: int, root: int, model: Model) -> tuple[str, float]:
-        """The fastest algorithm that ignores switches, and its seconds on this network, by a model.
+        :param method: mpi4py's name of the call.
+        :param name: of the algorithm, perhaps cut (``ring/32K``).
+        :param nbytes: as ``Selector.choose`` counts them.
+        :param root: of a rooted collective.
+        """
+        collective, ranks = COLLECTIVE[method], self.interface.num_ranks
+        base, most = cut(_modelled(collective, name))
+        if ALGORITHMS[collective][base].shares_links and ranks > MOST_RANKS:
+            return self._at_its_bound(nbytes)
+        share = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
+        parts = segments_of(share, most) if most else 1
+        in_blocks = most is not None and divides(collective, base)
+        return self._cost(collective, base, nbytes, root, parts if in_blocks else None, 1 if in_blocks else parts)
+
+    def native(self, method: str, nbytes: int, root: int, commutative: bool = True) -> Native:
+        """What the MPI library takes: by its model, or else what the fastest of the known libraries would take.
 
         :param method: mpi4py's name of the call.
         :param nbytes: as ``Selector.choose`` counts them.
         :param root: of a rooted collective.
-        :param model: start-up and per-byte times by hops.
+        :param commutative: whether a reduction's operation commutes.
         """
+        question = Question(method, nbytes, np.asarray(self.interface.rank_host), commutative)
+        libraries = KNOWN if self.library is None else (self.library,)
+        decisions = [one for one in (library.decide(question) for library in libraries) if one is not None]
+        if self.together is not None and COLLECTIVE[method] == "alltoall":
+            decisions = []
+        found = [Native(one.says, self._decided(one, nbytes, root)) for one in decisions]
+        return min(found or self._blind(method, nbytes, root), key=lambda one: one.seconds)
+
+    def _decided(self, decision: Decision, nbytes: int, root: int) -> float:
+        """Seconds of what a library runs."""
+        key = (decision.collective, decision.algorithm, decision.blocks, *sorted(decision.parameters.items()), root)
+        schedule = self._kept(key, lambda: decision.schedule(self.blind_network, root))
+        return self._on_network(schedule, decision.collective, nbytes, self.model)
+
+    def _blind(self, method: str, nbytes: int, root: int) -> list[Native]:
+        """The algorithms that ignore switches, of which libraries have all."""
         length, uneven = "long" if nbytes > PAIRWISE else "short", self.interface.num_ranks.bit_count() > 1
-        names = [
-            name
-            for name, one in ALGORITHMS[COLLECTIVE[method]].items()
+        collective = COLLECTIVE[method]
+        return [
+            Native(f"{name}, which ignores switches", self._cost(collective, name, nbytes, root, blind=True))
+            for name, one in ALGORITHMS[collective].items()
             if one.stand_in in ("any", length) and not (one.power_of_two and uneven)
         ]
-        seconds, name = min((self._cost(method, name, nbytes, root, model, blind=True), name) for name in names)
-        return name, seconds
 
-    def _cost(self, method: str, name: str, nbytes: int, root: int, model: Model, *, blind: bool = False) -> float:
-        collective = COLLECTIVE[method]
+    def _cost(
+        self,
+        collective: str,
+        name: str,
+        nbytes: int,
+        root: int,
+        blocks: int | None = None,
+        lanes: int = 1,
+        *,
+        blind: bool = False,
+    ) -> float:
+        model = self.model if blind else _in_python(self.model)
         if self.together is not None and collective == "alltoall":
-            return cost(self.together.schedule(name), self.together.network, model, nbytes).seconds
-        key = (collective, name, root, blind)
-        if key not in self._made:
-            if any(kept[::2] != key[::2] for kept in self._made):  # one collective and root at a time: they are large
-                self._made.clear()
-            try:
-                self._made[key] = make(collective, name, self.blind_network if blind else self.network, root)
-            except ValueError:  # a user's algorithm may refuse numbers of ranks
-                return float("inf")
-        schedule = self._made[key]
+            return cost(self.together.schedule(name), self.together.network, model, nbytes, lanes=lanes).seconds
+        network = self.blind_network if blind else self.network
+        try:
+            key = (collective, name, blocks, blind, root)
+            schedule = self._kept(key, lambda: make(collective, name, network, root, blocks))
+        except ValueError:  # a user's algorithm may refuse numbers of ranks
+            return float("inf")
+        return self._on_network(schedule, collective, nbytes, model, lanes)
+
+    def _on_network(self, schedule: Schedule, collective: str, nbytes: int, model: Model, lanes: int = 1) -> float:
         message = nbytes // self.interface.num_ranks if collective == "reduce_scatter" else nbytes
-        return cost(schedule, self.network, model, max(1, -(-message // max(schedule.blocks, 1)))).seconds
+        block = max(1, -(-message // max(schedule.blocks, 1)))
+        return cost(schedule, self.network, model, block, lanes=lanes).seconds
+
+    def _kept(self, key: tuple[object, ...], made: Callable[[], Schedule]) -> Schedule:
+        """A schedule, those of one collective and root at a time: they are large."""
+        if key not in self._made:
+            if any((other[0], other[-1]) != (key[0], key[-1]) for other in self._made):
+                self._made.clear()
+            self._made[key] = made()
+        return self._made[key]
+
+    def _at_its_bound(self, nbytes: int) -> float:
+        """Seconds of an alltoall that fills the busiest link: its bytes, and a start-up for each message."""
+        model, others = _in_python(self.model), self.interface.num_ranks - 1
+        wire = model.t_w[-1] * max(self.network.capacity[self.network.links[:, :, 0].max()], 1.0)
+        bound = lower_bound(self.network, "alltoall", block_bytes=nbytes).seconds
+        return float(max(wire, 1.0) * bound + others * (model.t_o or model.t_s[-1]))
+
+
+def _in_python(model: Model) -> Model:
+    """A model of messages that are started in Python."""
+    slower = tuple(start + OVERHEAD for start in model.t_s)
+    return replace(model, t_s=slower, t_o=None if model.t_o is None else model.t_o + OVERHEAD)
 
 
 def _modelled(collective: str, name: str) -> str:

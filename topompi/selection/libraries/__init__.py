@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from .base import Decision, Library, Question
 
-__all__ = ["Decision", "Library", "Question"]
+__all__ = ["KNOWN", "Decision", "Library", "Question"]
+
+KNOWN: tuple[Library, ...] = ()  # one of each library
