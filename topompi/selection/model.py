@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..schedules.alltoall.dcss import DEFAULT, dcss
 from ..schedules.alltoall.joint import all_joint, side_by_side
 from ..schedules.analysis.model import Model, cost
-from ..schedules.network import Beside, Network
+from ..schedules.network import Network, SiblingGroups
 from ..schedules.registry import ALGORITHMS, make
 from ..schedules.schedule import Schedule
 from ..topology import TopologyInterface
@@ -42,7 +42,7 @@ class Together:
 
     def __init__(self, network: Network, groups: tuple[NDArray[np.int64], ...]) -> None:
         self.network, self._groups = network, groups
-        self._parts = Beside.each(network, groups)
+        self._parts = SiblingGroups.each(network, groups)
         self._made: dict[str, Schedule] = {}
 
     def schedule(self, name: str) -> Schedule:
