@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .analysis.model import Model, Rendezvous
     from .exports.jsonio import from_json, to_json
     from .hierarchy import Hierarchy, RootedPlan, Stage
-    from .network import Beside, Network
+    from .network import Network, SiblingGroups
     from .proof import Proof, ScheduleError, check
     from .registry import ALGORITHMS, RankSchedule, find_algorithm, make, register, rows_of
     from .schedule import Schedule
@@ -28,7 +28,6 @@ __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "Analysis",
-    "Beside",
     "Cost",
     "Hierarchy",
     "Model",
@@ -39,6 +38,7 @@ __all__ = [
     "RootedPlan",
     "Schedule",
     "ScheduleError",
+    "SiblingGroups",
     "Stage",
     "analyse",
     "check",
@@ -62,7 +62,7 @@ _WHERE = {
     **dict.fromkeys(("Proof", "ScheduleError", "check"), ".proof"),
     **dict.fromkeys(("from_json", "to_json"), ".exports.jsonio"),
     **dict.fromkeys(("Hierarchy", "RootedPlan", "Stage"), ".hierarchy"),
-    **dict.fromkeys(("Beside", "Network"), ".network"),
+    **dict.fromkeys(("Network", "SiblingGroups"), ".network"),
     **dict.fromkeys(("ALGORITHMS", "RankSchedule", "find_algorithm", "make", "register", "rows_of"), ".registry"),
     **dict.fromkeys(("Schedule",), ".schedule"),
 }

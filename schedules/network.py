@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Beside", "Network"]
+__all__ = ["Network", "SiblingGroups"]
 
 Integers = NDArray[np.int64]
 
@@ -23,7 +23,7 @@ class Network:
     :param capacity: bytes/s of each link, shape (links,).
     :param clusters: cluster of each host at each level, coarsest first, the leaf switches last; shape (levels, n).
     :param latency: seconds of each link, shape (links,); NaN where unknown.
-    :param beside: the groups of ranks that this network is one of, where they exchange at the same time.
+    :param siblings: the groups that exchange at the same time, if this network is that of one of them; else None.
     """
 
     rank_host: Integers
@@ -32,7 +32,7 @@ class Network:
     capacity: NDArray[np.float64]
     clusters: Integers
     latency: NDArray[np.float64]
-    beside: Beside | None = None
+    siblings: SiblingGroups | None = None
 
     @property
     def num_ranks(self) -> int:
@@ -71,17 +71,17 @@ class Network:
             hops=self.hops[both],
             links=self.links[both],
             clusters=self.clusters[:, hosts],
-            beside=None,
+            siblings=None,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class SiblingGroups:
     """Groups of ranks that exchange at the same time: the rows of a process grid, or its columns.
 
     :param network: of the ranks of all groups.
     :param groups: ranks of each group, disjoint.
-    :param number: of the group at hand, whose ranks the network has that holds this.
+    :param number: number of the group whose network holds this, from 0.
     """
 
     network: Network
@@ -90,6 +90,6 @@ class Beside:
 
     @classmethod
     def each(cls, network: Network, groups: tuple[Integers, ...]) -> list[Network]:
-        """The network of each group, which knows the others."""
+        """The network of each group, with all groups as its ``siblings``."""
         parts = (network.part(ranks) for ranks in groups)
-        return [replace(part, beside=cls(network, groups, number)) for number, part in enumerate(parts)]
+        return [replace(part, siblings=cls(network, groups, number)) for number, part in enumerate(parts)]

@@ -1,4 +1,7 @@
-"""Docstrings of public functions: one with three or more parameters says what each of them is."""
+"""Docstrings of public functions: one with three or more parameters says what each of them is.
+
+A method that a class of MPI has too, under the same name, is described by mpi4py's reference.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,14 @@ PURE = (
 )
 ON_MPI = (
     "osu_like_bench",
+    "topompi.communicator",
+    "topompi.dispatch",
+    "topompi.execution",
     "topompi.launcher",
     "topompi.selection",
     "topompi.tuning",
 )
+MPI = "mpi4py.MPI"
 FEW = 2  # parameters that a sentence can name
 
 _FIELD = re.compile(r"^\s*:(\w+)(?: ([^:]*))?:", re.M)
@@ -68,6 +75,11 @@ def modules(name: str) -> Iterator[ModuleType]:
         yield importlib.import_module(below.name)
 
 
+def is_of_mpi(owner: Any, name: str) -> bool:
+    """Whether a class has a base among mpi4py's that has a method of this name."""
+    return inspect.isclass(owner) and any(hasattr(base, name) for base in owner.__mro__ if base.__module__ == MPI)
+
+
 def public_functions(name: str) -> dict[str, Callable[..., Any]]:
     """The functions in ``__all__`` of a package's modules, and the public methods of the classes there."""
     found: dict[str, Callable[..., Any]] = {}
@@ -75,7 +87,9 @@ def public_functions(name: str) -> dict[str, Callable[..., Any]]:
         for public in (getattr(module, word) for word in getattr(module, "__all__", ())):
             members = [public, *vars(public).values()] if inspect.isclass(public) else [public]
             for member in (getattr(member, "__func__", member) for member in members):
-                if inspect.isfunction(member) and not member.__name__.startswith("_"):
+                if not inspect.isfunction(member) or member.__name__.startswith("_"):
+                    continue
+                if not is_of_mpi(public, member.__name__):
                     found[f"{member.__module__}.{member.__qualname__}"] = member
     return {where: one for where, one in found.items() if where.startswith(f"{name}.")}
 
@@ -113,6 +127,24 @@ def test_a_parameter_without_a_word_is_found_and_joint_forms_count() -> None:
         """
 
     assert missing(joint) == ["e"]
+
+
+def test_methods_that_a_class_of_mpi_has_too_are_left_to_its_reference_and_no_others() -> None:
+    class Native:
+        __module__ = MPI
+
+        def Bcast(self, buf: Any, root: int, info: Any) -> None: ...
+
+    class Ours(Native):
+        __module__ = "topompi"
+
+        def Bcast(self, buf: Any, root: int, info: Any) -> None: ...
+
+        def remap(self, graph: Any, seed: int, quality: float) -> None: ...
+
+    assert is_of_mpi(Ours, "Bcast")
+    assert not is_of_mpi(Ours, "remap")
+    assert not is_of_mpi(missing, "Bcast")
 
 
 def test_methods_need_no_word_for_self_and_two_parameters_none_at_all() -> None:

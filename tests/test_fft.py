@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs
-from topompi.schedules import Beside, check, make
+from topompi.schedules import SiblingGroups, check, make
 from topompi.schedules.alltoall import joint
 from topompi.schedules.alltoall.colouring import fewest_steps
 from topompi.schedules.alltoall.even import SHARED
@@ -127,7 +127,7 @@ def test_a_group_that_knows_the_others_makes_the_same_as_all_at_once(network, da
     """What a communicator runs fits what its siblings run, each from its own point of view."""
     rows, columns = data.draw(st.sampled_from(grids(network)))
     groups = grid_groups(rows, columns)[0]
-    for one, part in zip(all_joint(network, groups), Beside.each(network, groups), strict=True):
+    for one, part in zip(all_joint(network, groups), SiblingGroups.each(network, groups), strict=True):
         mine = make("alltoall", "joint", part)
         assert all(np.array_equal(column, mine.columns()[name]) for name, column in one.columns().items())
         assert mine.window == one.window

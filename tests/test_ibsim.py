@@ -28,7 +28,7 @@ PAIRS = 200
 def mixed_oversubscription() -> Fabric:
     """Two trees, one slimmed 2:1, the other 3:4, whose spines are joined by two cables a pair."""
     first = draw_fat_tree((4, 3), (1, 2), (1, 1))
-    both = first.beside(draw_fat_tree((3, 4), (1, 2), (1, 2), hosts=11, rate=2e9))
+    both = first.combined_with(draw_fat_tree((3, 4), (1, 2), (1, 2), hosts=11, rate=2e9))
     spine, cable = np.ogrid[:2, :2]
     first_spines = both.num_hosts + len(first.switch_names) - 2
     second_spines = both.num_hosts + len(both.switch_names) - 2

@@ -21,7 +21,7 @@ from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, ch
 from topompi.schedules.alltoall.colouring import colouring
 from topompi.schedules.alltoall.direct import alltoall_shift
 from topompi.schedules.exports.jsonio import from_json, to_json
-from topompi.schedules.network import Beside
+from topompi.schedules.network import SiblingGroups
 from topompi.schedules.registry import FORMER_NAMES
 from topompi.schedules.schedule import COPY, INPUT, OUTPUT, ROOTED, SCRATCH
 from topompi.selection.advisor import Advisor
@@ -171,11 +171,11 @@ def test_what_is_joint_changes_with_what_others_do_at_the_same_time(name):
     network = placed("XGFT(2; 6,4; 1,3)", range(16), [1] * 16)
     groups = tuple(np.flatnonzero(np.arange(16) % 2 == parity) for parity in (0, 1))
     # each exchange alone has all the links, both together have not
-    beside = [messages(make("alltoall", name, part)) for part in Beside.each(network, groups)]
+    of_groups = [messages(make("alltoall", name, part)) for part in SiblingGroups.each(network, groups)]
     alone = [messages(make("alltoall", name, network.part(ranks))) for ranks in groups]
     changes = any(
         one["step"].tolist() != other["step"].tolist() or one["destination"].tolist() != other["destination"].tolist()
-        for one, other in zip(beside, alone, strict=True)
+        for one, other in zip(of_groups, alone, strict=True)
     )
     assert changes == ALGORITHMS["alltoall"][name].joint
 

@@ -161,4 +161,4 @@ def test_what_is_measured_counts_for_such_company_only():
 def test_more_than_can_be_costed_are_costed_alone():
     interface, siblings = column(0)
     many = tuple(np.arange(300) + 300 * number for number in range(2))
-    assert Predictor(interface, Siblings(siblings.known, np.arange(600), many, 0)).together is None
+    assert Predictor(interface, Siblings(siblings.interface, np.arange(600), many, 0)).together is None

@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 def joint(
     network: Network, *, window: int = 16, blocks: int = 1, counts: ArrayLike | None = None, seed: int = 1
 ) -> Schedule:
-    """Alltoall of the ranks of a network in steps that fit those of the other groups of ``network.beside``.
+    """Alltoall of the ranks of a network in steps that fit those of the other groups of ``network.siblings``.
 
     Ours: what ``even`` does for one alltoall, done for all that share the links, so that a step of all groups together
     is a small copy of the whole exchange. Each group runs its own rows; the others are right even where one of
@@ -35,7 +35,7 @@ def joint(
     Messages: p - 1 from each rank. It wins where rows or columns of a process grid exchange at once and routes are
     uneven. Cost: some 10 microseconds a message of the groups that differ, see ``joint_steps``; memory: p * p steps.
 
-    :param network: of the ranks that exchange, one of the groups of ``network.beside`` where it has any.
+    :param network: of the ranks that exchange, one of the groups of ``network.siblings`` where it has any.
     :param window: steps that a rank has in flight at most, 0 for no bound; more than ``even`` has, for ranks of a host
         that belong to different groups drift apart further.
     :param blocks: blocks of one message.
@@ -43,11 +43,11 @@ def joint(
     :param seed: of the choices among equals.
     :raises ValueError: if two hosts have no route.
     """
-    beside = network.beside
-    if beside is None:
+    siblings = network.siblings
+    if siblings is None:
         step = joint_steps(network, [np.arange(network.num_ranks)], seed=seed)[0]
     else:
-        step = joint_steps(beside.network, beside.groups, seed=seed)[beside.number]
+        step = joint_steps(siblings.network, siblings.groups, seed=seed)[siblings.number]
     return _schedule(step, blocks, counts, window)
 
 

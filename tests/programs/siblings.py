@@ -69,7 +69,7 @@ def test_a_communicator_knows_those_made_with_it(comm, name):
     assert {tuple(siblings.ranks[group].tolist()) for group in siblings.groups} == true
     assert siblings.ranks[siblings.groups[siblings.number]].tolist() == members(child)
     hosts = [HOSTS[rank] for rank in siblings.ranks]
-    there = child._state.executor.network.beside.network
+    there = child._state.executor.network.siblings.network
     assert [hosts[a] == hosts[b] for a in range(len(hosts)) for b in range(len(hosts))] == [
         bool(there.rank_host[a] == there.rank_host[b]) for a in range(len(hosts)) for b in range(len(hosts))
     ]
@@ -109,8 +109,8 @@ def test_each_runs_its_part_of_one_schedule(comm):
     siblings = child._siblings
     if siblings is not None:
         together = joint_steps(siblings.network, siblings.groups)
-        beside = child._state.executor.network.beside
-        assert np.array_equal(together[siblings.number], joint_steps(beside.network, beside.groups)[beside.number])
+        shared = child._state.executor.network.siblings
+        assert np.array_equal(together[siblings.number], joint_steps(shared.network, shared.groups)[shared.number])
         assert len(together[siblings.number]) == child.size
     child.Free()
 

@@ -1,8 +1,9 @@
-"""Drop-in communicators: mpi4py's, whose collectives follow the network.
+"""Drop-in replacements of mpi4py's communicators whose collectives follow the network.
 
-``handle`` is what every communicator of ours holds (topology, levels, checks), ``collectives`` and ``persistent`` are
-the calls that the network can help, ``passing`` the calls that go to the MPI library, ``derived`` makes the children
-of a communicator ours as well, ``restriction`` gives them their part of the topology, ``sizes`` says what a call moves.
+``handle`` has what every communicator holds (topology, state, checks); ``collectives`` the blocking and persistent
+calls that schedules can run; ``passing`` the calls that always go to the MPI library. ``derived`` gives communicators
+made from ours our classes, ``siblings`` finds those that one ``Split`` made, ``remap`` re-orders ranks, ``discovery``
+finds the topology, ``agreement`` checks arguments across ranks.
 
 Threads: with ``MPI_THREAD_MULTIPLE`` distinct communicators may be used by distinct threads at one time, as in MPI; a
 single communicator may not, as in MPI, and a communicator's first collective counts as one on it.

@@ -1,4 +1,4 @@
-"""Whether all ranks mean the same call: what ``TOPOMPI_CHECK=1`` verifies before each collective."""
+"""The checks of ``TOPOMPI_CHECK=1``: before each collective, all ranks verify that they make the same call."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ __all__ = ["AgreementError", "check", "wanted"]
 
 
 class AgreementError(TopompiError, ValueError):
-    """The ranks of a communicator did not mean the same collective call."""
+    """The ranks of a communicator made different collective calls, or one call with arguments that do not fit."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What one rank says of a call.
+    """One rank's description of a call, which is compared with the other ranks'.
 
-    :param operation: name of the reduction; those of the user's own are told apart only by whether they commute.
-    :param size: bytes of a vector that is as long on all ranks.
-    :param sends: bytes to each rank, or to each rank alike; None where nothing is sent or known.
-    :param receives: bytes from each rank, likewise.
-    :param memory: where the messages lie; of a device's nothing more is compared.
-    :param problem: why this rank cannot make the call at all.
+    :param method: name of mpi4py's method.
+    :param root: the root; None in a call without one.
+    :param operation: name of the reduction; of operations that the user made only whether they commute is compared.
+    :param size: bytes of the vector, in a call whose vector is as long on all ranks; else None.
+    :param sends: bytes to each rank, shape (ranks,), or one number for all; None if the rank sends nothing or cannot
+        know.
+    :param receives: bytes from each rank, in the same form.
+    :param memory: where the messages lie; for a device's memory nothing else is compared.
+    :param problem: why this rank cannot make the call; None if it can.
     """
 
     method: str
@@ -57,29 +60,33 @@ def check(
 ) -> None:
     """Verify that all ranks make the same call with arguments that fit; collective.
 
-    Compared are method, root, operation, the bytes of vectors, and for each pair of ranks the bytes that one sends
-    and the other expects, which is what MPI asks of datatypes' signatures, but for the kinds of their items.
+    The check compares method, root, operation, the bytes of vectors, and for each pair of ranks the bytes that one
+    sends with those that the other expects. MPI demands more of datatypes: the kinds of their items must match too.
 
-    :param arguments: of the mpi4py method, all of them; root and operation also by themselves.
+    :param comm: the ranks that make the call.
+    :param method: name of mpi4py's method.
+    :param arguments: all arguments of the method, in their order, the root and the operation among them.
+    :param root: the root; None in a call without one.
+    :param op: the operation of a reduction, an ``MPI.Op`` or a function of two objects; None in other calls.
     :raises AgreementError: the same on all ranks.
     Cost: one allgather of objects, and p * p numbers: for debugging.
     """
     plain = MPI.Intracomm(comm)
     said = Facts(method, root, None if op is None else _name(op))
     told = plain.allgather(_described(said, arguments, plain.Get_rank(), plain.Get_size()))
-    method = told[0].method  # in the message, alike on all ranks
-    _alike(method, "collective", [one.method for one in told])
-    _alike(method, "root", [one.root for one in told])
-    _alike(method, "operation", [one.operation for one in told])
+    method = told[0].method  # rank 0's, so that all ranks raise the same message
+    _check_same(method, "collective", [one.method for one in told])
+    _check_same(method, "root", [one.root for one in told])
+    _check_same(method, "operation", [one.operation for one in told])
     for rank, one in enumerate(told):
         if one.problem is not None:
             raise AgreementError(f"{method}: rank {rank}: {one.problem}")
-    _alike(method, "kind of memory", [one.memory for one in told])
-    _alike(method, "number of bytes", [one.size for one in told])
+    _check_same(method, "kind of memory", [one.memory for one in told])
+    _check_same(method, "number of bytes", [one.size for one in told])
     _pairs(method, told)
 
 
-def _alike(method: str, what: str, values: Sequence[Hashable]) -> None:
+def _check_same(method: str, what: str, values: Sequence[Hashable]) -> None:
     ranks = defaultdict(list)
     for rank, value in enumerate(values):
         ranks[value].append(rank)
@@ -106,7 +113,7 @@ def _pairs(method: str, told: Sequence[Facts]) -> None:
 
 
 def _table(rows: Sequence[Any]) -> NDArray[np.int64]:
-    """What each rank said of each other, -1 where nothing."""
+    """Row i: the bytes that rank i stated for each other rank, -1 where it stated none; shape (ranks, ranks)."""
     table = np.full((len(rows), len(rows)), -1, dtype=np.int64)
     for rank, row in enumerate(rows):
         if row is not None:
@@ -115,7 +122,7 @@ def _table(rows: Sequence[Any]) -> NDArray[np.int64]:
 
 
 def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) -> Facts:
-    """The same facts and the bytes; of an object method there are none to compare."""
+    """The same facts with the bytes added; object methods have no bytes to compare."""
     stem = said.method.removesuffix("_init")
     spec = CALLS.get(stem[1:].capitalize() if stem[:1] == "I" else stem)
     if spec is None or spec.form is Form.NOTHING or spec.counts is Counts.TYPED:
@@ -179,7 +186,7 @@ def _alltoall(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) 
 
 def _reduction(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> Said:
     message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
-    if spec.form is Form.REDUCE_SCATTER and spec.counts is Counts.ALIKE:
+    if spec.form is Form.REDUCE_SCATTER and spec.counts is Counts.EQUAL:
         return {"size": size * blocks(message, size, readonly=True).block(0).size}
     return {"size": block(message, readonly=True).size}
 

@@ -1,4 +1,4 @@
-"""The blocking and persistent buffer collectives: the network's way where it pays, else the MPI library's."""
+"""The blocking and persistent buffer collectives, run by the algorithm chosen for each call."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Collectives(Handle):
     """
 
     def _choose(self, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None) -> None:
-        """Check where it is asked for, choose, run; time it where somebody wants to know."""
+        """Choose an algorithm and run the call; check its arguments and count it where the user asked for that."""
         spec, state = CALLS[method], self._working()
         if self._checks:
             agreement.check(state.comm, method, arguments, root, op)
@@ -56,7 +56,7 @@ class Collectives(Handle):
         return self._combine("Exscan", sendobj, op)
 
     def _combine(self, method: str, sendobj: Any, op: Any) -> Any:
-        """A reduction of objects by what is chosen for messages of unknown size, which are not timed."""
+        """A reduction of objects by the algorithm chosen for messages of unknown size; such calls are never timed."""
         name, spec, state = method.lower(), CALLS[method], self._working()
         if self._checks:
             agreement.check(state.comm, name, (sendobj, op), None, op)
@@ -70,7 +70,7 @@ class Collectives(Handle):
         return objects.combine(state.executor, spec.collective, choice.algorithm.partition("/")[0], sendobj, op)
 
     def _prepare(self, method: str, arguments: tuple[Any, ...], info: MPI.Info) -> MPI.Prequest:
-        """A request that runs a collective at each start: a plan's where one is chosen, else the MPI library's."""
+        """A request that runs a collective at each start, by a plan if one is chosen, else by the MPI library."""
         name, spec, state = f"{method}_init", CALLS[method], self._working()
         given = dict(zip(spec.parameters, arguments, strict=True))
         root, op = given.get("root"), given.get("op")

@@ -1,4 +1,4 @@
-"""Communicators made from ours are ours: of the same kind as mpi4py's, over their part of the topology."""
+"""Communicators made from one of ours get our class of the same kind, and their part of the topology."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _kinds: list[tuple[type[MPI.Comm], type[Any]]] = []
 
 
 def register(native: type[MPI.Comm], ours: type[Any]) -> None:
-    """Say which class of ours stands for one of mpi4py's; the first registered that fits is taken."""
+    """Register our class for one of mpi4py's; the first one registered that fits a communicator is taken."""
     _kinds.append((native, ours))
 
 
 def adopt(comm: Any, parent: Any) -> Any:
-    """A communicator of ours for one that a call on ``parent`` made; its topology is the parent's, for its ranks.
+    """Our communicator for the one that a call on ``parent`` made; its topology is its ranks' part of the parent's.
 
     No communication: the part of the topology is worked out when it is first used.
     """
@@ -62,9 +62,11 @@ def adopt(comm: Any, parent: Any) -> Any:
 
 
 def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
-    """Give a class a method that makes communicators of ours as mpi4py's makes its own.
+    """Replace a method that makes a communicator by one that returns a communicator of our class.
 
-    :param everyone: all ranks of the communicator call it, so that the call can be checked.
+    :param kind: the class that gets the method; mpi4py's method is found in it under ``name``.
+    :param name: of the method, such as ``Split``.
+    :param everyone: whether all ranks of the communicator call it, so that their arguments can be compared.
     """
     call: Callable[..., Any] = getattr(kind, name)
 

@@ -1,4 +1,4 @@
-"""Where a communicator's ranks sit: found once, by rank 0, and shared by all."""
+"""Rank 0 finds the topology of a communicator's ranks once, and sends it to all."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ FALLBACKS = ("error", "print", "silent")
 def find_topology(
     comm: MPI.Intracomm, topology: str | os.PathLike[str] | None = None, hosts: Sequence[str] | str | None = None
 ) -> TopologyInterface:
-    """The topology of a communicator's ranks; collective.
+    """Find the topology of a communicator's ranks; collective.
 
     Rank 0's arguments and environment count: it reads the source, the others get the job's part of it. An error at
     rank 0 is raised on every rank.
 
+    :param comm: the ranks to find; of the MPI library's own kind or of ours.
     :param topology: a source (see ``topompi.topology.load``); else ``TOPOMPI_TOPOLOGY``, else the hosts' own levels.
     :param hosts: virtual placement: host of each rank of ``comm``, or a host list filled in blocks; else
         ``TOPOMPI_HOSTS``, a host list over the ranks of ``MPI.COMM_WORLD``, in blocks where it is shorter; else the

@@ -1,4 +1,4 @@
-"""What every communicator of ours holds: where its ranks sit, its state, whether its calls are checked."""
+"""The base of our communicators: the topology of their ranks, their state, and whether calls are checked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _keyval_lock = Lock()
 
 
 class Handle(MPI.Intracomm):
-    """A handle of a communicator and what is known of it. The object adds no duplicate: it is a second handle."""
+    """A second handle of a communicator, with its topology and state; it makes no duplicate of the communicator."""
 
     # What the collectives look at first: a slot is the quickest to read, in C too.
     __slots__ = ("_calls",)
@@ -39,9 +39,9 @@ class Handle(MPI.Intracomm):
 
     # The state as this handle saw it last: an attribute of ours is read far quicker than one of MPI's.
     _held: State | None = None
-    # Of a communicator made from another: the topology it is a part of, and this rank's number there.
+    # In a communicator made from another one: the topology of the other one, and this rank's number there.
     _origin: tuple[TopologyInterface, int] | None = None
-    # Of a communicator that was split off together with others: these.
+    # The communicators that the same ``Split`` or ``Sub`` made.
     _siblings: Siblings | None = None
     _checks = False
     _owns = False
@@ -52,6 +52,7 @@ class Handle(MPI.Intracomm):
         topology: TopologyInterface | str | os.PathLike[str] | None = None,
         hosts: Sequence[str] | str | None = None,
     ) -> Handle:
+        """Make the handle of mpi4py's own class, without communication; the arguments are those of the class."""
         # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
         # communicator is of the kind is for mpi4py's own class to say.
         native = next(base for base in cls.__mro__ if base.__module__ == MPI.__name__)
@@ -98,18 +99,18 @@ class Handle(MPI.Intracomm):
 
     @property
     def _state(self) -> State:
-        """The state kept with this communicator, perhaps freed; else made now, collectively."""
+        """The state attached to this communicator, perhaps freed; made here, collectively, if there is none."""
         state = self._held
         if state is None or not state.usable:
             with _keyval_lock:  # no MPI call in here waits for another rank
-                known = attached(self)
-            state = self._attach(self._find()) if known is None else known
+                found = attached(self)
+            state = self._attach(self._find()) if found is None else found
             self._hold(state)
         return state
 
     @property
     def _place(self) -> tuple[TopologyInterface, int] | None:
-        """A topology that is known to have this rank, and its number there."""
+        """A topology that contains this rank, and the rank's number there; None if none has been found yet."""
         held = self._held
         return self._origin or (None if held is None else (held.interface, held.groups.rank))
 
@@ -139,14 +140,14 @@ class Handle(MPI.Intracomm):
     def interface(self) -> TopologyInterface:
         """Where the ranks sit in the network.
 
-        It is not called ``topology``, which in mpi4py is the kind of a Cartesian or graph topology. The first use on a
-        communicator that another one made is collective, and works it out.
+        The name is not ``topology``, which in mpi4py is the kind of a Cartesian or graph topology. The first use on a
+        communicator made from another one is collective: it computes the part of the other one's topology.
         """
         return self._state.interface
 
     @property
     def sub_communicators(self) -> dict[str, MPI.Intracomm]:
-        """This rank's sub-communicators, outermost first, named by what they unite; collective at its first use.
+        """The sub-communicators that this rank is in, by name, outermost first; collective at its first use.
 
         Each unites the leaders, the lowest ranks, of one level within a cluster of the level above; the last one
         unites the ranks of one innermost cluster. A rank that leads nothing is in the last one only. They belong to
@@ -159,10 +160,10 @@ class Handle(MPI.Intracomm):
         return {names[level - 1]: part for level, part in sorted(state.groups.parts.items())}
 
     def free(self) -> None:
-        """Free what topompi keeps with this communicator; collective. Collectives of ours then refuse.
+        """Free what topompi keeps with this communicator; collective. Its collectives then raise RuntimeError.
 
-        The communicator itself is freed too where it was made from one of ours, as mpi4py's ``free`` does; one that
-        was wrapped stays its owner's.
+        A communicator that was made from one of ours is freed too, as by mpi4py's ``free``; one that the user wrapped
+        is not, since the user owns it.
         """
         if self == MPI.COMM_NULL:
             return
@@ -179,7 +180,7 @@ class Handle(MPI.Intracomm):
         super().Free()
 
     def Disconnect(self) -> None:
-        """Free the communicator when all that is pending on it is complete, and what topompi keeps; collective."""
+        """Wait for pending communication, then free the communicator and all that topompi keeps with it; collective."""
         self._release()
         super().Disconnect()
 
@@ -197,6 +198,6 @@ class Handle(MPI.Intracomm):
 
 
 def _named(kind: type[Handle], name: str) -> Handle:
-    """A predefined communicator: what MPI calls so if it is of the kind, else a new handle."""
+    """The predefined communicator of this name: MPI's attribute if it is of the class, else a new handle of it."""
     now: Any = getattr(MPI, name)
     return now if isinstance(now, kind) else kind.__new__(kind, now)

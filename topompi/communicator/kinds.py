@@ -24,13 +24,13 @@ class Intracomm(Reordering, Collectives):
     each is mpi4py's. Where there is nothing to choose (one host without inner levels, one rank) the methods are the MPI
     library's themselves.
 
-    The object is a second handle of the communicator it wraps: no duplicate is made. The topology is found once a
-    communicator and kept with it as an MPI attribute; it is freed with it, or by ``free``. Communicators made from
-    this one are of our classes too, and sit in the part of the topology that their ranks have.
+    The object is a second handle of the communicator it wraps: no duplicate is made. The topology is found once for
+    each communicator and kept with it as an MPI attribute; it is freed with it, or by ``free``. Communicators made
+    from this one are of our classes too, and have their ranks' part of its topology.
 
     :param comm: the communicator; collective over it.
     :param topology: a source (see ``topompi.topology.load``), or a ``TopologyInterface`` over the ranks of ``comm``,
-        alike on all ranks; else what the communicator has already, else ``TOPOMPI_TOPOLOGY``, else the hosts' own
+        the same on all ranks; else what the communicator has already, else ``TOPOMPI_TOPOLOGY``, else the hosts' own
         levels. A new topology takes the place of the one that the communicator has.
     :param hosts: virtual placement: host of each rank, or a host list that is filled in blocks; else
         ``TOPOMPI_HOSTS``, else the hosts where the ranks run.
@@ -69,7 +69,7 @@ class Intercomm(MPI.Intercomm):
 
 
 def _complete() -> None:
-    """Give the classes the methods that are alike in form."""
+    """Add the methods that are made from tables to the classes."""
     handled, slot = vars(Collectives), vars(Handle)["_calls"]
     forms = {
         **OBJECTS,

@@ -1,4 +1,4 @@
-"""Collective calls that go to the MPI library as they are: counted, and checked, where that is asked for."""
+"""Collective calls that always go to the MPI library, after being counted and checked where the user asks."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ NEIGHBOURS = {
 
 
 def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = True, slot: Any = None) -> None:
-    """Give a class a method that calls the MPI library's, and can be counted and checked.
+    """Replace a method of a class by one that counts and checks the call before the MPI library runs it.
 
-    :param kind: the class.
-    :param name: of the method.
-    :param parameters: names of its arguments, those that only some forms have left out.
-    :param checked: whether all ranks can be asked to agree.
-    :param slot: in which the class's communicators have their table of calls, if they have one.
+    :param kind: the class that gets the method; the MPI library's is found in it under ``name``.
+    :param name: of the method, such as ``Ibcast``.
+    :param parameters: names of its arguments in their order, without those that only some forms have (``info``).
+    :param checked: whether ``TOPOMPI_CHECK`` applies; it cannot where the ranks of two groups pass different arguments.
+    :param slot: the descriptor of the slot in which communicators of the class hold their ``Calls``; None if they hold
+        none.
     """
     call: Callable[..., Any] = getattr(kind, name)
 

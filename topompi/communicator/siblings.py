@@ -1,4 +1,4 @@
-"""The siblings of a communicator: those that the same call of ``Split`` or ``Sub`` made."""
+"""Finding the siblings of a communicator: those that the same call of ``Split`` or ``Sub`` made."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ __all__ = ["meet"]
 
 
 def meet(parent: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Siblings | None:
-    """The siblings among whom a call on a communicator of ours puts this rank; collective where there is a network.
+    """The siblings of the communicator that a call of ``Split`` or ``Sub`` gave this rank; None if there are none.
 
-    :param parent: the communicator; ``name`` of the method that it is called by, with these arguments.
-    Cost: one allgather of 24 bytes a rank; none where nothing is known above the hosts.
+    Collective over the parent if its topology has routes between hosts; without communication otherwise.
+
+    :param parent: the communicator of ours that was split.
+    :param name: of the method that split it, ``Split`` or ``Sub``.
+    :param args: positional arguments of that call.
+    :param kwargs: keyword arguments of that call.
+    Cost: one allgather of 24 bytes a rank.
     """
     place = parent._place
     if place is None or place[0].routes is None or place[0].num_hosts < 2:
@@ -33,7 +38,7 @@ def _split(color: int = 0, key: int = 0) -> tuple[int, int]:
 
 
 def _cut(cart: Any, remain_dims: Any) -> tuple[int, int]:
-    """The part of a Cartesian grid that this rank is in, by the coordinates that are dropped."""
+    """Number of this rank's sub-grid, from its coordinates in the dimensions that are dropped; and the key, 0."""
     dims, _, coords = cart.Get_topo()
     part = 0
     for extent, coord, remains in zip(dims, coords, remain_dims, strict=True):

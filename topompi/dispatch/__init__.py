@@ -1,4 +1,4 @@
-"""From a call to what runs it: the table of calls, what is asked where it has no answer, and what it all did."""
+"""From a call to what runs it: the table of calls, the choice for calls that it lacks, and the counters."""
 
 from .calls import COMPILED
 

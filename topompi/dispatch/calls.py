@@ -1,8 +1,9 @@
-"""From a call of a communicator to what runs it: one table, looked up in C where a compiler was at hand.
+"""The table of a communicator's calls: choices already made, keyed by method, root, operation and size.
 
-With ``_calls`` built (see ``pyproject.toml``) a call like an earlier one reaches what runs it, the MPI library or a
-plan, without a line of Python of ours. Without it methods in Python look it up: a tenth to a third of a call of 8 bytes
-between two ranks, most where work between two calls has taken their place in the caches (``make bench-execution``).
+With the C extension ``_calls`` (see ``pyproject.toml``) a call like an earlier one reaches the MPI library or a plan
+without running Python code of ours. Without it methods in Python look the call up, which takes a tenth to a third of a
+call of 8 bytes between two ranks, most where work between two calls evicts them from the caches
+(``make bench-execution``).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ __all__ = ["COMPILED", "Calls", "Run", "blocking", "passing", "persistent"]
 
 Run = Callable[..., object]  # of a communicator and the arguments of the call
 DEFAULTS = {"root": 0, "op": MPI.SUM, "recvcounts": None, "info": MPI.INFO_NULL}  # of parameters, as mpi4py has them
-MOST = 1024  # calls that are known: beyond, all are forgotten, and chosen for again
-# Raised by the look for a call like an earlier one: there is none, or the message is no array.
+MOST = 1024  # entries of the table; when it is full, all are dropped, and the calls are chosen for again
+# What a look-up raises if the table has no such call, or the message is no array.
 NEW = (AttributeError, KeyError, TypeError)
 
 try:
@@ -31,10 +32,11 @@ except ImportError:
     COMPILED = False
 
     class Calls:  # type: ignore[no-redef]  # the one in C is not there
-        """What runs the calls of a communicator; nothing is known at first.
+        """The table of a communicator's calls, empty at first.
 
         :ivar all: whether the MPI library runs every call.
-        :ivar passes: whether it runs those at once that are always its own.
+        :ivar passes: whether calls that the MPI library always runs go to it at once, without being counted or checked.
+        :ivar runs: what runs a call, by number of the method, root, ``id`` of the operation, and bytes.
         """
 
         __slots__ = ("all", "passes", "runs")
@@ -47,20 +49,20 @@ except ImportError:
             return len(self.runs)
 
         def add(self, method: int, root: int, op: MPI.Op | None, nbytes: int, run: Run) -> None:
-            """Run calls of a method in this way.
+            """Add an entry: what runs the calls of a method with this root, operation and size.
 
-            :param method: its number.
-            :param root: the root; 0 where there is none.
-            :param op: the operation, one that lasts; None where there is none.
-            :param nbytes: bytes of the message that the call's spec names.
-            :param run: what runs them.
+            :param method: number of the method, ``CallSpec.number``.
+            :param root: the root; 0 in calls without one.
+            :param op: a predefined operation, whose ``id`` never changes; None in calls without one.
+            :param nbytes: bytes of the message at ``CallSpec.sized_by``.
+            :param run: called with the communicator and the arguments of the call.
             """
             if len(self.runs) >= MOST:
                 self.runs.clear()
             self.runs[method, root, 0 if op is None else id(op), nbytes] = run
 
         def clear(self) -> None:
-            """Forget all."""
+            """Drop all entries, and send every call through Python again."""
             self.all = self.passes = False
             self.runs.clear()
 
@@ -91,11 +93,11 @@ def {name}_init(self, {signature}, info=DEFAULTS["info"]):
 def blocking(spec: CallSpec, slot: Any, module: str) -> Callable[..., None]:
     """The method of a blocking collective on buffers.
 
-    The table is looked up first; what it does not have goes to the communicator's ``_choose``, of the call's name,
-    arguments, root and operation. The method is made from text, as those of data classes are: an argument by name, by
-    place or left out then costs what it costs any other method.
+    The method looks the call up in the table; if it is not there, it calls the communicator's ``_choose`` with the
+    call's name, arguments, root and operation. It is made from text, as the methods of data classes are: arguments by
+    name, by place or left out then cost no more than in any other method.
 
-    :param spec: of the call.
+    :param spec: the call.
     :param slot: the descriptor of the slot in which communicators have their ``Calls``.
     :param module: name of the module whose class gets the method.
     """
@@ -110,15 +112,15 @@ def blocking(spec: CallSpec, slot: Any, module: str) -> Callable[..., None]:
 
 
 def persistent(spec: CallSpec, module: str) -> Callable[..., MPI.Prequest]:
-    """The method that prepares a collective to be started again and again: the communicator's ``_prepare`` does it."""
+    """The method ``*_init`` of a collective, which calls the communicator's ``_prepare`` for a persistent request."""
     return _made(_PERSISTENT, spec, getattr(MPI.Intracomm, f"{spec.name}_init"), module)
 
 
 def passing(function: Callable[..., Any], native: Callable[..., Any], slot: Any) -> Callable[..., Any]:
     """The method of a call that the MPI library always runs.
 
-    :param function: the method in Python, for calls that are to be counted or checked.
-    :param native: the library's.
+    :param function: the method in Python, which counts and checks the call before it passes it on.
+    :param native: the MPI library's method, called at once if nothing is to be counted or checked.
     :param slot: the descriptor of the slot in which communicators have their ``Calls``.
     """
     if not COMPILED:
@@ -127,7 +129,7 @@ def passing(function: Callable[..., Any], native: Callable[..., Any], slot: Any)
 
 
 def _made(text: str, spec: CallSpec, native: Any, module: str) -> FunctionType:
-    """A method from its text."""
+    """A method made from one of the texts above, with the signature and docstring of mpi4py's."""
     words = {
         "name": spec.name,
         "signature": ", ".join(f"{one}=DEFAULTS[{one!r}]" if one in DEFAULTS else one for one in spec.parameters),

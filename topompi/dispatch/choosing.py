@@ -1,4 +1,4 @@
-"""Which algorithm runs a call, and what runs it: asked where the table of calls has no answer."""
+"""The choice of an algorithm for a call that is not in the table of calls, and the function that runs it."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ def choose(
     op: MPI.Op | None,
     measurable: bool = True,
 ) -> tuple[Choice, int]:
-    """The algorithm of a call, and the bytes by which it was chosen; alike on all ranks.
+    """Choose the algorithm of a call by the bytes that it moves; the choice is the same on all ranks.
 
-    What makes no sense to us (a root out of range, a message of a kind we do not know) is the MPI library's.
+    Calls that we cannot read (a root out of range, a message of unknown form) are left to the MPI library.
 
     :param state: of the communicator.
-    :param spec: of the call.
-    :param arguments: those of mpi4py's method, all of them.
-    :param root: of a rooted call.
-    :param op: of a reduction.
-    :param measurable: whether the call can be timed.
+    :param spec: the call.
+    :param arguments: all arguments of mpi4py's method, in their order.
+    :param root: the root; None in a call without one.
+    :param op: the operation of a reduction; None in other calls.
+    :param measurable: whether a trial may time the call.
+    :returns: the choice, and bytes as ``sizes.nbytes`` or ``sizes.own_bytes`` counts them.
     """
     size = state.groups.size
     if root is not None and not 0 <= root < size:
@@ -66,13 +67,14 @@ def choose(
 def run_and_remember(
     state: State, spec: CallSpec, choice: Choice, arguments: tuple[Any, ...], again: Callable[..., None] | None
 ) -> Run:
-    """What runs a call by a choice; calls like it are run so from here on.
+    """What runs a call by a choice; it is put into the table, so that calls like this one find it there.
 
     :param state: of the communicator.
-    :param spec: of the call.
+    :param spec: the call.
     :param choice: what was chosen for it.
-    :param arguments: those of mpi4py's method, all of them.
-    :param again: chooses for a call anew, of the communicator and the arguments; None where calls are not remembered.
+    :param arguments: all arguments of mpi4py's method, in their order.
+    :param again: called with the communicator and the arguments to choose anew, when a trial goes on to another
+        algorithm; None to leave the table as it is.
     """
     run = _runner(state, spec.name, choice.algorithm)
     if choice.trial is not None:
@@ -83,7 +85,13 @@ def run_and_remember(
 
 
 def remember(state: State, spec: CallSpec, arguments: tuple[Any, ...], run: Run) -> None:
-    """Run calls like this one in this way from here on, where an array tells its size and its operation lasts."""
+    """Put what runs a call into the table, if its message is an array and its operation predefined.
+
+    :param state: of the communicator that has the table.
+    :param spec: the call.
+    :param arguments: all arguments of mpi4py's method; their root, operation and bytes are the key.
+    :param run: called with the communicator and the arguments of each such call.
+    """
     from ..execution.keys import lasting
 
     given = dict(zip(spec.parameters, arguments, strict=True))
@@ -93,7 +101,7 @@ def remember(state: State, spec: CallSpec, arguments: tuple[Any, ...], run: Run)
 
 
 def _runner(state: State, method: str, algorithm: str) -> Run:
-    """What runs a call by an algorithm, of a communicator and the arguments."""
+    """The function that runs a call by an algorithm, given the communicator and the arguments."""
     if algorithm == "native":
         native: Run = getattr(_Native, method)
         return native
@@ -104,7 +112,7 @@ def _runner(state: State, method: str, algorithm: str) -> Run:
 
 
 def _timed(comm: MPI.Intracomm, trial: Trial, run: Run) -> Run:
-    """What runs a call of a trial: all ranks begin together, and each notes what the call took there."""
+    """The function that runs a call of a trial: after a barrier each rank notes the seconds of its call."""
 
     def call(handle: MPI.Intracomm, *arguments: Any) -> None:
         trial.note(timed(comm.Barrier, lambda: run(handle, *arguments)))
@@ -113,10 +121,10 @@ def _timed(comm: MPI.Intracomm, trial: Trial, run: Run) -> Run:
 
 
 def _tried(choice: Choice, run: Run, again: Callable[..., None]) -> Run:
-    """What runs calls like one of a trial as long as the trial stays with its algorithm; the next one is chosen for.
+    """The function that runs further calls of a trial while the trial stays with one algorithm, and then chooses anew.
 
-    In a trial a call is to meet what calls will meet after it: with more work between two of them the network would
-    come to rest, and take from many ranks at once what it does not take from them call after call.
+    Calls of a trial have to follow one another as quickly as later ones will: with more work between two of them the
+    network would drain, and then accept at once what it does not accept from many ranks call after call.
     """
     trial, algorithm = choice.trial, choice.algorithm
 
@@ -131,13 +139,13 @@ def _tried(choice: Choice, run: Run, again: Callable[..., None]) -> Run:
 
 
 def execute(state: State, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
-    """Run a call by the algorithm of this name.
+    """Run a call by the algorithm of this name; collective.
 
     :param state: of the communicator.
-    :param method: the call, a key of ``specs.CALLS``.
-    :param algorithm: as ``running.run`` takes it.
-    :param arguments: those of mpi4py's method, all of them.
-    :returns: the name of what ran.
+    :param method: name of the call, a key of ``specs.CALLS``.
+    :param algorithm: as ``running.run`` takes it, the same on all ranks.
+    :param arguments: all arguments of mpi4py's method, in their order.
+    :returns: the algorithm that ran: ``native`` if the given one could not.
     """
     if algorithm != "native":
         from ..execution import running

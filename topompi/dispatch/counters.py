@@ -1,4 +1,4 @@
-"""What the collectives did: calls, bytes, algorithm, time and reason by operation and size class."""
+"""Counters of collective calls: calls, bytes, algorithm, times and reason, by operation and size class."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ import numpy as np
 __all__ = ["Counters", "Row", "counters"]
 
 COLUMNS = ("operation", "bytes each", "calls", "bytes", "algorithm", "predicted", "measured", "why")
-LATEST = 1000  # times of a row that are kept
+LATEST = 1000  # times that a row holds
 
 
 @dataclass
 class Row:
-    """One algorithm's calls of one operation and size class, as this rank saw them.
+    """The calls of one operation and size class that one algorithm ran, on this rank.
 
-    :param reason: why the algorithm was chosen, at its latest call; likewise ``predicted``, in seconds.
-    :param seconds: times of its latest calls that were timed.
+    :param reason: why the algorithm was chosen at its latest call.
+    :param predicted: seconds that the cost model predicted for its latest call; None without a prediction.
+    :param calls: number of calls.
+    :param bytes: bytes of all calls together.
+    :param seconds: times of its latest timed calls.
     """
 
     reason: str = ""
@@ -33,9 +36,10 @@ class Row:
 
 
 class Counters:
-    """The counters of this process; safe in threads.
+    """The counters of this process; several threads may use them.
 
-    :param enabled: whether anybody wants them.
+    :param enabled: whether calls are to be counted.
+    :ivar rows: by operation, size class and algorithm.
     """
 
     def __init__(self, enabled: bool = False) -> None:
@@ -54,7 +58,12 @@ class Counters:
     ) -> None:
         """Count one call.
 
-        :param nbytes: as selection knows them; the class is their number of binary digits.
+        :param method: name of the operation, which heads its rows.
+        :param nbytes: bytes by which the algorithm was chosen, 0 if unknown; the size class is their bit length.
+        :param algorithm: what ran the call.
+        :param reason: why it was chosen.
+        :param predicted: seconds that the cost model predicts; None without a prediction.
+        :param seconds: duration of the call on this rank; None if it was not timed.
         """
         with self._lock:
             row = self.rows.setdefault((method, nbytes.bit_length(), algorithm), Row())

@@ -1,4 +1,4 @@
-"""What topompi keeps with a communicator: its topology, sub-communicators, plans, choices."""
+"""The state kept with a communicator: its topology, sub-communicators, plans and choices."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class State:
 
     :param comm: the user's communicator, as one of mpi4py's own kind; not owned.
     :param interface: where its ranks sit.
-    :param siblings: the communicators made with it, if they are known.
+    :param siblings: the communicators that the same ``Split`` made; None if there are none.
     :ivar groups: the communicator and its sub-communicators.
     :ivar executor: runs plans over the groups.
-    :ivar calls: what runs calls like earlier ones.
-    :ivar only: the answer to every call, where nothing is left to choose.
+    :ivar calls: the table of calls already chosen for.
+    :ivar only: the one choice for every call, if there is only one; else None.
     """
 
     def __init__(self, comm: MPI.Intracomm, interface: TopologyInterface, siblings: Siblings | None = None) -> None:
@@ -41,12 +41,12 @@ class State:
         self.executor = Executor(self.groups, self._network)
         self.calls = Calls()
         self.calls.passes = True
-        # From what all ranks know: who chooses later talks to the others.
+        # Decided from what all ranks know, since the selector would communicate.
         self.only = _only(self.groups, interface)
 
     def _network(self) -> Network:
         network = network_of(self.interface)
-        return network if self.siblings is None else replace(network, beside=self.siblings.beside)
+        return network if self.siblings is None else replace(network, siblings=self.siblings.sibling_groups)
 
     @property
     def comm(self) -> MPI.Intracomm:
@@ -60,19 +60,19 @@ class State:
 
     @cached_property
     def selector(self) -> Selector:
-        """What chooses the algorithms; collective at its first use."""
+        """The selector of this communicator's algorithms; collective at its first use."""
         from ..selection.selector import Selector
 
         return Selector(self.interface, self.groups.rank, self.comm, siblings=self.siblings)
 
     def free(self) -> None:
-        """Free what is kept; collective. Further use is refused, a second call does nothing."""
+        """Free sub-communicators, plans and the table of calls; collective. A second call does nothing."""
         self.calls.clear()
         self.executor.free()
 
 
 def _only(groups: Groups, interface: TopologyInterface) -> Choice | None:
-    """The answer to every call where one rank, or one host without levels of its own, is all there is; else None."""
+    """The choice for every call on one rank, or on one host without inner levels; else None."""
     from ..selection.choice import Choice
 
     if groups.size == 1:
@@ -95,11 +95,11 @@ def _get_keyval() -> int:
 
 
 def attached(comm: MPI.Comm) -> State | None:
-    """The state kept with a communicator, None if it has none yet."""
+    """The state attached to a communicator, None if it has none yet."""
     state: Any = comm.Get_attr(_get_keyval())
     return state if isinstance(state, State) else None
 
 
 def attach(comm: MPI.Comm, state: State) -> None:
-    """Keep a state with a communicator, in place of the one it has; it is freed with the communicator."""
+    """Attach a state to a communicator in place of the one that it has; it is freed with the communicator."""
     comm.Set_attr(_get_keyval(), state)

@@ -1,4 +1,4 @@
-"""The memory of a plan's buffers, and what mpi4py takes for parts of it."""
+"""The memory of a plan's buffers, and messages and copies of parts of it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,23 @@ FEWEST_ROWS = 4  # moves of less than so many blocks are slices, not indices
 
 
 class Area(Protocol):
-    """Units of memory that a plan's messages and moves name."""
+    """Memory divided into units, which the messages and moves of a plan number from 0."""
 
     def message(self, begin: int, length: int) -> Specification | None:
-        """What mpi4py takes for some units; None for what there is no message for."""
+        """The message of ``length`` units from ``begin`` on, as mpi4py takes it; None for units without data."""
 
     def moves(self, other: Any, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
-        """The calls that copy units of this area to another."""
+        """The calls that copy units of this area to another.
+
+        :param other: the area to copy to, of the same class.
+        :param moves: first unit here, first unit there and number of units of each copy.
+        :param alone: a communicator of this rank only, which copies data that have gaps.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Units of equal extent, side by side.
+    """Units of one extent in bytes, one after the other in memory.
 
     :param memory: their bytes.
     :param extent: bytes from one unit to the next.
@@ -49,26 +54,31 @@ class Span:
 
     @classmethod
     def of_bytes(cls, memory: Any, extent: int) -> Span:
-        """Units of so many plain bytes."""
+        """Units of ``extent`` plain bytes each."""
         return cls(MPI.buffer.frombuffer(memory), extent, MPI.BYTE, extent, True)
 
     def like(self, units: int) -> Span:
-        """New memory for so many units of this kind."""
+        """New memory for a number of units of the same extent and datatype."""
         memory = MPI.buffer.frombuffer(np.empty(units * self.extent, dtype=np.uint8))
         return Span(memory, self.extent, self.datatype, self.entries, self.dense)
 
     def within(self, begin: int, units: int) -> Span:
-        """Some of the units."""
+        """The span of some of these units, in the same memory."""
         memory = self.memory[begin * self.extent : (begin + units) * self.extent]
         return Span(memory, self.extent, self.datatype, self.entries, self.dense)
 
     def message(self, begin: int, length: int) -> Specification | None:
-        """What mpi4py takes for some units."""
+        """The message of ``length`` units from ``begin`` on, as mpi4py takes it."""
         extent = self.extent
         return [self.memory[begin * extent : (begin + length) * extent], length * self.entries, self.datatype]
 
     def moves(self, other: Span, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
-        """The calls that copy units of this span to another: by indices where they are many and short."""
+        """The calls that copy units of this span to another: one by index if the copies are many and short.
+
+        :param other: the span to copy to, of the same extent.
+        :param moves: first unit here, first unit there and number of units of each copy.
+        :param alone: a communicator of this rank only, which copies data that have gaps.
+        """
         if not self.dense:
             pairs = zip(moves.begin.tolist(), moves.to.tolist(), moves.length.tolist(), strict=True)
             return [
@@ -92,9 +102,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Units of any size, each with a datatype and a place of its own: what the v- and w-forms are about.
+    """Units of any size, each with its own datatype and address, as the v- and w-forms have them.
 
-    :param messages: what mpi4py takes for each unit, by address; None where it holds nothing.
+    :param messages: of each unit the message as mpi4py takes it, by address; None for a unit without data.
     :param dense: whether their datatypes are predefined.
     """
 
@@ -103,7 +113,7 @@ class Pieces:
 
     @classmethod
     def of(cls, blocks: Blocks) -> Pieces:
-        """Blocks of one datatype."""
+        """The pieces of blocks that have one datatype."""
         kind = blocks.datatype
         addresses = address_of(blocks.buffer) + kind.extent * blocks.displs
         places = zip(blocks.counts.tolist(), addresses.tolist(), strict=True)
@@ -111,13 +121,18 @@ class Pieces:
         return cls(messages, blocks.dense)
 
     def message(self, begin: int, length: int) -> Specification | None:
-        """What mpi4py takes for one unit."""
+        """The message of unit ``begin``, as mpi4py takes it; None for a unit without data."""
         if length != 1:
             raise ValueError(f"expecting one unit a message, got {length}")
         return self.messages[begin]
 
     def moves(self, other: Pieces, moves: Moves, alone: MPI.Intracomm) -> list[Call]:
-        """The calls that copy units to other pieces, whatever the two datatypes."""
+        """The calls that copy units to other pieces, whose datatypes may differ from these.
+
+        :param other: the pieces to copy to.
+        :param moves: the unit here and the unit there of each copy; all of length 1.
+        :param alone: a communicator of this rank only, which copies between datatypes.
+        """
         pairs = [(self.message(*place), other.message(*to)) for place, to in _ends(moves)]
         return [(alone.Sendrecv, (here, 0, TAG, there, 0, TAG)) for here, there in pairs if here and there]
 

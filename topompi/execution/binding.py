@@ -1,4 +1,4 @@
-"""A plan and the operands of a call together: memory for every buffer, and the calls that run."""
+"""Binding a plan to the operands of a call: memory for every buffer, and the list of calls that run."""
 
 from __future__ import annotations
 
@@ -36,8 +36,13 @@ class Binding:
 def bind(plan: Plan, operands: Operands, groups: Groups) -> Binding:
     """Bind a plan to the operands of a call.
 
-    Dense data are sent and received where they stand; what a datatype scatters is packed into memory of the binding
-    before the run and unpacked after it, each once. Pieces keep their datatypes.
+    Dense data are sent and received where they lie. Data with gaps are packed into memory of the binding before the
+    run, and unpacked after it, each once; pieces are not packed.
+
+    :param plan: this rank's plan.
+    :param operands: what the call gives: buffers, extent, operation.
+    :param groups: of the communicator; messages go over ``groups.messages``.
+    :raises ValueError: for pieces in place, in a plan that moves or overwrites them.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
     calls = calls_of(plan, areas, groups.messages, groups.alone, operands.op)
@@ -46,7 +51,14 @@ def bind(plan: Plan, operands: Operands, groups: Groups) -> Binding:
 
 
 def bind_persistent(plan: Plan, operands: Operands, groups: Groups) -> tuple[list[Resumable], list[Flight]]:
-    """As ``bind``, for a run that will be repeated: its calls, and what it posts."""
+    """Bind a plan as ``bind`` does, for a run that is started again and again.
+
+    :param plan: this rank's plan.
+    :param operands: what the call gives: buffers, extent, operation.
+    :param groups: of the communicator; messages go over ``groups.messages``.
+    :returns: the calls of a run, and the messages that these start, to be freed at the end.
+    :raises ValueError: as ``bind``.
+    """
     areas, before, after = _areas(plan, operands, groups.alone)
     calls, flights = resumable_calls(plan, areas, groups.messages, groups.alone, operands.op)
     return [*(Resumable(*call) for call in before), *calls, *(Resumable(*call) for call in after)], flights

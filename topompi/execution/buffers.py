@@ -1,4 +1,4 @@
-"""Message specifications as mpi4py's collectives take them: which bytes of which buffer they mean."""
+"""Reading message specifications as mpi4py's collectives take them: buffer, counts, displacements, datatype."""
 
 from __future__ import annotations
 
@@ -146,13 +146,15 @@ class Blocks:
         return Block(self.buffer, self.datatype, int(self.counts[index]), int(self.displs[index]))
 
     def of_sizes(self, sizes: Integers) -> Blocks:
-        """The same blocks, but of so many bytes each: what a sender may send where it is less than was expected."""
+        """The same blocks with other sizes in bytes, for senders that send less than was expected; shape (blocks,)."""
         entry = max(1, self.datatype.Get_size())
         return Blocks(self.buffer, self.datatype, sizes // entry, self.displs)
 
     def pack(self, packed: Bytes, order: Integers, alone: MPI.Intracomm) -> None:
-        """Copy the blocks, in the given order, side by side into ``packed``.
+        """Copy the blocks, in the given order, one after the other into ``packed``.
 
+        :param packed: bytes, as many as the blocks have together.
+        :param order: number of each block to copy, shape (blocks,).
         :param alone: a communicator of this rank only, which does the copying: MPI knows every datatype.
         """
         layout = self._indexed(order)
@@ -162,7 +164,12 @@ class Blocks:
             layout.Free()
 
     def unpack(self, packed: Bytes, order: Integers, alone: MPI.Intracomm) -> None:
-        """Copy what stands side by side in ``packed`` to the blocks, in the given order."""
+        """Copy the bytes in ``packed`` to the blocks, in the given order.
+
+        :param packed: bytes, as many as the blocks have together.
+        :param order: number of each block to fill, shape (blocks,).
+        :param alone: a communicator of this rank only, which does the copying: MPI knows every datatype.
+        """
         layout = self._indexed(order)
         try:
             alone.Sendrecv([packed, packed.nbytes, MPI.PACKED], 0, 0, [self.buffer, 1, layout], 0, 0)
@@ -197,10 +204,14 @@ def address_of(buffer: Any) -> int:
 
 
 def message_at(address: int, count: int, datatype: MPI.Datatype) -> list[Any]:
-    """Entries of a datatype at an address, as mpi4py takes them: of a buffer with a count it uses the address only.
+    """The message of entries at an address, as mpi4py takes it: with a count it uses only the address of the buffer.
 
-    Other than a displacement, an address may lie anywhere: mpi4py refuses displacements from MPI.BOTTOM, negative ones
-    and those behind a buffer's end, all of which the v-forms allow.
+    An address may lie anywhere. Displacements may not: mpi4py refuses those from MPI.BOTTOM, negative ones and those
+    beyond a buffer's end, all of which the v-forms allow.
+
+    :param address: of the first entry.
+    :param count: number of entries.
+    :param datatype: of the entries.
     """
     return [MPI.buffer.fromaddress(address, 1), count, datatype]
 
@@ -219,8 +230,11 @@ def block(message: Any, *, readonly: bool) -> Block:
 
 
 def blocks(message: Any, number: int, *, readonly: bool) -> Blocks:
-    """The blocks of a message of ``number`` equal blocks, spelt as for ``block``.
+    """The blocks of a message that is divided equally.
 
+    :param message: a specification as ``block`` takes it; without a count the whole buffer is divided.
+    :param number: of blocks; a count in the message is that of one of them.
+    :param readonly: whether the buffer may be read-only, as that of what is sent.
     :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
     """
     data, entry, count, displ = _simple(message, number, readonly)
@@ -229,7 +243,13 @@ def blocks(message: Any, number: int, *, readonly: bool) -> Blocks:
 
 
 def whole(message: Any, number: int, *, readonly: bool) -> Block:
-    """All of a message of ``number`` equal blocks as one, spelt as for ``blocks``."""
+    """All blocks of a message that is divided equally, as one block.
+
+    :param message: a specification as ``blocks`` takes it.
+    :param number: of blocks; a count in the message is that of one of them.
+    :param readonly: whether the buffer may be read-only, as that of what is sent.
+    :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
+    """
     data, entry, count, displ = _simple(message, number, readonly)
     return Block(data, entry, count * number, displ)
 
@@ -255,9 +275,12 @@ def _simple(message: Any, number: int, readonly: bool) -> tuple[Any, MPI.Datatyp
 def vector(message: Any, number: int, *, readonly: bool) -> Blocks:
     """The blocks of a message with counts: ``[buf, counts]``, ``[buf, (counts, displs), type]``, ...
 
-    Missing counts share the buffer out as evenly as possible, the first blocks get one more; missing displacements
-    put blocks side by side; one number for all displacements is a stride.
+    Without counts the buffer is divided as evenly as possible, with one entry more in the first blocks; without
+    displacements the blocks follow one another; one number for all displacements is a stride.
 
+    :param message: the specification; counts and displacements are in entries.
+    :param number: of blocks, one for each rank.
+    :param readonly: whether the buffer may be read-only, as that of what is sent.
     :raises ValueError, TypeError, BufferError: where mpi4py would, for a message that says nothing sensible.
     """
     buffer, counts, displs, datatype = _split(message, vector=True)

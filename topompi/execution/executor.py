@@ -1,4 +1,4 @@
-"""The state that a communicator needs to run plans: sub-communicators, network, and the plans made so far."""
+"""What a communicator needs to run plans: sub-communicators, the network, and the plans made so far."""
 
 from __future__ import annotations
 

@@ -17,15 +17,15 @@ STAGES_HELD = 128  # of the latest roots and sizes; each holds O(p) numbers
 
 
 class Groups:
-    """A communicator, divided by levels, and the communicators of ours that go with it.
+    """A communicator divided by levels, and the communicators that we make for it.
 
-    They come from splits and duplicates of the user's communicator, so their contexts are their own and our messages
-    never meet the user's.
+    These are splits and duplicates of the user's communicator, with contexts of their own, so that our messages
+    never match the user's.
 
     :param comm: the user's communicator; not owned.
     :param clusters: cluster of each rank at each level, coarsest first.
     :ivar usable: whether it has not been freed.
-    :ivar stages: what leaders' collectives have worked out for the latest roots and sizes.
+    :ivar stages: plans of leaders' collectives, for the latest roots and sizes.
     """
 
     def __init__(self, comm: MPI.Intracomm, clusters: Sequence[NDArray[np.integer]] = ()) -> None:
@@ -77,7 +77,7 @@ class Groups:
         return self._messages
 
     def plan(self, root: int) -> RootedPlan:
-        """This rank's stages of a rooted collective over leaders."""
+        """The stages that this rank has in a collective over leaders with the given root."""
         plan: RootedPlan = self.stages.made(root, lambda: self.hierarchy.plan(root, self.rank))
         return plan
 

@@ -1,4 +1,4 @@
-"""A key for the arguments of a call, found faster than they can be read: equal keys mean equal calls."""
+"""Keys of calls, made faster than the arguments can be read: calls with equal keys may run the same program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ try:
 except ImportError:  # topompi was installed without a compiler
 
     def packed(arguments: tuple[Any, ...], lasting: Mapping[int, Any]) -> bytes | None:
-        """Nothing: all is for Python."""
+        """Stand-in without the C extension: every key is made in Python."""
         return None
 
 
@@ -30,10 +30,14 @@ _buffer = MPI.buffer.frombuffer
 
 
 def quick_key(method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What tells a call from others whose programs differ: where its arrays lie, how long they are, and of what type.
+    """The key of a call: address, bytes and type of its arrays, and its other arguments.
 
     None for a call with anything but arrays of numpy's own types, whole numbers, predefined datatypes and operations.
-    An array may be gone and another in its place: what is bound to addresses does not care.
+    Another array at the same address has the same key, and may use the same program, which holds addresses only.
+
+    :param method: name of the call, such as ``Bcast``.
+    :param algorithm: what runs it.
+    :param arguments: all arguments of mpi4py's method, in their order.
     """
     if method != "Reduce_scatter" and (quick := packed(arguments, _LASTING)) is not None:
         return method, algorithm, quick

@@ -1,4 +1,4 @@
-"""Reductions of Python objects by a schedule: what travels is pickled, and what combines is any function of two."""
+"""Reductions of Python objects by a schedule: objects travel pickled, and any function of two combines them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, o
 
     :param executor: of the communicator.
     :param collective: a reduction without a root, a key of ``schedules.ALGORITHMS``.
-    :param algorithm: one that keeps rank order, alike on all ranks.
+    :param algorithm: one that keeps rank order, the same on all ranks.
     :param sendobj: this rank's object, which pickle can send.
-    :param op: of two objects, that of lower ranks first; associative.
-    :returns: what stands in this rank's output, None where the schedule puts nothing there.
+    :param op: an associative function of two objects, called with that of lower ranks first.
+    :returns: the object in this rank's output; None if the schedule puts nothing there.
     :raises ValueError: where no part of the schedule can be made, the same on all ranks.
     Cost: the messages of the schedule, each one pickled object.
     """

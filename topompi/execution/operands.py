@@ -1,4 +1,4 @@
-"""The arguments of a collective as plans see them: units of memory, and what all ranks know of their sizes."""
+"""The arguments of a collective in the form that plans take: units of memory, and the sizes that all ranks know."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ Side = Block | Blocks | Pieces | None
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Operands:
-    """What a call gives a plan.
+    """The buffers and sizes of a call, in units of memory.
 
-    :param extent: bytes of a unit; 0 where units are pieces.
-    :param input: this rank's; None if it has none, or if it stands in the output; likewise ``output``.
-    :param shift: unit of the output where the input begins, where the two share memory.
-    :param shared: units of the one that stands in the other.
+    :param extent: bytes of a unit; 0 if units are pieces.
+    :param input: this rank's input buffer; None if it has none, or if its input lies in the output buffer.
+    :param output: this rank's output buffer; None if it has none, or if its output lies in the input buffer.
+    :param root: the root; None in a call without one.
+    :param shift: unit of the output at which the input begins, if the two share memory; else None.
+    :param shared: number of units that the input and the output share.
     :param length: units of the vector that the collective divides, else None.
     :param counts: units of each rank, for the v-forms.
     :param op: of a reduction; then units are entries of a datatype.
@@ -49,7 +51,7 @@ class Operands:
 
     @property
     def in_bytes(self) -> Operands:
-        """The same in units of one byte, where data are only moved; so every block can be cut."""
+        """The same operands in units of one byte, if data are only moved, so that every block can be cut."""
         if self.op is not None or self.length is not None or self.extent <= 1:
             return self
         shift = None if self.shift is None else self.shift * self.extent
@@ -64,7 +66,7 @@ class Operands:
 
     @property
     def by_address(self) -> bool:
-        """Whether addresses are all that a program depends on that is bound to these operands."""
+        """Whether a program that is bound to these operands depends on addresses only."""
         dense = all(not isinstance(side, Blocks) and (side is None or side.dense) for side in (self.input, self.output))
         return dense and (self.op is None or self.op.is_predefined)
 
@@ -143,7 +145,7 @@ def _allreduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Operan
     if is_in_place(sendbuf):
         return _reduction(None, received, op, shift=0, shared=received.count)
     sent = block(sendbuf, readonly=True)
-    _check_alike(sent, received, received.count)
+    _check_types_and_counts(sent, received, received.count)
     return _reduction(sent, received, op)
 
 
@@ -177,7 +179,7 @@ def _reduce_scatter_block(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op
         both = whole(recvbuf, groups.size, readonly=False)
         return _scattered(groups, None, both, np.full(groups.size, both.count // groups.size), op)
     received, sent = block(recvbuf, readonly=False), whole(sendbuf, groups.size, readonly=True)
-    _check_alike(sent, received, received.count * groups.size)
+    _check_types_and_counts(sent, received, received.count * groups.size)
     return _scattered(groups, sent, received, np.full(groups.size, received.count), op)
 
 
@@ -197,7 +199,7 @@ def _reduce_scatter(groups: Groups, sendbuf: Any, recvbuf: Any, recvcounts: Any,
             raise ValueError(f"mismatch in receive count {received.count} and sum(counts) {total}")
         return _scattered(groups, None, received, counts, op)
     sent = block(sendbuf, readonly=True)
-    _check_alike(sent, received, total, f"sum(counts) {total}")
+    _check_types_and_counts(sent, received, total, f"sum(counts) {total}")
     if received.count != counts[groups.rank]:
         raise ValueError(f"mismatch in receive count {received.count} and counts[{groups.rank}] {counts[groups.rank]}")
     return _scattered(groups, sent, received, counts, op)
@@ -250,7 +252,13 @@ def _alltoallw(groups: Groups, sendbuf: Any, recvbuf: Any) -> Operands | None:
 
 
 def typed(message: Any, number: int, readonly: bool) -> Pieces:
-    """A message with a datatype for each block, displacements in bytes: ``[buf, (counts, displs), types]``, ..."""
+    """The pieces of a message with a datatype for each block: ``[buf, (counts, displs), types]``, ...
+
+    :param message: the specification, as ``Alltoallw`` takes it; displacements are in bytes.
+    :param number: of blocks, one for each rank.
+    :param readonly: whether the buffer may be read-only, as that of what is sent.
+    :raises ValueError: for a message of other than 2 to 4 items, or lists of another length than ``number``.
+    """
     counts: Any
     displs: Any
     if len(message) == 2:
@@ -286,7 +294,7 @@ def _unless_large(groups: Groups, operands: Operands) -> Operands | None:
 
 
 def _fitting(own: Block, size: int) -> Block:
-    """The other one of two blocks that must be of one size in bytes."""
+    """The block itself, which must have ``size`` bytes; raises MPI's own error if it has not."""
     if own.size > size:
         raise MPI.Exception(MPI.ERR_TRUNCATE)
     if own.size < size:
@@ -294,38 +302,38 @@ def _fitting(own: Block, size: int) -> Block:
     return own
 
 
-def _check_alike(sent: Block, received: Block, count: int, what: str | None = None) -> None:
+def _check_types_and_counts(sent: Block, received: Block, count: int, what: str | None = None) -> None:
     if sent.datatype != received.datatype:
         raise ValueError("mismatch in send and receive MPI datatypes")
     if sent.count != count:
         raise ValueError(f"mismatch in send count {sent.count} and {what or f'receive count {count}'}")
 
 
-_ALIKE, _COUNTED, _TYPED = Counts.ALIKE, Counts.COUNTED, Counts.TYPED
+_EQUAL, _COUNTED, _TYPED = Counts.EQUAL, Counts.COUNTED, Counts.TYPED
 # By form, how blocks may differ, and whether there is a root.
 _READERS: dict[tuple[Form, Counts, bool], Callable[..., Operands | None]] = {
-    (Form.BROADCAST, _ALIKE, True): _bcast,
-    (Form.GATHER, _ALIKE, True): _gather,
+    (Form.BROADCAST, _EQUAL, True): _bcast,
+    (Form.GATHER, _EQUAL, True): _gather,
     (Form.GATHER, _COUNTED, True): _gatherv,
-    (Form.SCATTER, _ALIKE, True): _scatter,
+    (Form.SCATTER, _EQUAL, True): _scatter,
     (Form.SCATTER, _COUNTED, True): _scatterv,
-    (Form.GATHER, _ALIKE, False): _allgather,
+    (Form.GATHER, _EQUAL, False): _allgather,
     (Form.GATHER, _COUNTED, False): _allgatherv,
-    (Form.REDUCTION, _ALIKE, True): _reduce,
-    (Form.REDUCTION, _ALIKE, False): _allreduce,
-    (Form.REDUCE_SCATTER, _ALIKE, False): _reduce_scatter_block,
+    (Form.REDUCTION, _EQUAL, True): _reduce,
+    (Form.REDUCTION, _EQUAL, False): _allreduce,
+    (Form.REDUCE_SCATTER, _EQUAL, False): _reduce_scatter_block,
     (Form.REDUCE_SCATTER, _COUNTED, False): _reduce_scatter,
-    (Form.ALLTOALL, _ALIKE, False): _alltoall,
+    (Form.ALLTOALL, _EQUAL, False): _alltoall,
     (Form.ALLTOALL, _COUNTED, False): _alltoallv,
     (Form.ALLTOALL, _TYPED, False): _alltoallw,
 }
 
 
 def read(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> Operands | None:
-    """The operands of a call; None where no plan can run it, which all ranks find alike.
+    """The operands of a call; None, on all ranks, if no plan can run it.
 
     :param groups: of the communicator.
-    :param spec: of the call.
+    :param spec: the call.
     :param arguments: those of mpi4py's method, in their order, defaults filled in.
     :raises DeviceMemoryError: for messages in a device's memory.
     :raises ValueError, TypeError, BufferError: as mpi4py, for a message that says nothing sensible.

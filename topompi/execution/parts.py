@@ -1,4 +1,4 @@
-"""A rank's part of the schedule of an algorithm on a communicator's network, made once and kept."""
+"""Each rank's part of an algorithm's schedule on a communicator's network, made once and cached."""
 
 from __future__ import annotations
 
@@ -34,13 +34,17 @@ def part_of(
     ordered: bool,
     blocks: int | None = None,
 ) -> Part | str:
-    """This rank's part of a schedule, or why there is none; the same answer on every rank.
+    """The rows of a schedule in which this rank takes part, or the reason why there is none, the same on all ranks.
 
-    :param counts: blocks of each rank, for the v-forms whose counts all ranks know.
+    :param executor: of the communicator.
+    :param collective: a key of ``schedules.ALGORITHMS``.
+    :param algorithm: a key of ``schedules.ALGORITHMS[collective]``, ``module:function``, or a schedule's JSON file.
+    :param root: the root; None in a collective without one.
+    :param counts: blocks of each rank, shape (ranks,), for the v-forms whose counts all ranks know.
     :param ordered: whether reductions must keep rank order.
-    :param blocks: into how many the message is divided; None for as many as is usual.
-    Cost: once for each set of arguments that of the generator, and this rank's rows. With ``ordered`` a proof that
-    order is kept besides, from the rows of all ranks: above ``MOST_PROVED`` ranks there is no part.
+    :param blocks: number of blocks into which the message is divided; None for the algorithm's own number.
+    Cost: that of the generator and of this rank's rows, once for each set of arguments. With ``ordered`` the rows of
+    all ranks as well, to prove that they keep rank order: above ``MOST_PROVED`` ranks there is no part.
     """
     key = ("part", collective, algorithm, root, None if counts is None else counts.tobytes(), ordered, blocks)
     wanted = _Wanted(collective, algorithm, root, counts, ordered, blocks)
@@ -110,7 +114,7 @@ def _generated(network: Network, wanted: _Wanted) -> Schedule:
 
 
 def _precedes(schedule: Schedule) -> NDArray[np.bool_]:
-    """Whether each row brings contributions of lower ranks than those that it is reduced into, shape (rows,).
+    """Whether a row's contributions come from lower ranks than those that it is reduced into, shape (rows,).
 
     :raises ScheduleError: for a schedule that does not keep rank order.
     :raises ValueError: for a row of which only some blocks do.

@@ -25,7 +25,7 @@ class Part:
     """One rank's part of a schedule.
 
     :param rank: the rank.
-    :param rows: its transfers, columns as ``schedules.Schedule``, shape (rows, 9), in the order of steps.
+    :param rows: its transfers, with the columns of ``schedules.Schedule``, shape (rows, 9), in the order of steps.
     :param precedes: whether each row brings data of lower ranks than the data it is reduced into, shape (rows,); all
         True where the order does not count.
     :param blocks: number of blocks of the vector, for the collectives that divide one.

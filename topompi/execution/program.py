@@ -21,11 +21,13 @@ CELL = 256  # bytes of a message that Open MPI sends inline, btl_sm_max_inline_s
 def calls_of(
     plan: Plan, areas: Mapping[int, Area], comm: MPI.Intracomm, alone: MPI.Intracomm, op: MPI.Op | None
 ) -> list[Call]:
-    """The calls of one run: one call a step with one message each way, else non-blocking ones and one wait.
+    """The calls of one run: one for a step with at most one message each way, else non-blocking calls and one wait.
 
+    :param plan: this rank's plan.
     :param areas: the memory of each buffer.
-    :param comm: for the messages; no others may pass there.
-    :param alone: a communicator of this rank only, which copies what is not dense.
+    :param comm: for the messages of plans; no other messages may use it.
+    :param alone: a communicator of this rank only, which copies data with gaps.
+    :param op: the operation of a reduction; None in other calls.
     """
     posts = [_posts(step, areas, comm.Irecv, comm.Isend) for step in plan.steps]
     if plan.lanes > 1:
@@ -44,9 +46,11 @@ def calls_of(
 
 
 class Resumable(NamedTuple):
-    """One call of a run that can be left and taken up again.
+    """One call of a run that can be interrupted and resumed.
 
-    :param test: where the call waits: whether it would not have to, and if so, completes what it waits for.
+    :param call: the function.
+    :param arguments: its arguments.
+    :param test: for a call that waits: returns whether it need not wait any more, and then completes its messages.
     """
 
     call: Callable[..., Any]
@@ -70,7 +74,7 @@ class Flight:
             self._requests = [start[call](*arguments) for call, arguments in posts]
 
     def calls(self) -> tuple[Resumable, Resumable]:
-        """To post the messages, and to wait for them."""
+        """The call that posts the messages, and the one that waits for them."""
         if self.persistent and len(self._requests) == 1:
             request = self._requests[0]
             return Resumable(request.Start, ()), Resumable(request.Wait, (), request.Test)
@@ -97,7 +101,7 @@ class Flight:
         return MPI.Request.Testall(self._requests)
 
     def free(self) -> None:
-        """Free what is persistent."""
+        """Free the persistent requests."""
         if self.persistent:
             for request in self._requests:
                 request.Free()
@@ -110,7 +114,14 @@ def _bytes_of(message: Specification) -> int:
 def resumable_calls(
     plan: Plan, areas: Mapping[int, Area], comm: MPI.Intracomm, alone: MPI.Intracomm, op: MPI.Op | None
 ) -> tuple[list[Resumable], list[Flight]]:
-    """The calls of a run that will be repeated, one start and one wait a step, and what it posts."""
+    """The calls of a run that is repeated, one start and one wait a step, and the messages that they start.
+
+    :param plan: this rank's plan.
+    :param areas: the memory of each buffer.
+    :param comm: for the messages of plans; no other messages may use it.
+    :param alone: a communicator of this rank only, which copies data with gaps.
+    :param op: the operation of a reduction; None in other calls.
+    """
     calls: list[Resumable] = []
     flights: list[Flight] = []
     waits: deque[list[Resumable]] = deque()  # of each step in flight what completes it

@@ -1,4 +1,4 @@
-"""Collectives run by a named algorithm: from the arguments of a call to messages, once or many times."""
+"""Running a collective by a named algorithm, once or as a persistent request."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def _native(executor: Executor, method: str, arguments: tuple[Any, ...]) -> str:
 
 
 def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:
-    """Do the work of ``run`` before the first message, so that a first call takes as long as later ones; collective.
+    """Make the plan of a call beforehand, so that its first run takes as long as later ones; collective.
 
-    It does nothing for ``levels``, which makes its communicators when it runs.
+    Nothing is done for ``levels``, whose communicators are made when it runs.
 
     :param executor: as for ``run``; likewise ``method``, ``algorithm`` and ``arguments``.
     """

@@ -1,4 +1,4 @@
-"""How many bytes a call moves, as far as all ranks know it alike: what its algorithm is chosen by."""
+"""The bytes by which a call's algorithm is chosen: of a call what all ranks know to be the same."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["nbytes", "own_bytes"]
 def nbytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
     """Bytes of a call: of the message of a broadcast or the vector of a reduction, else of one block.
 
-    Where ranks cannot know alike (counts of each rank's own), it is 0; see ``own_bytes``.
+    It is 0 for calls whose ranks cannot know the same number (each has counts of its own); see ``own_bytes``.
 
-    :param spec: of the call.
+    :param spec: the call.
     :param arguments: those of mpi4py's method, all of them.
     :param size: number of ranks.
     :raises ValueError, TypeError, BufferError: for a message that says nothing sensible.
     """
     form = spec.form
-    if form is Form.REDUCTION or (form is Form.REDUCE_SCATTER and spec.counts is not Counts.ALIKE):
+    if form is Form.REDUCTION or (form is Form.REDUCE_SCATTER and spec.counts is not Counts.EQUAL):
         return _bytes(_own(arguments))
-    if form is Form.NOTHING or spec.counts is not Counts.ALIKE:
+    if form is Form.NOTHING or spec.counts is not Counts.EQUAL:
         return 0
     if form is Form.BROADCAST:
         return _bytes(arguments[0])
@@ -40,9 +40,9 @@ def nbytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
 def own_bytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:
     """Mean bytes of the blocks that this rank sends, or in place receives, in a call with uneven blocks.
 
-    It is 0 of a message that is not understood, for all ranks have to say something.
+    It is 0 for a message that cannot be read, since all ranks have to give a number.
 
-    :param spec: of the call.
+    :param spec: the call.
     :param arguments: those of mpi4py's method, all of them.
     :param size: number of ranks.
     """
@@ -64,7 +64,7 @@ def _own(arguments: tuple[Any, ...]) -> Any:
 
 
 def _bytes(message: Any, number: int = 1) -> int:
-    """Bytes of one of so many equal blocks."""
+    """Bytes of one of ``number`` equal blocks."""
     if not isinstance(message, (list, tuple)):
         try:
             return memoryview(message).nbytes // number

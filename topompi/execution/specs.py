@@ -1,4 +1,4 @@
-"""The collective calls of MPI, each described once: what all else that is true of a call is derived from."""
+"""The table of MPI's collective calls: each is described once, and everything else about it is derived."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["CALLS", "COLLECTIVES", "CallSpec", "Counts", "Form", "calls_of"]
 
 
 class Form(Enum):
-    """Which parts of messages go where, at any number of ranks."""
+    """The pattern of a call: which parts of the messages go to which ranks."""
 
     NOTHING = auto()  # ranks wait for each other
     BROADCAST = auto()  # the root's message to all
@@ -21,9 +21,9 @@ class Form(Enum):
 
 
 class Counts(Enum):
-    """How the blocks of a call may differ."""
+    """In what the blocks of a call may differ from each other."""
 
-    ALIKE = auto()  # they are of one size
+    EQUAL = auto()  # they are of one size
     COUNTED = auto()  # each has a size of its own
     TYPED = auto()  # each has a size and a datatype of its own
 
@@ -35,10 +35,10 @@ class CallSpec:
     :param name: mpi4py's; ``Igather``, ``Gather_init`` and ``gather`` stand for ``Gather``.
     :param parameters: in their order; ``root`` and ``op`` mean the same in all calls.
     :param collective: whose schedules can run it, a key of ``schedules.ALGORITHMS``; without schedules, its own name.
-    :param form: what goes where.
-    :param counts: how its blocks may differ.
+    :param form: its pattern.
+    :param counts: in what its blocks may differ.
     :param sized_by: place among the parameters of a message that, as an array, has as many bytes as the size by which
-        the call's algorithm is chosen (``sizes.nbytes``); None where no message tells.
+        the call's algorithm is chosen (``sizes.nbytes``); None if no message has.
     :param leaders: whether ``execution.leaders`` can run it over the leaders of the job's levels.
     """
 
@@ -46,7 +46,7 @@ class CallSpec:
     parameters: tuple[str, ...]
     collective: str
     form: Form
-    counts: Counts = Counts.ALIKE
+    counts: Counts = Counts.EQUAL
     sized_by: int | None = None
     leaders: bool = False
 
@@ -63,12 +63,12 @@ class CallSpec:
     @property
     def local(self) -> bool:
         """Whether a rank other than the root knows the sizes of its own blocks only."""
-        return self.counts is not Counts.ALIKE and (self.rooted or self.form is Form.ALLTOALL)
+        return self.counts is not Counts.EQUAL and (self.rooted or self.form is Form.ALLTOALL)
 
     @property
     def uneven(self) -> bool:
         """Whether each rank has blocks of its own sizes for every other, so that none of them is the call's size."""
-        return self.counts is not Counts.ALIKE and self.form is Form.ALLTOALL
+        return self.counts is not Counts.EQUAL and self.form is Form.ALLTOALL
 
     @property
     def number(self) -> int:

@@ -1,4 +1,4 @@
-"""Timing calls that take turns: trials, tuning and the benchmarks all do it in this way."""
+"""Timing calls of several sides in turns, for trials, tuning and the benchmarks."""
 
 from __future__ import annotations
 

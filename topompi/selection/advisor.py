@@ -1,4 +1,4 @@
-"""What rank 0 knows: the rules, the memory of earlier trials, the cost model; in this order of weight."""
+"""Rank 0's advice: from the rules file, else from earlier trials, else from the cost model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Runs = Callable[[str], bool]
 
 
 class Advisor:
-    """Selection's knowledge and rules, without MPI: rank 0 asks it, the others learn the answer.
+    """Chooses by rules, memory and cost model, without MPI: rank 0 asks it and sends the answer to the others.
 
     :param job: the job.
     :param environment: where ``TOPOMPI_RULES`` names the rules file, and ``TOPOMPI_TUNE`` says what may be measured:
@@ -62,10 +62,10 @@ class Advisor:
     def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
         """The choice for a class of calls, or what to compare in a trial.
 
-        A class counts by its smallest size for the rules, and by the middle of its sizes for the model.
+        Rules are matched with the smallest size of the class; the model predicts the middle one.
 
         :param key: the class.
-        :param root: of the call at hand, for the model; roots share their class.
+        :param root: the root of this call, for the model; calls with other roots are in the same class.
         :param runs: whether an algorithm can run for such calls.
         :param measurable: whether the calls can be timed.
         """
@@ -87,7 +87,7 @@ class Advisor:
         return replace(choice, always=True) if self._always_native else choice
 
     def _contest(self, key: Key, rivals: list[str], *, again: bool = False) -> Contest:
-        """The contest of native with some rivals; exchanges of siblings depend on each other."""
+        """The contest of native with some rivals, judged more strictly where siblings exchange on the same links."""
         exchange = self.job.siblings is not None and COLLECTIVE[key[0]] == "alltoall"
         together = exchange and fills_links(key)
         clear = CLEAR_OF_SIBLINGS if exchange and not together else CLEAR
@@ -95,12 +95,12 @@ class Advisor:
 
     @cached_property
     def _always_native(self) -> bool:
-        """Whether there is no model, no rule and no memory: then every class is native."""
+        """Whether every class is native, because there is no model, no rule and no memory."""
         forgetful = self.tune == "off" or (self.tune == "" and self.memory.empty)
         return bool(self.predictor.inapplicable) and not self.rules.rules and forgetful
 
     def rivals(self, key: Key, nbytes: int, root: int, runs: Runs) -> list[str]:
-        """What a trial compares native with: the levels, and the schedules that the model does not rule out.
+        """The algorithms that a trial compares with native: ``levels``, and schedules that the model finds promising.
 
         Siblings that exchange long messages all try the same few schedules, which are made to share links.
 
@@ -123,8 +123,8 @@ class Advisor:
     def _sure(self, key: Key, verdict: Verdict) -> bool:
         """Whether a remembered verdict needs no other trial.
 
-        Siblings that try together do so once: each of them remembers its own verdict, and they would compare different
-        rivals the next time.
+        Siblings run one trial together, and never a second: each remembers a verdict of its own, so the next time they
+        would compare different rivals.
         """
         return verdict.sure or (self.job.siblings is not None and fills_links(key))
 

@@ -1,4 +1,4 @@
-"""What selection answers for a call."""
+"""The choice of an algorithm for a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules and memory know a job by: its ranks and hosts, its network's fingerprint, its MPI library."""
+"""A job's identity for rules and memory: ranks, hosts, fingerprint of the network, MPI library."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Job:
     :param interface: where its ranks sit.
     :param library: MPI vendor and version.
     :param machine: processor name of rank 0.
-    :param siblings: the communicators made with this job's, if they are known.
+    :param siblings: the communicators that the same ``Split`` made; None if there are none.
     """
 
     interface: TopologyInterface

@@ -1,4 +1,4 @@
-"""Who won: verdicts on times that were measured in turn."""
+"""Verdicts of trials: whether a rival is faster than native, from times that were measured in turns."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Floats = NDArray[np.float64]
 
 CLEAR = 1.05  # a smaller gain is no reason to leave the MPI library's own
 CHANCE = 0.036  # of choosing one of two equal candidates in one look: 8 of 9 rounds, 35 of 54
-CHANCE_TURNS = 0.11  # likewise of turns, whose calls share what they met: 5 of 6
+CHANCE_TURNS = 0.11  # the same for turns, whose calls depend on each other: 5 of 6
 JOBS_DIFFER = 0.1  # standard deviation of the logarithm of a gain from job to job: docs/emulated.md
 SURE = 2.33  # such deviations of the mean above no gain at all: one chance in a hundred
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a trial ended, or several of the same rival.
+    """The result of a trial, or of several trials of one rival.
 
     :param algorithm: the winner.
     :param ratio: native's median time over the best rival's: above 1 where the rival was faster. For several trials the
@@ -42,7 +42,7 @@ class Verdict:
 
     @property
     def sure(self) -> bool:
-        """Whether later jobs need not look again: at native, which loses nothing, or a gain beyond what jobs differ."""
+        """Whether later jobs need no further trial: native won, or the gain is larger than jobs differ by chance."""
         if self.algorithm == NATIVE:
             return True
         return self.trials > 1 and self.ratio >= exp(SURE * JOBS_DIFFER / sqrt(self.trials - 1))
@@ -97,7 +97,7 @@ def judge(
 
 
 def _steady(rival: Floats, native: Floats, chance: float) -> bool:
-    """Whether the rival wins more rounds than chance would give it, or all where rounds are few."""
+    """Whether the rival wins more rounds than it would by chance, or all rounds if there are few."""
     rounds = len(rival)
     chances = np.cumsum([comb(rounds, lost) / 2**rounds for lost in range(rounds + 1)])
     most_lost = max(int((chances <= chance).sum()) - 1, 0)

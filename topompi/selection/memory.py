@@ -1,4 +1,4 @@
-"""What earlier trials found, kept in the user's cache from run to run."""
+"""The verdicts of earlier trials, kept in the user's cache from run to run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Memory:
         return not self._read()
 
     def recall(self, key: Key) -> Verdict | None:
-        """What a trial of a class of calls found, None where none is remembered."""
+        """The remembered verdict on a class of calls, None if there is none."""
         return _verdict(self._read().get(_name(key)))
 
     def keep(self, key: Key, verdict: Verdict) -> None:
@@ -89,7 +89,7 @@ def _verdict(entry: Any) -> Verdict | None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically: other processes see all of it or none."""
     handle, name = tempfile.mkstemp(prefix=path.name, dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -14,7 +14,7 @@ from ..schedules.alltoall.joint import all_joint, side_by_side
 from ..schedules.analysis.bounds import lower_bound
 from ..schedules.analysis.cost import cost
 from ..schedules.analysis.model import Model
-from ..schedules.network import Beside, Network
+from ..schedules.network import Network, SiblingGroups
 from ..schedules.registry import ALGORITHMS, make
 from ..schedules.schedule import Schedule
 from ..schedules.segments import cut, divides, segments_of
@@ -53,7 +53,7 @@ class Together:
 
     def __init__(self, network: Network, groups: tuple[NDArray[np.int64], ...]) -> None:
         self.network, self._groups = network, groups
-        self._parts = Beside.each(network, groups)
+        self._parts = SiblingGroups.each(network, groups)
         self._made: dict[str, Schedule] = {}
 
     def schedule(self, name: str) -> Schedule:

@@ -28,12 +28,12 @@ ANY: Range = (0, inf)
 
 
 class RulesError(TopompiError, ValueError):
-    """A rules file is not as wanted; the message names file, rule and field."""
+    """A rules file is malformed; the message names file, rule and field."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule; what it leaves open matches everything.
+    """One rule; a field that it does not have matches everything.
 
     :param algorithm: what to run.
     :param methods: mpi4py's names of the calls.
@@ -53,7 +53,7 @@ class Rule:
     note: str = ""
 
     def matches(self, method: str, nbytes: int, job: Job) -> bool:
-        """Whether the rule is for a call of a method with so many bytes in a job.
+        """Whether the rule matches a call of a method with ``nbytes`` bytes in a job.
 
         :param method: mpi4py's name of the call.
         :param nbytes: its size in bytes.
@@ -75,7 +75,7 @@ class Rule:
         return re.fullmatch("[0-9a-f]{8,16}", self.topology) is not None and job.topology.startswith(self.topology)
 
     def to_json(self) -> dict[str, Any]:
-        """The rule as the file has it, less what is open."""
+        """The rule as in the file, without the fields that match everything."""
         rule: dict[str, Any] = {}
         if self.methods != frozenset(COLLECTIVE):
             rule["methods"] = sorted(self.methods)
@@ -125,7 +125,7 @@ class Rules:
         return cls(name, tuple(_rule(rule, f"{name}: rule {number}") for number, rule in enumerate(rules, 1)))
 
     def to_json(self, **facts: Any) -> str:
-        """The file's text; ``facts`` are kept in it for people."""
+        """The text of the file; ``facts`` are written into it for its readers, and have no effect."""
         lines = ",\n".join("    " + json.dumps(rule.to_json()) for rule in self.rules)
         head = {"format": FORMAT, "version": VERSION, **facts}
         return json.dumps(head, indent=2)[:-2] + f',\n  "rules": [\n{lines}\n  ]\n}}\n'

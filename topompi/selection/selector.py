@@ -37,7 +37,7 @@ class Selector:
     :param rank: this rank.
     :param comm: a communicator over them, for the selector's own collective calls.
     :param environment: what rank 0 goes by; the process's own by default.
-    :param siblings: the communicators that call the same at the same time, where these are known.
+    :param siblings: the communicators that the same ``Split`` made; None if there are none.
     :ivar final: the choices that will not change, by class.
     """
 
@@ -95,12 +95,13 @@ class Selector:
         return self._go_on(key, self._trials[key])
 
     def typical(self, method: str, own: Callable[[], int]) -> int:
-        """Bytes by which to choose for calls with blocks of any sizes, where a rank knows its own blocks only.
+        """Bytes by which to choose for calls with blocks of any sizes, of which each rank knows only its own.
 
-        The mean block of the rank that sends most, in the first call that moves anything: programs have such calls on
-        communicators made for them. Collective until then, one reduction of 8 bytes.
+        It is the mean block of the rank that sends most, in the first call that moves anything; later calls take the
+        same number. Collective, one reduction of 8 bytes a call, until then.
 
-        :param own: mean bytes of a block on this rank, in the call at hand.
+        :param method: the call.
+        :param own: returns the mean bytes of a block on this rank, in this call.
         """
         found = self._typical.get(method, 0)
         if not found:
@@ -122,7 +123,7 @@ class Selector:
         return choice
 
     def _go_on(self, key: Key, trial: Trial) -> Choice:
-        """The next call of a trial, or the choice where its last stage is done."""
+        """The choice for the next call of a trial, or the final one after its last stage."""
         while (algorithm := trial.next()) is None and trial.verdict is None:
             trial.close(slowest(self._comm, trial.times))
         if trial.verdict is None:

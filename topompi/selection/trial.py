@@ -24,7 +24,7 @@ TURN, TURNS = 2, 6  # timed calls of a candidate in a row at least, and turns of
 
 
 class Outcome(Enum):
-    """What a stage shows of the fastest rival."""
+    """The finding of a stage about the fastest rival."""
 
     NOT_CLEAR = "its gain is small"
     NOT_STEADY = "its gain is clear in the median, but not steady"
@@ -88,7 +88,7 @@ TOGETHER = (Stage(11, 11, before=0, chance=0.12),)
 
 @dataclass(frozen=True)
 class Contest:
-    """What a trial compares.
+    """The candidates of a trial, and how they are judged.
 
     :param candidates: names, native first.
     :param again: whether an earlier trial has found the only rival faster: a shorter one tells whether it still is.
@@ -128,7 +128,7 @@ History = Sequence[tuple[Calls, Floats]]  # of each stage its calls, and the slo
 
 
 def proceed(contest: Contest, history: History) -> Calls | Verdict:
-    """What a trial does next: the calls of its next stage, or its verdict.
+    """The next stage of a trial, or its verdict after the last one.
 
     Source: K. Jamieson and A. Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016
     (successive halving). We always keep native, and let the rival that is left prove itself in calls of its own.
@@ -174,7 +174,7 @@ def _stages(contest: Contest, history: History) -> tuple[Stage, ...]:
 
 
 def _affordable(stage: Stage, seconds: float) -> int:
-    """Rounds of a stage whose rounds take so long: long calls are disturbed less, and a user waits for them."""
+    """Rounds of a stage by their duration: fewer of long calls, which are disturbed less and for which users wait."""
     rounds = int(min(PATIENCE / seconds, stage.rounds)) if seconds > 0 else stage.rounds
     return max(rounds, stage.fewest)
 
@@ -213,8 +213,8 @@ def _survivors(times: Floats, stage: Stage) -> list[int]:
 class Trial:
     """The calls of one class of calls while its candidates are compared, as one rank sees them.
 
-    The call's number alone decides what runs: ranks that make equally many calls run the same. A stage is closed by the
-    call after its last one, on all ranks: a call that failed on some rank has no time there, and loses.
+    The number of calls made so far decides which candidate runs, so all ranks run the same. The first call after a
+    stage closes it, on all ranks. A call that failed on a rank has infinite time there, and its candidate loses.
 
     :param contest: what is compared.
     :ivar verdict: None until the last stage is closed.
@@ -240,24 +240,24 @@ class Trial:
 
     @property
     def upcoming(self) -> str | None:
-        """The algorithm of the next call; None where a stage is complete, for ``close`` to go on."""
+        """The algorithm of the next call; None at the end of a stage, until ``close`` is called."""
         return self._names[self._next] if self._next < len(self._names) else None
 
     def next(self) -> str | None:
-        """The algorithm of the next call, which is under way from here on."""
+        """Go on to the next call, and return its algorithm; None at the end of a stage."""
         algorithm = self.upcoming
         if algorithm is not None:
             self._next += 1
         return algorithm
 
     def note(self, seconds: float) -> None:
-        """The time of the latest call on this rank; one that failed has none, and counts as endless."""
+        """Note the seconds of the latest call on this rank; without a note they count as infinite."""
         self.times[self._next - 1] = seconds
 
     def close(self, times: Floats) -> None:
         """End a stage.
 
-        :param times: of each of its calls that of its slowest rank, the same on all ranks.
+        :param times: seconds of each call on its slowest rank, shape (calls,), the same on all ranks.
         """
         self._history.append((self._calls, np.asarray(times, dtype=np.float64)))
         self._go_on()

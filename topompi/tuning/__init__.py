@@ -1,1 +1,1 @@
-"""Tuning without an application: every algorithm measured, the record of it, and the rules that follow."""
+"""Tuning without an application: measuring every algorithm, recording it, and deriving rules."""

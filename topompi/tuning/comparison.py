@@ -1,4 +1,4 @@
-"""What a tuning run found: each algorithm against native, and the rules that follow."""
+"""The comparison of each algorithm with native after a tuning run, and the rules derived from it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Row:
-    """One algorithm at one size.
+    """The comparison of one algorithm with native at one size.
 
     :param seconds: median.
     :param ratio: median of native's times over its own, round by round: above 1 where it is faster; with its 95 %
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """``1.23x faster``, ``1.08x slower``, ``not significant``; of native nothing."""
+        """``1.23x faster``, ``1.08x slower``, or ``not significant``; empty for native."""
         if self.algorithm == NATIVE:
             return ""
         if self.low <= 1 <= self.high:
@@ -51,7 +51,7 @@ class Row:
 
     @property
     def wins(self) -> bool:
-        """Whether it is clearly faster than native: by 5 %, and surely so, one of many rivals being lucky in mind."""
+        """Whether it is at least 5 % faster than native, and significantly so, corrected for the number of rivals."""
         return self.ratio >= CLEAR and self.floor > 1
 
 
@@ -67,7 +67,7 @@ def compare(results: list[Measured]) -> list[Row]:
 
 
 def winner(rows: list[Row]) -> Row:
-    """Of the rows of one method and size, the fastest that wins, else native."""
+    """The fastest algorithm that wins among the rows of one method and size; native if none wins."""
     return next((row for row in rows[1:] if row.wins), rows[0])
 
 
@@ -135,7 +135,7 @@ def interval(ratios: Floats) -> tuple[float, float]:
 
 
 def floor(ratios: Floats, chance: float) -> float:
-    """What the median of independent numbers is above, but for a chance; 0 where they are too few to say.
+    """A lower bound of the median of independent numbers, with a given chance of error; 0 for too few numbers.
 
     Source: W. R. Thompson, On confidence ranges for the median and other expectation distributions for populations
     of unknown distribution form, 1936: an order statistic.

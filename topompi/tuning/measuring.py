@@ -1,4 +1,4 @@
-"""Tuning without an application: every algorithm of a method in turn, on buffers of our own."""
+"""Measuring every algorithm of a method in turns, on buffers made for it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def measure(
 
 
 def whole(method: str, nbytes: int, size: int) -> int:
-    """The next size in bytes that a method can have: whole numbers, and equal blocks where a vector is cut.
+    """The next size in bytes that a method can have, for messages of whole numbers and vectors of equal blocks.
 
     :param method: mpi4py's name of the call.
     :param nbytes: wanted, in bytes.
@@ -92,7 +92,7 @@ def whole(method: str, nbytes: int, size: int) -> int:
 
 
 def candidates(method: str) -> list[str]:
-    """Native, and what can run for a method with an operation that commutes."""
+    """Native, and the algorithms that can run a method with a commutative operation."""
     return [name for name in (NATIVE, LEVELS, *ALGORITHMS[COLLECTIVE[method]]) if can_run(method, name)]
 
 
@@ -120,7 +120,7 @@ def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequen
 
 
 def _arguments(method: str, nbytes: int, size: int, rank: int) -> tuple[Any, ...]:
-    """Buffers of a call with root 0, whose pages are real."""
+    """Buffers of a call with root 0, written once so that their pages exist."""
 
     def block(count: int = 1) -> Any:
         return np.ones(nbytes * count, dtype=np.uint8)
@@ -144,7 +144,7 @@ def _arguments(method: str, nbytes: int, size: int, rank: int) -> tuple[Any, ...
 
 
 def _forced() -> dict[str, str]:
-    """Methods whose algorithm the environment forces on Open MPI, and to which."""
+    """The algorithm that the environment forces Open MPI to use, by method."""
     if os.environ.get(f"{FORCED}use_dynamic_rules", "0").lower() not in ("1", "t", "true", "enabled", "yes", "y"):
         return {}
     names = {method: os.environ.get(f"{FORCED}{method.lower()}_algorithm", "") for method in METHODS}

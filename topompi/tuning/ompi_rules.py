@@ -1,4 +1,4 @@
-"""Open MPI's rules for the algorithms of its ``tuned`` component, from runs with one of them forced after the other."""
+"""Rules for Open MPI's ``tuned`` component, from runs in each of which one algorithm was forced."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _of_method(method: str, records: Sequence[TuneRecord]) -> list[str] | None:
 
 
 def _rules(method: str, records: Sequence[TuneRecord]) -> list[tuple[int, int]]:
-    """(size from which on, algorithm) by Open MPI's count, ascending from 0; empty where nothing was forced."""
+    """(smallest size, algorithm) pairs in Open MPI's numbering, ascending from 0; empty if nothing was forced."""
     times: dict[int, dict[int, np.ndarray]] = defaultdict(dict)
     for record in records:
         algorithm = forced_number(method, record)
@@ -112,7 +112,7 @@ def _rules(method: str, records: Sequence[TuneRecord]) -> list[tuple[int, int]]:
 
 
 def forced_number(method: str, record: TuneRecord) -> int:
-    """The number of the algorithm that a record's run was forced to for a method, 0 where to none."""
+    """The number of the algorithm that a record's run was forced to use for a method, 0 if none was."""
     word = record.forced.get(method.lower(), "0")
     if not word.isdigit():
         raise RecordError(

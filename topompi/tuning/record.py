@@ -20,7 +20,7 @@ FORMAT, VERSION = "topompi tune record", 1
 
 
 class RecordError(TopompiError, ValueError):
-    """A file is no record of a tuning run, or the records do not go together."""
+    """A file is not a record of a tuning run, or records do not fit together."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""MPICH's coordinates file: from the job's place in the network to group, switch and port of each rank."""
+"""MPICH's coordinates file: group, switch and port of each rank, from a job's topology."""
 
 from __future__ import annotations
 

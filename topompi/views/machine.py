@@ -1,4 +1,4 @@
-"""From the job's view of the network to the machine that mappers place ranks on."""
+"""The machine on which mappers place ranks, made from a job's topology."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the job's view of the network to the arrays that schedules take."""
+"""The arrays that schedules take, made from a job's topology."""
 
 from __future__ import annotations
 

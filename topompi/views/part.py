@@ -13,9 +13,10 @@ __all__ = ["restricted"]
 
 
 def restricted(interface: TopologyInterface, ranks: NDArray[np.integer]) -> TopologyInterface:
-    """The view of some ranks: the same hosts, routes, levels inside hosts, and virtual where the whole was.
+    """The topology of some of the ranks: their hosts, with the routes and inner levels of the whole job.
 
-    :param ranks: the ranks of ``interface`` that there are, in their new order, shape (p,).
+    :param interface: the whole job's topology.
+    :param ranks: ranks of ``interface`` to take, in their new order, shape (p,).
     Cost: the routes between the hosts that are left; none where all ranks are there in order.
     """
     ranks = np.asarray(ranks)

@@ -29,10 +29,10 @@ _Native = MPI.Intracomm
 
 
 class Reordering(Handle):
-    """The methods that may give processes new ranks.
+    """The methods that may re-order the ranks of the communicator that they make.
 
-    :param mapping_report: how this communicator came by its order, if one of these methods made it with
-        ``reorder=True``, or ``remap``; kept with this handle.
+    :ivar mapping_report: what the search for an order found, in a communicator that ``remap`` or a method with
+        ``reorder=True`` made; else None. It belongs to this handle.
     """
 
     mapping_report: MappingReport | None = None
@@ -48,18 +48,19 @@ class Reordering(Handle):
         seconds: float | None = None,
         report: bool = False,
     ) -> Any:
-        """A communicator of the same processes whose ranks sit where what they send has the shortest way; collective.
+        """A communicator of the same processes, re-ordered so that messages travel short routes; collective.
 
-        The process that becomes rank r is to do what the graph says of rank r. Rank 0's arguments and environment
-        count, the other ranks may pass None. Never worse by the objective; ``mapping_report`` of the result says what
-        was found. To be freed by the caller, also where the order is the given one.
+        The process that becomes rank r does what the graph says of rank r. Rank 0's arguments and environment count;
+        the other ranks may pass None. The new order is never worse by the objective; ``mapping_report`` of the result
+        describes it. The caller frees the result, even if the order is the given one.
 
         :param graph: who sends how many bytes to whom: a ``mapping.graph.CommunicationGraph``, a networkx graph, a
             matrix (row sends to column), or the name of a file of any format that ``topompi map`` reads.
         :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link of the routes.
         :param threshold: the part of the objective that must be saved, else the given order stays; by default 0.03.
         :param quality: stop at this part of the given order's objective; by default ``TOPOMPI_MAP_QUALITY``, or 0.
-        :param seed: one seed gives one order, unless the search is stopped by ``seconds``.
+        :param seed: of the search; the same seed gives the same order, unless ``seconds`` stops the search.
+        :param seconds: time limit of the search; None for no limit.
         :param report: print the report to rank 0's standard error.
         :raises RemapError: the same on all ranks, for a graph of another size, or arguments out of range.
         Cost: the search on rank 0, one broadcast of 8 bytes a rank, one allreduce of 24 bytes, one split.
@@ -145,7 +146,7 @@ class Reordering(Handle):
         return bool(reorder) and self != MPI.COMM_NULL
 
     def _create_shared(self, name: str, given: tuple[Any, ...]) -> Any:
-        """What a method makes whose arguments are alike on all ranks."""
+        """The communicator that a method with the same arguments on all ranks makes."""
         from .neighbourhoods import SHARED
         from .order import Aim
 
@@ -164,7 +165,7 @@ class Reordering(Handle):
         return self._made_on(plain, name, solution, lambda on: getattr(on, name)(*given, False))
 
     def _create_distributed(self, name: str, given: tuple[Any, ...], info: MPI.Info) -> Any:
-        """What a method makes to which each rank says a part; the new rank r says what the old rank r said.
+        """The communicator of a method to which each rank gives a part; new rank r gives what old rank r gave.
 
         Cost beyond ``remap``'s: one gather of all parts, one message a rank.
         """
@@ -201,7 +202,7 @@ class Reordering(Handle):
     def _made_on(
         self, plain: MPI.Intracomm, name: str, solution: Solution, make: Callable[[MPI.Intracomm], Any]
     ) -> Any:
-        """What is made on the processes in their new order, or on the communicator itself where none is new."""
+        """What ``make`` makes of the re-ordered communicator, or of the communicator itself if the order stays."""
         if solution.new_rank is None:
             return self._reported(name, make(plain), solution.report)
         ordered = _in_order(plain, solution.new_rank)

@@ -1,4 +1,4 @@
-"""Who is whose neighbour: the communication graph of the arguments that make a communicator with a topology."""
+"""The communication graph that the arguments of ``Create_cart``, ``Create_graph`` and their like describe."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Distributed:
-    """A method to which each rank says a part of the graph.
+    """A method to which each rank gives a part of the graph.
 
     :param understand: of the arguments and the number of ranks: the arguments as lists of numbers, None for weights
         where there are none; raises TypeError or ValueError where they contradict each other.
@@ -45,7 +45,7 @@ class Distributed:
     edges: Callable[[int, Given], Edges]
 
     def graph(self, told: Sequence[Given]) -> CommunicationGraph:
-        """The graph of all ranks' parts; an edge said twice weighs twice, one without weight weighs 1.
+        """The graph made of all ranks' parts; weights of an edge given twice add up, an edge without weight weighs 1.
 
         :param told: what ``understand`` returned on each rank.
         """
@@ -113,7 +113,7 @@ def _adjacent(given: Given, size: int) -> Given:
 
 
 def _adjacent_edges(rank: int, understood: Given) -> Edges:
-    """What a rank sends; whom it hears from has said so itself."""
+    """The edges out of a rank; those into it are given by their senders."""
     _, destinations, _, weights = understood
     return [rank] * len(destinations), destinations, weights
 

@@ -1,4 +1,4 @@
-"""A better order for a job's ranks: what is asked for, what was found, and whether it is worth taking. No MPI."""
+"""The search for a better order of a job's ranks: its aim, its result, and the report. No MPI."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ Integers = NDArray[np.int64]
 
 
 class RemapError(TopompiError, ValueError):
-    """Ranks cannot be re-ordered as asked: a graph of another size, an objective that there is not."""
+    """Ranks cannot be re-ordered as asked: the graph has another size, or an argument is out of range."""
 
 
 @dataclass(frozen=True)
 class Aim:
-    """What an order is to be good for, and how much is to be done for it.
+    """The aim of a search for an order: what it minimises, and when it stops.
 
     :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link.
     :param threshold: the part of the objective that must be saved, else the given order stays.
     :param quality: the search stops at this part of the given order's objective; None: ``TOPOMPI_MAP_QUALITY``, or 0.
-    :param seconds: the search stops after so long, if not None; one seed may then give several orders.
-    :raises RemapError: so.
+    :param seed: of the search.
+    :param seconds: time limit of the search, None for none; with a limit one seed may give several orders.
+    :raises RemapError: for an unknown objective, or a threshold or quality outside 0 to 1.
     """
 
     objective: str = OBJECTIVES[0]
@@ -54,11 +55,11 @@ class Aim:
                 raise RemapError(f"expecting {name} from 0 to 1, got {part}")
 
     def cost(self, found: Evaluation) -> float:
-        """What is to be small; exact for hop-bytes."""
+        """The number to minimise, of an evaluated order; exact for hop-bytes."""
         return found.doubled if self.objective == OBJECTIVES[0] else found.link_seconds or 0.0
 
     def good_enough(self) -> float:
-        """The quality asked for here, else in the environment.
+        """The quality at which the search stops: the one given here, else that of the environment.
 
         :raises RemapError: where ``TOPOMPI_MAP_QUALITY`` is no number from 0 to 1.
         """
@@ -76,18 +77,18 @@ class Aim:
 
 @dataclass(frozen=True)
 class MappingReport:
-    """What became of a wish for a better order, the same on all ranks.
+    """The result of a search for a better order, the same on all ranks.
 
     :param reordered: whether the ranks have a new order; else the given one came back.
     :param reason: why.
-    :param objective: what was to be small.
+    :param objective: what the search minimised.
     :param algorithm: what made the order.
     :param before: what the given order costs, and ``after`` the one that came back; None where nothing was evaluated.
         Bytes are weights where the graph of a communicator's topology says no more.
-    :param gain: the part of the objective that the best order found saves, taken or not.
-    :param moved: ranks that another process has now.
-    :param seconds: that the search took on the rank that searched.
-    :param virtual: whether the placement is a pretended one.
+    :param gain: the part of the objective that the best order found saves, whether it was taken or not.
+    :param moved: number of ranks that another process has now.
+    :param seconds: duration of the search, on the rank that searched.
+    :param virtual: whether the hosts are virtual ones (``TOPOMPI_HOSTS``).
     """
 
     reordered: bool
@@ -102,7 +103,7 @@ class MappingReport:
     virtual: bool = False
 
     def describe(self) -> str:
-        """All of it on one line."""
+        """The report on one line."""
         parts = [f"{self.algorithm}: {self.reason}"]
         if self.before is not None and self.after is not None:
             parts += [
@@ -116,9 +117,10 @@ class MappingReport:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """An order, and what is said of it.
+    """An order with its report.
 
-    :param new_rank: of each old rank, shape (ranks,); None where all keep theirs.
+    :param new_rank: new rank of each old rank, shape (ranks,); None if all keep their ranks.
+    :param report: what the search found.
     """
 
     new_rank: Integers | None
@@ -126,12 +128,12 @@ class Solution:
 
 
 def communication_graph(given: Any, size: int) -> CommunicationGraph:
-    """The graph that a user means.
+    """The communication graph that a user gave, in any of the forms that ``remap`` takes.
 
     :param given: a ``CommunicationGraph``, a networkx graph, a matrix of bytes (numpy or scipy.sparse; row sends to
         column), or the name of a file that ``mapping.readers`` can read.
-    :param size: ranks that it must have.
-    :raises RemapError: for another size.
+    :param size: number of ranks that it must have.
+    :raises RemapError: for a graph of another number of ranks, or None.
     """
     if given is None:
         raise RemapError("expecting a communication graph on rank 0, got None")
@@ -151,9 +153,11 @@ def communication_graph(given: Any, size: int) -> CommunicationGraph:
 
 
 def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> Solution:
-    """The best order found, or the given one where no other saves the threshold.
+    """The best order found, or the given one if the best saves less than the threshold.
 
-    :param graph: of the ranks of ``interface``, or of the first so many: the others then have no part in it.
+    :param graph: of all ranks of ``interface``, or of the first ones; the rest then send nothing.
+    :param interface: where the ranks sit now.
+    :param aim: what to minimise, and when to stop.
     :raises ValueError: what the mapper raises.
     Cost: that of ``mapping.mappers.portfolio.best``: about a second for 2,000 ranks on several hosts.
     """

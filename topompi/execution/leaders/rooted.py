@@ -16,8 +16,11 @@ __all__ = ["bcast", "check_fits", "gather", "gatherv", "scatter", "scatterv"]
 
 
 def bcast(groups: Groups, message: Any, root: int) -> None:
-    """Broadcast along the root's clusters outwards, then from each leader inwards.
+    """Broadcast from the root outwards through its clusters' leaders, then from each leader inwards.
 
+    :param groups: of the communicator.
+    :param message: as mpi4py's ``Bcast`` takes it; sent by the root, received by the others.
+    :param root: the root, the same on all ranks.
     Messages: those of one native broadcast a sub-communicator; bytes: one copy enters each cluster.
     Source: Subramoni 2013, section 3.1.2, with the departure described at ``schedules.Hierarchy``.
     """
@@ -28,6 +31,10 @@ def bcast(groups: Groups, message: Any, root: int) -> None:
 def gather(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of one size over the leaders, and restore rank order at the root.
 
+    :param groups: of the communicator.
+    :param sendbuf: this rank's block, as mpi4py's ``Gather`` takes it.
+    :param recvbuf: room for the blocks of all ranks; read at the root only.
+    :param root: the root, the same on all ranks.
     Messages: those of one native gather a sub-communicator; bytes: each block crosses each cluster border once; the
     root copies everything once more where the order of arrival is not the order of ranks.
     """
@@ -37,7 +44,7 @@ def gather(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
     if size * groups.size > LARGEST_COUNT:
         groups.comm.Gather(sendbuf, recvbuf, root)
         return
-    plan, program = _alike(groups, root, size)
+    plan, program = _equal_blocks(groups, root, size)
     if received is None:
         program.gather(own, None, groups.alone)
         return
@@ -52,6 +59,10 @@ def gather(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
 def gatherv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of any sizes over the leaders: first the sizes, then the blocks.
 
+    :param groups: of the communicator.
+    :param sendbuf: this rank's block, as mpi4py's ``Gatherv`` takes it.
+    :param recvbuf: room for the blocks of all ranks, with their counts; read at the root only.
+    :param root: the root, the same on all ranks.
     Messages and bytes: those of ``gather`` twice, the first time with 8 bytes a rank, since a leader does not know
     how much the ranks behind it send.
     """
@@ -73,14 +84,20 @@ def gatherv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
 
 
 def scatter(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
-    """Scatter blocks of one size over the leaders: the mirror image of ``gather``."""
+    """Scatter blocks of one size over the leaders: the mirror image of ``gather``.
+
+    :param groups: of the communicator.
+    :param sendbuf: the blocks for all ranks, as mpi4py's ``Scatter`` takes them; read at the root only.
+    :param recvbuf: room for this rank's block.
+    :param root: the root, the same on all ranks.
+    """
     sent = blocks(sendbuf, groups.size, readonly=True) if groups.rank == root else None
     own = _wanted_block(recvbuf, sent)
     size = own.size if own is not None and sent is None else sent.block(root).size  # type: ignore[union-attr] # one is
     if size * groups.size > LARGEST_COUNT:
         groups.comm.Scatter(sendbuf, recvbuf, root)
         return
-    plan, program = _alike(groups, root, size)
+    plan, program = _equal_blocks(groups, root, size)
     buffer = None if sent is None else _direct(sent, plan)
     if sent is not None and buffer is None:
         buffer = np.empty(program.length, dtype=np.uint8)
@@ -89,7 +106,13 @@ def scatter(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
 
 
 def scatterv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
-    """Scatter blocks of any sizes over the leaders, first the sizes; the mirror image of ``gatherv``."""
+    """Scatter blocks of any sizes over the leaders, first the sizes; the mirror image of ``gatherv``.
+
+    :param groups: of the communicator.
+    :param sendbuf: the blocks for all ranks, as mpi4py's ``Scatterv`` takes them; read at the root only.
+    :param recvbuf: room for this rank's block.
+    :param root: the root, the same on all ranks.
+    """
     plan = groups.plan(root)
     sent = vector(sendbuf, groups.size, readonly=True) if groups.rank == root else None
     own = _wanted_block(recvbuf, sent)
@@ -102,7 +125,7 @@ def scatterv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
     _deliver(program, own, buffer, groups)
 
 
-def _alike(groups: Groups, root: int, size: int) -> tuple[RootedPlan, Program]:
+def _equal_blocks(groups: Groups, root: int, size: int) -> tuple[RootedPlan, Program]:
     """The plan and its program for blocks of one size in bytes, made once."""
     made: tuple[RootedPlan, Program] = groups.stages.made(
         (root, size), lambda: (groups.plan(root), Program(groups.plan(root), size, groups.parts))
@@ -174,14 +197,14 @@ def _permute(source: Bytes, order: Integers, target: Bytes) -> None:
 
 def _gather_sizes(groups: Groups, root: int, own: int) -> Integers:
     """Sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
-    _, program = _alike(groups, root, 8)
+    _, program = _equal_blocks(groups, root, 8)
     message = block([np.array([own], dtype=np.int64), MPI.INT64_T], readonly=True)
     return program.gather(message, None, groups.alone).view(np.int64)
 
 
 def _scatter_sizes(groups: Groups, root: int, sizes: Integers | None) -> Integers:
     """Sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
-    _, program = _alike(groups, root, 8)
+    _, program = _equal_blocks(groups, root, 8)
     buffer = np.zeros(program.length // 8, dtype=np.int64)
     if sizes is not None:
         buffer[-len(sizes) :] = sizes

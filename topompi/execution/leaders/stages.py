@@ -17,12 +17,12 @@ __all__ = ["Program"]
 class Layout:
     """Where each block of a plan lies in this rank's buffer, which begins with the block at position ``low``.
 
-    :param sizes: bytes of every block (all alike), or of the blocks from position ``low`` on.
+    :param sizes: bytes of every block, one number for all, or of the blocks from position ``low`` on.
     """
 
     def __init__(self, sizes: int | Integers, low: int) -> None:
         self.low = low
-        self.alike = isinstance(sizes, int)
+        self.is_uniform = isinstance(sizes, int)
         self._sizes = sizes
         self._bounds = None if isinstance(sizes, int) else np.concatenate(([0], np.cumsum(sizes)))
 
@@ -34,18 +34,18 @@ class Layout:
 
 
 class Exchange:
-    """One stage of one rank, its bytes worked out."""
+    """One stage of one rank: its slices of the buffer, computed once."""
 
-    __slots__ = ("_alike", "_at_root", "_bytes", "_each", "_part", "_root", "_spans")
+    __slots__ = ("_at_root", "_bytes", "_each", "_is_uniform", "_part", "_root", "_spans")
 
     def __init__(self, stage: Stage, layout: Layout, part: MPI.Intracomm) -> None:
         self._part, self._root = part, stage.root
         self._at_root = stage.me == stage.root
-        self._alike = layout.alike and stage.equal > 0
+        self._is_uniform = layout.is_uniform and stage.equal > 0
         if not self._at_root:
             begin, end = int(layout.at(stage.begin[stage.me])), int(layout.at(stage.end[stage.me]))
             self._bytes, self._each = slice(begin, end), end - begin
-        elif self._alike:
+        elif self._is_uniform:
             self._each = int(layout.at(layout.low + stage.equal))
             begin = int(layout.at(stage.first))
             self._bytes = slice(begin, begin + self._each * len(stage.begin))
@@ -58,11 +58,11 @@ class Exchange:
         part, root = self._part, self._root
         if not self._at_root:
             message = [buffer[self._bytes], self._each, MPI.BYTE]
-            if self._alike:
+            if self._is_uniform:
                 part.Gather(message, None, root)
             else:
                 part.Gatherv(message, None, root)
-        elif self._alike:
+        elif self._is_uniform:
             part.Gather(MPI.IN_PLACE, [buffer[self._bytes], self._each, MPI.BYTE], root)
         else:
             part.Gatherv(MPI.IN_PLACE, [buffer, self._spans, MPI.BYTE], root)
@@ -72,18 +72,18 @@ class Exchange:
         part, root = self._part, self._root
         if not self._at_root:
             message = [buffer[self._bytes], self._each, MPI.BYTE]
-            if self._alike:
+            if self._is_uniform:
                 part.Scatter(None, message, root)
             else:
                 part.Scatterv(None, message, root)
-        elif self._alike:
+        elif self._is_uniform:
             part.Scatter([buffer[self._bytes], self._each, MPI.BYTE], MPI.IN_PLACE, root)
         else:
             part.Scatterv([buffer, self._spans, MPI.BYTE], MPI.IN_PLACE, root)
 
 
 class Program:
-    """A plan with the sizes of its blocks: what there is to do at each call, worked out once.
+    """A plan with the sizes of its blocks: the calls and slices of each run, computed once.
 
     :param plan: the plan of this rank.
     :param sizes: bytes of every block, or of the blocks from position ``plan.low`` on, as far as this rank holds them.
@@ -102,10 +102,11 @@ class Program:
         self.mine = slice(int(layout.at(plan.position)), int(layout.at(plan.position + 1)))
 
     def gather(self, own: Block | None, buffer: Bytes | None, alone: MPI.Intracomm) -> Bytes:
-        """Run the stages of a gather; returns the buffer.
+        """Run the stages of a gather; returns the bytes of the buffer.
 
         :param own: this rank's block; None if the buffer has it.
-        :param buffer: where to gather; None for a buffer of the program's own.
+        :param buffer: where to gather, ``length`` bytes; None for a buffer of the program's own.
+        :param alone: a communicator of this rank only, which copies a block with gaps.
         """
         if buffer is None and self._single and own is not None and own.dense:
             buffer = own.view()
@@ -122,7 +123,8 @@ class Program:
         """Run the stages of a scatter.
 
         :param own: where this rank wants its block; None to leave it in the buffer.
-        :param buffer: the root's blocks, or where to receive; None for a buffer of the program's own.
+        :param buffer: the root's blocks, or where to receive, ``length`` bytes; None for a buffer of the program's own.
+        :param alone: a communicator of this rank only, which copies a block with gaps.
         """
         if buffer is None and self._single and own is not None and own.dense:
             buffer, own = own.view(), None

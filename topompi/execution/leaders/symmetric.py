@@ -1,4 +1,4 @@
-"""Collectives that end at every rank, and reductions, over leaders."""
+"""Collectives without a root, and reductions, over leaders."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ __all__ = ["allgather", "allgatherv", "allreduce", "barrier", "reduce"]
 def reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> None:
     """Reduce along the stages of a gather: each leader sends the sum of its cluster.
 
+    :param groups: of the communicator.
+    :param sendbuf: this rank's vector, as mpi4py's ``Reduce`` takes it.
+    :param recvbuf: room for the result; read at the root only.
+    :param op: the operation.
+    :param root: the root, the same on all ranks.
     Messages: those of one native reduction a sub-communicator; bytes: one vector leaves each cluster. Operations that
     do not commute are the MPI library's. Source: Subramoni 2013, section 3, for a reduction.
     """
@@ -41,6 +46,10 @@ def reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) ->
 def allreduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
     """Reduce to the leaders, innermost first; the outermost ones reduce to all; broadcast inwards.
 
+    :param groups: of the communicator.
+    :param sendbuf: this rank's vector, as mpi4py's ``Allreduce`` takes it.
+    :param recvbuf: room for the result.
+    :param op: the operation.
     Messages: two native collectives a sub-communicator, one on the outermost; bytes: one vector crosses each cluster
     border each way. Operations that do not commute are the MPI library's.
     """
@@ -64,7 +73,7 @@ def allreduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
 
 
 class _Total:
-    """What a rank has summed up so far: first its own vector, later in memory of its own or in its receive buffer."""
+    """The sum of a rank so far: at first its own vector, later in new memory or in its receive buffer."""
 
     def __init__(self, own: Block, received: Block | None, groups: Groups) -> None:
         self._own, self._target, self._alone = own, received, groups.alone
@@ -100,6 +109,9 @@ class _Total:
 def allgather(groups: Groups, sendbuf: Any, recvbuf: Any) -> None:
     """Gather at the leaders, innermost first; the outermost ones gather to all; broadcast inwards; restore rank order.
 
+    :param groups: of the communicator.
+    :param sendbuf: this rank's block, as mpi4py's ``Allgather`` takes it.
+    :param recvbuf: room for the blocks of all ranks.
     Messages: two native collectives a sub-communicator, one on the outermost; bytes: each block leaves each cluster
     once and enters it once.
     """
@@ -115,7 +127,12 @@ def allgather(groups: Groups, sendbuf: Any, recvbuf: Any) -> None:
 
 
 def allgatherv(groups: Groups, sendbuf: Any, recvbuf: Any) -> None:
-    """As ``allgather``, with blocks of any sizes, which all ranks know."""
+    """Gather as ``allgather`` does, with blocks of any sizes, which all ranks know.
+
+    :param groups: of the communicator.
+    :param sendbuf: this rank's block, as mpi4py's ``Allgatherv`` takes it.
+    :param recvbuf: room for the blocks of all ranks, with their counts.
+    """
     received = vector(recvbuf, groups.size, readonly=False)
     if received.sizes.sum() > LARGEST_COUNT:
         groups.comm.Allgatherv(sendbuf, recvbuf)

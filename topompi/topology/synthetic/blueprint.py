@@ -93,7 +93,7 @@ class Blueprint:
     switch_names: tuple[str, ...]
     cables: Cables
 
-    def beside(self, other: Blueprint) -> Blueprint:
+    def combined_with(self, other: Blueprint) -> Blueprint:
         """Both drawings on one sheet, not joined: the other's hosts and switches follow this one's."""
         hosts, switches = self.num_hosts, len(self.switch_names)
         mine, theirs = self.cables, other.cables

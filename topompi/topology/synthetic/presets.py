@@ -59,7 +59,7 @@ def glenn() -> Fabric:
     slow, fast = infiniband_rate("4xSDR"), infiniband_rate("4xDDR")
     sdr = draw_fat_tree((12, 74), (1, 12), (1, 1), hosts=877, rate=slow, label="SDR-L")
     ddr = draw_fat_tree((12, 55), (1, 12), (1, 1), hosts=650, rate=fast, label="DDR-L")
-    both = sdr.beside(ddr)
+    both = sdr.combined_with(ddr)
     spine = np.arange(12)  # the last 12 switches of each tree
     sdr_spines = both.num_hosts + len(sdr.switch_names) - 12 + spine
     ddr_spines = both.num_hosts + len(both.switch_names) - 12 + spine
