@@ -42,8 +42,8 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
     """The algorithm of a name.
 
     :param collective: a key of ``ALGORITHMS``.
-    :param name: a key of ``ALGORITHMS[collective]`` or its former name, a ``module:function``, or a schedule's file,
-        see ``given``.
+    :param name: a key of ``ALGORITHMS[collective]`` or its former name, one of ``LIBRARY_ALGORITHMS[collective]``, a
+        ``module:function``, or a schedule's file, see ``given``.
     :raises ValueError: for an unknown collective or name, or a function that cannot be imported.
     """
     _require_collective(collective)
@@ -53,6 +53,10 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
         from .given import given  # with the proof, which few need: ranks wait for what an MPI program imports
 
         return given(collective, name)
+    from .librarylike import LIBRARY_ALGORITHMS  # likewise
+
+    if name in LIBRARY_ALGORITHMS.get(collective, {}):
+        return LIBRARY_ALGORITHMS[collective][name]
     names = ", ".join(ALGORITHMS[collective])
     words = f"{names}, a module:function, or a schedule's file (.json)"
     raise ValueError(f"expecting an algorithm for {collective} of {words}, got {name!r}")
@@ -75,7 +79,10 @@ def register(collective: str, name: str, algorithm: Algorithm) -> None:
         raise TypeError(f"expecting an Algorithm, got {type(algorithm).__name__}")
     if not name or any(mark in "/," or mark.isspace() for mark in name):
         raise ValueError(f"expecting a name without '/', ',' or blanks, got {name!r}")
-    if name in (*_RESERVED, *FORMER_NAMES, *ALGORITHMS[collective]):
+    from .librarylike import LIBRARY_ALGORITHMS  # for the few who register something
+
+    taken = (*ALGORITHMS[collective], *LIBRARY_ALGORITHMS.get(collective, {}))
+    if name in (*_RESERVED, *FORMER_NAMES, *taken):
         raise ValueError(f"expecting a name that is not taken for {collective}, got {name!r}")
     ALGORITHMS[collective][name] = algorithm
 

@@ -14,6 +14,7 @@ from .choice import Choice
 from .classes import COLLECTIVE, LEVELS, NATIVE, Key, class_bytes, fills_links
 from .job import Job
 from .judging import CLEAR, Verdict
+from .libraries import Library
 from .memory import Memory
 from .model import Predictor
 from .rules import Rules
@@ -38,11 +39,12 @@ class Advisor:
     :param environment: where ``TOPOMPI_RULES`` names the rules file, and ``TOPOMPI_TUNE`` says what may be measured:
         nothing new (empty, the default), ``measure`` what is not remembered or not sure, ``again`` all, or ``off``:
         nothing is measured or remembered.
+    :param library: the model of the MPI library; None where it is unknown.
     :raises TopompiError: for another word, or a rules file that is not as wanted.
     """
 
-    def __init__(self, job: Job, environment: Mapping[str, str]) -> None:
-        self.job = job
+    def __init__(self, job: Job, environment: Mapping[str, str], library: Library | None = None) -> None:
+        self.job, self._library = job, library
         self.tune = environment.get("TOPOMPI_TUNE", "")
         if self.tune not in TUNE:
             raise TopompiError(f"TOPOMPI_TUNE: expecting one of {', '.join(filter(None, TUNE))}, got {self.tune!r}")
@@ -57,7 +59,7 @@ class Advisor:
     @cached_property
     def predictor(self) -> Predictor:
         """The cost model of this job."""
-        return Predictor(self.job.interface, siblings=self.job.siblings)
+        return Predictor(self.job.interface, self._library, self.job.siblings)
 
     def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
         """The choice for a class of calls, or what to compare in a trial.

@@ -158,9 +158,11 @@ class Selector:
     def _advisor(self) -> Advisor:
         from .advisor import Advisor  # with models and generators: rank 0 alone asks
         from .job import Job
+        from .libraries import model_of
 
         job = Job(self._interface, library(), MPI.Get_processor_name(), self._siblings)
-        return Advisor(job, self._environment)
+        model = model_of(MPI.Get_library_version(), self._environment)
+        return Advisor(job, self._environment, model)
 
 
 def library() -> str:

@@ -45,7 +45,7 @@ class Decision:
     """What a library runs for a call, as a schedule of ours.
 
     :param collective: whose schedule it is.
-    :param algorithm: its name, a key of ``schedules.ALGORITHMS[collective]``.
+    :param algorithm: its name, for ``schedules.find_algorithm``.
     :param says: the library's own words, such as ``tuned: pipeline, segments of 128 KiB``.
     :param blocks: into how many blocks one message is divided; None for what the algorithm does by itself.
     :param parameters: the generator's own, by name.

@@ -1,0 +1,212 @@
+"""Reductions of MPI libraries by halving and doubling in rank order, with their own ways to fold surplus ranks.
+
+Where p is no power of two, n is the largest one below it, and the first 2 (p - n) ranks act in pairs. Bytes below are
+those of the whole vector, m.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exchanges import Cube, combine, doubling, halving, starts
+from ..phases import Phases, sequence
+from ..rooted.rankorder import handed_on
+from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
+from ..transfers import Rows, local_moves, shares, transfers
+
+__all__ = [
+    "allreduce_doubling_even",
+    "allreduce_halves",
+    "reduce_scatter_butterfly",
+    "reduce_scatter_far",
+    "reduce_scatter_outside",
+]
+
+Integers = NDArray[np.int64]
+
+
+def allreduce_doubling_even(size: int, *, blocks: int = 1) -> Schedule:
+    """Recursive doubling as `allreduce.allreduce_doubling`, in which the even rank of a pair stands aside.
+
+    Keeps rank order.
+
+    :param size: number of ranks, p.
+    :param blocks: blocks of the vector.
+    """
+    cube, buffer = _odd_heads(size), np.full(size, OUTPUT)
+    phases = sequence(
+        local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), blocks),
+        cube.inward(buffer, 0, blocks, REDUCE),
+        combine(cube.heads, buffer, blocks),
+        cube.outward(buffer, 0, blocks),
+    )
+    return Schedule.from_phases("allreduce", size, "recursive doubling, even aside", phases, blocks=blocks)
+
+
+def allreduce_halves(size: int, *, blocks: int | None = None) -> Schedule:
+    """Rabenseifner's allreduce in which the ranks of a pair first add up a half each.
+
+    Rabenseifner 2004, as `allreduce.allreduce_halving`; the odd rank of a pair then stands aside. Messages:
+    2 n log2 n, and 4 for each pair.
+
+    :param size: number of ranks, p.
+    :param blocks: blocks of the vector, by default n.
+    """
+    cube, buffer = Cube.over(np.arange(size), reverse=True), np.full(size, OUTPUT)
+    total = len(cube.heads) if blocks is None else blocks
+    bounds = np.arange(len(cube.heads) + 1) * total // len(cube.heads)
+    half, folded = total // 2, np.flatnonzero(cube.surplus >= 0)
+    even, odd = cube.heads[folded], cube.surplus[folded]
+    phases = sequence(
+        local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), total),
+        np.concatenate(
+            (
+                transfers(0, odd, even, (OUTPUT, 0), (OUTPUT, 0), half, REDUCE),
+                transfers(0, even, odd, (OUTPUT, half), (OUTPUT, half), total - half, REDUCE),
+            )
+        ),
+        transfers(0, odd, even, (OUTPUT, half), (OUTPUT, half), total - half),
+        halving(cube.heads, bounds, buffer),
+        doubling(cube.heads, bounds, buffer),
+        cube.outward(buffer, 0, total),
+    )
+    return Schedule.from_phases("allreduce", size, "halving and doubling, folded by halves", phases, blocks=total)
+
+
+def reduce_scatter_far(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
+    """Recursive halving in which the far ones exchange first, and the even rank of a pair stands aside.
+
+    Thakur, Rabenseifner, Gropp 2005, section 4.4. Messages: n log2 n and 2 for each pair. For commutative operations.
+
+    :param size: number of ranks, p.
+    :param blocks: blocks of each rank's part where there are no counts.
+    :param counts: blocks of each rank, shape (p,).
+    """
+    share, cube = shares(size, blocks, counts), _odd_heads(size)
+    begin, buffer = starts(share), np.full(size, SCRATCH)
+    phases = sequence(
+        _folded(cube, int(begin[-1])),
+        halving(cube.heads, _bounds(cube, begin), buffer),
+        _parts(cube.heads, cube, begin, share),
+    )
+    return _schedule(size, "recursive halving, far first", phases, blocks, counts)
+
+
+def reduce_scatter_butterfly(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
+    """Recursive halving in which neighbours exchange first, and then all send what they have to where it belongs.
+
+    Träff 2005, "An improved algorithm for (non-commutative) reduce-scatter with an application"; without the move into
+    bit-reversed order that spares the last exchange. The even rank of a pair stands aside. Keeps rank order. Messages:
+    n log2 n, up to n at the end, and 2 for each pair.
+
+    :param size: number of ranks, p.
+    :param blocks: blocks of each rank's part where there are no counts.
+    :param counts: blocks of each rank, shape (p,).
+    """
+    share, cube = shares(size, blocks, counts), _odd_heads(size)
+    begin, buffer = starts(share), np.full(size, SCRATCH)
+    dimensions = len(cube.heads).bit_length() - 1
+    bits = np.arange(len(cube.heads))[:, None] >> np.arange(dimensions) & 1
+    mirrored = cube.heads[bits @ (1 << np.arange(dimensions)[::-1])]
+    phases = sequence(
+        _folded(cube, int(begin[-1])),
+        halving(mirrored, _bounds(cube, begin), buffer),
+        _parts(mirrored, cube, begin, share),
+    )
+    return _schedule(size, "butterfly", phases, blocks, counts)
+
+
+def reduce_scatter_outside(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
+    """Recursive doubling: sub-trees swap their sums of all parts but their own ones.
+
+    Thakur, Rabenseifner, Gropp 2005, section 4.4, for operations that do not commute: it keeps rank order. Where p is
+    no power of two, ranks without a partner are handed what they miss inside their sub-tree. Messages: about p log2 p;
+    bytes: about log2 p - 1 vectors out of a rank. What goes out is packed, so that it is one message.
+
+    :param size: number of ranks, p.
+    :param blocks: blocks of each rank's part where there are no counts.
+    :param counts: blocks of each rank, shape (p,).
+    """
+    share, ranks = shares(size, blocks, counts), np.arange(size)
+    begin = starts(share)
+    tables = [local_moves(0, ranks, (INPUT, 0), (SCRATCH, 0), int(begin[-1]))]
+    for step in range((size - 1).bit_length()):
+        tables += _outside(size, 1 << step, begin)
+    tables.append(local_moves(0, ranks, (SCRATCH, begin[:-1]), (OUTPUT, 0), share))
+    return _schedule(size, "recursive doubling", sequence(*tables), blocks, counts)
+
+
+def _outside(size: int, mask: int, begin: Integers) -> list[Rows]:
+    """Ranks pack, swap, hand on and add up the parts outside the sender's sub-tree of ``mask`` ranks.
+
+    The working vector is followed in the scratch by one packed to go out, and by one that has come in.
+    """
+    total = int(begin[-1])
+    ranks = np.arange(size)
+    here = ranks[ranks ^ mask < size]
+    low, high = _range(here, mask, size)
+    first, second = begin[low], total - begin[high]
+    tables = [
+        np.concatenate(
+            (
+                local_moves(0, here, (SCRATCH, 0), (SCRATCH, total), first),
+                local_moves(0, here, (SCRATCH, begin[high]), (SCRATCH, total + first), second),
+            )
+        ),
+        transfers(0, here, here ^ mask, (SCRATCH, total), (SCRATCH, 2 * total), first + second),
+    ]
+    got = here
+    for source, target, start in handed_on(size, mask):
+        count = total - (begin[-1] - begin[start])
+        tables.append(transfers(0, source, target, (SCRATCH, 2 * total), (SCRATCH, 2 * total), count))
+        got = np.append(got, target)
+    low, high = _range(got ^ mask, mask, size)
+    first, second = begin[low], total - begin[high]
+    adds = np.concatenate(
+        (
+            local_moves(0, got, (SCRATCH, 2 * total), (SCRATCH, 0), first),
+            local_moves(0, got, (SCRATCH, 2 * total + first), (SCRATCH, begin[high]), second),
+        )
+    )
+    adds[:, 8] = REDUCE
+    return [*tables, adds]
+
+
+def _range(rank: Integers, mask: int, size: int) -> tuple[Integers, Integers]:
+    """The sub-tree of ``mask`` ranks that a rank is in: its first rank, and the one behind its last."""
+    low = rank // mask * mask
+    return low, np.minimum(low + mask, size)
+
+
+def _odd_heads(size: int) -> Cube:
+    """Ranks folded in pairs of which the second one is the head; corners in rank order."""
+    cube = Cube.over(np.arange(size))
+    has = cube.surplus >= 0
+    return Cube(np.where(has, cube.surplus, cube.heads), np.where(has, cube.heads, -1))
+
+
+def _folded(cube: Cube, total: int) -> Phases:
+    """Every rank copies the vector to its scratch, and surplus ranks hand theirs to their heads."""
+    size = len(cube.layout)
+    own = local_moves(0, np.arange(size), (INPUT, 0), (SCRATCH, 0), total)
+    return sequence(own, cube.inward(np.full(size, SCRATCH), 0, total, REDUCE))
+
+
+def _bounds(cube: Cube, begin: Integers) -> Integers:
+    """First block of the parts of each corner's ranks, and the end."""
+    first = np.where(cube.surplus >= 0, cube.surplus, cube.heads)
+    return np.append(begin[first], begin[-1])
+
+
+def _parts(holder: Integers, cube: Cube, begin: Integers, share: Integers) -> Rows:
+    """The holder of each corner's parts sends them to the corner's ranks."""
+    folded = np.flatnonzero(cube.surplus >= 0)
+    source = np.concatenate((holder, holder[folded]))
+    target = np.concatenate((cube.heads, cube.surplus[folded]))
+    return transfers(0, source, target, (SCRATCH, begin[target]), (OUTPUT, 0), share[target])
+
+
+def _schedule(size: int, algorithm: str, phases: Phases, blocks: int, counts: ArrayLike | None) -> Schedule:
+    given = None if counts is None else np.asarray(counts, dtype=np.int64)
+    return Schedule.from_phases("reduce_scatter", size, algorithm, phases, blocks=blocks, counts=given)

@@ -1,0 +1,103 @@
+"""Collectives for all ranks that run through rank 0: a rooted one to it, then one from it.
+
+MPI libraries fall back on these. Bytes below are those of the whole vector or of all shares, m; p ranks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..exchanges import starts
+from ..phases import Phases, sequence
+from ..ranktrees import shaped
+from ..rooted.reduction import climb
+from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
+from ..transfers import Rows, local_moves, shares, transfers
+from ..trees import Integers
+
+__all__ = ["allgather_through_one", "allreduce_through_one", "reduce_scatter_through_one"]
+
+
+def allreduce_through_one(size: int, *, up: str = "binomial", down: str = "linear", blocks: int = 1) -> Schedule:
+    """The vector is reduced at rank 0 and broadcast from there.
+
+    Messages: 2 (p - 1) of the whole vector, one more with ``up="in_order"``, which keeps rank order.
+
+    :param size: number of ranks, p.
+    :param up: shape of the tree of the reduction, see ``ranktrees.SHAPES``.
+    :param down: shape of the tree of the broadcast.
+    :param blocks: blocks of the vector.
+    """
+    phases = sequence(_to_first(size, up, OUTPUT, blocks), _from_first(size, down, blocks))
+    return Schedule.from_phases("allreduce", size, f"{up} tree up, {down} down", phases, blocks=blocks)
+
+
+def allgather_through_one(
+    size: int, *, down: str = "linear", blocks: int = 1, counts: ArrayLike | None = None
+) -> Schedule:
+    """All send their shares to rank 0, which broadcasts the whole.
+
+    Messages: p - 1 of a share each, and p - 1 of all, m bytes.
+
+    :param size: number of ranks, p.
+    :param down: shape of the tree of the broadcast, see ``ranktrees.SHAPES``.
+    :param blocks: blocks of each rank where there are no counts.
+    :param counts: blocks of each rank for allgatherv, shape (p,).
+    """
+    share = shares(size, blocks, counts)
+    ranks = np.arange(size)
+    gather = transfers(0, ranks, 0, (INPUT, 0), (OUTPUT, starts(share)[:-1]), share)
+    phases = sequence(gather, _from_first(size, down, int(share.sum())))
+    given = None if counts is None else np.asarray(counts, dtype=np.int64)
+    return Schedule.from_phases("allgather", size, f"linear up, {down} down", phases, blocks=blocks, counts=given)
+
+
+def reduce_scatter_through_one(
+    size: int, *, up: str = "binomial", down: str = "linear", blocks: int = 1, counts: ArrayLike | None = None
+) -> Schedule:
+    """The vector is reduced at rank 0 and scattered from there.
+
+    Messages: p - 1 of the whole vector, one more with ``up="in_order"``, which keeps rank order; and p - 1 parts.
+
+    :param size: number of ranks, p.
+    :param up: shape of the tree of the reduction, see ``ranktrees.SHAPES``.
+    :param down: ``linear`` or ``binomial``: how the parts are scattered.
+    :param blocks: blocks of each rank's part where there are no counts.
+    :param counts: blocks of each rank, shape (p,).
+    """
+    if down not in ("linear", "binomial"):
+        raise ValueError(f"expecting down 'linear' or 'binomial', got {down!r}")
+    share = shares(size, blocks, counts)
+    begin = starts(share)
+    tree = shaped(down, size)
+    child, above = tree.others, tree.parent[tree.others]
+    # What has been handed to a rank lies in its scratch where it lies in the whole vector.
+    count = begin[child + tree.sizes[child]] - begin[child]
+    scatter = transfers(tree.down[child], above, child, (SCRATCH, begin[child]), (SCRATCH, begin[child]), count)
+    ranks = np.arange(size)
+    phases = sequence(
+        _to_first(size, up, SCRATCH, int(begin[-1])),
+        scatter,
+        local_moves(0, ranks, (SCRATCH, begin[:-1]), (OUTPUT, 0), share),
+    )
+    given = None if counts is None else np.asarray(counts, dtype=np.int64)
+    name = f"{up} tree up, {down} down"
+    return Schedule.from_phases("reduce_scatter", size, name, phases, blocks=blocks, counts=given)
+
+
+def _to_first(size: int, shape: str, buffer: int, blocks: int) -> Phases:
+    """A reduction whose sum is in a buffer of rank 0."""
+    tree = shaped(shape, size)
+    held: Integers = np.full(size, buffer)
+    handed = (
+        transfers(0, tree.root, 0, (buffer, 0), (buffer, 0), blocks) if tree.root else np.empty((0, 9), dtype=np.int64)
+    )
+    return sequence(climb(tree, tree.others, held, blocks), handed)
+
+
+def _from_first(size: int, shape: str, blocks: int) -> Rows:
+    """A broadcast between outputs; a rank sends to all its children at once."""
+    tree = shaped(shape, size)
+    child = tree.others
+    return transfers(tree.depth[child] - 1, tree.parent[child], child, (OUTPUT, 0), (OUTPUT, 0), blocks)

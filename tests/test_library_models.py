@@ -1,0 +1,70 @@
+"""Models of MPI libraries: who is known, and what a call's decision turns on."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.test_registry import placed
+from topompi.schedules import check
+from topompi.selection.libraries import Question, model_of
+from topompi.selection.libraries.openmpi.fixed import COMMUTATIVE, ORDERED, fixed_decision
+
+OPEN_MPI = "Open MPI v5.0.11, package: Open MPI user@localhost Distribution, ident: 5.0.11\0"
+METHODS = [*COMMUTATIVE, "Gatherv", "Scatterv", "Alltoallw", "Scan", "Exscan"]
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        (OPEN_MPI, "Open MPI 5.0.11"),
+        ("Open MPI v4.1.6, package: x", "Open MPI 4.1.6"),
+        ("Open MPI v5.1.0a1, package: x", None),
+        ("Open MPI v4.0.3, package: x", None),
+        ("MPICH Version:      4.3.2\n", None),
+        ("", None),
+    ],
+)
+def test_a_library_is_known_by_what_it_says_of_itself(version, name):
+    model = model_of(version, {}) if "MPICH" not in version else None
+    assert (model and model.name) == name
+
+
+@pytest.mark.parametrize(
+    "parameter", ["coll", "coll_tuned_use_dynamic_rules", "coll_han_priority", "coll_base_include"]
+)
+def test_nobody_knows_a_library_whose_decisions_have_been_changed(parameter):
+    assert model_of(OPEN_MPI, {f"OMPI_MCA_{parameter}": "1"}) is None
+
+
+def test_parameters_that_change_no_decision_leave_it_known():
+    assert model_of(OPEN_MPI, {"OMPI_MCA_coll_base_verbose": "30", "OMPI_MCA_btl": "self,sm"}) is not None
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(METHODS), st.integers(2, 20), st.integers(0, 1 << 22), st.booleans(), st.sampled_from([1, 4, 8, 16])
+)
+def test_every_decision_is_a_schedule_that_does_what_mpi_defines(method, ranks, nbytes, commutative, item):
+    network = placed("XGFT(1; 24; 1)", range(ranks), [1] * ranks)
+    decision = model_of(OPEN_MPI, {}).decide(Question(method, nbytes, network.rank_host, commutative, item))
+    check(decision.schedule(network))
+    assert decision.says.startswith(("tuned: ", "basic: "))
+
+
+def test_a_call_of_one_rank_and_an_unknown_one_have_no_decision():
+    model = model_of(OPEN_MPI, {})
+    assert model.decide(Question("Bcast", 8, np.zeros(1, dtype=int))) is None
+    assert model.decide(Question("Barrier", 0, np.zeros(4, dtype=int))) is None
+
+
+@pytest.mark.parametrize("table", [*COMMUTATIVE.values(), *ORDERED.values()])
+def test_thresholds_ascend_from_nothing(table):
+    rows = [row.split(":")[-1] for row in table.split("\n") if ":" in row]
+    assert all(row.split()[0] == "0" for row in rows)
+
+
+def test_decisions_change_at_a_threshold_and_with_the_order_of_operands():
+    assert [fixed_decision("Allreduce", 8, nbytes) for nbytes in (8191, 8192)] == ["recursive_doubling", "rabenseifner"]
+    assert [fixed_decision("Bcast", ranks, 1 << 20) for ranks in (15, 16)] == ["basic_linear", "scatter_allgather"]
+    assert fixed_decision("Allreduce", 8, 1 << 20, commutative=False) == "nonoverlapping"

@@ -1,0 +1,191 @@
+"""What Open MPI's components coll/tuned and coll/basic send, as schedules of ours.
+
+The algorithms are those of ``ompi/mca/coll/base/coll_base_*.c``, version 5.0.11. All run in the order of ranks, from
+the root on in rooted ones. What they fall back to, where counts or the number of ranks do not suit, is part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..base import Decision, Question
+from .fixed import fixed_decision
+
+__all__ = ["tuned"]
+
+_Made = tuple[str, dict[str, Any]]  # an algorithm and its parameters
+
+_COLLECTIVE = {
+    "Bcast": "bcast",
+    "Gather": "gather",
+    "Gatherv": "gather",
+    "Scatter": "scatter",
+    "Scatterv": "scatter",
+    "Allgather": "allgather",
+    "Allgatherv": "allgather",
+    "Alltoall": "alltoall",
+    "Alltoallv": "alltoall",
+    "Alltoallw": "alltoall",
+    "Reduce": "reduce",
+    "Allreduce": "allreduce",
+    "Reduce_scatter": "reduce_scatter",
+    "Reduce_scatter_block": "reduce_scatter",
+    "Scan": "scan",
+    "Exscan": "exscan",
+}
+# What coll/tuned leaves to coll/basic, which has one algorithm each.
+_BASIC: dict[str, _Made] = {
+    "Gatherv": ("at_once", {}),
+    "Scatterv": ("at_once", {}),
+    "Alltoallw": ("at_once", {}),
+    "Scan": ("chain", {}),
+    "Exscan": ("chain", {}),
+}
+# Trees by the component's words: the shapes of ``schedules.ranktrees``.
+_BCAST_TREES = {
+    "basic_linear": "linear",
+    "chain": "chain",
+    "pipeline": "chain",
+    "binary_tree": "binary",
+    "binomial": "doubling",
+    "knomial": "quaternomial",
+}
+_REDUCE_TREES = {
+    "linear": "linear",
+    "chain": "chain",
+    "pipeline": "chain",
+    "binary": "binary",
+    "binomial": "binomial",
+    "in-order_binary": "in_order",
+}
+
+
+def tuned(question: Question) -> Decision | None:
+    """What runs where these two components serve the communicator; None for a call that the model does not know."""
+    collective = _COLLECTIVE.get(question.method)
+    if collective is None or question.ranks < 2:
+        return None
+    if question.method in _BASIC:
+        algorithm, parameters = _BASIC[question.method]
+        blocks = 1 if collective in ("scan", "exscan") else None
+        return Decision(collective, algorithm, "basic: linear", blocks, parameters)
+    word = _word(question)
+    algorithm, parameters = _FAMILIES[collective](word, question)
+    return Decision(collective, algorithm, f"tuned: {word}", None, parameters)
+
+
+def _word(question: Question) -> str:
+    """The component's word for what it runs."""
+    of_block = question.method == "Reduce_scatter_block"
+    nbytes = question.nbytes // question.ranks if of_block else question.nbytes
+    return fixed_decision(question.method, question.ranks, nbytes, commutative=question.commutative)
+
+
+def _items(question: Question) -> int:
+    return question.nbytes // max(question.item, 1)
+
+
+def _in_order(question: Question) -> dict[str, Any]:
+    """The parameter that makes an order by nearness the order of ranks."""
+    return {"order": range(question.ranks)}
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
+def _bcast(word: str, question: Question) -> _Made:
+    items = _items(question)
+    if word == "split_binary_tree":
+        return ("split_binary", {}) if items > 1 else ("shaped_tree", {"shape": "chain"})
+    if word == "scatter_allgather":
+        return ("scatter_doubling", {}) if items >= question.ranks else ("shaped_tree", {"shape": "linear"})
+    return "shaped_tree", {"shape": _BCAST_TREES[word]}
+
+
+def _reduce(word: str, question: Question) -> _Made:
+    if word != "rabenseifner":
+        return "shaped_tree", {"shape": _REDUCE_TREES[word]}
+    if _items(question) < 1 << question.ranks.bit_length() - 1:
+        return "shaped_tree", {"shape": "linear"}
+    return "halving", _in_order(question)
+
+
+def _allreduce(word: str, question: Question) -> _Made:
+    if word == "basic_linear":
+        return "through_one", {"up": "linear", "down": "linear"}
+    if word == "nonoverlapping":
+        return "through_one", {"up": _shape_of("Reduce", question), "down": _shape_of("Bcast", question)}
+    if word == "rabenseifner":
+        return "halves", {}
+    # A ring of segments without a size of theirs is the ring, and a ring of too few items is no ring.
+    if word in ("ring", "segmented_ring") and _items(question) >= question.ranks:
+        return "ring", _in_order(question)
+    return "doubling_even", {}
+
+
+def _shape_of(method: str, question: Question, nbytes: int | None = None) -> str:
+    """The shape of the tree of a reduction or broadcast inside another collective."""
+    inner = Question(
+        method,
+        question.nbytes if nbytes is None else nbytes,
+        question.rank_host,
+        question.commutative,
+        question.item,
+    )
+    _, parameters = (_reduce if method == "Reduce" else _bcast)(_word(inner), inner)
+    return str(parameters.get("shape", "linear"))
+
+
+def _reduce_scatter(word: str, question: Question) -> _Made:
+    if word in ("non-overlapping", "basic_linear"):
+        down = "linear"
+        if question.method == "Reduce_scatter_block":
+            inner = Question("Scatter", question.nbytes // question.ranks, question.rank_host)
+            down = "binomial" if _word(inner) == "binomial" else "linear"
+        return "through_one", {"up": _shape_of("Reduce", question), "down": down}
+    if word == "ring":
+        return "ring", _in_order(question)
+    if word == "recursive_doubling":
+        return "outside", {}
+    if word == "recursive_halving":
+        return "far_halving", {}
+    if question.method == "Reduce_scatter_block" and _is_power_of_two(question.ranks):
+        return "halving", _in_order(question)
+    return "butterfly", {}
+
+
+def _allgather(word: str, question: Question) -> _Made:
+    if word == "default":
+        return "through_one", {"down": _shape_of("Bcast", question, question.nbytes * question.ranks)}
+    if word == "two_proc":
+        return "doubling", {**_in_order(question), "near_last": False}
+    if word == "recursive_doubling" and _is_power_of_two(question.ranks):
+        return "doubling", {**_in_order(question), "near_last": False}
+    if word in ("bruck", "recursive_doubling"):
+        return "bruck", {}
+    return ("neighbours", {}) if word == "neighbor" and question.ranks % 2 == 0 else ("ring", _in_order(question))
+
+
+def _alltoall(word: str, question: Question) -> _Made:
+    if word == "modified_bruck":
+        return "bruck", {}
+    # Linear algorithms, also the one with a window, which by default has room for all, start all messages at once.
+    return ("at_once" if "linear" in word else "shift"), {}
+
+
+def _gather(word: str, question: Question) -> _Made:
+    return ("binomial" if word == "binomial" else "at_once"), {}
+
+
+_FAMILIES: dict[str, Callable[[str, Question], _Made]] = {
+    "bcast": _bcast,
+    "gather": _gather,
+    "scatter": _gather,
+    "allgather": _allgather,
+    "alltoall": _alltoall,
+    "reduce": _reduce,
+    "allreduce": _allreduce,
+    "reduce_scatter": _reduce_scatter,
+}
