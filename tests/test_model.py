@@ -16,7 +16,6 @@ from topompi.schedules import Network, Schedule
 from topompi.schedules.analysis.cost import cost
 from topompi.schedules.analysis.model import (
     Model,
-    Rendezvous,
     binomial_gather_bound,
     topology_aware_gather_bound,
     topology_aware_gather_gain,

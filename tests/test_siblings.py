@@ -13,9 +13,9 @@ from topompi.selection.classes import NATIVE
 from topompi.selection.job import Job
 from topompi.selection.judging import Verdict
 from topompi.selection.model import Predictor
-from topompi.selection.untuned import choose
 from topompi.selection.selector import Selector
 from topompi.selection.trial import TOGETHER, Contest, Trial
+from topompi.selection.untuned import choose
 from topompi.topology import TopologyInterface, load
 
 ROUTES = load("XGFT(2; 4,4; 1,1)").routes

@@ -13,7 +13,7 @@ from .model import MOST_RANKS, Predictor
 
 __all__ = ["GAIN", "candidates", "choose"]
 
-GAIN = 1.15  # what must be predicted to leave native: docs/emulated.md has what the prediction is worth
+GAIN = 1.1  # what must be predicted to leave native: docs/emulated.md has what the prediction is worth
 
 
 def choose(
