@@ -13,6 +13,7 @@ from . import export, topology
 from .map import app as map_app
 from .schedule import schedule
 from .tune import tune
+from .why import why
 
 __all__ = ["main"]
 
@@ -27,6 +28,7 @@ app.add_typer(topology.app, name="topology")
 app.command(name="schedule")(schedule)
 app.add_typer(map_app, name="map")
 app.command(name="tune")(tune)
+app.command(name="why")(why)
 app.add_typer(export.app, name="export")
 
 

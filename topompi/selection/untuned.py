@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ..schedules.alltoall.dcss import dcss
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import variants
 from .choice import Choice
 from .classes import COLLECTIVE, NATIVE, PAIRWISE
-from .model import MOST_RANKS, Predictor
+from .model import MOST_RANKS, Native, Predictor
 
-__all__ = ["GAIN", "candidates", "choose"]
+__all__ = ["GAIN", "Prediction", "candidates", "choose", "predict"]
 
 GAIN = 1.1  # what must be predicted to leave native: docs/emulated.md has what the prediction is worth
 
+Runs = Callable[[str], bool]
 
-def choose(
-    predictor: Predictor,
-    method: str,
-    nbytes: int,
-    root: int,
-    runs: Callable[[str], bool],
-    commutative: bool = True,
-) -> Choice:
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the model says of a class of calls.
+
+    :param native: what the MPI library is thought to run.
+    :param ours: the algorithms of the default set and their seconds, the fastest first.
+    :param choice: what runs, and why.
+    """
+
+    native: Native
+    ours: tuple[tuple[str, float], ...]
+    choice: Choice
+
+
+def choose(predictor: Predictor, method: str, nbytes: int, root: int, runs: Runs, commutative: bool = True) -> Choice:
     """The choice for a class of calls by the model alone.
 
     :param predictor: of the job.
@@ -35,21 +45,31 @@ def choose(
     """
     if predictor.inapplicable or not nbytes:
         return Choice(NATIVE, f"native: {predictor.inapplicable or 'nothing by which a call could be costed'}")
-    names = candidates(predictor, method, nbytes, runs)
+    return predict(predictor, method, nbytes, root, runs, commutative).choice
+
+
+def predict(
+    predictor: Predictor, method: str, nbytes: int, root: int, runs: Runs, commutative: bool = True
+) -> Prediction:
+    """Native and the default set by the model, and the choice between them; of jobs to which the model applies.
+
+    :param predictor: as ``choose``; likewise ``method``, ``nbytes``, ``root``, ``runs`` and ``commutative``.
+    """
     native = predictor.native(method, nbytes, root, commutative)
-    if not names:
-        return Choice(NATIVE, f"native: no schedule of the default set for such calls; {native.says}", native.seconds)
-    costs = [predictor.seconds(method, name, nbytes, root) for name in names]
-    seconds = min(costs)
-    best = names[costs.index(seconds)]
+    names = candidates(predictor, method, nbytes, runs)
+    ours = sorted(((name, predictor.seconds(method, name, nbytes, root)) for name in names), key=lambda row: row[1])
+    if not ours:
+        why = f"native: no schedule has proved itself for such calls; cost model: {_in_words(native)}"
+        return Prediction(native, (), Choice(NATIVE, why, native.seconds))
+    best, seconds = ours[0]
     gain = native.seconds / seconds
-    says = f"cost model: {best} {gain:.2f}x as fast as {native.says}"
+    says = f"cost model: {best} {gain:.2f}x as fast as {_in_words(native)}"
     if gain < GAIN:
-        return Choice(NATIVE, f"native: {says}", native.seconds)
-    return Choice(best, f"{_explained(predictor, method)}{says}", seconds)
+        return Prediction(native, tuple(ours), Choice(NATIVE, f"native: {says}", native.seconds))
+    return Prediction(native, tuple(ours), Choice(best, f"{_of_dcss(predictor, method)}{says}", seconds))
 
 
-def candidates(predictor: Predictor, method: str, nbytes: int, runs: Callable[[str], bool]) -> list[str]:
+def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> list[str]:
     """The algorithms of the default set that can run for calls of a size, cut where it is worth while.
 
     :param predictor: of the job.
@@ -67,9 +87,10 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Callable[[s
     return [*names, *filter(runs, variants(collective, names, nbytes, ranks))]
 
 
-def _explained(predictor: Predictor, method: str) -> str:
-    """What the reference's rule says of the job's alltoalls."""
-    if COLLECTIVE[method] != "alltoall":
-        return ""
-    scheme = dcss(predictor.network)
-    return f"DCSS: {scheme.reason}; "
+def _in_words(native: Native) -> str:
+    return f"{native.says} ({1e6 * native.seconds:,.0f} us)"
+
+
+def _of_dcss(predictor: Predictor, method: str) -> str:
+    """What the reference's rule for alltoalls says of the job (Subramoni 2013, section 6); it decides nothing here."""
+    return f"DCSS: {dcss(predictor.network).reason}; " if COLLECTIVE[method] == "alltoall" else ""

@@ -1,0 +1,144 @@
+"""``topompi why``: what would run for a call of a job, and why, without MPI."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..errors import TopompiError
+from ..mapping.placement import place
+from ..schedules.registry import ALGORITHMS
+from ..topology import TopologyInterface, load
+from ..topology.hostlist import read_hosts
+
+__all__ = ["WhyError", "why"]
+
+
+class WhyError(TopompiError, ValueError):
+    """The command was asked about a call or a library that it does not know."""
+
+
+def why(
+    operation: Annotated[str, typer.Argument(help="A call, such as alltoall or allreduce.")],
+    size: Annotated[str, typer.Argument(help="Bytes, such as 64K: as topompi tune counts them.")],
+    topology: Annotated[str, typer.Option("--topology", help="A topology source, as for topompi topology show.")],
+    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help="A host list or file; by default all hosts.")] = None,
+    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
+    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    root: Annotated[int, typer.Option("--root", help="The root of a rooted collective.", min=0)] = 0,
+    library: Annotated[
+        str, typer.Option("--library", help="What MPI.Get_library_version() says, such as 'Open MPI v5.0.11'.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what topompi would run for a call where nothing has been measured, and why.
+
+    The first row is the MPI library's own algorithm; without --library the fastest of those that the libraries with a
+    model would take. Below it is the default set: what may run without a trial. The last line says what a trial could
+    find by the same model.
+    """
+    from ..selection.model import Predictor
+    from ..selection.untuned import choose, predict
+
+    method, nbytes = _method(operation), _bytes(size)
+    interface = _interface(topology, lfts, hosts, ppn, placement)
+    predictor = Predictor(interface, _library(library))
+
+    def runs(algorithm: str) -> bool:
+        return algorithm.partition("/")[0] in ALGORITHMS[_collective(method)]
+
+    if predictor.inapplicable:
+        choice = choose(predictor, method, nbytes, root, runs)
+        print(json.dumps({"algorithm": choice.algorithm, "reason": choice.reason}) if as_json else choice.reason)
+        return
+    found = predict(predictor, method, nbytes, root, runs)
+    best = predictor.rank(method, nbytes, root, lambda name: runs(name) and not _joint(method, name))[0]
+    facts: dict[str, Any] = {
+        "operation": method,
+        "bytes": nbytes,
+        "job": interface.describe(),
+        "native": {"algorithm": found.native.says, "seconds": found.native.seconds},
+        "default": [{"algorithm": name, "seconds": seconds} for name, seconds in found.ours],
+        "algorithm": found.choice.algorithm,
+        "reason": found.choice.reason,
+        "trial": {"algorithm": best[0], "seconds": best[1]},
+    }
+    if as_json:
+        print(json.dumps(facts))
+    else:
+        _print(facts, float(found.choice.predicted or 0.0))
+
+
+def _print(facts: dict[str, Any], predicted: float) -> None:
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    native = facts["native"]
+    print(f"{facts['operation']} of {facts['bytes']:,} bytes: {facts['job']}")
+    table = Table(box=None, pad_edge=False)
+    for name in ("algorithm", "predicted (us)", "times as fast as native"):
+        table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)
+    table.add_row(f"native: {native['algorithm']}", f"{1e6 * native['seconds']:,.0f}", "")
+    for one in facts["default"]:
+        gain = native["seconds"] / one["seconds"]
+        table.add_row(one["algorithm"], f"{1e6 * one['seconds']:,.0f}", f"{gain:.2f}")
+    console.print(table)
+    print(f"{facts['algorithm']} runs: {facts['reason']}")
+    trial = facts["trial"]
+    more = predicted / trial["seconds"]
+    if more > 1.02:  # noqa: PLR2004 - what is shown with two digits
+        print(f"a trial may find up to {more:.2f}x more, by {trial['algorithm']}")
+    else:
+        print("the model knows nothing that a trial could add")
+
+
+def _interface(topology: str, lfts: Path | None, hosts: str | None, ppn: int, placement: str) -> TopologyInterface:
+    routes = load(topology, lfts).routes
+    assert routes is not None  # load() fills them in
+    names = list(routes.fabric.hosts) if hosts is None else read_hosts(hosts)
+    return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology)
+
+
+def _library(words: str) -> Any:
+    from ..selection.libraries import model_of
+
+    if not words:
+        return None
+    found = model_of(words, {})
+    if found is None:
+        raise WhyError(
+            f"--library: expecting a library with a model, as MPI.Get_library_version() names it, got {words!r}"
+        )
+    return found
+
+
+def _collective(method: str) -> str:
+    from ..execution.specs import CALLS
+
+    return CALLS[method].collective
+
+
+def _joint(method: str, name: str) -> bool:
+    found = ALGORITHMS[_collective(method)].get(name)
+    return found is not None and found.joint
+
+
+def _method(name: str) -> str:
+    from ..execution.specs import CALLS
+
+    known = {method.lower(): method for method, spec in CALLS.items() if spec.sized_by is not None}
+    if name.lower() not in known:
+        raise WhyError(f"expecting one of {', '.join(known)}, got {name!r}")
+    return known[name.lower()]
+
+
+def _bytes(text: str) -> int:
+    from .tune import _bytes as parsed
+
+    return parsed(text)
