@@ -26,6 +26,7 @@ __all__ = [
     "ring",
     "runs",
     "starts",
+    "with_second_heads",
     "working",
 ]
 
@@ -165,6 +166,17 @@ class Cube:
         source, destination = source[has], destination[has]
         at, blocks = (np.broadcast_to(column, len(self.heads))[has] for column in (begin, count))
         return transfers(0, source, destination, (buffer[source], at), (buffer[destination], at), blocks, operation)
+
+
+def with_second_heads(order: Integers) -> Integers:
+    """An order for ``Cube.over`` in which the second rank of each folded pair is the head, and not the first.
+
+    :param order: the ranks, shape (p,).
+    """
+    folded = len(order) - (1 << len(order).bit_length() - 1)
+    turned = order.copy()
+    turned[: 2 * folded] = order[: 2 * folded].reshape(-1, 2)[:, ::-1].ravel()
+    return turned
 
 
 def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:

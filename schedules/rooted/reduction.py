@@ -22,6 +22,7 @@ __all__ = [
     "reduce_halving",
     "reduce_knomial",
     "reduce_leaders",
+    "reduce_through_zero",
     "reduce_tree",
 ]
 
@@ -58,6 +59,22 @@ def reduce_knomial(size: int, *, root: int = 0, radix: int = 2, ordered: bool = 
     """
     tree = in_order((), size, root=root, radix=radix) if ordered else knomial(size, radix).placed(rotation(size, root))
     return reduce_tree(tree, blocks=blocks, algorithm=f"{radix}-nomial{', ordered' if ordered else ''}")
+
+
+def reduce_through_zero(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
+    """The binomial tree of rank 0, which hands the result to the root: rank order without a tree for each root.
+
+    As MPICH does for operations that do not commute. Messages: p - 1 of the whole vector, and one more where the root
+    is not rank 0; ``reduce_knomial`` keeps rank order without it.
+
+    :param size: number of ranks, p.
+    :param root: the root's rank.
+    :param blocks: blocks of the vector, b.
+    """
+    tree = knomial(size)
+    last = transfers(0, 0, checked_root(size, root), (SCRATCH, 0), (OUTPUT, 0), blocks)
+    phases = sequence(climb(tree, tree.others, np.full(size, SCRATCH), blocks), last)
+    return Schedule.from_phases("reduce", size, "binomial at 0", phases, root=root, blocks=blocks)
 
 
 def reduce_leaders(
@@ -140,7 +157,14 @@ def reduce_circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
     return Schedule.from_phases("reduce", size, "circulant", phases, root=root, blocks=blocks)
 
 
-def reduce_halving(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int | None = None) -> Schedule:
+def reduce_halving(
+    size: int,
+    *,
+    root: int = 0,
+    order: ArrayLike | None = None,
+    root_joins: bool = True,
+    blocks: int | None = None,
+) -> Schedule:
     """Reduce-scatter by recursive halving, then a binomial gather at the root (Rabenseifner 2004).
 
     Neighbours in ``order`` exchange first, and so the most; surplus ranks, where p is no power of two, first send all
@@ -152,17 +176,24 @@ def reduce_halving(size: int, *, root: int = 0, order: ArrayLike | None = None, 
     :param size: number of ranks, p.
     :param root: the root's rank.
     :param order: ranks by nearness, shape (p,), by default ascending.
+    :param root_joins: whether a root never hands its vector to its neighbour. If it may, as in MPICH, the head of
+        corner 0 sends it its part after the reduce-scatter, and the root gathers in its place: one more message.
     :param blocks: blocks of the vector, by default one for each corner of the cube; fewer leave corners idle.
     """
-    cube = Cube.over(checked_order(size, order), reverse=True, head=checked_root(size, root))
+    ranks, head = checked_order(size, order), checked_root(size, root)
+    cube = Cube.over(ranks, reverse=True, head=head if root_joins else -1)
     corners = len(cube.heads)
     total = corners if blocks is None else blocks
     bounds, buffer = np.arange(corners + 1) * total // corners, _sums_at(root, size)
+    first, heads = int(cube.heads[0]), cube.heads
+    if root in cube.surplus:
+        heads = np.append(root, heads[1:])
     phases = sequence(
         local_moves(0, np.arange(size), (INPUT, 0), (buffer, 0), total),
         cube.inward(buffer, 0, total, REDUCE),
         halving(cube.heads, bounds, buffer),
-        _gather(cube, bounds, buffer, root),
+        transfers(0, first, root, (buffer[first], 0), (buffer[root], 0), bounds[1] * (root in cube.surplus)),
+        _gather(heads, bounds, buffer, root),
     )
     return Schedule.from_phases("reduce", size, "halving and gather", phases, root=root, blocks=total)
 
@@ -193,12 +224,12 @@ def _sums_at(root: int, size: int) -> Integers:
     return np.where(np.arange(size) == root, OUTPUT, SCRATCH)
 
 
-def _gather(cube: Cube, bounds: Integers, buffer: Integers, root: int) -> Rows:
+def _gather(heads: Integers, bounds: Integers, buffer: Integers, root: int) -> Rows:
     """The messages of a recursive doubling on whose content the root depends."""
-    at_root = np.flatnonzero(cube.heads == root)
-    corner = np.delete(np.arange(len(cube.heads)), at_root)
+    at_root = np.flatnonzero(heads == root)
+    corner = np.delete(np.arange(len(heads)), at_root)
     differing = corner ^ at_root
     # What a corner has after a dimension reaches, through the later ones, only corners with the same earlier bits:
     # so each corner sends over the lowest dimension in which it differs from the root's.
     dimension = np.log2(differing & -differing).astype(np.int64)
-    return doubling(cube.heads, bounds, buffer).make(dimension, corner)
+    return doubling(heads, bounds, buffer).make(dimension, corner)

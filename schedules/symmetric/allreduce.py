@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..exchanges import Cube, checked_order, clustered, combine, doubling, halving, ring
+from ..exchanges import Cube, checked_order, clustered, combine, doubling, halving, ring, with_second_heads
 from ..phases import Phases, sequence
 from ..rooted.inorder import in_order
 from ..rooted.reduction import climb
@@ -75,6 +75,7 @@ def allreduce_leaders(
     exchange: str = "doubling",
     radix: int = 2,
     ordered: bool = False,
+    second_heads: bool = False,
     blocks: int = 1,
 ) -> Schedule:
     """Clusters reduce at their leaders, innermost first; the outermost leaders reduce to all; the sum spreads inwards.
@@ -89,6 +90,8 @@ def allreduce_leaders(
     :param radix: k of the trees inside.
     :param ordered: keep rank order, for operations that do not commute; then each cluster must be a range of ranks,
         and the exchange no ring.
+    :param second_heads: of an exchange that pairs surplus leaders with neighbours, whether the second of a pair stands
+        for both, as in MPICH, and not the first.
     :param blocks: blocks of the vector.
     """
     if exchange not in _EXCHANGES:
@@ -97,6 +100,7 @@ def allreduce_leaders(
         raise ValueError("expecting another exchange than 'ring' for an operation that does not commute")
     tree = (in_order if ordered else leaders)(clusters, size, radix=radix)
     _, top, edges = clustered(tree, clusters)
+    top = with_second_heads(top) if second_heads else top
     spread = transfers(tree.down[edges], tree.parent[edges], edges, (OUTPUT, 0), (OUTPUT, 0), blocks)
     phases = sequence(climb(tree, edges, np.full(size, OUTPUT), blocks), _EXCHANGES[exchange](top, blocks), spread)
     return Schedule.from_phases("allreduce", size, f"leaders, {exchange}", phases, blocks=blocks)

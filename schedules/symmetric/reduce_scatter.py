@@ -44,7 +44,12 @@ def reduce_scatter_ring(
 
 
 def reduce_scatter_halving(
-    size: int, *, order: ArrayLike | None = None, blocks: int = 1, counts: ArrayLike | None = None
+    size: int,
+    *,
+    order: ArrayLike | None = None,
+    near_first: bool = True,
+    blocks: int = 1,
+    counts: ArrayLike | None = None,
 ) -> Schedule:
     """Neighbours first exchange halves of the vector, then twice as far ones quarters, and so on.
 
@@ -53,15 +58,17 @@ def reduce_scatter_halving(
     neighbour and get their part from it. Messages: p log2 p, in log2 p steps; up to two steps more where p is no power
     of two. Bytes: as the ring, and a whole vector for each surplus rank. It wins for short and medium vectors.
 
-    Keeps rank order where ``order`` ascends.
+    Keeps rank order where ``order`` ascends and neighbours exchange first.
 
     :param size: number of ranks, p.
     :param order: ranks by nearness, shape (p,), by default ascending.
+    :param near_first: whether neighbours exchange first; else last (Thakur, Rabenseifner, Gropp 2005, section 4.2.2),
+        for operations that commute.
     :param blocks: blocks of each rank's part where there are no counts.
     :param counts: blocks of each rank, shape (p,).
     """
     share = shares(size, blocks, counts)
-    cube = Cube.over(checked_order(size, order), reverse=True)
+    cube = Cube.over(checked_order(size, order), reverse=near_first)
     layout, heads, bounds, buffer = cube.layout, cube.heads, cube.bounds(share), np.full(size, SCRATCH)
     folded = np.flatnonzero(cube.surplus >= 0)
     behind, surplus = bounds[folded] + share[heads[folded]], cube.surplus[folded]

@@ -1,0 +1,200 @@
+"""MPICH's default choices, those of MPICH 5.0.2.
+
+The sizes and the order of the questions are facts from the tables that are built into the library (its "collective
+selection" in JSON, one for the whole job, one for compositions over hosts, one inside hosts); they agree with the
+defaults of its variables ``MPIR_CVAR_BCAST_SHORT_MSG_SIZE`` and others. What the algorithms send is in Thakur,
+Rabenseifner and Gropp, Optimization of collective communication operations in MPICH, 2005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ...schedules.exchanges import with_second_heads
+from ..classes import COLLECTIVE
+from .base import Decision, Question
+
+__all__ = ["MPICH"]
+
+FEW = 8  # ranks below which broadcasts are always trees, and alltoalls never Bruck's
+COUNTED = ("Gatherv", "Scatterv", "Alltoallv", "Alltoallw")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line of a table: the first one that fits a call names the algorithm.
+
+    :param algorithm: as MPICH calls it.
+    :param ranks: for which numbers of ranks: any, fewer than ``FEW``, or a power of two.
+    :param most: largest size in bytes; None for any.
+    :param total: whether sizes are those of all ranks' blocks together.
+    :param commutes: whether operations have to commute; None for any. MPICH asks whether they are MPI's own.
+    :param items: whether a vector needs an item for each rank of the largest power of two.
+    """
+
+    algorithm: str
+    ranks: Literal["any", "few", "power"] = "any"
+    most: int | None = None
+    total: bool = False
+    commutes: bool | None = None
+    items: bool = False
+
+    def fits(self, question: Question, ranks: int) -> bool:
+        """Whether the line is for a call of so many ranks, all of the job's or one on each host."""
+        nbytes = question.nbytes * ranks if self.total else question.nbytes
+        return (
+            (self.ranks != "few" or ranks < FEW)
+            and (self.ranks != "power" or ranks.bit_count() == 1)
+            and (self.most is None or nbytes <= self.most)
+            and self.commutes in (None, question.commutative)
+            and (not self.items or question.nbytes // question.item >= 1 << ranks.bit_length() - 1)
+        )
+
+
+TABLES: Mapping[str, tuple[Rule, ...]] = {
+    "bcast": (
+        Rule("binomial", ranks="few"),
+        Rule("binomial", most=12288),
+        Rule("scatter_recursive_doubling_allgather", ranks="power", most=524288),
+        Rule("scatter_ring_allgather"),
+    ),
+    "gather": (Rule("binomial"),),
+    "scatter": (Rule("binomial"),),
+    "allgather": (
+        Rule("recursive_doubling", ranks="power", most=524287, total=True),
+        Rule("ring", ranks="power"),
+        Rule("brucks", most=81919, total=True),
+        Rule("ring"),
+    ),
+    "reduce": (
+        Rule("binomial", most=2048),
+        Rule("reduce_scatter_gather", commutes=True, items=True),
+        Rule("binomial"),
+    ),
+    "allreduce": (
+        Rule("recursive_doubling", most=8),
+        Rule("reduce_scatter_allgather", commutes=True, items=True),
+        Rule("recursive_doubling"),
+    ),
+    "reduce_scatter": (
+        Rule("recursive_halving", most=524287, commutes=True),
+        Rule("pairwise", commutes=True),
+        Rule("noncommutative", ranks="power"),
+        Rule("recursive_doubling"),
+    ),
+    "scan": (Rule("recursive_doubling"),),
+    "exscan": (Rule("recursive_doubling"),),
+    "alltoall": (
+        Rule("scattered", ranks="few", most=32768),
+        Rule("pairwise", ranks="few"),
+        Rule("brucks", most=256),
+        Rule("scattered", most=32768),
+        Rule("pairwise"),
+    ),
+}
+
+
+def _plain(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
+    """An algorithm of ours with parameters that are the same for all numbers of ranks."""
+    return lambda ranks: (algorithm, parameters)
+
+
+def _ordered(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
+    """An algorithm of ours in rank order."""
+    return lambda ranks: (algorithm, {"order": np.arange(ranks), **parameters})
+
+
+def _second(algorithm: str, **parameters: Any) -> Callable[[int], tuple[str, dict[str, Any]]]:
+    """An algorithm of ours in rank order, the second of two ranks standing for both where p is no power of two."""
+    return lambda ranks: (algorithm, {"order": with_second_heads(np.arange(ranks)), **parameters})
+
+
+def _pairs(ranks: int) -> tuple[str, dict[str, Any]]:
+    return ("shift" if ranks & (ranks - 1) else "pairwise"), {}
+
+
+OURS: Mapping[tuple[str, str], Callable[[int], tuple[str, dict[str, Any]]]] = {
+    ("bcast", "binomial"): _plain("binomial"),
+    ("bcast", "scatter_recursive_doubling_allgather"): _plain("scatter_doubling"),
+    ("bcast", "scatter_ring_allgather"): _plain("scatter_ring"),
+    ("gather", "binomial"): _plain("binomial"),
+    ("scatter", "binomial"): _plain("binomial"),
+    ("gather", "linear"): _plain("at_once"),
+    ("scatter", "linear"): _plain("at_once"),
+    ("allgather", "recursive_doubling"): _ordered("doubling", near_last=False),
+    ("allgather", "ring"): _ordered("ring"),
+    ("allgather", "brucks"): _plain("bruck"),
+    ("reduce", "binomial"): _plain("binomial"),
+    ("reduce", "reduce_scatter_gather"): _ordered("halving", root_joins=False),
+    ("allreduce", "recursive_doubling"): _second("doubling"),
+    ("allreduce", "reduce_scatter_allgather"): _second("halving"),
+    ("reduce_scatter", "recursive_halving"): _second("halving", near_first=False),
+    ("reduce_scatter", "pairwise"): _plain("pairwise"),
+    ("reduce_scatter", "noncommutative"): _ordered("halving"),
+    ("scan", "recursive_doubling"): _plain("exchange"),
+    ("exscan", "recursive_doubling"): _plain("exchange"),
+    ("alltoall", "scattered"): _plain("scatter_destination"),
+    ("alltoall", "brucks"): _plain("bruck"),
+    ("alltoall", "pairwise"): _pairs,
+}
+
+
+@dataclass(frozen=True)
+class MPICH:
+    """The model of MPICH.
+
+    :param version: of the library, such as ``5.0.2``.
+    """
+
+    version: str = "5.0.2"
+
+    @property
+    def name(self) -> str:
+        """As ``MPICH 5.0.2``."""
+        return f"MPICH {self.version}"
+
+    def decide(self, question: Question) -> Decision | None:
+        """What MPICH runs for a call; None for calls without schedules, and where ranks share their only host.
+
+        :param question: the call.
+        """
+        collective = COLLECTIVE[question.method]
+        if collective not in TABLES:
+            return None
+        hosts = len(np.unique(question.rank_host))
+        if collective in ("bcast", "reduce", "allreduce") and hosts < question.ranks:
+            return _over_hosts(collective, question, hosts)
+        return _alone(collective, question)
+
+
+def _alone(collective: str, question: Question) -> Decision | None:
+    """What runs without regard to hosts."""
+    theirs = _theirs(collective, question, question.ranks)
+    if collective == "reduce" and not question.commutative:
+        return Decision(collective, "through_zero", f"{theirs} at rank 0")
+    if (collective, theirs) not in OURS:
+        return None
+    ours, parameters = OURS[collective, theirs](question.ranks)
+    return Decision(collective, ours, theirs, parameters=parameters)
+
+
+def _theirs(collective: str, question: Question, ranks: int) -> str:
+    """MPICH's name of the algorithm for so many ranks."""
+    if question.method in COUNTED:
+        return "scattered" if collective == "alltoall" else "linear"
+    return next(rule.algorithm for rule in TABLES[collective] if rule.fits(question, ranks))
+
+
+def _over_hosts(collective: str, question: Question, hosts: int) -> Decision | None:
+    """What runs where hosts have several ranks: a stage inside hosts and one between their first ranks."""
+    if hosts == 1:  # in shared memory, without messages
+        return None
+    if collective == "allreduce" and question.commutative:
+        between = _theirs(collective, question, hosts)
+        parameters = {"exchange": OURS[collective, between](hosts)[0], "second_heads": True}
+        return Decision(collective, "leaders", f"over hosts, {between} between", parameters=parameters)
+    return None
