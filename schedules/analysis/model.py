@@ -33,7 +33,7 @@ ADAPTER = 0.3e-6  # seconds that a processor takes to hand a message to an adapt
 MEMORY = 5e9  # bytes/s between ranks of one host, fitted
 HEADERS = 1.04  # bytes on the wire for a byte of TCP in frames of 1,500
 # Fitted: what a message takes of 16 ranks on 2 processors, and how it waits for its receiver's word in Open MPI.
-_SOCKETS: dict[str, Any] = {"hops": (0, 1, 3, 5), "t_s": (20e-6, 80e-6, 90e-6, 100e-6), "t_o": 20e-6}
+_SOCKETS: dict[str, Any] = {"hops": (0, 1, 3, 5), "t_s": (20e-6, 200e-6, 210e-6, 220e-6), "t_o": 20e-6}
 _WORD_BY_SOCKETS = (65_000, 0.8, 0.4)  # the first 64 KiB of a message and its header travel with the question
 
 

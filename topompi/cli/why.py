@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,7 +91,7 @@ def _print(facts: dict[str, Any], predicted: float) -> None:
     print(f"{facts['algorithm']} runs: {facts['reason']}")
     trial = facts["trial"]
     more = predicted / trial["seconds"]
-    if more > 1.02:  # noqa: PLR2004 - what is shown with two digits
+    if more > 1.02:
         print(f"a trial may find up to {more:.2f}x more, by {trial['algorithm']}")
     else:
         print("the model knows nothing that a trial could add")
