@@ -99,11 +99,15 @@ class Predictor:
         return network_of(replace(self.interface, routes=None))
 
     @cached_property
-    def model(self) -> Model:
-        """Start-ups and bytes on a network whose fastest host links are as fast as these."""
+    def rate(self) -> float:
+        """Bytes/s of the fastest host link between two of the job's hosts; 0 on one host."""
         first = self.network.links[:, :, :1]
-        fastest = float(self.network.capacity[first[first >= 0]].max(initial=0.0))
-        return Model.of_rate(fastest) if fastest else Model.preset("stampede")
+        return float(self.network.capacity[first[first >= 0]].max(initial=0.0))
+
+    @cached_property
+    def model(self) -> Model:
+        """Start-ups and bytes on networks whose host links are as fast."""
+        return Model.of_rate(self.rate) if self.rate else Model.preset("stampede")
 
     @cached_property
     def inapplicable(self) -> str:
@@ -232,10 +236,10 @@ class Predictor:
 
     def _at_its_bound(self, nbytes: int) -> float:
         """Seconds of an alltoall that fills the busiest link: its bytes, and a start-up for each message."""
-        model, others = _in_python(self.model), self.interface.num_ranks - 1
-        wire = model.t_w[-1] * max(self.network.capacity[self.network.links[:, :, 0].max()], 1.0)
+        model, messages = _in_python(self.model), self.interface.num_ranks - 1
         bound = lower_bound(self.network, "alltoall", block_bytes=nbytes).seconds
-        return float(max(wire, 1.0) * bound + others * (model.t_o or model.t_s[-1]))
+        start = model.t_s[-1] if model.t_o is None else model.t_o
+        return bound * model.t_w[-1] * self.rate + messages * start
 
 
 def _in_python(model: Model) -> Model:
