@@ -12,11 +12,11 @@ from typing import Any
 from ..base import Decision, Question
 from .fixed import fixed_decision
 
-__all__ = ["tuned"]
+__all__ = ["COLLECTIVE", "tuned"]
 
 _Made = tuple[str, dict[str, Any]]  # an algorithm and its parameters
 
-_COLLECTIVE = {
+COLLECTIVE = {
     "Bcast": "bcast",
     "Gather": "gather",
     "Gatherv": "gather",
@@ -63,7 +63,7 @@ _REDUCE_TREES = {
 
 def tuned(question: Question) -> Decision | None:
     """What runs where these two components serve the communicator; None for a call that the model does not know."""
-    collective = _COLLECTIVE.get(question.method)
+    collective = COLLECTIVE.get(question.method)
     if collective is None or question.ranks < 2:
         return None
     if question.method in _BASIC:
@@ -109,7 +109,7 @@ def _reduce(word: str, question: Question) -> _Made:
         return "shaped_tree", {"shape": _REDUCE_TREES[word]}
     if _items(question) < 1 << question.ranks.bit_length() - 1:
         return "shaped_tree", {"shape": "linear"}
-    return "halving", _in_order(question)
+    return "halves", {}
 
 
 def _allreduce(word: str, question: Question) -> _Made:
