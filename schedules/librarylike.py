@@ -31,7 +31,7 @@ LIBRARY_ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "shaped_tree": _plain(rankorder.bcast_shaped, _SAME),
         "pipeline": _plain(rankorder.bcast_pipeline, _SAME, cut="blocks"),
         "split_binary": _plain(rankorder.bcast_split_binary, _SAME),
-        "scatter_doubling": _plain(rankorder.bcast_scatter_doubling, _SAME),
+        "scatter_doubling_handing": _plain(rankorder.bcast_scatter_doubling, _SAME),
     },
     "reduce": {
         "shaped_tree": _plain(rankorder.reduce_shaped, _SAME),

@@ -106,7 +106,7 @@ def read(text, ranks):
     return recorded * (1 - np.eye(ranks, dtype=np.int64))
 
 
-@pytest.mark.parametrize("ranks", [3, 8, *(pytest.param(p, marks=pytest.mark.long) for p in (2, 4, 7, 12, 16))])
+@pytest.mark.parametrize("ranks", [3, 8, *(pytest.param(p, marks=pytest.mark.long) for p in (2, 4, 7, 12, 17))])
 def test_on_one_host_each_rank_sends_to_each_what_is_predicted(ranks, tmp_path):
     model, rank_host = library(), np.zeros(ranks, dtype=np.int64)
     asked = calls(model, rank_host)

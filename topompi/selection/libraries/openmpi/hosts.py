@@ -6,6 +6,7 @@ The facts are those of ``ompi/mca/coll/han`` and of ``ompi/mca/coll/libnbc``, ve
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ Integers = NDArray[np.int64]
 
 SEGMENT = 64 << 10  # bytes: coll_han_bcast_segsize, coll_han_reduce_segsize, coll_han_allreduce_segsize
 _LEAST = 1 << 10  # blocks of a segment: of 64 bytes
-_MOST_ROWS = 1 << 17  # of a stage: no schedule needs more to show what it costs
+_MOST_SEGMENTS = 64  # what they cost shows in no more
 _FRAGMENT = 8 << 10  # bytes of coll/libnbc's chains up to half a megabyte
 
 
@@ -78,6 +79,7 @@ class Build:
         self.size = question.ranks
         self.used = 0
         self.multiple = multiple
+        self._made: dict[tuple[object, ...], Schedule] = {}
 
     def segments(self) -> list[tuple[int, int, int]]:
         """First block, blocks and bytes of each segment; of the longest messages several together are one."""
@@ -86,7 +88,7 @@ class Build:
         blocks = max(_LEAST, 2 << len(self.leaders).bit_length() - 1)
         if nbytes <= SEGMENT:
             return [(0, self.multiple * max(1, min(blocks, items // self.multiple)), nbytes)]
-        length = SEGMENT * -(-self.size * nbytes // (SEGMENT * _MOST_ROWS))
+        length = SEGMENT * -(-nbytes // (SEGMENT * _MOST_SEGMENTS))
         sizes = [min(length, nbytes - begin) for begin in range(0, nbytes, length)]
         return [
             (self.multiple * blocks * at, self.multiple * -(-blocks * size // length), min(size, SEGMENT))
@@ -110,14 +112,22 @@ class Build:
         :param blocks: of one message, or of one rank's share.
         :param send: where the input lies; likewise ``receive`` for the output.
         """
-        inner = Question(
-            method, nbytes, np.zeros(len(ranks), dtype=np.int64), self.question.commutative, self.question.item
-        )
+        alone = np.zeros(len(ranks), dtype=np.int64)
+        inner = Question(method, nbytes, alone, self.question.commutative, self.question.item)
         made = tuned(inner) or Decision(method.lower(), _ALONE[method], "self")
-        part = self.network.part(ranks)
         at = int(np.flatnonzero(ranks == root)[0])
-        schedule = make(made.collective, made.algorithm, part, at, blocks, **made.parameters)
+        schedule = self._kept(made.collective, made.algorithm, ranks, at, blocks, **made.parameters)
         return self.nested(schedule, ranks, send, receive)
+
+    def _kept(
+        self, collective: str, algorithm: str, ranks: Integers, root: int, blocks: int, **parameters: Any
+    ) -> Schedule:
+        """A group's schedule, which depends on nothing but the number of its ranks: none looks at the network."""
+        key = (collective, algorithm, len(ranks), root, blocks, *sorted(parameters.items()))
+        if key not in self._made:
+            part = self.network.part(ranks)
+            self._made[key] = make(collective, algorithm, part, root, blocks, **parameters)
+        return self._made[key]
 
     def nested(self, schedule: Schedule, ranks: Integers, send: Place, receive: Place, unit: int = 1) -> Rows:
         """A schedule of some ranks, its scratch apart from all others."""
@@ -138,7 +148,7 @@ class Build:
         """A broadcast between hosts by coll/libnbc."""
         ranks = self._from_root()
         shape = "linear" if len(ranks) <= 4 else "doubling"
-        schedule = make("bcast", "shaped_tree", self.network.part(ranks), 0, blocks, shape=shape)
+        schedule = self._kept("bcast", "shaped_tree", ranks, 0, blocks, shape=shape)
         return self.nested(schedule, ranks, place, place)
 
     def ireduce(self, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
@@ -147,13 +157,13 @@ class Build:
         items = nbytes // max(self.question.item, 1)
         if size > 2 and items >= 1 << size.bit_length() - 1:
             at = int(np.flatnonzero(self.leaders == self.root)[0])
-            schedule = make("reduce", "halves", self.network.part(self.leaders), at, blocks)
+            schedule = self._kept("reduce", "halves", self.leaders, at, blocks)
             return self.nested(schedule, self.leaders, send, receive)
         if size > 4 or nbytes < SEGMENT:
-            schedule = make("reduce", "shaped_tree", self.network.part(ranks), 0, blocks, shape="binomial")
+            schedule = self._kept("reduce", "shaped_tree", ranks, 0, blocks, shape="binomial")
             return self.nested(schedule, ranks, send, receive)
         parts = nbytes // _FRAGMENT
-        schedule = make("reduce", "chain", self.network.part(ranks), 0, parts, order=range(size))
+        schedule = self._kept("reduce", "chain", ranks, 0, parts, order=range(size))
         return self.nested(schedule, ranks, send, receive, blocks // parts)
 
     def _from_root(self) -> Integers:

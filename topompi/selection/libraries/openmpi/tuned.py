@@ -100,7 +100,7 @@ def _bcast(word: str, question: Question) -> _Made:
     if word == "split_binary_tree":
         return ("split_binary", {}) if items > 1 else ("shaped_tree", {"shape": "chain"})
     if word == "scatter_allgather":
-        return ("scatter_doubling", {}) if items >= question.ranks else ("shaped_tree", {"shape": "linear"})
+        return ("scatter_doubling_handing", {}) if items >= question.ranks else ("shaped_tree", {"shape": "linear"})
     return "shaped_tree", {"shape": _BCAST_TREES[word]}
 
 
