@@ -29,12 +29,15 @@ _SAME = "as a library runs it, whatever the network"
 LIBRARY_ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "bcast": {
         "shaped_tree": _plain(rankorder.bcast_shaped, _SAME),
+        "pipeline": _plain(rankorder.bcast_pipeline, _SAME, cut="blocks"),
         "split_binary": _plain(rankorder.bcast_split_binary, _SAME),
-        "scatter_doubling": _plain(rankorder.bcast_scatter_doubling, _SAME),
+        "scatter_doubling_handing": _plain(rankorder.bcast_scatter_doubling, _SAME),
     },
-    "reduce": {"shaped_tree": _plain(rankorder.reduce_shaped, _SAME)},
+    "reduce": {
+        "shaped_tree": _plain(rankorder.reduce_shaped, _SAME),
+        "halves": _plain(folding.reduce_halves, _SAME),
+    },
     "allgather": {
-        "bruck": _plain(neighbours.allgather_bruck, _SAME),
         "neighbours": _plain(neighbours.allgather_neighbours, "an even number of ranks only"),
         "through_one": _plain(throughone.allgather_through_one, _SAME),
     },

@@ -1,5 +1,7 @@
 """Models of MPI libraries: who is known, and what a call's decision turns on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.test_registry import placed
 from topompi.schedules import check
+from topompi.schedules.schedule import ROOTED
 from topompi.selection.libraries import Question, model_of
 from topompi.selection.libraries.openmpi.fixed import COMMUTATIVE, ORDERED, fixed_decision
 
@@ -41,7 +44,7 @@ def test_parameters_that_change_no_decision_leave_it_known():
     assert model_of(OPEN_MPI, {"OMPI_MCA_coll_base_verbose": "30", "OMPI_MCA_btl": "self,sm"}) is not None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.sampled_from(METHODS), st.integers(2, 20), st.integers(0, 1 << 22), st.booleans(), st.sampled_from([1, 4, 8, 16])
 )
@@ -68,3 +71,30 @@ def test_decisions_change_at_a_threshold_and_with_the_order_of_operands():
     assert [fixed_decision("Allreduce", 8, nbytes) for nbytes in (8191, 8192)] == ["recursive_doubling", "rabenseifner"]
     assert [fixed_decision("Bcast", ranks, 1 << 20) for ranks in (15, 16)] == ["basic_linear", "scatter_allgather"]
     assert fixed_decision("Allreduce", 8, 1 << 20, commutative=False) == "nonoverlapping"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(METHODS),
+    st.lists(st.integers(0, 3), min_size=2, max_size=12),
+    st.sampled_from([0, 8, 1000, 65536, 65537, 200_000, 1 << 20]),
+    st.booleans(),
+    st.integers(0, 11),
+)
+def test_decisions_over_hosts_are_schedules_that_do_what_mpi_defines(method, hosts, nbytes, commutative, root):
+    """However ranks are placed: in order, in turns, or unevenly."""
+    rank_host = np.unique(hosts, return_inverse=True)[1]
+    network = replace(placed("XGFT(1; 24; 1)", range(len(hosts)), [1] * len(hosts)), rank_host=rank_host)
+    decision = model_of(OPEN_MPI, {}).decide(Question(method, nbytes, rank_host, commutative, 8))
+    rooted = decision.collective in ROOTED
+    check(decision.schedule(network, root % len(hosts) if rooted else 0))
+
+
+def test_several_ranks_on_several_hosts_bring_in_the_component_that_knows_hosts():
+    placements = {"one host": [0] * 6, "one rank a host": list(range(6)), "even": [0, 1, 2] * 2, "uneven": [0, 1, 1]}
+    for version, component in ((OPEN_MPI, "han"), ("Open MPI v4.1.6, package: x", "tuned")):
+        says = {
+            name: model_of(version, {}).decide(Question("Bcast", 8, np.array(hosts))).says.partition(":")[0]
+            for name, hosts in placements.items()
+        }
+        assert says == {**dict.fromkeys(placements, "tuned"), "even": component}

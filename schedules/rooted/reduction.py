@@ -17,6 +17,7 @@ from .inorder import in_order
 
 __all__ = [
     "climb",
+    "gathered",
     "reduce_chain",
     "reduce_circulant",
     "reduce_halving",
@@ -193,7 +194,7 @@ def reduce_halving(
         cube.inward(buffer, 0, total, REDUCE),
         halving(cube.heads, bounds, buffer),
         transfers(0, first, root, (buffer[first], 0), (buffer[root], 0), bounds[1] * (root in cube.surplus)),
-        _gather(heads, bounds, buffer, root),
+        gathered(heads, bounds, buffer, root),
     )
     return Schedule.from_phases("reduce", size, "halving and gather", phases, root=root, blocks=total)
 
@@ -224,8 +225,14 @@ def _sums_at(root: int, size: int) -> Integers:
     return np.where(np.arange(size) == root, OUTPUT, SCRATCH)
 
 
-def _gather(heads: Integers, bounds: Integers, buffer: Integers, root: int) -> Rows:
-    """The messages of a recursive doubling on whose content the root depends."""
+def gathered(heads: Integers, bounds: Integers, buffer: Integers, root: int) -> Rows:
+    """The messages of a recursive doubling on whose content the root depends.
+
+    :param heads: rank at each corner of a cube, the root among them, shape (n,).
+    :param bounds: first block of each corner's range and the end, shape (n + 1,).
+    :param buffer: working buffer of each rank, shape (p,).
+    :param root: the root's rank.
+    """
     at_root = np.flatnonzero(heads == root)
     corner = np.delete(np.arange(len(heads)), at_root)
     differing = corner ^ at_root

@@ -20,9 +20,9 @@ Integers = NDArray[np.int64]
 def scatter_doubling(size: int, *, root: int = 0, blocks: int | None = None) -> Schedule:
     """A binomial scatter, then an allgather by recursive doubling (Thakur, Rabenseifner, Gropp 2005, section 4.4).
 
-    As MPICH and Open MPI send it: a rank also gets what it handed on in the scatter. Where p is no power of two,
-    surplus ranks hand their share to a neighbour and get the whole from it. Messages: p - 1 of the scatter, and p log2
-    p; bytes: about 2 m out of a rank. It wins for medium messages.
+    As MPICH sends it, and Open MPI if p is a power of two: a rank also gets what it handed on in the scatter. Where p
+    is none, surplus ranks hand their share to a neighbour and get the whole from it. Messages: p - 1 of the scatter,
+    and p log2 p; bytes: about 2 m out of a rank. It wins for medium messages.
 
     :param size: number of ranks, p.
     :param root: the root's rank; shares follow the ranks from it on.

@@ -1,4 +1,4 @@
-"""Allgathers in rank order that MPI libraries run: Bruck's, and the exchange with neighbours."""
+"""Allgather by an exchange with neighbours in rank order, as MPI libraries run it."""
 
 from __future__ import annotations
 
@@ -6,51 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exchanges import starts
-from ..phases import Grid, Phases, sequence
-from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
+from ..phases import Grid, sequence
+from ..schedule import INPUT, OUTPUT, Schedule
 from ..transfers import Rows, local_moves, shares, transfers
 
-__all__ = ["allgather_bruck", "allgather_neighbours"]
+__all__ = ["allgather_neighbours"]
 
 Integers = NDArray[np.int64]
-
-
-def allgather_bruck(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """In step k each rank sends all that it has, up to what is missing, to the one 2^k before it.
-
-    Bruck and others 1997, the concatenation algorithm, for any p. Shares lie in the order from the own one on, and are
-    moved to their places at the end. Messages: p ceil(log2 p); bytes: each share p - 1 times, the least there is.
-
-    :param size: number of ranks, p.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank for allgatherv, shape (p,).
-    """
-    share = shares(size, blocks, counts)
-    begin, ranks = starts(np.tile(share, 2)), np.arange(size)
-    total = int(share.sum())
-
-    def make(step: Integers, rank: Integers) -> Rows:
-        distance = 1 << step
-        to = (rank - distance) % size
-        # The receiver's own share and the distance - 1 behind it come before what it is sent.
-        count = begin[rank + np.minimum(distance, size - distance)] - begin[rank]
-        return transfers(step, rank, to, (SCRATCH, 0), (SCRATCH, begin[to + distance] - begin[to]), count)
-
-    def near(rank: int) -> Integers:
-        return np.unique(np.append(rank, rank + (1 << np.arange(steps))) % size)
-
-    steps = (size - 1).bit_length()
-    phases = sequence(
-        local_moves(0, ranks, (INPUT, 0), (SCRATCH, 0), share),
-        Grid(steps, members=size, make=make, near=near),
-        np.concatenate(
-            (
-                local_moves(0, ranks, (SCRATCH, 0), (OUTPUT, begin[ranks]), total - begin[ranks]),
-                local_moves(0, ranks, (SCRATCH, total - begin[ranks]), (OUTPUT, 0), begin[ranks]),
-            )
-        ),
-    )
-    return _schedule(size, "Bruck", phases, blocks, counts)
 
 
 def allgather_neighbours(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
@@ -84,9 +46,5 @@ def allgather_neighbours(size: int, *, blocks: int = 1, counts: ArrayLike | None
         local_moves(0, ranks, (INPUT, 0), (OUTPUT, begin[:-1]), share),
         Grid(half, members=size, make=make, near=near),
     )
-    return _schedule(size, "neighbour exchange", phases, blocks, counts)
-
-
-def _schedule(size: int, algorithm: str, phases: Phases, blocks: int, counts: ArrayLike | None) -> Schedule:
-    given = None if counts is None else np.asarray(counts, dtype=np.int64)
-    return Schedule.from_phases("allgather", size, algorithm, phases, blocks=blocks, counts=given)
+    given = None if counts is None else share
+    return Schedule.from_phases("allgather", size, "neighbour exchange", phases, blocks=blocks, counts=given)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base import Decision, Question
+from .han import han
 from .tuned import tuned
 
 __all__ = ["OpenMPI", "recognise"]
@@ -24,7 +25,8 @@ class OpenMPI:
     """The decisions of an Open MPI whose parameters have their default values.
 
     Where all ranks are on one host, or each host has one, coll/tuned decides, and so it always does in 4.1. In 5.0
-    coll/han, of a higher priority, takes part elsewhere.
+    coll/han, of a higher priority, takes part elsewhere. Where it then leaves a call to coll/tuned, it may look at the
+    hosts first, with a few messages of up to 12 bytes, which are left out here.
 
     :param release: its first two numbers, such as (5, 0).
     :param version: as it says itself, such as ``5.0.11``.
@@ -39,10 +41,10 @@ class OpenMPI:
         return f"Open MPI {self.version}"
 
     def decide(self, question: Question) -> Decision | None:
-        """What runs for a call; None where coll/han takes part, or for an unknown call."""
+        """What runs for a call; None for an unknown one."""
         ranks = np.unique(question.rank_host, return_counts=True)[1]
         if self.release >= (5, 0) and len(ranks) > 1 and ranks.max() > 1:
-            return None
+            return han(question) or tuned(question)
         return tuned(question)
 
 

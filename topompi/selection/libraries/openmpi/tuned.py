@@ -12,11 +12,11 @@ from typing import Any
 from ..base import Decision, Question
 from .fixed import fixed_decision
 
-__all__ = ["tuned"]
+__all__ = ["COLLECTIVE", "tuned"]
 
 _Made = tuple[str, dict[str, Any]]  # an algorithm and its parameters
 
-_COLLECTIVE = {
+COLLECTIVE = {
     "Bcast": "bcast",
     "Gather": "gather",
     "Gatherv": "gather",
@@ -63,7 +63,7 @@ _REDUCE_TREES = {
 
 def tuned(question: Question) -> Decision | None:
     """What runs where these two components serve the communicator; None for a call that the model does not know."""
-    collective = _COLLECTIVE.get(question.method)
+    collective = COLLECTIVE.get(question.method)
     if collective is None or question.ranks < 2:
         return None
     if question.method in _BASIC:
@@ -100,7 +100,7 @@ def _bcast(word: str, question: Question) -> _Made:
     if word == "split_binary_tree":
         return ("split_binary", {}) if items > 1 else ("shaped_tree", {"shape": "chain"})
     if word == "scatter_allgather":
-        return ("scatter_doubling", {}) if items >= question.ranks else ("shaped_tree", {"shape": "linear"})
+        return ("scatter_doubling_handing", {}) if items >= question.ranks else ("shaped_tree", {"shape": "linear"})
     return "shaped_tree", {"shape": _BCAST_TREES[word]}
 
 
@@ -109,7 +109,7 @@ def _reduce(word: str, question: Question) -> _Made:
         return "shaped_tree", {"shape": _REDUCE_TREES[word]}
     if _items(question) < 1 << question.ranks.bit_length() - 1:
         return "shaped_tree", {"shape": "linear"}
-    return "halving", _in_order(question)
+    return "halves", {}
 
 
 def _allreduce(word: str, question: Question) -> _Made:

@@ -1,0 +1,199 @@
+"""What Open MPI's component coll/han runs: a call inside hosts and one between them, segment after segment.
+
+The facts are those of ``ompi/mca/coll/han``, version 5.0.11. A host's ranks are the low communicator; ranks of one
+place on all hosts are an up communicator, and that of the root's place, or of place 0, takes part. In both coll/tuned
+decides, but where the up communicator is called without waiting, coll/libnbc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ....schedules.nested import pipelined
+from ....schedules.network import Network
+from ....schedules.phases import sequence
+from ....schedules.schedule import INPUT, OUTPUT, SCRATCH, Schedule
+from ....schedules.transfers import Rows, local_moves, transfers
+from ..base import Decision, Question
+from .hosts import SEGMENT, Build, Hosts
+from .tuned import tuned
+
+__all__ = ["HanDecision", "han"]
+
+
+@dataclass(frozen=True)
+class HanDecision(Decision):
+    """What coll/han runs; its ``algorithm`` is no name in the registry, and its ``parameters`` are of the call.
+
+    :param question: of which it is the decision.
+    """
+
+    question: Question = field(kw_only=True, repr=False)
+
+    @classmethod
+    def of(cls, question: Question, collective: str, algorithm: str, says: str) -> HanDecision:
+        """The decision of a question."""
+        of_call = {name: getattr(question, name) for name in ("method", "nbytes", "commutative", "item")}
+        return cls(collective, algorithm, says, None, of_call, question=question)
+
+    def schedule(self, network: Network, root: int = 0) -> Schedule:
+        """The schedule that has the library's messages; hosts are those of the question."""
+        build = _BUILDERS[self.collective] if _takes(self.question) else _THROUGH_ONE[self.collective]
+        return build(Build(self.question, network, root))
+
+
+def han(question: Question) -> HanDecision | None:
+    """What coll/han runs where it serves the communicator; None for a call that it leaves to others.
+
+    It leaves them operations that do not commute, and hosts with unequally many ranks, but for ``Allreduce``. What they
+    run through rank 0 is made of calls that may be its own.
+    """
+    made, balanced = tuned(question), Hosts.of(question.rank_host).balanced
+    if made is None:
+        return None
+    if _takes(question) and (balanced or question.method == "Allreduce"):
+        vectors = ("Bcast", "Reduce", "Allreduce")
+        segments = max(-(-question.nbytes // SEGMENT), 1) if question.method in vectors else 1
+        says = "han: inside hosts and between them" + (f", {segments} segments of 64 KiB" if segments > 1 else "")
+        return HanDecision.of(question, made.collective, "two levels", says)
+    direct = made.says == "tuned: basic_linear" and made.collective == "allreduce"
+    if made.algorithm == "through_one" and balanced and not direct:
+        return HanDecision.of(question, made.collective, "through one, two levels", f"{made.says}, with han")
+    return None
+
+
+def _takes(question: Question) -> bool:
+    """Whether it is one of its own calls."""
+    method = question.method
+    return method.lower() in _BUILDERS and (question.commutative or method not in ("Reduce", "Allreduce"))
+
+
+def _bcast(build: Build) -> Schedule:
+    segments = build.segments()
+    stages: list[tuple[Rows, ...]] = []
+    for at, blocks, nbytes in segments:
+        place = (OUTPUT, at)
+        up = build.ibcast(blocks, place) if at else build.up("Bcast", nbytes, blocks, place, place)
+        stages.append((up, build.low("Bcast", nbytes, blocks, place, place)))
+    total = _total(segments)
+    own = local_moves(0, build.root, (INPUT, 0), (OUTPUT, 0), total)
+    return build.finished(sequence(own, pipelined(stages)), total)
+
+
+def _reduce(build: Build) -> Schedule:
+    segments = build.segments()
+    return build.finished(pipelined(_reduced(build, segments)), _total(segments))
+
+
+def _reduced(build: Build, segments: list[tuple[int, int, int]]) -> list[tuple[Rows, ...]]:
+    """Each segment is reduced inside hosts, then between them."""
+    sums = build.scratch(_total(segments))
+    stages: list[tuple[Rows, ...]] = []
+    for at, blocks, nbytes in segments:
+        between = (SCRATCH, sums + at)
+        low = build.low("Reduce", nbytes, blocks, (INPUT, at), between)
+        stages.append((low, build.ireduce(nbytes, blocks, between, (OUTPUT, at))))
+    return stages
+
+
+def _allreduce(build: Build) -> Schedule:
+    segments, stages = build.segments(), []
+    for (at, blocks, nbytes), reduced in zip(segments, _reduced(build, segments), strict=True):
+        place = (OUTPUT, at)
+        spread = build.ibcast(blocks, place), build.low("Bcast", nbytes, blocks, place, place)
+        stages.append((*reduced, *spread))
+    return build.finished(pipelined(stages), _total(segments))
+
+
+def _gather(build: Build) -> Schedule:
+    host, whole, order = *_shares(build), build.by_hosts()
+    each, nbytes = len(order) // len(build.leaders), build.question.nbytes
+    low = build.low("Gather", nbytes, 1, (INPUT, 0), host)
+    up = build.up("Gather", each * nbytes, each, host, whole)
+    back = local_moves(0, build.root, (SCRATCH, whole[1] + np.arange(build.size)), (OUTPUT, order), 1)
+    return build.finished(sequence(low, up, back), 1)
+
+
+def _scatter(build: Build) -> Schedule:
+    host, whole, order = *_shares(build), build.by_hosts()
+    each, nbytes = len(order) // len(build.leaders), build.question.nbytes
+    there = local_moves(0, build.root, (INPUT, order), (SCRATCH, whole[1] + np.arange(build.size)), 1)
+    up = build.up("Scatter", each * nbytes, each, whole, host)
+    low = build.low("Scatter", nbytes, 1, host, (OUTPUT, 0))
+    return build.finished(sequence(there, up, low), 1)
+
+
+def _allgather(build: Build) -> Schedule:
+    host, whole, order = *_shares(build), build.by_hosts()
+    each, nbytes = len(order) // len(build.leaders), build.question.nbytes
+    low = build.low("Gather", nbytes, 1, (INPUT, 0), host)
+    up = build.up("Allgather", each * nbytes, each, host, whole)
+    leaders, places = build.leaders[:, None], whole[1] + np.arange(build.size)
+    back = local_moves(0, leaders, (SCRATCH, places), (OUTPUT, order), 1)
+    spread = build.low("Bcast", build.size * nbytes, build.size, (OUTPUT, 0), (OUTPUT, 0))
+    return build.finished(sequence(low, up, back, spread), 1)
+
+
+def _inner(build: Build, method: str, nbytes: int) -> Schedule:
+    """What coll/han runs for a call from or to rank 0 among all ranks, in blocks that all of them can share."""
+    inner = Question(method, nbytes, build.question.rank_host, True, build.question.item)
+    return _BUILDERS[method.lower()](Build(inner, build.network, 0, 1 if method == "Scatter" else build.size))
+
+
+def _allreduce_through_one(build: Build) -> Schedule:
+    spread = _inner(build, "Bcast", build.question.nbytes)
+    reduced = build.every("Reduce", build.question.nbytes, spread.blocks, (INPUT, 0), (OUTPUT, 0))
+    return build.finished(sequence(reduced, build.whole(spread, (OUTPUT, 0), (OUTPUT, 0))), spread.blocks)
+
+
+def _allgather_through_one(build: Build) -> Schedule:
+    ranks = np.arange(build.size)
+    spread = _inner(build, "Bcast", build.size * build.question.nbytes)
+    share = spread.blocks // build.size
+    gather = transfers(0, ranks, 0, (INPUT, 0), (OUTPUT, ranks * share), share)
+    return build.finished(sequence(gather, build.whole(spread, (OUTPUT, 0), (OUTPUT, 0))), share)
+
+
+def _reduce_scatter_through_one(build: Build) -> Schedule:
+    ranks, nbytes = np.arange(build.size), build.question.nbytes
+    reduced = _inner(build, "Reduce", nbytes) if build.question.commutative else None
+    blocks = reduced.blocks if reduced is not None else build.size
+    share, sums = blocks // build.size, (SCRATCH, build.scratch(blocks))
+    up = build.every("Reduce", nbytes, blocks, (INPUT, 0), sums)
+    if reduced is not None:
+        up = build.whole(reduced, (INPUT, 0), sums)
+    if build.question.method == "Reduce_scatter":
+        return build.finished(
+            sequence(up, transfers(0, 0, ranks, (SCRATCH, sums[1] + ranks * share), (OUTPUT, 0), share)), share
+        )
+    scatter = _inner(build, "Scatter", nbytes // build.size)
+    return build.finished(sequence(up, build.whole(scatter, sums, (OUTPUT, 0), share)), share)
+
+
+def _shares(build: Build) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Where a host's shares lie, and where those of all hosts do, host after host."""
+    each = build.size // len(build.leaders)
+    return (SCRATCH, build.scratch(each)), (SCRATCH, build.scratch(build.size))
+
+
+def _total(segments: list[tuple[int, int, int]]) -> int:
+    at, blocks, _ = segments[-1]
+    return at + blocks
+
+
+_BUILDERS: dict[str, Callable[[Build], Schedule]] = {
+    "bcast": _bcast,
+    "reduce": _reduce,
+    "allreduce": _allreduce,
+    "gather": _gather,
+    "scatter": _scatter,
+    "allgather": _allgather,
+}
+_THROUGH_ONE: dict[str, Callable[[Build], Schedule]] = {
+    "allreduce": _allreduce_through_one,
+    "allgather": _allgather_through_one,
+    "reduce_scatter": _reduce_scatter_through_one,
+}
