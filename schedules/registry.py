@@ -15,6 +15,7 @@ from .alltoall import direct as alltoall
 from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
 from .alltoall.joint import joint, side_by_side
+from .hosts import bcast_hosts, reduce_hosts, scan_hosts
 from .network import Network
 from .rooted import broadcast, gather, reduction, scattered
 from .rooted.embedding import rate_delay
@@ -288,6 +289,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         ),
         "scatter_doubling": Algorithm(scattered.scatter_doubling, _size, _LIBRARY, trial=False),
         "scatter_ring": Algorithm(scattered.scatter_ring, _size, _LIBRARY, trial=False),
+        "hosts": Algorithm(bcast_hosts, _hosts, _LIBRARY, trial=False),
     },
     "gather": {
         "linear": _direct(gather.gather_linear, _size, _BURST, stand_in="any", default=_MEDIUM),
@@ -354,6 +356,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             default=_MEDIUM,
         ),
         "through_zero": Algorithm(reduction.reduce_through_zero, _size, _LIBRARY, keeps_order=True, trial=False),
+        "hosts": Algorithm(reduce_hosts, _hosts, _LIBRARY, keeps_order=True, trial=False),
     },
     "reduce_scatter": {
         "ring": Algorithm(
@@ -439,6 +442,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "exchange": Algorithm(
                 scanexchange.scan_exchange, _size, _LIBRARY, {"inclusive": inclusive}, keeps_order=True, trial=False
             ),
+            **({"hosts": Algorithm(scan_hosts, _hosts, _LIBRARY, keeps_order=True, trial=False)} if inclusive else {}),
         }
         for collective, inclusive in (("scan", True), ("exscan", False))
     },

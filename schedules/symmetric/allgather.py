@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,7 +20,12 @@ Integers = NDArray[np.int64]
 
 
 def allgather_ring(
-    size: int, *, order: ArrayLike | None = None, blocks: int = 1, counts: ArrayLike | None = None
+    size: int,
+    *,
+    order: ArrayLike | None = None,
+    pieces: int = 1,
+    blocks: int = 1,
+    counts: ArrayLike | None = None,
 ) -> Schedule:
     """Each rank hands on to the next one what it received in the step before (Chan et al. 2007, the bucket algorithm).
 
@@ -29,15 +35,15 @@ def allgather_ring(
 
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
+    :param pieces: messages in which each share goes, all in one step.
     :param blocks: blocks of each rank where there are no counts.
     :param counts: blocks of each rank for allgatherv, shape (p,).
     """
     ranks, share = checked_order(size, order), shares(size, blocks, counts)
-    begin = starts(share)[ranks]
-    phases = sequence(
-        local_moves(0, ranks, (INPUT, 0), (OUTPUT, begin), share[ranks]),
-        ring(ranks, begin, share[ranks], np.full(size, OUTPUT)),
-    )
+    begin, cut = starts(share)[ranks], share[ranks] * np.arange(pieces + 1)[:, None] // pieces
+    own = local_moves(0, ranks, (INPUT, 0), (OUTPUT, begin), share[ranks])
+    rings = [ring(ranks, begin + low, high - low, np.full(size, OUTPUT)) for low, high in itertools.pairwise(cut)]
+    phases = sequence(own, tuple((0, one) for one in rings))
     return _schedule(size, "ring", phases, blocks, counts)
 
 

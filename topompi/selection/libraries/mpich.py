@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from .base import Decision, Question
 
 __all__ = ["MPICH"]
 
-FEW = 8  # ranks below which broadcasts are always trees, and alltoalls never Bruck's
+PIECE = 32768  # bytes to which a ring of Allgatherv cuts messages (MPIR_CVAR_ALLGATHERV_PIPELINE_MSG_SIZE)
 COUNTED = ("Gatherv", "Scatterv", "Alltoallv", "Alltoallw")
 
 
@@ -29,7 +29,8 @@ class Rule:
     """A line of a table: the first one that fits a call names the algorithm.
 
     :param algorithm: as MPICH calls it.
-    :param ranks: for which numbers of ranks: any, fewer than ``FEW``, or a power of two.
+    :param below: for fewer ranks than this; None for any number.
+    :param power: for powers of two only.
     :param most: largest size in bytes; None for any.
     :param total: whether sizes are those of all ranks' blocks together.
     :param commutes: whether operations have to commute; None for any. MPICH asks whether they are MPI's own.
@@ -37,7 +38,8 @@ class Rule:
     """
 
     algorithm: str
-    ranks: Literal["any", "few", "power"] = "any"
+    below: int | None = None
+    power: bool = False
     most: int | None = None
     total: bool = False
     commutes: bool | None = None
@@ -47,8 +49,8 @@ class Rule:
         """Whether the line is for a call of so many ranks, all of the job's or one on each host."""
         nbytes = question.nbytes * ranks if self.total else question.nbytes
         return (
-            (self.ranks != "few" or ranks < FEW)
-            and (self.ranks != "power" or ranks.bit_count() == 1)
+            (self.below is None or ranks < self.below)
+            and (not self.power or ranks.bit_count() == 1)
             and (self.most is None or nbytes <= self.most)
             and self.commutes in (None, question.commutative)
             and (not self.items or question.nbytes // question.item >= 1 << ranks.bit_length() - 1)
@@ -57,16 +59,16 @@ class Rule:
 
 TABLES: Mapping[str, tuple[Rule, ...]] = {
     "bcast": (
-        Rule("binomial", ranks="few"),
+        Rule("binomial", below=8),
         Rule("binomial", most=12288),
-        Rule("scatter_recursive_doubling_allgather", ranks="power", most=524288),
+        Rule("scatter_recursive_doubling_allgather", power=True, most=524288),
         Rule("scatter_ring_allgather"),
     ),
     "gather": (Rule("binomial"),),
     "scatter": (Rule("binomial"),),
     "allgather": (
-        Rule("recursive_doubling", ranks="power", most=524287, total=True),
-        Rule("ring", ranks="power"),
+        Rule("recursive_doubling", power=True, most=524287, total=True),
+        Rule("ring", power=True),
         Rule("brucks", most=81919, total=True),
         Rule("ring"),
     ),
@@ -83,14 +85,14 @@ TABLES: Mapping[str, tuple[Rule, ...]] = {
     "reduce_scatter": (
         Rule("recursive_halving", most=524287, commutes=True),
         Rule("pairwise", commutes=True),
-        Rule("noncommutative", ranks="power"),
+        Rule("noncommutative", power=True),
         Rule("recursive_doubling"),
     ),
     "scan": (Rule("recursive_doubling"),),
     "exscan": (Rule("recursive_doubling"),),
+    # The table begins Bruck's at 8 ranks, as MPICH 4 does; recorded, 5.0.2 begins it at 9.
     "alltoall": (
-        Rule("scattered", ranks="few", most=32768),
-        Rule("pairwise", ranks="few"),
+        Rule("scattered", below=9, most=32768),
         Rule("brucks", most=256),
         Rule("scattered", most=32768),
         Rule("pairwise"),
@@ -158,16 +160,19 @@ class MPICH:
         return f"MPICH {self.version}"
 
     def decide(self, question: Question) -> Decision | None:
-        """What MPICH runs for a call; None for calls without schedules, and where ranks share their only host.
+        """What MPICH runs for a call; None for calls without schedules or of unknown size, and for one host's ranks.
 
         :param question: the call.
         """
         collective = COLLECTIVE[question.method]
-        if collective not in TABLES:
+        if collective not in TABLES or (question.method in ("Allgatherv", "Reduce_scatter") and not question.nbytes):
             return None
         hosts = len(np.unique(question.rank_host))
         if collective in ("bcast", "reduce", "allreduce") and hosts < question.ranks:
             return _over_hosts(collective, question, hosts)
+        runs = np.count_nonzero(np.diff(question.rank_host)) + 1
+        if collective == "scan" and 1 < hosts == runs < question.ranks:
+            return Decision(collective, "hosts", "over hosts of consecutive ranks")
         return _alone(collective, question)
 
 
@@ -178,6 +183,10 @@ def _alone(collective: str, question: Question) -> Decision | None:
         return Decision(collective, "through_zero", f"{theirs} at rank 0")
     if (collective, theirs) not in OURS:
         return None
+    pieces = -(-question.nbytes // PIECE)
+    if question.method == "Allgatherv" and theirs == "ring" and pieces > 1:
+        parameters = {"order": np.arange(question.ranks), "pieces": pieces}
+        return Decision(collective, "ring", f"{theirs}, messages of {PIECE >> 10} KiB", pieces, parameters)
     ours, parameters = OURS[collective, theirs](question.ranks)
     return Decision(collective, ours, theirs, parameters=parameters)
 
@@ -190,11 +199,30 @@ def _theirs(collective: str, question: Question, ranks: int) -> str:
 
 
 def _over_hosts(collective: str, question: Question, hosts: int) -> Decision | None:
-    """What runs where hosts have several ranks: a stage inside hosts and one between their first ranks."""
-    if hosts == 1:  # in shared memory, without messages
+    """What runs where hosts have several ranks: stages inside hosts, and one between their first ranks.
+
+    Inside hosts MPICH combines in shared memory; binomial trees stand for that.
+    """
+    if hosts == 1:  # no messages
         return None
-    if collective == "allreduce" and question.commutative:
-        between = _theirs(collective, question, hosts)
-        parameters = {"exchange": OURS[collective, between](hosts)[0], "second_heads": True}
-        return Decision(collective, "leaders", f"over hosts, {between} between", parameters=parameters)
-    return None
+    between, ranks, nbytes = _theirs(collective, question, hosts), question.ranks, question.nbytes
+    ours, _ = OURS[collective, between](hosts)
+    parameters: dict[str, Any] = {"between": ours}
+    if collective == "bcast":
+        # Below 8 ranks of the whole job there are 7 hosts at most, and 12288 bytes: a tree, whatever the size.
+        power = ranks.bit_count() == 1
+        if ranks >= 8 and (nbytes >= 524288 or (nbytes >= 12288 and not power)):
+            return _alone(collective, question)
+        parameters["at_once"] = ranks >= 8 and nbytes >= 12288
+    elif not question.commutative:
+        return _alone(collective, question)
+    elif collective == "reduce":
+        parameters["to_first"] = nbytes > 2048
+    else:
+        blocks, parameters = 1 << hosts.bit_length() - 1, {"exchange": ours, "second_heads": True}
+        return Decision(collective, "leaders", _over(between), blocks if ours == "halving" else None, parameters)
+    return Decision(collective, "hosts", _over(between), parameters=parameters)
+
+
+def _over(between: str) -> str:
+    return f"over hosts, {between} between them"

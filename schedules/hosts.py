@@ -1,0 +1,193 @@
+"""Broadcasts and reductions in stages, as MPI libraries run them: inside hosts, and between the first rank of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .exchanges import checked_root
+from .phases import Phase, sequence
+from .rooted.broadcast import knomial
+from .rooted.reduction import reduce_halving, reduce_knomial
+from .rooted.scattered import scatter_doubling, scatter_ring
+from .schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
+from .symmetric.scanexchange import scan_exchange
+from .transfers import Rows, local_moves, transfers
+
+__all__ = ["bcast_hosts", "reduce_hosts", "scan_hosts"]
+
+Integers = NDArray[np.int64]
+Places = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]  # buffer and first block
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage(Phase):
+    """A schedule of some ranks as a part of a larger one.
+
+    :param inner: the schedule.
+    :param ranks: of the larger one, shape (inner.size,).
+    :param places: where the larger one has the input, the output and the scratch.
+    """
+
+    inner: Schedule = field(kw_only=True)
+    ranks: Integers = field(kw_only=True)
+    places: Places = field(kw_only=True)
+
+    @classmethod
+    def of(cls, inner: Schedule, ranks: Integers, places: Places) -> _Stage:
+        """The stage that has all steps of a schedule."""
+        return cls(inner.num_steps, inner=inner, ranks=ranks, places=places)
+
+    def rows(self) -> Rows:
+        """All rows of the schedule, but for moves that the places make void."""
+        return self._moved(self.inner.rows())
+
+    def of_rank(self, rank: int) -> Rows:
+        """As ``rows``; cost: that of the rank's rows of the schedule."""
+        own = np.flatnonzero(self.ranks == rank)
+        return self._moved(self.inner.rows_of(int(own[0])) if len(own) else np.empty((0, 9), dtype=np.int64))
+
+    def _moved(self, rows: Rows) -> Rows:
+        buffer, first = np.array(self.places).T
+        moved: Rows = rows.copy()
+        moved[:, 1:3] = self.ranks[rows[:, 1:3]]
+        for column in (3, 5):
+            moved[:, column] = buffer[rows[:, column]]
+            moved[:, column + 1] += first[rows[:, column]]
+        void = (moved[:, 1] == moved[:, 2]) & (moved[:, 3:5] == moved[:, 5:7]).all(axis=1)
+        kept: Rows = moved[~void]
+        return kept
+
+
+_IN_PLACE: Places = ((OUTPUT, 0), (OUTPUT, 0), (SCRATCH, 0))
+_BETWEEN: dict[str, Callable[..., Schedule]] = {
+    "binomial": knomial,
+    "scatter_doubling": scatter_doubling,
+    "scatter_ring": scatter_ring,
+}
+
+
+def bcast_hosts(
+    rank_host: ArrayLike, *, root: int = 0, between: str = "binomial", at_once: bool = False, blocks: int | None = None
+) -> Schedule:
+    """The first ranks of all hosts broadcast, then each one inside its host, by binomial trees.
+
+    MPICH's compositions. A root that is not the first of its host sends to that one before, or broadcasts inside its
+    host before, and then the other hosts do. Messages: those between hosts, and one or two into each further rank. It
+    wins where ranks of a host are near; what it knows of the network is the host.
+
+    :param rank_host: host of each rank, shape (p,), any numbers.
+    :param root: the root's rank.
+    :param between: ``binomial``, ``scatter_doubling`` or ``scatter_ring`` among the hosts' first ranks.
+    :param at_once: whether a root's whole host has the message before the others.
+    :param blocks: blocks of the message, by default one, or one for each host where it is scattered.
+    """
+    if between not in _BETWEEN:
+        raise ValueError(f"expecting between of {', '.join(_BETWEEN)}, got {between!r}")
+    size = len(np.asarray(rank_host))
+    groups, leaders, here = _grouped(rank_host, checked_root(size, root))
+    total = blocks or (1 if between == "binomial" else len(groups))
+    exchange = _BETWEEN[between](len(groups), root=here, blocks=total)
+    parts: list[Rows | Phase] = [local_moves(0, root, (INPUT, 0), (OUTPUT, 0), total)]
+    carried = root != leaders[here]
+    if carried and at_once:
+        mine = groups[here]
+        first = knomial(len(mine), root=int(np.searchsorted(mine, root)), blocks=total)
+        parts.append(_Stage.of(first, mine, _IN_PLACE))
+        groups = [*groups[:here], *groups[here + 1 :]]
+    elif carried:
+        parts.append(transfers(0, root, leaders[here], (OUTPUT, 0), (OUTPUT, 0), total))
+    parts.append(_Stage.of(exchange, leaders, _IN_PLACE))
+    parts.append(_joined([_Stage.of(knomial(len(one), blocks=total), one, _IN_PLACE) for one in groups]))
+    return Schedule.from_phases("bcast", size, f"over hosts, {between}", sequence(*parts), root=root, blocks=total)
+
+
+def reduce_hosts(
+    rank_host: ArrayLike, *, root: int = 0, between: str = "binomial", to_first: bool = True, blocks: int | None = None
+) -> Schedule:
+    """Each host reduces at its first rank, by binomial trees, and then the first ranks of all hosts do.
+
+    MPICH's compositions. Messages: those between hosts, and one from each further rank. It wins where ranks of a host
+    are near; what it knows of the network is the host.
+
+    :param rank_host: host of each rank, shape (p,), any numbers.
+    :param root: the root's rank.
+    :param between: ``binomial``, or ``halving`` as `reduce_halving` with ``root_joins=False``, among the first ranks.
+    :param to_first: whether the result comes to the very first rank, which sends it to the root; else it comes to the
+        root's host, whose other ranks have not reduced before, and do so then.
+    :param blocks: blocks of the vector, by default one, or one for each corner of the hypercube that halves it.
+    """
+    if between not in ("binomial", "halving"):
+        raise ValueError(f"expecting between 'binomial' or 'halving', got {between!r}")
+    size = len(np.asarray(rank_host))
+    groups, leaders, here = _grouped(rank_host, checked_root(size, root))
+    total = blocks or (1 if between == "binomial" else 1 << len(groups).bit_length() - 1)
+    target = 0 if to_first else here
+    inner: Places = ((INPUT, 0), (SCRATCH, 0), (SCRATCH, 2 * total))
+    outer: Places = ((SCRATCH, 0), (SCRATCH, total), (SCRATCH, 2 * total))
+    if between == "halving":
+        exchange = reduce_halving(len(groups), root=target, root_joins=False, blocks=total)
+    else:
+        exchange = reduce_knomial(len(groups), root=target, blocks=total)
+    early = [one for number, one in enumerate(groups) if to_first or number != here]
+    parts: list[Rows | Phase] = [
+        _joined([_Stage.of(reduce_knomial(len(one), blocks=total), one, inner) for one in early])
+    ]
+    if not to_first:
+        parts.append(local_moves(0, leaders[here], (INPUT, 0), (SCRATCH, 0), total))
+    parts.append(_Stage.of(exchange, leaders, outer))
+    if to_first:
+        parts.append(transfers(0, leaders[0], root, (SCRATCH, total), (OUTPUT, 0), total))
+    else:
+        mine = groups[here]
+        last = reduce_knomial(len(mine), root=int(np.searchsorted(mine, root)), blocks=total)
+        parts.append(local_moves(0, mine[1:], (INPUT, 0), (SCRATCH, total), total))
+        parts.append(_Stage.of(last, mine, ((SCRATCH, total), (OUTPUT, 0), (SCRATCH, 2 * total))))
+    return Schedule.from_phases("reduce", size, f"over hosts, {between}", sequence(*parts), root=root, blocks=total)
+
+
+def scan_hosts(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
+    """Each host scans, then the first ranks scan the sums of the hosts; what is before a host spreads inside it.
+
+    MPICH's form for hosts of consecutive ranks; of others each run of ranks is a host here. A host's last rank hands
+    the sum to its first one, and a first rank hands its prefix to that of the next host. It wins where ranks of a host
+    are near.
+
+    :param rank_host: host of each rank, shape (p,), any numbers.
+    :param blocks: blocks of the vector; they travel together.
+    """
+    host, size = np.asarray(rank_host), len(np.asarray(rank_host))
+    begins = np.append(True, host[1:] != host[:-1])
+    groups, leaders, _ = _grouped(np.cumsum(begins), 0)
+    last = np.append(leaders[1:], size) - 1
+    total, prefix, before = ((SCRATCH, place * blocks) for place in range(3))
+    inside: Places = ((INPUT, 0), (OUTPUT, 0), (SCRATCH, 3 * blocks))
+    later = np.flatnonzero(np.cumsum(begins) > 1)
+    parts: list[Rows | Phase] = [
+        _joined([_Stage.of(scan_exchange(len(one), blocks=blocks), one, inside) for one in groups]),
+        transfers(0, last, leaders, (OUTPUT, 0), total, blocks),
+        _Stage.of(scan_exchange(len(leaders), blocks=blocks), leaders, (total, prefix, (SCRATCH, 3 * blocks))),
+        transfers(0, leaders[:-1], leaders[1:], prefix, before, blocks),
+        _joined([_Stage.of(knomial(len(one), blocks=blocks), one, (before, before, before)) for one in groups[1:]]),
+        transfers(0, later, later, before, (OUTPUT, 0), blocks, REDUCE),
+    ]
+    return Schedule.from_phases("scan", size, "over hosts", sequence(*parts), blocks=blocks)
+
+
+def _grouped(rank_host: ArrayLike, root: int) -> tuple[list[Integers], Integers, int]:
+    """The ranks of each host, the hosts by their first ranks; those first ranks; and the number of the root's host."""
+    host = np.asarray(rank_host)
+    _, first, number = np.unique(host, return_index=True, return_inverse=True)
+    leaders = np.sort(first).astype(np.int64)
+    place = np.searchsorted(leaders, first[number])
+    order = np.argsort(place, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(place[order])) + 1)
+    return groups, leaders, int(place[root])
+
+
+def _joined(stages: Sequence[_Stage]) -> Rows:
+    """The rows of stages of different ranks at the same time."""
+    return np.concatenate([np.empty((0, 9), dtype=np.int64), *(stage.rows() for stage in stages)])
