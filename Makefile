@@ -13,7 +13,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes figures test test-long test-exhaustive lint venv clean
+.PHONY: bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes figures test test-long test-exhaustive test-mpi4py lint venv clean
 
 venv: $(VENV)/done
 
@@ -26,6 +26,9 @@ $(VENV)/done: pyproject.toml topompi/dispatch/_calls.c topompi/execution/_keys.c
 		echo 'third-party programs are not installed (mpi4py-fft needs a compiler and libfftw3-dev): their tests will be skipped'
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[peers]' || \
 		echo 'other mappers are not installed (extra peers): their tests will be skipped'
+	$(PY) -m pip download --quiet --disable-pip-version-check --no-binary mpi4py --no-deps -d $(VENV)/sources \
+		"mpi4py==$$($(PY) -c 'import mpi4py; print(mpi4py.__version__)')" || \
+		echo 'the sources of mpi4py are not here (making their metadata needs mpicc or a network): its tests will be skipped'
 	$(PY) -m compileall -q topompi schedules mapping osu_like_bench
 	touch $@
 
@@ -79,6 +82,10 @@ test-long: venv
 
 test-exhaustive: venv
 	$(JOBS) exhaustive $(PYTEST_OPTIONS)
+
+# mpi4py's own tests in every mode at 1 to 5 ranks.
+test-mpi4py: venv
+	$(PY) -m pytest -q tests/test_mpi4py_suite.py $(PYTEST_OPTIONS)
 
 lint: venv
 	$(VENV)/bin/ruff check .

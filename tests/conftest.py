@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-STARTERS = {"run_mpi", "pytest_on_ranks", "mpirun", "mpi4py", "MPI"}
+STARTERS = {"run_mpi", "mpi_job", "pytest_on_ranks", "mpirun", "mpi4py", "MPI"}
 IN_TEXT = re.compile(r"\b(from mpi4py|import mpi4py|mpirun -n)\b")  # programs in strings
 JOBS_OF = {"tests.examples", "tests.emulation"}  # modules whose functions start jobs
 

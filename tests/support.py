@@ -58,10 +58,10 @@ def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def run_mpi(
-    size: int, *args: str | Path, timeout: float = 60, env: dict[str, str] | None = None
+def mpi_job(
+    size: int, *args: str | Path, timeout: float, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``python args...`` on ``size`` ranks; a run beyond ``timeout`` seconds is ended and fails the test."""
+    """Run ``python args...`` on ``size`` ranks; a run beyond ``timeout`` seconds is ended, with a negative status."""
     command = [*mpirun(), "-n", str(size), sys.executable, *map(str, args)]
     # Buffered, a rank writes whole lines: without, another's text can come between a line and its end.
     whole_lines = {"PYTHONUNBUFFERED": ""}
@@ -80,8 +80,17 @@ def run_mpi(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
-            pytest.fail(f"no end within {timeout} s: {' '.join(command)}\n{out}\n{err}")
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def run_mpi(
+    size: int, *args: str | Path, timeout: float = 60, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run ``python args...`` on ``size`` ranks; a run beyond ``timeout`` seconds is ended and fails the test."""
+    done = mpi_job(size, *args, timeout=timeout, env=env)
+    if done.returncode == -signal.SIGKILL:
+        pytest.fail(f"no end within {timeout} s: {' '.join(done.args)}\n{done.stdout}\n{done.stderr}")
+    return done
 
 
 def pytest_on_ranks(

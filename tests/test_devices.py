@@ -1,5 +1,6 @@
 """Messages in a device's memory, and arrays that share theirs by DLPack only."""
 
+import ctypes
 import json
 
 import numpy as np
@@ -22,6 +23,52 @@ class ByDlpack:
 
     def __dlpack_device__(self):
         return self.array.__dlpack_device__()
+
+
+class Device(ctypes.Structure):
+    _fields_ = (("kind", ctypes.c_int), ("number", ctypes.c_int))
+
+
+class Tensor(ctypes.Structure):
+    """As DLPack lays it out, to the type of its items and what mpi4py reads behind it."""
+
+    _fields_ = (
+        *(("data", ctypes.c_void_p), ("device", Device), ("ndim", ctypes.c_int)),
+        *(("kind", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)),
+        *(("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("offset", ctypes.c_uint64)),
+        *(("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)),
+    )
+
+
+class ByHand:
+    """An array as a DLPack tensor of any type, those that numpy does not share too."""
+
+    name = ctypes.create_string_buffer(b"dltensor")  # a capsule holds the address
+
+    def __init__(self, array, kind, bits, lanes=1):
+        self.array, self.shape = array, (ctypes.c_int64 * 1)(array.size)
+        self.tensor = Tensor(array.ctypes.data, Device(1, 0), 1, kind, bits, lanes, ctypes.addressof(self.shape))
+
+    def __dlpack__(self):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.tensor), ctypes.addressof(self.name), None)
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "bits", "lanes"), [("g", 2, 128, 1), ("G", 2, 128, 2), ("D", 2, 64, 2), ("B", 4, 16, 1)]
+)
+def test_types_that_numpy_does_not_share_are_read_as_mpi4py_reads_them(code, kind, bits, lanes):
+    """Long double, pairs of real numbers, and what has no code, as a short float of eight bits of exponent."""
+    array = np.zeros(6, dtype=code if kind == 2 else "u2")
+    message = ByHand(array, kind, bits, lanes)
+    found = block(message, readonly=False)
+    assert (found.address, found.size) == (array.ctypes.data, array.nbytes)
+    assert found.datatype == MPI.Datatype.fromcode(code)
+    MPI.COMM_SELF.Sendrecv(message, 0, 0, array.copy(), 0, 0)
 
 
 @pytest.mark.parametrize("code", "bBhHiIlLfdFD")

@@ -75,10 +75,14 @@ def _replace_world() -> None:
     from mpi4py import MPI
 
     from .communicator import Intracomm
+    from .communicator.handle import pickle_by_name
 
     world = MPI.COMM_WORLD
     try:
-        MPI.COMM_WORLD = Intracomm(world)  # type: ignore[misc] # final in mpi4py's stubs; programs read it here
+        ours = Intracomm(world)
+        ours._lasts = True
+        MPI.COMM_WORLD = ours  # type: ignore[misc] # final in mpi4py's stubs; programs read it here
+        pickle_by_name()
     except (TopompiError, OSError) as error:
         _leave(str(error), 1, world.Get_rank() == 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 from collections.abc import Callable, Sequence
 from threading import Lock
@@ -19,7 +20,7 @@ from ..views.siblings import Siblings
 from .agreement import wanted
 from .discovery import find_topology
 
-__all__ = ["Handle"]
+__all__ = ["Handle", "pickle_by_name"]
 
 # As MPI names them; the launcher puts one of ours in the place of MPI.COMM_WORLD.
 PREDEFINED = {"COMM_WORLD": MPI.COMM_WORLD, "COMM_SELF": MPI.COMM_SELF, "COMM_NULL": MPI.COMM_NULL}
@@ -45,6 +46,8 @@ class Handle(MPI.Intracomm):
     _siblings: Siblings | None = None
     _checks = False
     _owns = False
+    # Whether it is the launcher's world, or another handle of that: freeing leaves alone what is kept with it.
+    _lasts = False
 
     def __new__(
         cls,
@@ -77,6 +80,7 @@ class Handle(MPI.Intracomm):
             self._attach(find_topology(self, topology, hosts))
         elif isinstance(comm, Handle):
             self._origin, self._siblings = comm._origin, comm._siblings
+            self._lasts = comm._lasts
         self._hold(self._state)
         if counters.enabled and MPI.COMM_WORLD.Get_rank() == 0:
             counters.report_at_exit(f"topompi: {self.interface.describe()}; rank 0's calls, median times")
@@ -163,9 +167,12 @@ class Handle(MPI.Intracomm):
         """Free what topompi keeps with this communicator; collective. Its collectives then raise RuntimeError.
 
         A communicator that was made from one of ours is freed too, as by mpi4py's ``free``; one that the user wrapped
-        is not, since the user owns it.
+        is not, since the user owns it. ``MPI.COMM_WORLD``, where the launcher put it, stays as mpi4py's does.
         """
-        if self == MPI.COMM_NULL:
+        if self == MPI.COMM_NULL or self is MPI.COMM_WORLD:
+            return
+        if self._lasts:
+            super().free()  # of a predefined communicator: only this handle becomes null
             return
         if self._owns:
             self.Free()
@@ -185,7 +192,9 @@ class Handle(MPI.Intracomm):
         super().Disconnect()
 
     def _release(self) -> None:
-        state = None if self == MPI.COMM_NULL else attached(self)
+        if self == MPI.COMM_NULL or self in PREDEFINED.values():  # which MPI refuses to free
+            return
+        state = attached(self)
         if state is not None:
             state.free()
 
@@ -201,3 +210,29 @@ def _named(kind: type[Handle], name: str) -> Handle:
     """The predefined communicator of this name: MPI's attribute if it is of the class, else a new handle of it."""
     now: Any = getattr(MPI, name)
     return now if isinstance(now, kind) else kind.__new__(kind, now)
+
+
+def pickle_by_name() -> None:
+    """Let mpi4py's own handles of predefined communicators be pickled where one of ours has the name."""
+    copyreg.pickle(MPI.Intracomm, _reduced)
+
+
+def _reduced(comm: MPI.Intracomm) -> Any:
+    """As mpi4py has it: what has a name in its module is pickled by it, another handle of that is made anew."""
+    for name, predefined in PREDEFINED.items():
+        if comm is predefined:
+            return _by_name, (name,)
+        if comm == predefined:
+            return _plain, (name,)
+    return comm.__reduce__()
+
+
+def _plain(name: str) -> MPI.Intracomm:
+    """A new handle, of mpi4py's class, of a predefined communicator."""
+    return MPI.Intracomm(getattr(MPI, name))
+
+
+def _by_name(name: str) -> MPI.Intracomm:
+    """What MPI calls so now."""
+    comm: MPI.Intracomm = getattr(MPI, name)
+    return comm

@@ -51,14 +51,13 @@ def choose(
     if root is not None and not 0 <= root < size:
         return NOT_UNDERSTOOD, 0
     try:
-        if state.only:
-            return state.only, (own_bytes if spec.uneven else nbytes)(spec, arguments, size)
-        if spec.uneven:  # a rank knows its own blocks only
-            moved = state.selector.typical(spec.name, lambda: own_bytes(spec, arguments, size))
-        else:
-            moved = nbytes(spec, arguments, size)
-    except (TypeError, ValueError, BufferError):
+        moved = (own_bytes if spec.uneven else nbytes)(spec, arguments, size)
+    except Exception:  # whatever our look at a message raises, the call is the library's to run or to refuse
         return NOT_UNDERSTOOD, 0
+    if state.only:
+        return state.only, moved
+    if spec.uneven:  # a rank knows its own blocks only
+        moved = state.selector.typical(spec.name, moved)
     commutes = op is None or op.Is_commutative()
     choice = state.selector.choose(spec.name, moved, root=root, commutative=commutes, measurable=measurable)
     return choice, moved

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ctypes import c_char_p, c_void_p, py_object, pythonapi, string_at
 from dataclasses import dataclass
+from struct import calcsize, unpack
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,8 @@ LARGEST_COUNT = 2**31 - 1  # bytes of one message that every MPI can count
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 
+# Kinds of items as DLPack numbers them, and their lanes: a complex number may be two real ones.
+DLPACK_KINDS = {(0, 1): "i", (1, 1): "u", (2, 1): "f", (5, 1): "c", (2, 2): "c", (6, 1): "b"}
 HOST_KINDS = (1, 3, 11)  # of memory, as DLPack numbers them: the host's, also where it is pinned for a device
 
 
@@ -347,7 +351,22 @@ def _code_on_host(buffer: Any) -> str:
     where = getattr(buffer, "__dlpack_device__", None)
     if where is None or where()[0] not in HOST_KINDS:
         raise DeviceMemoryError("message: expecting memory of the host")
-    return np.from_dlpack(buffer).dtype.char
+    kind, bits, lanes = _type_of(buffer.__dlpack__())
+    try:
+        return np.dtype(f"{DLPACK_KINDS[kind, lanes]}{bits * lanes // 8}").char
+    except (KeyError, TypeError):
+        return "B"  # bytes, as mpi4py, where a type has no code
+
+
+def _type_of(capsule: Any) -> tuple[int, int, int]:
+    """Kind, bits and lanes of the items of a DLPack tensor, which numpy does not tell of all kinds.
+
+    The tensor begins with an address, two numbers for the device and one of dimensions: 20 bytes, then the type.
+    """
+    get = pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = c_void_p, [py_object, c_char_p]
+    kind, bits, lanes = unpack("=BBH", string_at(get(capsule, b"dltensor") + calcsize("Piii"), 4))
+    return kind, bits, lanes
 
 
 def _entries(data: Any, datatype: MPI.Datatype) -> int:

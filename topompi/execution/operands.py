@@ -286,6 +286,8 @@ def typed(message: Any, number: int, readonly: bool) -> Pieces:
 def _piece(address: int, count: int, kind: MPI.Datatype) -> list[Any] | None:
     if not count or kind == MPI.DATATYPE_NULL or not kind.Get_size():
         return None
+    if not address:  # the types themselves hold addresses
+        return [MPI.BOTTOM, count, kind]
     return message_at(address, count, kind)
 
 

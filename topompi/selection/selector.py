@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -94,19 +94,19 @@ class Selector:
             self._trials[key] = answer
         return self._go_on(key, self._trials[key])
 
-    def typical(self, method: str, own: Callable[[], int]) -> int:
+    def typical(self, method: str, own: int) -> int:
         """Bytes by which to choose for calls with blocks of any sizes, of which each rank knows only its own.
 
         It is the mean block of the rank that sends most, in the first call that moves anything; later calls take the
         same number. Collective, one reduction of 8 bytes a call, until then.
 
         :param method: the call.
-        :param own: returns the mean bytes of a block on this rank, in this call.
+        :param own: mean bytes of a block on this rank, in this call.
         """
         found = self._typical.get(method, 0)
         if not found:
             most = np.empty(1, dtype=np.int64)
-            self._comm.Allreduce(np.array([own()], dtype=np.int64), most, MPI.MAX)
+            self._comm.Allreduce(np.array([own], dtype=np.int64), most, MPI.MAX)
             found = self._typical[method] = int(most[0])
         return found
 

@@ -1,0 +1,151 @@
+"""mpi4py's own tests, natively and through the launcher: what passes natively passes with ours, or has a reason."""
+
+import json
+import re
+import sys
+import tarfile
+from collections import defaultdict
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT, mpi_job
+from topompi.execution.specs import CALLS, COLLECTIVES
+from topompi.schedules import ALGORITHMS
+
+pytestmark = pytest.mark.long
+
+PROGRAM = ROOT / "tests" / "programs" / "mpi4py_suite.py"
+SOURCES = Path(sys.prefix) / "sources"  # where `make venv` puts mpi4py's source distribution
+
+# Tests, as a pattern of names, whose outcome differs from the native one, and why.
+DIFFERENCES = {
+    r"test_comm_topo\.TestTopo\w*\.test(Cart|Graph|Distgraph)comm(Adjacent)?": (
+        "mpi4py makes an object of its own class from a bare handle (fromint, f2py); ours is equal, of a derived class"
+    ),
+    r"test_objmodel\.TestObjModel\.testHandle": "likewise, from MPI.COMM_WORLD.handle",
+}
+
+PLACED = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]")
+LAUNCHERS = {
+    "native": ("mpi4py",),
+    "default": ("topompi",),
+    "virtual": ("topompi", *PLACED),
+    "schedules": ("topompi", *PLACED, "--rules", "schedules"),
+    "levels": ("topompi", *PLACED, "--rules", "levels"),
+}
+MODES = tuple(mode for mode in LAUNCHERS if mode != "native")
+
+# On COMM_WORLD only: its duplicates, and COMM_SELF, are for the full product.
+COLLECTIVE = (
+    *("test_cco_buf.TestCCOBufWorld", "test_cco_buf.TestCCOBufInplaceWorld", "test_cco_obj.TestCCOObjWorld"),
+    *("test_cco_vec.TestCCOVecWorld", "test_cco_vec.TestCCOVecInplaceWorld", "test_msgzero.TestMessageZeroWorld"),
+)
+PERSISTENT = ("test_cco_pr_buf.TestCCOBufWorld", "test_cco_pr_vec.TestCCOVecWorld")
+HANDLES = (
+    *("test_attributes", "test_comm", "test_comm_inter", "test_comm_topo", "test_errhandler", "test_exceptions"),
+    *("test_group", "test_handle", "test_msgspec", "test_objmodel", "test_op", "test_pickle", "test_subclass"),
+    *("test_toplevel", "test_util_pkl5", "test_util_sync"),
+)
+# Other processes are started natively too, and windows and files use our communicators as handles only.
+ELSEWHERE = ("test_spawn", "test_dynproc", "test_win", "test_rma", "test_rma_nb", "test_file", "test_io")
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    """The folder of the tests of the installed release."""
+    archive = SOURCES / f"mpi4py-{version('mpi4py')}.tar.gz"
+    if not archive.exists():
+        pytest.skip(f"{archive} is not here: `make venv` could not fetch it")
+    folder = tmp_path_factory.mktemp("mpi4py")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    return folder / archive.name.removesuffix(".tar.gz") / "test"
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory):
+    """Rules files that force levels, and schedules: another one for each class of sizes, so that all have turns."""
+    folder = tmp_path_factory.mktemp("rules")
+    names = {one: list(ALGORITHMS[one]) for one in COLLECTIVES if one in ALGORITHMS}
+    turns = [
+        {"collective": one, "bytes": [(1 << digits) >> 1, (1 << digits) - 1], "algorithm": of_one[digits % len(of_one)]}
+        for one, of_one in names.items()
+        for digits in range(24)
+    ]
+    rest = [{"collective": one, "algorithm": name} for one, of_one in names.items() for name in of_one]
+    levels = [{"methods": [name for name, spec in CALLS.items() if spec.leaders], "algorithm": "levels"}]
+    for name, listed in (("schedules", [*turns, *rest]), ("levels", levels)):
+        (folder / name).write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": listed}))
+    return folder
+
+
+@pytest.fixture
+def outcomes(suite, rules, tmp_path):
+    """Runs tests on so many ranks in a mode; returns test -> rank -> (outcome, what was said)."""
+
+    def run(mode, ranks, names, timeout):
+        folder = tmp_path / mode
+        folder.mkdir(exist_ok=True)
+        words = [str(rules / word) if word in ("schedules", "levels") else word for word in LAUNCHERS[mode]]
+        env = {"OMPI_MCA_osc": "^ucx", "TOPOMPI_TOPOLOGY": "", "TOPOMPI_HOSTS": "", "TOPOMPI_TUNE": ""}
+        ended = mpi_job(ranks, "-m", *words, PROGRAM, suite, folder, *names, timeout=timeout, env=env)
+        found = defaultdict(dict)
+        for rank in range(ranks):
+            for line in (folder / str(rank)).read_text().splitlines():
+                test, outcome, said, _ = json.loads(line)
+                found[test][rank] = outcome, said
+        assert sum(map(len, found.values())), ended.stderr[-4000:]
+        return found
+
+    return run
+
+
+def failures(found):
+    """Tests that failed or did not end, with what each rank said."""
+    bad = {"failed", "begun"}
+    return {test: said for test, said in found.items() if bad & {outcome for outcome, _ in said.values()}}
+
+
+def reason(test):
+    """Why a test's outcome is expected to differ; None where it is not."""
+    return next((why for pattern, why in DIFFERENCES.items() if re.fullmatch(pattern, test)), None)
+
+
+def as_natively(outcomes, mode, ranks, modules, timeout):
+    """Run modules through the launcher; what fails there, and has no reason to, has to fail natively too."""
+    found = outcomes(mode, ranks, modules, timeout)
+    unexplained = {test: said for test, said in failures(found).items() if reason(test) is None}
+    native = outcomes("native", ranks, unexplained, timeout) if unexplained else {}
+    worse = {test: said for test, said in unexplained.items() if test not in failures(native)}
+    assert not worse, json.dumps(worse, indent=1)
+    assert sum(of[0][0] == "passed" for of in found.values() if 0 in of) > 2 * len(modules)
+
+
+@pytest.mark.parametrize(("mode", "ranks"), [("default", 2), ("virtual", 2), ("schedules", 3), ("levels", 4)])
+def test_collectives(outcomes, mode, ranks):
+    as_natively(outcomes, mode, ranks, COLLECTIVE, timeout=300)
+
+
+def test_persistent_collectives(outcomes):
+    as_natively(outcomes, "schedules", 2, PERSISTENT, timeout=300)
+
+
+@pytest.mark.parametrize(("mode", "ranks"), [("schedules", 3), ("levels", 1)])
+def test_communicators_and_messages(outcomes, mode, ranks):
+    as_natively(outcomes, mode, ranks, HANDLES, timeout=300)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("mode", MODES)
+def test_every_module(outcomes, suite, mode, ranks):
+    modules = sorted(path.stem for path in suite.glob("test_*.py") if path.stem not in ELSEWHERE)
+    as_natively(outcomes, mode, ranks, modules, timeout=1800)
+
+
+def test_each_difference_has_a_test_that_shows_it(outcomes):
+    """What no longer differs leaves the list."""
+    shown = outcomes("default", 2, ("test_comm_topo", "test_objmodel"), timeout=120)
+    assert {why for test in failures(shown) if (why := reason(test))} == set(DIFFERENCES.values())
