@@ -13,7 +13,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes figures test test-long test-exhaustive test-mpi4py lint venv clean
+.PHONY: bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures test test-long test-exhaustive test-mpi4py lint venv clean
 
 venv: $(VENV)/done
 
@@ -58,6 +58,10 @@ bench-transposes: venv
 # Needs root. MPICH's sides need its virtual environment too: make venv MPI=mpich.
 bench-emulated: venv
 	$(PY) -m benchmarks.emulated --mpich-python .venv-mpich/bin/python $(EMULATED_OPTIONS)
+
+# What a user gets who tunes nothing; as bench-emulated.
+bench-untuned: venv
+	$(PY) -m benchmarks.untuned $(UNTUNED_OPTIONS)
 
 # What calls cost through topompi, in one job; as bench-emulated.
 bench-in-turn: venv

@@ -183,11 +183,11 @@ def markdown(scores: Sequence[Scores]) -> Iterator[str]:
     yield f"\n| job | call | bytes | native is | {times} | chosen | {times} | gain | regret |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for one in sorted(scores, key=lambda one: one.gain):
-        cell, job = one.cell, ", ".join(map(str, one.cell.job[:4]))
+        cell, where = one.cell, ", ".join(map(str, one.cell.job[:4]))
         native = f"{1e3 * one.predicted[NATIVE]:.1f} / {1e3 * cell.seconds[NATIVE]:.1f}"
         ours = f"{1e3 * one.predicted[one.chosen]:.1f} / {1e3 * cell.seconds[one.chosen]:.1f}"
         words = f"{cell.method} | {cell.nbytes} | {one.native} | {native} | {one.chosen} | {ours}"
-        yield f"| {job} | {words} | {one.gain:.2f} | {one.regret:.2f} |"
+        yield f"| {where} | {words} | {one.gain:.2f} | {one.regret:.2f} |"
 
 
 def words(text: str) -> list[str]:
