@@ -35,7 +35,13 @@ class HanDecision(Decision):
 
     @classmethod
     def of(cls, question: Question, collective: str, algorithm: str, says: str) -> HanDecision:
-        """The decision of a question."""
+        """The decision of a question.
+
+        :param question: the call.
+        :param collective: whose schedule it is.
+        :param algorithm: in a word or two.
+        :param says: the library's own words.
+        """
         of_call = {name: getattr(question, name) for name in ("method", "nbytes", "commutative", "item")}
         return cls(collective, algorithm, says, None, of_call, question=question)
 

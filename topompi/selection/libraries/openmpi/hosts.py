@@ -130,18 +130,36 @@ class Build:
         return self._made[key]
 
     def nested(self, schedule: Schedule, ranks: Integers, send: Place, receive: Place, unit: int = 1) -> Rows:
-        """A schedule of some ranks, its scratch apart from all others."""
+        """A schedule of some ranks, its scratch apart from all others.
+
+        :param schedule: of the group.
+        :param ranks: of its members.
+        :param send: where the input lies; likewise ``receive`` for the output.
+        :param unit: blocks there for each of its own.
+        """
         begin = self.scratch(unit * room(schedule))
         return inside(schedule, ranks, {INPUT: send, OUTPUT: receive, SCRATCH: (SCRATCH, begin)}, unit)
 
     def low(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """A blocking call on every host, whose roots are those that take part between hosts."""
+        """A blocking call on every host, whose roots are those that take part between hosts.
+
+        :param method: mpi4py's name of the call.
+        :param nbytes: as the decision counts them.
+        :param blocks: of one message, or of one rank's share.
+        :param send: where the input lies; likewise ``receive`` for the output.
+        """
         every = self.hosts.low
         parts = (self.tuned(method, one, int(one[self.place]), nbytes, blocks, send, receive) for one in every)
         return np.concatenate(list(parts))
 
     def up(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """A blocking call between the hosts."""
+        """A blocking call between the hosts.
+
+        :param method: mpi4py's name of the call.
+        :param nbytes: as the decision counts them.
+        :param blocks: of one message, or of one rank's share.
+        :param send: where the input lies; likewise ``receive`` for the output.
+        """
         return self.tuned(method, self.leaders, self.root, nbytes, blocks, send, receive)
 
     def ibcast(self, blocks: int, place: Place) -> Rows:
@@ -152,7 +170,12 @@ class Build:
         return self.nested(schedule, ranks, place, place)
 
     def ireduce(self, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """A reduction between hosts by coll/libnbc."""
+        """A reduction between hosts by coll/libnbc.
+
+        :param nbytes: as the decision counts them.
+        :param blocks: of one message, or of one rank's share.
+        :param send: where the input lies; likewise ``receive`` for the output.
+        """
         size, ranks = len(self.leaders), self._from_root()
         items = nbytes // max(self.question.item, 1)
         if size > 2 and items >= 1 << size.bit_length() - 1:
@@ -174,11 +197,22 @@ class Build:
         return ranks
 
     def every(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
-        """A blocking call from or to rank 0 among all ranks, left to coll/tuned."""
+        """A blocking call from or to rank 0 among all ranks, left to coll/tuned.
+
+        :param method: mpi4py's name of the call.
+        :param nbytes: as the decision counts them.
+        :param blocks: of one message, or of one rank's share.
+        :param send: where the input lies; likewise ``receive`` for the output.
+        """
         return self.tuned(method, np.arange(self.size), 0, nbytes, blocks, send, receive)
 
     def whole(self, schedule: Schedule, send: Place, receive: Place, unit: int = 1) -> Rows:
-        """A schedule of all ranks as a part."""
+        """A schedule of all ranks as a part.
+
+        :param schedule: of all ranks.
+        :param send: where the input lies; likewise ``receive`` for the output.
+        :param unit: blocks there for each of its own.
+        """
         return self.nested(schedule, np.arange(self.size), send, receive, unit)
 
     def finished(self, phases: Phases, blocks: int) -> Schedule:
