@@ -29,7 +29,6 @@ _SAME = "as a library runs it, whatever the network"
 LIBRARY_ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "bcast": {
         "shaped_tree": _plain(rankorder.bcast_shaped, _SAME),
-        "pipeline": _plain(rankorder.bcast_pipeline, _SAME, cut="blocks"),
         "split_binary": _plain(rankorder.bcast_split_binary, _SAME),
         "scatter_doubling_handing": _plain(rankorder.bcast_scatter_doubling, _SAME),
     },

@@ -13,12 +13,11 @@ from ..phases import Phases, sequence
 from ..ranktrees import shaped
 from ..schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from ..transfers import Rows, local_moves, transfers
-from ..trees import Integers, Tree, chain, knomial, rotation
+from ..trees import Integers, Tree, knomial, rotation
 from .broadcast import along
 from .reduction import climb, reduce_tree
 
 __all__ = [
-    "bcast_pipeline",
     "bcast_scatter_doubling",
     "bcast_shaped",
     "bcast_split_binary",
@@ -63,18 +62,6 @@ def reduce_shaped(size: int, *, root: int = 0, blocks: int = 1, shape: str = "bi
         transfers(0, tree.root, root, (SCRATCH, 0), (OUTPUT, 0), blocks),
     )
     return Schedule.from_phases("reduce", size, f"{shape} tree", phases, root=root, blocks=blocks)
-
-
-def bcast_pipeline(size: int, *, root: int = 0, blocks: int = 8) -> Schedule:
-    """Each rank hands one block after the other to the rank behind it.
-
-    As `broadcast.chain`, in rank order: (p - 1) b messages of m / b bytes in p - 2 + b steps.
-
-    :param size: number of ranks, p.
-    :param root: the root's rank.
-    :param blocks: blocks of the message, b.
-    """
-    return along(chain(size).placed(rotation(size, root)), "pipeline", blocks=blocks, pipelined=True)
 
 
 def bcast_split_binary(size: int, *, root: int = 0, blocks: int = 2) -> Schedule:
