@@ -13,7 +13,7 @@ from tests.networks import job
 from tests.support import ROOT, mpirun, run_mpi
 from topompi.execution.specs import CALLS
 from topompi.schedules import check
-from topompi.selection.libraries import Question
+from topompi.selection.libraries import Question, model_of
 from topompi.selection.libraries.mpich import MPICH, TABLES
 
 PROGRAMS = ROOT / "tests" / "programs"
@@ -74,6 +74,28 @@ def test_the_algorithm_changes_where_mpichs_tables_say(method, nbytes, ranks, al
     decision = MPICH().decide(Question(method, nbytes, np.arange(ranks), item=8))
     assert decision is not None
     assert decision.algorithm == algorithm
+
+
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [
+        ("MPICH Version:      5.0.2\nMPICH Device:       ch4:ucx ofi", "MPICH 5.0.2"),
+        ("MPICH Version:\t4.0.2", "MPICH 4.0.2"),
+        ("MPICH Version:      3.4.3", None),
+        ("MVAPICH2 Version      :\t2.3.7", None),
+        ("MVAPICH Version      :\t3.0", None),
+        ("Intel(R) MPI Library 2021.13 for Linux* OS", None),
+        ("MPI VERSION    : CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)", None),
+    ],
+)
+def test_mpich_4_and_5_are_known_and_no_library_made_from_them(version, known):
+    found = model_of(version, {"MPIR_CVAR_ERROR_CHECKING": "0"})
+    assert (found and found.name) == known
+
+
+@pytest.mark.parametrize("variable", ["BCAST_INTRA_ALGORITHM", "ALLREDUCE_SHORT_MSG_SIZE", "REDUCE_DEVICE_COLLECTIVE"])
+def test_no_model_knows_a_library_whose_choices_a_variable_changes(variable):
+    assert model_of("MPICH Version: 5.0.2", {f"MPIR_CVAR_{variable}": "1"}) is None
 
 
 SIZES = {  # bytes around the sizes at which an algorithm changes

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from . import openmpi
+from . import mpich, openmpi
 from .base import Decision, Library, Question
 
 __all__ = ["KNOWN", "Decision", "Library", "Question", "model_of"]
 
-KNOWN: tuple[Library, ...] = (openmpi.OpenMPI((5, 0), "5.0"),)  # one of each library
+KNOWN: tuple[Library, ...] = (openmpi.OpenMPI((5, 0), "5.0"), mpich.MPICH())  # one of each library
 
 # Each says from a library's own words and the environment whether it knows that library.
-_MODELS: tuple[Callable[[str, Mapping[str, str]], Library | None], ...] = (openmpi.recognise,)
+_MODELS: tuple[Callable[[str, Mapping[str, str]], Library | None], ...] = (openmpi.recognise, mpich.recognise)
 
 
 def model_of(version: str, environment: Mapping[str, str] | None = None) -> Library | None:

@@ -1,13 +1,15 @@
-"""MPICH's default choices, those of MPICH 5.0.2.
+"""MPICH's default choices, those of MPICH 4 and 5.
 
-The sizes and the order of the questions are facts from the tables that are built into the library (its "collective
-selection" in JSON, one for the whole job, one for compositions over hosts, one inside hosts); they agree with the
-defaults of its variables ``MPIR_CVAR_BCAST_SHORT_MSG_SIZE`` and others. What the algorithms send is in Thakur,
-Rabenseifner and Gropp, Optimization of collective communication operations in MPICH, 2005.
+The sizes and the order of the questions are facts from the tables that are built into MPICH 5.0.2 (its "collective
+selection" in JSON, one for the whole job, one for compositions over hosts, one inside hosts), checked by recorded
+messages of 5.0.2 and 4.3.2; they agree with the defaults of its variables ``MPIR_CVAR_BCAST_SHORT_MSG_SIZE`` and
+others. What the algorithms send is in Thakur, Rabenseifner and Gropp, Optimization of collective communication
+operations in MPICH, 2005.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +20,13 @@ from ...schedules.exchanges import with_second_heads
 from ..classes import COLLECTIVE
 from .base import Decision, Question
 
-__all__ = ["MPICH"]
+__all__ = ["MPICH", "recognise"]
+
+_VERSION = re.compile(r"^MPICH Version:\s*([45]\.\S+)", re.MULTILINE)
+# Variables that ask for other algorithms, or for other sizes at which they change.
+_CHANGES = re.compile(
+    r"^(MPIR_CVAR|MPIR_PARAM|MPICH)_\w*(ALGORITHM|COMPOSITION|COLL|SIZE|MIN_PROCS|KVAL|THROTTLE|CLIQUES|NO_?LOCAL)"
+)
 
 PIECE = 32768  # bytes to which a ring of Allgatherv cuts messages (MPIR_CVAR_ALLGATHERV_PIPELINE_MSG_SIZE)
 COUNTED = ("Gatherv", "Scatterv", "Alltoallv", "Alltoallw")
@@ -90,7 +98,7 @@ TABLES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "scan": (Rule("recursive_doubling"),),
     "exscan": (Rule("recursive_doubling"),),
-    # The table begins Bruck's at 8 ranks, as MPICH 4 does; recorded, 5.0.2 begins it at 9.
+    # The table begins Bruck's at 8 ranks; recorded, 4.3.2 and 5.0.2 begin it at 9.
     "alltoall": (
         Rule("scattered", below=9, most=32768),
         Rule("brucks", most=256),
@@ -226,3 +234,18 @@ def _over_hosts(collective: str, question: Question, hosts: int) -> Decision | N
 
 def _over(between: str) -> str:
     return f"over hosts, {between} between them"
+
+
+def recognise(version: str, environment: Mapping[str, str]) -> MPICH | None:
+    """The model of a library that says so of itself; None for another library or release, or changed variables.
+
+    Intel MPI, Cray MPICH and MVAPICH are made from MPICH and say so by other words: they choose by tables of their own,
+    for processors and adapters, which are no part of this model.
+
+    :param version: what ``MPI.Get_library_version()`` says.
+    :param environment: of the ranks.
+    """
+    found = _VERSION.match(version)
+    if found is None or any(map(_CHANGES.match, environment)):
+        return None
+    return MPICH(found.group(1))
