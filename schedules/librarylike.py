@@ -9,15 +9,24 @@ from __future__ import annotations
 from typing import Any
 
 from .algorithm import Algorithm
+from .hosts import bcast_hosts, reduce_hosts, scan_hosts
 from .network import Network
-from .rooted import rankorder
-from .symmetric import folding, neighbours, throughone
+from .rooted import rankorder, reduction, scattered
+from .symmetric import bruck, folding, neighbours, pairwise, scanexchange, throughone
 
 __all__ = ["LIBRARY_ALGORITHMS"]
 
 
 def _size(network: Network, root: int) -> tuple[tuple[int], dict[str, Any]]:
     return (network.num_ranks,), {}
+
+
+def _hosts(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
+    return (network.rank_host,), {}
+
+
+def _over_hosts(generator: Any, **traits: Any) -> Algorithm:
+    return Algorithm(generator, _hosts, "as a library runs it over hosts", trial=False, **traits)
 
 
 def _plain(generator: Any, when: str, **traits: Any) -> Algorithm:
@@ -30,13 +39,19 @@ LIBRARY_ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "bcast": {
         "shaped_tree": _plain(rankorder.bcast_shaped, _SAME),
         "split_binary": _plain(rankorder.bcast_split_binary, _SAME),
+        "hosts": _over_hosts(bcast_hosts),
+        "scatter_doubling": _plain(scattered.scatter_doubling, _SAME),
+        "scatter_ring": _plain(scattered.scatter_ring, _SAME),
         "scatter_doubling_handing": _plain(rankorder.bcast_scatter_doubling, _SAME),
     },
     "reduce": {
+        "hosts": _over_hosts(reduce_hosts, keeps_order=True),
+        "through_zero": _plain(reduction.reduce_through_zero, _SAME, keeps_order=True),
         "shaped_tree": _plain(rankorder.reduce_shaped, _SAME),
         "halves": _plain(folding.reduce_halves, _SAME),
     },
     "allgather": {
+        "bruck": _plain(bruck.allgather_bruck, _SAME),
         "neighbours": _plain(neighbours.allgather_neighbours, "an even number of ranks only"),
         "through_one": _plain(throughone.allgather_through_one, _SAME),
     },
@@ -46,9 +61,17 @@ LIBRARY_ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "through_one": _plain(throughone.allreduce_through_one, _SAME),
     },
     "reduce_scatter": {
+        "pairwise": _plain(pairwise.reduce_scatter_pairwise, _SAME),
         "far_halving": _plain(folding.reduce_scatter_far, _SAME),
         "butterfly": _plain(folding.reduce_scatter_butterfly, _SAME, keeps_order=True),
         "outside": _plain(folding.reduce_scatter_outside, _SAME, keeps_order=True),
         "through_one": _plain(throughone.reduce_scatter_through_one, _SAME),
+    },
+    "scan": {
+        "exchange": _plain(scanexchange.scan_exchange, _SAME, fixed={"inclusive": True}, keeps_order=True),
+        "hosts": _over_hosts(scan_hosts, keeps_order=True),
+    },
+    "exscan": {
+        "exchange": _plain(scanexchange.scan_exchange, _SAME, fixed={"inclusive": False}, keeps_order=True),
     },
 }

@@ -15,12 +15,11 @@ from .alltoall import direct as alltoall
 from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
 from .alltoall.joint import joint, side_by_side
-from .hosts import bcast_hosts, reduce_hosts, scan_hosts
 from .network import Network
-from .rooted import broadcast, gather, reduction, scattered
+from .rooted import broadcast, gather, reduction
 from .rooted.embedding import rate_delay
 from .schedule import ROOTED, Schedule
-from .symmetric import allgather, allreduce, bruck, pairwise, reduce_scatter, scan, scanexchange
+from .symmetric import allgather, allreduce, reduce_scatter, scan
 from .trees import depth_first, rank_clusters
 
 __all__ = [
@@ -214,7 +213,6 @@ _BURST = "for large blocks; the window keeps the burst off the root's links"
 _FAIR = "where links share fairly among any number of messages, and starting one is cheap"
 _UNLIKE = "for large messages between adapters of unlike speed"
 _MANY = "for the smallest blocks with many ranks on a host"
-_LIBRARY = "as MPI libraries run it, in rank order: known for comparison"
 _AT_ONCE = "for long messages where rows or columns of a process grid exchange at once"
 
 
@@ -287,9 +285,6 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             segments=_OF_A_CIRCULANT,
             default=_MEDIUM,
         ),
-        "scatter_doubling": Algorithm(scattered.scatter_doubling, _size, _LIBRARY, trial=False),
-        "scatter_ring": Algorithm(scattered.scatter_ring, _size, _LIBRARY, trial=False),
-        "hosts": Algorithm(bcast_hosts, _hosts, _LIBRARY, trial=False),
     },
     "gather": {
         "linear": _direct(gather.gather_linear, _size, _BURST, stand_in="any", default=_MEDIUM),
@@ -321,7 +316,6 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "leaders": Algorithm(
             allgather.allgather_leaders, _clusters, "for short vectors, many ranks in a cluster", as_levels=True
         ),
-        "bruck": Algorithm(bruck.allgather_bruck, _size, _LIBRARY, trial=False),
     },
     "reduce": {
         "binomial": Algorithm(reduction.reduce_knomial, _size, _TREE, keeps_order=True, stand_in="any"),
@@ -355,8 +349,6 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             stand_in="any",
             default=_MEDIUM,
         ),
-        "through_zero": Algorithm(reduction.reduce_through_zero, _size, _LIBRARY, keeps_order=True, trial=False),
-        "hosts": Algorithm(reduce_hosts, _hosts, _LIBRARY, keeps_order=True, trial=False),
     },
     "reduce_scatter": {
         "ring": Algorithm(
@@ -377,7 +369,6 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             default=_MEDIUM,
         ),
         "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
-        "pairwise": Algorithm(pairwise.reduce_scatter_pairwise, _size, _LIBRARY, cut="lanes", trial=False),
     },
     "allreduce": {
         "ring": Algorithm(
@@ -439,10 +430,6 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
                 {"inclusive": inclusive},
                 keeps_order=True,
             ),
-            "exchange": Algorithm(
-                scanexchange.scan_exchange, _size, _LIBRARY, {"inclusive": inclusive}, keeps_order=True, trial=False
-            ),
-            **({"hosts": Algorithm(scan_hosts, _hosts, _LIBRARY, keeps_order=True, trial=False)} if inclusive else {}),
         }
         for collective, inclusive in (("scan", True), ("exscan", False))
     },
