@@ -227,6 +227,7 @@ _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 # Bytes from which calls did not lose by what was predicted to win: tests/records/emulated.json.
 _MEDIUM = 16 << 10
 _SHORT = 4 << 10
+_LONG = 32 << 10
 
 
 def _embedded(view: View, walk: str, when: str) -> Algorithm:
@@ -330,7 +331,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             segments=_OF_A_CHAIN,
             keeps_order=True,
             stand_in="any",
-            default=_MEDIUM,
+            default=_LONG,
         ),
         "circulant": Algorithm(
             reduction.reduce_circulant,
@@ -339,7 +340,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             {"blocks": 8},
             cut="blocks",
             segments=_OF_A_CIRCULANT,
-            default=_MEDIUM,
+            default=_LONG,
         ),
         "halving": Algorithm(
             reduction.reduce_halving,
