@@ -41,6 +41,16 @@ __all__ = ["Cell", "Scores", "read"]
 
 HOST_RATE = "100M"
 METHODS = ("bcast", "gather", "scatter", "allgather", "reduce", "allreduce", "reduce_scatter", "alltoall")
+# Subramoni 2013: leaders (3), broadcasts along re-ordered trees by hops and by rate (4, 5), alltoalls (6).
+PROPOSALS = {
+    "Bcast": ("leaders", "reordered", "dft", "bft", "dft_rate", "bft_rate"),
+    "Gather": ("leaders",),
+    "Scatter": ("leaders",),
+    "Allgather": ("leaders",),
+    "Reduce": ("leaders",),
+    "Allreduce": ("leaders",),
+    "Alltoall": ("tacs1", "tacs2"),
+}
 VERSIONS = {"Open MPI": "Open MPI v{}", "MPICH": "MPICH Version: {}"}  # as the libraries name themselves
 
 
@@ -190,6 +200,24 @@ def markdown(scores: Sequence[Scores]) -> Iterator[str]:
         yield f"| {where} | {words} | {one.gain:.2f} | {one.regret:.2f} |"
 
 
+def proposals(scores: Sequence[Scores], nbytes: int = 64 << 10) -> Iterator[str]:
+    """Where the source's proposals win: against native, least and most over cells, and against the best of all."""
+    rates = sorted({one.cell.uplinks for one in scores})
+    heads = " | ".join(f"uplinks of {rate}bit/s" for rate in rates)
+    yield f"| {nbytes:,} bytes | {heads} | share of the best, median |"
+    yield f"|---|{'---|' * (len(rates) + 1)}"
+    for method, names in PROPOSALS.items():
+        for name in names:
+            some = [one.cell for one in scores if (one.cell.method, one.cell.nbytes) == (method, nbytes)]
+            some = [cell for cell in some if name in cell.seconds]
+            columns = []
+            for rate in rates:
+                gains = [cell.seconds[NATIVE] / cell.seconds[name] for cell in some if cell.uplinks == rate]
+                columns.append(f"{min(gains):.2f} to {max(gains):.2f}" if gains else "")
+            best = np.median([min(cell.seconds.values()) / cell.seconds[name] for cell in some])
+            yield f"| {method} by `{name}` | {' | '.join(columns)} | {best:.2f} |"
+
+
 def words(text: str) -> list[str]:
     """The words between commas."""
     return text.split(",")
@@ -215,7 +243,8 @@ def main() -> int:
     given = parse()
     try:
         if given.measure is None:
-            print("\n".join(markdown([one for path in given.records for one in read(path)])))
+            scores = [one for path in given.records for one in read(path)]
+            print("\n".join([*proposals(scores), "", *markdown(scores)]))
             return 0
         kept: list[Any] = json.loads(given.output.read_text()) if given.output and given.output.exists() else []
         for cell in measure(given):

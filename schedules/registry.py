@@ -268,14 +268,14 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             cut="blocks",
             segments=_OF_A_CHAIN,
             stand_in="any",
-            default=_MEDIUM,
+            default=_LONG,
         ),
         "scatter_allgather": Algorithm(
             broadcast.scatter_allgather,
             takes_network,
             "for large messages on many ranks",
             stand_in="any",
-            default=_MEDIUM,
+            default=_LONG,
         ),
         "circulant": Algorithm(
             broadcast.circulant,
@@ -284,7 +284,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             {"blocks": 8},
             cut="blocks",
             segments=_OF_A_CIRCULANT,
-            default=_MEDIUM,
+            default=_LONG,
         ),
     },
     "gather": {
@@ -348,7 +348,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for long vectors on many ranks",
             keeps_order=True,
             stand_in="any",
-            default=_MEDIUM,
+            default=_LONG,
         ),
     },
     "reduce_scatter": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from ..schedules.analysis.bounds import lower_bound
 from ..schedules.analysis.cost import cost
 from ..schedules.analysis.model import Model
 from ..schedules.network import Network, SiblingGroups
-from ..schedules.registry import ALGORITHMS, make
+from ..schedules.registry import ALGORITHMS, find_algorithm, make
 from ..schedules.schedule import Schedule
 from ..schedules.segments import cut, divides, segments_of
 from ..topology import TopologyInterface
@@ -160,7 +161,7 @@ class Predictor:
         """
         collective, ranks = COLLECTIVE[method], self.interface.num_ranks
         base, most = cut(_modelled(collective, name))
-        if ALGORITHMS[collective][base].shares_links and ranks > MOST_RANKS:
+        if find_algorithm(collective, base).shares_links and ranks > MOST_RANKS:
             return self._at_its_bound(nbytes)
         share = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
         parts = segments_of(share, most) if most else 1
@@ -185,7 +186,8 @@ class Predictor:
 
     def _decided(self, decision: Decision, nbytes: int, root: int) -> float:
         """Seconds of what a library runs."""
-        key = (decision.collective, decision.algorithm, decision.blocks, *sorted(decision.parameters.items()), root)
+        settings = pickle.dumps(sorted(decision.parameters.items()))  # arrays may be among them
+        key = (decision.collective, decision.algorithm, decision.blocks, settings, root)
         schedule = self._kept(key, lambda: decision.schedule(self.blind_network, root))
         return self._on_network(schedule, decision.collective, nbytes, self.model)
 

@@ -14,7 +14,9 @@ from .model import MOST_RANKS, Native, Predictor
 
 __all__ = ["GAIN", "Prediction", "candidates", "choose", "predict"]
 
-GAIN = 1.1  # what must be predicted to leave native: docs/emulated.md has what the prediction is worth
+RANKS = 16  # on which the default set was measured
+DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # whose message schedules divide among the ranks
+GAIN = 1.1  # what must be predicted to leave native: docs/untuned.md has what the prediction is worth
 
 Runs = Callable[[str], bool]
 
@@ -79,7 +81,9 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
     """
     collective, ranks = COLLECTIVE[method], predictor.interface.num_ranks
     known = ALGORITHMS.get(collective, {})
-    names = [name for name, one in known.items() if one.default <= nbytes and runs(name)]
+    # With more ranks the parts of a message are shorter: as long as they were where they were measured, they may be.
+    measured = nbytes * min(1.0, RANKS / ranks) if collective in DIVIDED else nbytes
+    names = [name for name, one in known.items() if one.default <= measured and runs(name)]
     if predictor.together is not None and collective == "alltoall" and nbytes > PAIRWISE:
         names = [name for name in names if known[name].joint]
     if ranks > MOST_RANKS:
