@@ -99,15 +99,15 @@ def test_no_model_knows_a_library_whose_choices_a_variable_changes(variable):
 
 
 SIZES = {  # bytes around the sizes at which an algorithm changes
-    "Bcast": (64, 12000, 14000, 500000, 600000),
+    "Bcast": (64, 12000, 12288, 12289, 524288, 524289),
     "Gather": (8, 2000, 40000),
     "Gatherv": (8, 40000),
     "Scatter": (8, 2000, 40000),
     "Scatterv": (8, 40000),
     "Reduce": (8, 32, 2048, 2056, 100000),
     "Allreduce": (8, 16, 32, 2048, 100000),
-    "Reduce_scatter_block": (64, 500000, 540000),
-    "Reduce_scatter": (64, 500000, 540000),
+    "Reduce_scatter_block": (64, 524160, 524288),
+    "Reduce_scatter": (64, 524160, 524288),
     "Scan": (8, 100000),
     "Exscan": (8, 100000),
     "Alltoall": (8, 256, 264, 32768, 32776),

@@ -217,7 +217,8 @@ def _over_hosts(collective: str, question: Question, hosts: int) -> Decision | N
     ours, _ = OURS[collective, between](hosts)
     parameters: dict[str, Any] = {"between": ours}
     if collective == "bcast":
-        # Below 8 ranks of the whole job there are 7 hosts at most, and 12288 bytes: a tree, whatever the size.
+        # Jobs of fewer than 8 ranks, and short messages, go to the first rank of the root's host; others spread inside
+        # that host first, and the longest ones take no notice of hosts.
         power = ranks.bit_count() == 1
         if ranks >= 8 and (nbytes >= 524288 or (nbytes >= 12288 and not power)):
             return _alone(collective, question)
