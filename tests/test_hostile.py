@@ -22,8 +22,8 @@ DIFFERENCES = {
     "too short for all": "likewise; MPICH drops what is too long",
     "too long for all": "likewise",
 }
-# Not run: unlike sizes under rules, where calls are chosen for by size, so that a rank with another size than the others
-# waits for them; and what hangs natively.
+# Not run: unlike sizes, where calls are chosen for by size, so that a rank with another size than the others waits for
+# them; and what hangs natively.
 LEFT_OUT = {"too short at the last"}
 if MPI.get_vendor()[0] == "MPICH":
     LEFT_OUT |= {"one buffer twice, allgather", "one buffer twice, gather", "too long at the last, gather"}
