@@ -48,7 +48,7 @@ def choose(
     :returns: the choice, and bytes as ``sizes.nbytes`` or ``sizes.own_bytes`` counts them.
     """
     size = state.groups.size
-    if root is not None and not 0 <= root < size:
+    if (root is not None and not 0 <= root < size) or (spec.reduces and not isinstance(op, MPI.Op)):
         return NOT_UNDERSTOOD, 0
     try:
         moved = (own_bytes if spec.uneven else nbytes)(spec, arguments, size)
@@ -96,7 +96,7 @@ def remember(state: State, spec: CallSpec, arguments: tuple[Any, ...], run: Run)
     given = dict(zip(spec.parameters, arguments, strict=True))
     root, op = given.get("root", 0), given.get("op")
     if spec.sized_by is not None and type(message := arguments[spec.sized_by]) is ndarray and lasting(op):
-        state.calls.add(spec.number, root, op, message.nbytes, run)
+        state.calls.add(spec.number, int(root), op, message.nbytes, run)  # mpi4py takes any number for a root
 
 
 def _runner(state: State, method: str, algorithm: str) -> Run:

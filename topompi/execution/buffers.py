@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ctypes import c_char_p, c_void_p, py_object, pythonapi, string_at
 from dataclasses import dataclass
+from operator import index
 from struct import calcsize, unpack
 from typing import Any
 
@@ -329,8 +330,10 @@ def _buffer(buffer: Any, datatype: Any, readonly: bool) -> tuple[Any, MPI.Dataty
         if datatype is None:
             raise TypeError("message: expecting a datatype with MPI.BOTTOM")
         return buffer, datatype
+    if buffer is MPI.IN_PLACE:
+        raise TypeError("message: expecting a buffer, got MPI.IN_PLACE")
     if buffer is None:
-        return MPI.buffer(b""), MPI.BYTE if datatype is None else datatype
+        return MPI.buffer.fromaddress(0, 0), MPI.BYTE if datatype is None else datatype
     data = MPI.buffer.frombuffer(buffer, readonly=readonly)
     try:
         code = memoryview(buffer).format
@@ -382,7 +385,7 @@ def _entries(data: Any, datatype: MPI.Datatype) -> int:
 
 
 def _index(value: Any, what: str, signed: bool = False) -> int:
-    value = value.__index__()
+    value = index(value)
     if value < 0 and not signed:
         raise ValueError(f"message: negative {what} {value}")
     return int(value)
@@ -391,7 +394,9 @@ def _index(value: Any, what: str, signed: bool = False) -> int:
 def _integers(values: Any, number: int) -> Integers:
     if np.ndim(values) == 0:
         return np.full(number, _index(values, "count"), dtype=np.int64)
-    array = np.asarray(values, dtype=np.int64)
+    array = np.asarray(values)
     if array.shape != (number,):
         raise ValueError(f"expecting {number} items, got {array.size}")
-    return array
+    if array.dtype.kind not in "iub":
+        raise TypeError(f"expecting whole numbers, got {array.dtype}")
+    return array.astype(np.int64, copy=False)

@@ -16,10 +16,21 @@ from .buffers import LARGEST_COUNT, Block, Blocks, address_of, block, is_in_plac
 from .groups import Groups
 from .specs import CallSpec, Counts, Form
 
-__all__ = ["Operands", "Side", "extent_of", "read", "typed"]
+__all__ = ["MismatchError", "Operands", "Side", "extent_of", "read", "typed"]
 
 Integers = NDArray[np.int64]
 Side = Block | Blocks | Pieces | None
+
+
+class MismatchError(ValueError):
+    """What a rank sends and what it receives are of two sizes.
+
+    :ivar code: the error class of MPI that fits.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__("expecting as many bytes to receive as to send")
+        self.code = code
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -296,11 +307,9 @@ def _unless_large(groups: Groups, operands: Operands) -> Operands | None:
 
 
 def _fitting(own: Block, size: int) -> Block:
-    """The block itself, which must have ``size`` bytes; raises MPI's own error if it has not."""
-    if own.size > size:
-        raise MPI.Exception(MPI.ERR_TRUNCATE)
-    if own.size < size:
-        raise MPI.Exception(MPI.ERR_COUNT)
+    """The block itself, which must have ``size`` bytes; raises MismatchError if it has not."""
+    if own.size != size:
+        raise MismatchError(MPI.ERR_TRUNCATE if own.size > size else MPI.ERR_COUNT)
     return own
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from mpi4py import MPI
 from .areas import TAG, Area, Call, Specification
 from .plan import Message, Moves, Plan, Reduction, Step
 
-__all__ = ["Flight", "Resumable", "calls_of", "resumable_calls"]
+__all__ = ["Flight", "Resumable", "calls_of", "resumable_calls", "run_all"]
 
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
 CELL = 256  # bytes of a message that Open MPI sends inline, btl_sm_max_inline_send
@@ -43,6 +44,38 @@ def calls_of(
         calls += _blocking(of_step, comm)
         calls += _reductions(step, areas, op, alone)
     return calls
+
+
+def run_all(calls: Iterable[Call]) -> None:
+    """Make the calls of a plan in order; after one that fails the others are made all the same.
+
+    Other ranks wait for what this one has yet to send, and what it has not received would meet the next plan.
+
+    :raises Exception: what the first failing call raised, when all are made.
+    """
+    rest = iter(calls)
+    try:
+        for call, arguments in rest:
+            call(*arguments)
+    except Exception:
+        for call, arguments in rest:
+            with suppress(Exception):
+                call(*arguments)
+        raise
+
+
+def _wait_all(requests: list[MPI.Request]) -> None:
+    """Complete requests, where one fails the others too."""
+    try:
+        MPI.Request.Waitall(requests)
+    except MPI.Exception as failed:
+        first: MPI.Exception | None = None
+        for request in requests:
+            try:
+                request.Wait()
+            except MPI.Exception as error:
+                first = first or error
+        raise (first or failed) from None
 
 
 class Resumable(NamedTuple):
@@ -174,37 +207,46 @@ def _blocking(posts: list[Call], comm: MPI.Intracomm) -> list[Call]:
 
 
 def _complete(posts: list[Call]) -> None:
-    MPI.Request.Waitall([post(*arguments) for post, arguments in posts])
+    _wait_all([post(*arguments) for post, arguments in posts])
 
 
 def _stream(steps: list[list[Call]], window: int) -> None:
     """Post the steps in order, no more than a window of them in flight."""
     flying: deque[list[MPI.Request]] = deque()
-    for posts in steps:
-        if len(flying) == window:
-            MPI.Request.Waitall(flying.popleft())
-        flying.append([post(*arguments) for post, arguments in posts])
-    for requests in flying:
-        MPI.Request.Waitall(requests)
+
+    def post(posts: list[Call]) -> None:
+        flying.append([call(*arguments) for call, arguments in posts])
+
+    def land() -> None:
+        _wait_all(flying.popleft())
+
+    calls: list[Call] = []
+    for number, posts in enumerate(steps):
+        calls += [(land, ())] if number >= window else []
+        calls.append((post, (posts,)))
+    run_all([*calls, *[(land, ())] * min(window, len(steps))])
 
 
 def _stream_in_lanes(steps: list[tuple[list[Call], list[Call], list[Call]]], lanes: int) -> None:
     """Post steps in order, each when the one before it on its lane is complete: moves, messages, then reductions."""
     flying: deque[tuple[list[MPI.Request], list[Call]]] = deque()
-    for moves, posts, reductions in steps:
-        if len(flying) == lanes:
-            _land(*flying.popleft())
+
+    def post(moves: list[Call], posts: list[Call], reductions: list[Call]) -> None:
         for call, arguments in moves:
             call(*arguments)
-        flying.append(([post(*arguments) for post, arguments in posts], reductions))
-    for one in flying:
-        _land(*one)
+        flying.append(([call(*arguments) for call, arguments in posts], reductions))
 
+    def land() -> None:
+        requests, reductions = flying.popleft()
+        _wait_all(requests)
+        for call, arguments in reductions:
+            call(*arguments)
 
-def _land(requests: list[MPI.Request], reductions: list[Call]) -> None:
-    MPI.Request.Waitall(requests)
-    for call, arguments in reductions:
-        call(*arguments)
+    calls: list[Call] = []
+    for number, step in enumerate(steps):
+        calls += [(land, ())] if number >= lanes else []
+        calls.append((post, step))
+    run_all([*calls, *[(land, ())] * min(lanes, len(steps))])
 
 
 def _reductions(step: Step, areas: Mapping[int, Area], op: Any, alone: MPI.Intracomm) -> list[Call]:

@@ -12,15 +12,21 @@ from ..schedules.segments import can_be_cut, cut, divides, segments_of
 from .binding import Binding, bind, bind_persistent
 from .buffers import DeviceMemoryError
 from .executor import Executor
+from .groups import Groups
 from .keys import quick_key
 from .leaders import LEADERS
-from .operands import Operands, read
+from .operands import MismatchError, Operands, read
 from .parts import part_of, share_costly
 from .persistent import PersistentPlan
 from .plan import Plan, compile_part
-from .specs import CALLS, CallSpec
+from .program import run_all
+from .refusals import is_refused, with_own_memory
+from .specs import CALLS, CallSpec, Form
 
 __all__ = ["can_run", "prepare", "ready", "run"]
+
+NOTHING_BOUND = Binding([])  # of calls over leaders that have been looked at
+REFUSED = Binding([])  # of calls that something is wrong with on this rank
 
 
 def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
@@ -56,9 +62,13 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     :raises ValueError: for an algorithm that ``can_run`` does not allow; and as the method itself.
     Cost: the messages of the algorithm; the first call of its kind makes this rank's plan too.
     """
+    if CALLS[method].rooted:
+        arguments = _with_whole_root(arguments)
     if algorithm == "levels":
         if method not in LEADERS:
             raise ValueError(f"expecting a call of {', '.join(LEADERS)}, got {method!r}")
+        if not _suits_leaders(executor, method, arguments):
+            return _refused(executor, method, algorithm, arguments)
         try:
             LEADERS[method](executor.groups, *arguments)
         except DeviceMemoryError:  # messages are read before any is sent
@@ -70,9 +80,53 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
         binding = _bound(executor, method, algorithm, arguments, key)
     if binding is None:
         return _native(executor, method, arguments)
-    for call, some in binding.calls:
-        call(*some)
+    if binding is REFUSED:
+        return _refused(executor, method, algorithm, arguments)
+    run_all(binding.calls)
     return algorithm
+
+
+def _with_whole_root(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same arguments; mpi4py takes any number for the root, which comes last."""
+    return arguments if type(arguments[-1]) is int else (*arguments[:-1], int(arguments[-1]))
+
+
+def _suits_leaders(executor: Executor, method: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether nothing is wrong with a call, as far as this rank can tell; of calls like an earlier one nothing is."""
+    spec, key = CALLS[method], quick_key(method, "levels", arguments)
+    if spec.form is Form.NOTHING or (key is not None and executor.bindings.get(key) is not None):
+        return True
+    groups = executor.groups
+    _ = groups.parts  # what is collective comes first, whatever this rank's arguments are
+    operands, is_sound = _sound(groups, spec, arguments)
+    if is_sound and key is not None and (operands is None or operands.by_address):
+        executor.bindings.put(key, NOTHING_BOUND)
+    return is_sound
+
+
+def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
+    """What a call comes to that something is wrong with on this rank: the library says what, in its own words.
+
+    Where only this rank's receive buffer is wrong the others know nothing of it: it takes its part in what they do.
+    """
+    spec, groups = CALLS[method], executor.groups
+    mismatch: MismatchError | None = None
+    try:
+        read(groups, spec, arguments)
+    except MismatchError as error:
+        mismatch = error
+    except Exception:
+        pass
+    try:
+        instead = with_own_memory(spec, arguments, groups.rank, groups.size)
+        sound = instead is not None and _sound(groups, spec, instead)[1]
+    except Exception:
+        sound = False
+    if sound and instead is not None:
+        run(executor, method, algorithm, instead)
+    if mismatch is not None and spec.rooted:  # the library would wait for the others
+        raise MPI.Exception(mismatch.code)
+    return _native(executor, method, arguments)
 
 
 def _native(executor: Executor, method: str, arguments: tuple[Any, ...]) -> str:
@@ -103,7 +157,9 @@ def prepare(
     :returns: a request; the MPI library's own where no plan can run.
     :raises ValueError: as ``run``.
     """
-    operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)
+    if CALLS[method].rooted:
+        arguments = _with_whole_root(arguments)
+    operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)[0]
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(executor.groups.comm, *arguments)
@@ -115,7 +171,9 @@ def _bound(
     executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None
 ) -> Binding | None:
     """The calls of a plan on these arguments, None for native. They are held under the key where addresses suffice."""
-    operands = None if algorithm == "native" else _read(executor, method, algorithm, arguments)
+    operands, is_sound = (None, True) if algorithm == "native" else _read(executor, method, algorithm, arguments)
+    if not is_sound:
+        return REFUSED
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         return None
@@ -125,16 +183,28 @@ def _bound(
     return binding
 
 
-def _read(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> Operands | None:
+def _read(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[Operands | None, bool]:
     if not can_run(method, algorithm):
         raise ValueError(f"expecting an algorithm that can run {method}, got {algorithm!r}")
     spec = CALLS[method]
-    share_costly(executor, spec.collective, cut(algorithm)[0])  # whatever this rank's arguments are
+    # What is collective comes first, whatever this rank's arguments are.
+    share_costly(executor, spec.collective, cut(algorithm)[0])
+    _ = executor.groups.messages
+    operands, is_sound = _sound(executor.groups, spec, arguments)
+    return operands.in_bytes if operands is not None and "/" in algorithm else operands, is_sound
+
+
+def _sound(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Operands | None, bool]:
+    """The operands of a call, and whether nothing is wrong with it; None for the MPI library's to run or to refuse."""
     try:
-        operands = read(executor.groups, spec, arguments)
-    except DeviceMemoryError:
-        return None
-    return operands.in_bytes if operands is not None and "/" in algorithm else operands
+        operands = read(groups, spec, arguments)
+    except DeviceMemoryError:  # the library can do what we cannot
+        return None, True
+    except Exception:  # it says what is wrong, in its own words
+        return None, False
+    if operands is not None and is_refused(spec, operands, groups.alone):
+        return None, False
+    return operands, True
 
 
 def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:

@@ -1,0 +1,1 @@
+"""Misuse of collectives, compared with what the MPI library makes of it."""

@@ -1,0 +1,39 @@
+"""How programs are started natively and with ours: as it is, on a virtual network, with what rules force."""
+
+import json
+from pathlib import Path
+
+from topompi.execution.specs import CALLS, COLLECTIVES
+from topompi.schedules import ALGORITHMS
+
+__all__ = ["LAUNCHERS", "MODES", "words", "write_rules"]
+
+PLACED = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]")
+LAUNCHERS = {
+    "native": ("mpi4py",),
+    "default": ("topompi",),
+    "virtual": ("topompi", *PLACED),
+    "schedules": ("topompi", *PLACED, "--rules", "schedules"),
+    "levels": ("topompi", *PLACED, "--rules", "levels"),
+}
+MODES = tuple(mode for mode in LAUNCHERS if mode != "native")
+ENVIRONMENT = {"TOPOMPI_TOPOLOGY": "", "TOPOMPI_HOSTS": "", "TOPOMPI_TUNE": "", "TOPOMPI_RULES": ""}
+
+
+def write_rules(folder: Path) -> None:
+    """Rules files: ``levels``, and ``schedules``, with another one for each class of sizes, so that all have turns."""
+    names = {one: list(ALGORITHMS[one]) for one in COLLECTIVES if one in ALGORITHMS}
+    turns = [
+        {"collective": one, "bytes": [(1 << digits) >> 1, (1 << digits) - 1], "algorithm": of_one[digits % len(of_one)]}
+        for one, of_one in names.items()
+        for digits in range(24)
+    ]
+    rest = [{"collective": one, "algorithm": name} for one, of_one in names.items() for name in of_one]
+    levels = [{"methods": [name for name, spec in CALLS.items() if spec.leaders], "algorithm": "levels"}]
+    for name, rules in (("schedules", [*turns, *rest]), ("levels", levels)):
+        (folder / name).write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": rules}))
+
+
+def words(mode: str, folder: Path) -> list[str]:
+    """The launcher's words in a mode, with the rules files of a folder."""
+    return [str(folder / word) if word in ("schedules", "levels") else word for word in LAUNCHERS[mode]]

@@ -1,0 +1,90 @@
+"""What an MPI library finds wrong with a call before it communicates: asked of the library, before our messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mpi4py import MPI
+
+from .areas import Pieces
+from .buffers import Block, block, is_in_place
+from .operands import Operands, Side
+from .specs import CallSpec, Form
+
+__all__ = ["is_refused", "with_own_memory"]
+
+
+def is_refused(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> bool:
+    """Whether the MPI library refuses a call on this rank for its datatypes, its operation or one buffer given twice.
+
+    :param spec: of the call.
+    :param operands: as read.
+    :param alone: a communicator of this rank only.
+    Cost: two or three calls of the MPI library that send nothing; of a buffer given twice a copy.
+    """
+    sides = operands.input, operands.output
+    types = {id(kind): kind for side in sides for kind in _datatypes(side)}
+    try:
+        for kind in types.values():
+            alone.Send([b"", 0, kind], MPI.PROC_NULL)
+            if operands.op is not None:
+                operands.op.Reduce_local([b"", 0, kind], [bytearray(), 0, kind])
+        if _is_one_buffer(*sides):
+            _ask(spec, operands, alone)
+    except MPI.Exception:
+        return True
+    return _share_a_piece(*sides)  # MPICH ends the job over a copy to itself; its own calls make another
+
+
+def with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> tuple[Any, ...] | None:
+    """The same call with memory of ours in place of a receive buffer that only this rank has; None where there is none.
+
+    :param spec: of the call.
+    :param arguments: those of mpi4py's method, all of them.
+    :param rank: this rank; of ``size`` ranks.
+    :raises Exception: for another argument that makes no sense.
+    """
+    root = arguments[-1]
+    if spec.name == "Bcast" and rank != root:
+        length = block(arguments[0], readonly=True).size
+        return [bytearray(length), length, MPI.BYTE], root
+    if spec.name not in ("Gather", "Reduce") or rank != root or is_in_place(arguments[0]):
+        return None
+    own = block(arguments[0], readonly=True)
+    if spec.name == "Gather":
+        return arguments[0], [bytearray(size * own.size), MPI.BYTE], root
+    return arguments[0], [bytearray(own.count * own.datatype.extent), own.count, own.datatype], *arguments[2:]
+
+
+def _datatypes(side: Side) -> Iterator[MPI.Datatype]:
+    if isinstance(side, Pieces):
+        yield from (piece[2] for piece in side.messages if piece)
+    elif side is not None:
+        yield side.datatype
+
+
+def _is_one_buffer(input: Side, output: Side) -> bool:
+    if not isinstance(input, Block) or not isinstance(output, Block) or not input.size:
+        return False
+    return input.address == output.address
+
+
+def _share_a_piece(input: Side, output: Side) -> bool:
+    if not isinstance(input, Pieces) or not isinstance(output, Pieces):
+        return False
+    sent, received = (
+        {piece[0].address for piece in side.messages if piece and not isinstance(piece[0], type(MPI.BOTTOM))}
+        for side in (input, output)
+    )
+    return not sent.isdisjoint(received)
+
+
+def _ask(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
+    """Make the call with one buffer twice on one rank: a library that does not refuse it copies the data to itself."""
+    sent, received = (side.message for side in (operands.input, operands.output) if isinstance(side, Block))
+    if operands.op is not None:
+        name = spec.name if spec.form is Form.REDUCTION else "Reduce_scatter_block"
+        getattr(alone, name)(sent, received, operands.op)
+    elif spec.form is Form.ALLTOALL:
+        alone.Alltoall(sent, received)
