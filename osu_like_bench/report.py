@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import geometric_mean, median
+from typing import TYPE_CHECKING
 
 from .benchmarks import Benchmark
 from .options import Options
 from .record import Facts, Result
 from .statistics import Comparison
+
+if TYPE_CHECKING:
+    from topompi.selection.choice import Choice
 
 __all__ = ["Report"]
 
@@ -28,6 +32,9 @@ class Report:
         self.options, self.operation, self.facts = options, operation, facts
         self.unstable: list[int] = []
         self.failed: list[str] = []
+        self._ratios: list[float] = []
+        self._chosen: dict[str, list[int]] = {}  # sizes by algorithm
+        self._reasons: dict[str, str] = {}  # the latest by algorithm
 
     def header(self, notes: Sequence[str] = ()) -> list[str]:
         """The lines before the first size."""
@@ -43,8 +50,16 @@ class Report:
         numbers = "".join(f"{name:>{width}}" for name, width in columns)
         return [*lines, f"{'# Size':<{SIZE}}{numbers}" if self.operation.sized else f"# {numbers.lstrip()}"]
 
-    def row(self, results: Sequence[Result], comparison: Comparison | None) -> str:
-        """The line of one size: its results side by side."""
+    def row(self, results: Sequence[Result], comparison: Comparison | None, choice: Choice | None = None) -> str:
+        """The line of one size: its results side by side.
+
+        :param results: of each side.
+        :param comparison: of the two, if there are two.
+        :param choice: what topompi ran, where that is known.
+        """
+        if choice is not None:
+            self._chosen.setdefault(choice.algorithm, []).append(results[0].size)
+            self._reasons[choice.algorithm] = choice.reason
         cells = [cell for result in results for cell in self._numbers(result)]
         widths = [width for _, width in self._columns()]
         if self.options.full:
@@ -52,6 +67,7 @@ class Report:
         if comparison is not None:
             interval = f"[{comparison.low:.2f}, {comparison.high:.2f}]"
             cells += [f"{comparison.ratio:.2f}", interval, comparison.verdict]
+            self._ratios.append(comparison.ratio)
             self.unstable += [results[0].size] if comparison.unstable else []
         if self.options.check:
             wrong = [f"{result.side} at {result.size} bytes" for result in results if not result.valid]
@@ -61,14 +77,29 @@ class Report:
         return f"{results[0].size:<{SIZE}}{line}" if self.operation.sized else line
 
     def footer(self) -> list[str]:
-        """The lines after the last size: sizes with unstable times or wrong data."""
-        lines = []
+        """The lines after the last size: what was chosen and what it gained, unstable times, wrong data."""
+        lines = self._conclusion()
         if self.unstable:
             sizes = ", ".join(map(str, self.unstable))
             lines.append(f"# Unstable: interval wider than 20 % at {sizes} bytes; raise -i, quiet or pin CPUs")
         if self.failed:
             lines.append(f"# Fail: wrong data: {', '.join(self.failed)}")
         return lines
+
+    def _conclusion(self) -> list[str]:
+        """One sentence: what topompi ran at which sizes, why at the last one, and the mean of the ratios."""
+        if not self._ratios:
+            return []
+        mean = f"{geometric_mean(self._ratios):.2f}x over {len(self._ratios)} sizes (geometric mean)"
+        if not self._chosen:
+            return [f"# topompi against native: {mean}"]
+        ours = {name: sizes for name, sizes in self._chosen.items() if name != "native"}
+        if not ours:
+            return [f"# Both sides ran the library's own calls ({self._reasons['native']}): {mean}"]
+        parts = [f"{name} at {', '.join(map(str, sizes))}" for name, sizes in ours.items()]
+        rest = ", the library's own elsewhere" if "native" in self._chosen else ""
+        last = next(reversed(ours))
+        return [f"# topompi ran {'; '.join(parts)} bytes{rest}: {mean}; {last} by {self._reasons[last]}"]
 
     def _columns(self) -> list[tuple[str, int]]:
         """Titles and widths of all columns between size and validation."""

@@ -14,6 +14,7 @@ from mpi4py import MPI
 
 import topompi
 from topompi.errors import BenchmarkError
+from topompi.execution.specs import CALLS
 
 from .benchmarks import Benchmark, benchmark_of
 from .communicators import on_root, open_sides
@@ -49,7 +50,10 @@ def run(options: Options) -> int:
         facts = gather_facts(native, ours.interface if isinstance(ours, topompi.Intracomm) else None)
         report = None if facts is None else Report(options, kind, facts)
         before = idle_ticks() if facts is not None and facts.arena == "emulate" else None
-        results = _Bench(options, kind, native, seats, roots, report).run(sizes, [*said, *notes])
+        bench = _Bench(
+            options, kind, native, seats, roots, report, ours if isinstance(ours, topompi.Intracomm) else None
+        )
+        results = bench.run(sizes, [*said, *notes, *_all_native(bench.ours)])
         facts = _with_idle(facts, before)
     if path is not None:
         on_root(world, lambda: facts and path.write_text(Record(options, facts, tuple(results)).to_json()))
@@ -95,6 +99,7 @@ class _Bench:
     sides: Mapping[str, Any]
     roots: tuple[int, ...]
     report: Report | None
+    ours: topompi.Intracomm | None
 
     def run(self, sizes: Sequence[int], notes: Sequence[str]) -> list[Result]:
         """Measure all sizes one after the other; times are valid on rank 0 only, the validation on all ranks."""
@@ -106,7 +111,8 @@ class _Bench:
             self._progress("")
             if self.report:
                 first, *others = (np.array(result.samples) for result in row)
-                self._print([self.report.row(row, compare(first, others[0]) if others else None)])
+                choice = None if self.ours is None else self.ours.choice_of(_method(self.options), size)
+                self._print([self.report.row(row, compare(first, others[0]) if others else None, choice)])
             results += row
         self._print(self.report.footer() if self.report else [])
         return results
@@ -149,6 +155,24 @@ class _Bench:
         """Show progress on a terminal; an empty text removes it."""
         if self.report and sys.stderr.isatty():
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _all_native(ours: topompi.Intracomm | None) -> list[str]:
+    """A note where every call is the library's own, as far as that is known before any is made; local."""
+    if ours is None:
+        return []
+    only = ours.choice_of("", 0)
+    if only is not None:
+        return [f"topompi leaves every call to the library: {only.reason}"]
+    told = os.environ.get("TOPOMPI_RULES") or os.environ.get("TOPOMPI_TUNE") in ("measure", "again")
+    if ours.interface.virtual and not told:
+        return ["topompi leaves calls to the library here, unless an earlier trial says otherwise: a virtual placement"]
+    return []
+
+
+def _method(options: Options) -> str:
+    """mpi4py's name of the call that is measured; the benchmark's own name where it is none."""
+    return next((name for name in CALLS if name.lower() == options.benchmark), options.benchmark)
 
 
 def _nothing() -> None:

@@ -14,6 +14,7 @@ from mpi4py import MPI
 from ..dispatch.calls import Calls
 from ..dispatch.counters import counters
 from ..dispatch.state import State, attach, attached
+from ..selection.choice import Choice
 from ..topology import TopologyInterface
 from ..views.part import restricted
 from ..views.siblings import Siblings
@@ -148,6 +149,15 @@ class Handle(MPI.Intracomm):
         communicator made from another one is collective: it computes the part of the other one's topology.
         """
         return self._state.interface
+
+    def choice_of(self, method: str, nbytes: int) -> Choice | None:
+        """What was chosen for calls of a size, and why; None while nothing is. Local.
+
+        :param method: mpi4py's name of the call, such as ``Alltoall``.
+        :param nbytes: its size in bytes, as the rules count it (docs/rules.md).
+        """
+        held = self._held
+        return None if held is None else held.choice_of(method, nbytes)
 
     @property
     def sub_communicators(self) -> dict[str, MPI.Intracomm]:

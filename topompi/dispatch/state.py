@@ -65,6 +65,12 @@ class State:
 
         return Selector(self.interface, self.groups.rank, self.comm, siblings=self.siblings)
 
+    def choice_of(self, method: str, nbytes: int) -> Choice | None:
+        """The choice for calls of a method and size, if it is made and final; local."""
+        if self.only is not None or "selector" not in self.__dict__:
+            return self.only
+        return self.selector.made(method, nbytes)
+
     def free(self) -> None:
         """Free sub-communicators, plans and the table of calls; collective. A second call does nothing."""
         self.calls.clear()

@@ -94,6 +94,11 @@ class Selector:
             self._trials[key] = answer
         return self._go_on(key, self._trials[key])
 
+    def made(self, method: str, nbytes: int) -> Choice | None:
+        """The final choice for calls of a method and size, if there is one; local."""
+        key = (method, size_class(nbytes), True)
+        return self.final.get(key)
+
     def typical(self, method: str, own: int) -> int:
         """Bytes by which to choose for calls with blocks of any sizes, of which each rank knows only its own.
 
