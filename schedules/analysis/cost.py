@@ -71,7 +71,7 @@ def cost(
     Rings and alltoalls with a message for each pair are long series of steps. Beyond ``most`` messages only some of
     these steps are costed, each of which stands for the steps around it. In a ring with equal shares all
     steps are equal, and ``seconds`` is exact unless ranks enter the ring at different times. In an alltoall
-    ``link_seconds`` is exact, from what each pair of hosts exchanges, and ``seconds`` an estimate without windows.
+    ``link_seconds`` is exact, from what each pair of hosts exchanges, and ``seconds`` an estimate.
     ``finish`` is interpolated.
 
     :param schedule: the schedule.
@@ -89,8 +89,6 @@ def cost(
     in_parts = lanes > 1 and not series.partial and len(messages) * lanes <= MOST_CUT
     parts = lanes if in_parts else 1
     window = (schedule.window if schedule.independent else 1) * parts
-    if series.partial:
-        window = 1
     hops = network.hops[network.rank_host[messages.source], network.rank_host[messages.destination]]
     loads = _Loads(messages, hops, series.weight[messages.step], block_bytes, lanes, lanes // parts)
     in_flight = min(window or schedule.num_steps * parts, schedule.num_steps * parts)
