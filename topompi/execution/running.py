@@ -19,7 +19,7 @@ from .operands import MismatchError, Operands, read
 from .parts import part_of, share_costly
 from .persistent import PersistentPlan
 from .plan import Plan, compile_part
-from .program import run_all
+from .program import finish
 from .refusals import is_refused, with_own_memory
 from .specs import CALLS, CallSpec, Form
 
@@ -82,7 +82,13 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
         return _native(executor, method, arguments)
     if binding is REFUSED:
         return _refused(executor, method, algorithm, arguments)
-    run_all(binding.calls)
+    rest = iter(binding.calls)
+    try:
+        for call, some in rest:
+            call(*some)
+    except Exception:
+        finish(rest)
+        raise
     return algorithm
 
 
@@ -110,22 +116,19 @@ def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[A
     Where only this rank's receive buffer is wrong the others know nothing of it: it takes its part in what they do.
     """
     spec, groups = CALLS[method], executor.groups
-    mismatch: MismatchError | None = None
-    try:
-        read(groups, spec, arguments)
-    except MismatchError as error:
-        mismatch = error
-    except Exception:
-        pass
     try:
         instead = with_own_memory(spec, arguments, groups.rank, groups.size)
-        sound = instead is not None and _sound(groups, spec, instead)[1]
-    except Exception:
-        sound = False
-    if sound and instead is not None:
+    except Exception:  # more is wrong than that
+        instead = None
+    if instead is not None and _sound(groups, spec, instead)[1]:
         run(executor, method, algorithm, instead)
-    if mismatch is not None and spec.rooted:  # the library would wait for the others
-        raise MPI.Exception(mismatch.code)
+    if spec.rooted:
+        try:
+            read(groups, spec, arguments)
+        except MismatchError as error:  # for which the library would wait for the others
+            raise MPI.Exception(error.code) from None
+        except Exception:
+            pass
     return _native(executor, method, arguments)
 
 
