@@ -25,6 +25,7 @@ from .specs import CALLS, CallSpec, Form
 
 __all__ = ["can_run", "prepare", "ready", "run"]
 
+ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
 NOTHING_BOUND = Binding([])  # of calls over leaders that have been looked at
 REFUSED = Binding([])  # of calls that something is wrong with on this rank
 
@@ -62,7 +63,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     :raises ValueError: for an algorithm that ``can_run`` does not allow; and as the method itself.
     Cost: the messages of the algorithm; the first call of its kind makes this rank's plan too.
     """
-    if CALLS[method].rooted:
+    if method in ROOTED:
         arguments = _with_whole_root(arguments)
     if algorithm == "levels":
         if method not in LEADERS:
@@ -160,7 +161,7 @@ def prepare(
     :returns: a request; the MPI library's own where no plan can run.
     :raises ValueError: as ``run``.
     """
-    if CALLS[method].rooted:
+    if method in ROOTED:
         arguments = _with_whole_root(arguments)
     operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)[0]
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
