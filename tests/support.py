@@ -77,10 +77,20 @@ def mpi_job(
     ) as process:
         try:
             out, err = process.communicate(timeout=timeout)
+            return subprocess.CompletedProcess(command, process.returncode, out, err)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
+            out, err = _end(process)
+    return subprocess.CompletedProcess(command, -signal.SIGKILL, out, err)
+
+
+def _end(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """End a job: its ranks are in process groups of their own, which mpirun ends where it is asked to end itself."""
+    process.terminate()
+    try:
+        return process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.communicate()
 
 
 def run_mpi(

@@ -73,6 +73,18 @@ def test_modules_code_and_standard_input():
     assert done.stdout == "topompi.communicator.kinds ['-']\n", done.stderr
 
 
+def test_freeing_and_pickling_the_world_do_as_mpi4py_has_it():
+    """It outlives ``free``, another handle of it becomes null, and both kinds of handle are pickled."""
+    code = (
+        "from mpi4py import MPI; import pickle; comm = MPI.COMM_WORLD; other = type(comm)(comm)\n"
+        "other.free(); comm.free(); plain = MPI.Intracomm(comm); again = pickle.loads(pickle.dumps(plain))\n"
+        "print(bool(other), pickle.loads(pickle.dumps(comm)) is comm, again == comm, again is comm, comm.allreduce(1))"
+    )
+    for launcher in (("mpi4py",), ("topompi", *PLACED)):
+        done = run_mpi(2, "-m", *launcher, "-c", code)
+        assert done.stdout == "False True True False 2\n" * 2, done.stderr
+
+
 def test_verbose_tells_what_ran_and_why():
     code = (
         "from mpi4py import MPI; import numpy as np; comm = MPI.COMM_WORLD\n"

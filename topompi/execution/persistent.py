@@ -6,7 +6,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from .program import Flight, Resumable
+from .program import Flight, Resumable, run_all
 
 __all__ = ["PersistentPlan"]
 
@@ -44,9 +44,8 @@ class PersistentPlan:
         """Complete the collective; returns at once if it was not started. Always True."""
         rest = self._end if self._next == self._first else [call[:2] for call in self._calls[self._next :]]
         if self._next != self._length:
-            for call, arguments in rest:
-                call(*arguments)
-            self._next = self._length
+            self._next = self._length  # also where a call fails
+            run_all(rest)
         return True
 
     def Test(self, status: MPI.Status | None = None) -> bool:

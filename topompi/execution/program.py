@@ -13,7 +13,7 @@ from mpi4py import MPI
 from .areas import TAG, Area, Call, Specification
 from .plan import Message, Moves, Plan, Reduction, Step
 
-__all__ = ["Flight", "Resumable", "calls_of", "resumable_calls", "run_all"]
+__all__ = ["Flight", "Resumable", "calls_of", "finish", "resumable_calls", "run_all"]
 
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
 CELL = 256  # bytes of a message that Open MPI sends inline, btl_sm_max_inline_send
@@ -49,8 +49,6 @@ def calls_of(
 def run_all(calls: Iterable[Call]) -> None:
     """Make the calls of a plan in order; after one that fails the others are made all the same.
 
-    Other ranks wait for what this one has yet to send, and what it has not received would meet the next plan.
-
     :raises Exception: what the first failing call raised, when all are made.
     """
     rest = iter(calls)
@@ -58,10 +56,18 @@ def run_all(calls: Iterable[Call]) -> None:
         for call, arguments in rest:
             call(*arguments)
     except Exception:
-        for call, arguments in rest:
-            with suppress(Exception):
-                call(*arguments)
+        finish(rest)
         raise
+
+
+def finish(rest: Iterable[Call]) -> None:
+    """Make the calls that are left of a plan of which one has failed, whatever they raise.
+
+    Other ranks wait for what this one has yet to send, and what it has not received would meet the next plan.
+    """
+    for call, arguments in rest:
+        with suppress(Exception):
+            call(*arguments)
 
 
 def _wait_all(requests: list[MPI.Request]) -> None:
@@ -128,7 +134,7 @@ class Flight:
             self._requests = [call(*arguments) for call, arguments in self._posts]
 
     def _wait(self) -> None:
-        MPI.Request.Waitall(self._requests)
+        _wait_all(self._requests)
 
     def _test(self) -> bool:
         return MPI.Request.Testall(self._requests)

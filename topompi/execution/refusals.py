@@ -28,7 +28,7 @@ def is_refused(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> bool
     try:
         for kind in types.values():
             alone.Send([b"", 0, kind], MPI.PROC_NULL)
-            if operands.op is not None:
+            if operands.op is not None and operands.op.is_predefined:  # a user's own would be called, with nothing
                 operands.op.Reduce_local([b"", 0, kind], [bytearray(), 0, kind])
         if _is_one_buffer(*sides):
             _ask(spec, operands, alone)

@@ -19,12 +19,13 @@ from .operands import MismatchError, Operands, read
 from .parts import part_of, share_costly
 from .persistent import PersistentPlan
 from .plan import Plan, compile_part
-from .program import run_all
+from .program import finish
 from .refusals import is_refused, with_own_memory
 from .specs import CALLS, CallSpec, Form
 
 __all__ = ["can_run", "prepare", "ready", "run"]
 
+ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
 NOTHING_BOUND = Binding([])  # of calls over leaders that have been looked at
 REFUSED = Binding([])  # of calls that something is wrong with on this rank
 
@@ -62,7 +63,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     :raises ValueError: for an algorithm that ``can_run`` does not allow; and as the method itself.
     Cost: the messages of the algorithm; the first call of its kind makes this rank's plan too.
     """
-    if CALLS[method].rooted:
+    if method in ROOTED:
         arguments = _with_whole_root(arguments)
     if algorithm == "levels":
         if method not in LEADERS:
@@ -82,7 +83,13 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
         return _native(executor, method, arguments)
     if binding is REFUSED:
         return _refused(executor, method, algorithm, arguments)
-    run_all(binding.calls)
+    rest = iter(binding.calls)
+    try:
+        for call, some in rest:
+            call(*some)
+    except Exception:
+        finish(rest)
+        raise
     return algorithm
 
 
@@ -110,22 +117,19 @@ def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[A
     Where only this rank's receive buffer is wrong the others know nothing of it: it takes its part in what they do.
     """
     spec, groups = CALLS[method], executor.groups
-    mismatch: MismatchError | None = None
-    try:
-        read(groups, spec, arguments)
-    except MismatchError as error:
-        mismatch = error
-    except Exception:
-        pass
     try:
         instead = with_own_memory(spec, arguments, groups.rank, groups.size)
-        sound = instead is not None and _sound(groups, spec, instead)[1]
-    except Exception:
-        sound = False
-    if sound and instead is not None:
+    except Exception:  # more is wrong than that
+        instead = None
+    if instead is not None and _sound(groups, spec, instead)[1]:
         run(executor, method, algorithm, instead)
-    if mismatch is not None and spec.rooted:  # the library would wait for the others
-        raise MPI.Exception(mismatch.code)
+    if spec.rooted:
+        try:
+            read(groups, spec, arguments)
+        except MismatchError as error:  # for which the library would wait for the others
+            raise MPI.Exception(error.code) from None
+        except Exception:
+            pass
     return _native(executor, method, arguments)
 
 
@@ -157,7 +161,7 @@ def prepare(
     :returns: a request; the MPI library's own where no plan can run.
     :raises ValueError: as ``run``.
     """
-    if CALLS[method].rooted:
+    if method in ROOTED:
         arguments = _with_whole_root(arguments)
     operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)[0]
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
