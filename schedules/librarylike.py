@@ -45,7 +45,7 @@ LIBRARY_ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "scatter_doubling_handing": _plain(rankorder.bcast_scatter_doubling, _SAME),
     },
     "reduce": {
-        "hosts": _over_hosts(reduce_hosts, keeps_order=True),
+        "hosts": _over_hosts(reduce_hosts),
         "through_zero": _plain(reduction.reduce_through_zero, _SAME, keeps_order=True),
         "shaped_tree": _plain(rankorder.reduce_shaped, _SAME),
         "halves": _plain(folding.reduce_halves, _SAME),

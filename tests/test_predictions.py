@@ -9,7 +9,7 @@ from benchmarks.predictions import read
 from topompi.selection.classes import NATIVE
 
 RECORD = Path(__file__).parent / "records" / "emulated.json"
-LONG = 16 << 10  # bytes: below, start-ups decide, which no rate tells
+LONG = 64 << 10  # bytes: below, start-ups decide, which no rate tells
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +24,9 @@ def test_no_choice_lost_against_native_where_it_was_measured(scores):
 
 
 def test_the_chosen_algorithm_is_mostly_the_fastest_one(scores):
+    """The aim is 1.2 for nine of ten. Chains are faster than predicted: a shaped link at rest takes 15 KB at once."""
     regrets = [one.regret for one in scores if one.cell.nbytes >= LONG]
-    assert np.median(regrets) < 1.05
+    assert np.median(regrets) < 1.02
     assert np.quantile(regrets, 0.9) < 1.3
 
 

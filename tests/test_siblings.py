@@ -139,7 +139,7 @@ def test_the_model_costs_all_of_them_together():
     """Twice the communicators on the same links take twice the time, and the joint schedule is among the cheapest."""
     interface, siblings = column(1)
     assert siblings.number == 1
-    alone, together = Predictor(interface), Predictor(interface, siblings)
+    alone, together = Predictor(interface), Predictor(interface, siblings=siblings)
     for name in ("shift", "even"):
         one, two = (each.seconds("Alltoall", name, 1 << 20, 0) for each in (alone, together))
         assert two / one == pytest.approx(2, rel=0.05)
@@ -161,4 +161,5 @@ def test_what_is_measured_counts_for_such_company_only():
 def test_more_than_can_be_costed_are_costed_alone():
     interface, siblings = column(0)
     many = tuple(np.arange(300) + 300 * number for number in range(2))
-    assert Predictor(interface, Siblings(siblings.interface, np.arange(600), many, 0)).together is None
+    many_siblings = Siblings(siblings.interface, np.arange(600), many, 0)
+    assert Predictor(interface, siblings=many_siblings).together is None
