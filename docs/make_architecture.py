@@ -30,6 +30,7 @@ PURPOSE = {
     "topompi.topology": "fabrics, routes, sources",
     "topompi.schedules": "algorithms, proof, costs",
     "topompi.mapping": "graphs, machines, mappers",
+    "topompi.netsim": "simulated networks",
     "topompi.tuning": "timing a job's own calls; records, rules files for libraries",
     "topompi.errors": "exceptions",
     "topompi.extensions": "module:function",

@@ -20,6 +20,7 @@ PURE = (
     "topompi.cli",
     "topompi.errors",
     "topompi.mapping",
+    "topompi.netsim",
     "topompi.schedules",
     "topompi.topology",
     "topompi.views",

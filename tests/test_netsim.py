@@ -1,0 +1,147 @@
+"""Simulated networks: closed forms, max-min fairness, and what programs are refused."""
+
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from osu_like_bench.simulate import Arena
+from topompi.netsim import COMPUTE, RECEIVE, SEND, Hosts, NetsimError, Program, Wiring, run
+from topompi.netsim.fairness import max_min
+from topompi.schedules import lower_bound, make
+from topompi.views.program import program_of, wiring_of
+
+from .networks import job
+
+RATE, LATENCY = 1e9, 1e-6
+
+
+def one_switch(hosts, latency=LATENCY):
+    out, into = np.meshgrid(np.arange(hosts), hosts + np.arange(hosts), indexing="ij")
+    routes = np.stack((out, into), axis=2).astype(np.int32)
+    routes[np.arange(hosts), np.arange(hosts)] = -1
+    return Wiring(np.full(2 * hosts, RATE), np.full(2 * hosts, latency), routes)
+
+
+def program(hosts, *messages, compute=(), **about):
+    """Messages (step, source, destination, bytes), and computes (step, rank, seconds)."""
+    rows = [(source, step, SEND, to, size) for step, source, to, size in messages]
+    rows += [(to, step, RECEIVE, source, size) for step, source, to, size in messages]
+    rows += [(rank, step, COMPUTE, 0, seconds) for step, rank, seconds in compute]
+    return Program(np.arange(hosts), *np.array(rows, dtype=float).reshape(-1, 5).T, **about)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_every_flow_has_a_full_link_on_which_no_flow_is_faster(seed):
+    draw = np.random.default_rng(seed)
+    links, flows = int(draw.integers(1, 12)), int(draw.integers(1, 40))
+    capacity = draw.uniform(0.5, 8.0, links)
+    paths = np.full((flows, 4), -1)
+    for path in paths:
+        length = int(draw.integers(1, min(4, links) + 1))
+        path[:length] = draw.choice(links, length, replace=False)
+    rate = max_min(paths, capacity)
+    crosses = (paths[:, :, None] == np.arange(links)).any(axis=1)
+    load = rate @ crosses
+    assert (load <= capacity * (1 + 1e-9)).all()
+    fastest = np.where(crosses, rate[:, None], 0).max(axis=0)
+    bottleneck = crosses & (load >= capacity * (1 - 1e-9)) & (rate[:, None] >= fastest * (1 - 1e-9))
+    assert bottleneck.any(axis=1).all()
+
+
+def test_one_flow_takes_its_latencies_and_its_bytes_over_the_rate():
+    assert run(one_switch(2), [program(2, (0, 0, 1, 1e6))]).job_seconds[0] == pytest.approx(1e-3 + 2e-6)
+
+
+def test_seven_flows_into_one_host_take_seven_times_as_long():
+    together = program(8, *((0, source, 7, 1e6) for source in range(7)))
+    assert run(one_switch(8), [together]).job_seconds[0] == pytest.approx(7e-3 + 2e-6)
+
+
+def test_the_rate_of_a_flow_that_ends_goes_to_the_others():
+    found = run(one_switch(3, 0.0), [program(3, (0, 0, 2, 1e6), (0, 1, 2, 3e6))])
+    assert found.rank_seconds == pytest.approx([2e-3, 4e-3, 4e-3])
+
+
+def test_a_burst_delays_what_follows_and_an_eager_send_does_not_wait():
+    late = program(2, (1, 0, 1, 1e3), compute=[(0, 1, 5e-3)])
+    waits, eager = (run(one_switch(2), [late], hosts=Hosts(eager=limit)) for limit in (0, 1e3))
+    assert waits.rank_seconds == pytest.approx([5e-3 + 3e-6] * 2)
+    assert eager.rank_seconds == pytest.approx([0.0, 5e-3])
+
+
+def test_overheads_are_paid_one_message_after_the_other():
+    hosts = Hosts(send_overhead=1e-3, receive_overhead=2e-3, eager=1e9)
+    found = run(one_switch(4, 0.0), [program(4, *((0, 0, to, 0.0) for to in (1, 2, 3)))], hosts=hosts)
+    assert found.rank_seconds == pytest.approx([3e-3, 3e-3, 4e-3, 5e-3])
+
+
+@pytest.mark.parametrize("rate", [1e10, np.inf])
+def test_messages_inside_a_host_are_copied_at_a_rate_of_their_own_and_leave_the_links_alone(rate):
+    pairs = np.array([(0, 0, SEND, 1, 1e6), (1, 0, RECEIVE, 0, 1e6), (2, 0, SEND, 3, 1e6), (3, 0, RECEIVE, 2, 1e6)])
+    found = run(one_switch(2, 0.0), [Program([0, 0, 0, 1], *pairs.T)], hosts=Hosts(copy_rate=rate))
+    assert found.rank_seconds == pytest.approx([1e6 / rate] * 2 + [1e-3] * 2)
+
+
+def test_two_jobs_share_a_link_and_one_that_starts_later_only_the_rest():
+    first, later = program(2, (0, 0, 1, 2e6)), program(2, (0, 0, 1, 2e6), start=1e-3)
+    assert run(one_switch(2, 0.0), [first, later]).job_seconds == pytest.approx([3e-3, 3e-3])
+
+
+def test_window_bounds_the_steps_in_flight():
+    messages = [(step, 0, 1 + step, 1e6) for step in range(3)]
+    times = [run(one_switch(4), [program(4, *messages, window=window)]).job_seconds[0] for window in (0, 1)]
+    assert times == pytest.approx([3e-3 + 2e-6, 3e-3 + 6e-6])
+
+
+def fat_tree():
+    network = job("XGFT(2; 5,4; 1,2)", range(20), [1] * 20)
+    return replace(network, capacity=np.full(len(network.capacity), RATE), latency=np.full(len(network.capacity), 1e-7))
+
+
+@pytest.mark.parametrize("algorithm", ["shift", "scatter_destination", "bruck"])
+def test_an_alltoall_is_not_below_its_bound_and_a_tolerance_changes_it_by_no_more_than_itself(algorithm):
+    network = fat_tree()
+    wiring, one = wiring_of(network), program_of(make("alltoall", algorithm, network), network, 10_000)
+    exact, batched = (run(wiring, [one], tolerance=part).job_seconds[0] for part in (0.0, 0.02))
+    assert lower_bound(network, "alltoall", block_bytes=10_000).seconds <= exact * (1 + 1e-9)
+    assert exact * 0.98 <= batched <= exact * 1.02
+
+
+@pytest.mark.skipif(shutil.which("smpirun") is None, reason="SimGrid is not installed")
+@pytest.mark.parametrize(
+    ("collective", "algorithm"), [("alltoall", "shift"), ("allgather", "ring"), ("bcast", "knomial")]
+)
+def test_simgrid_agrees(collective, algorithm):
+    network = fat_tree()
+    with Arena(network, cache=None) as arena:
+        schedule = make(collective, algorithm, arena.network, **({"root": 0} if collective == "bcast" else {}))
+        theirs = arena.time(schedule, 100_000)
+    ours = run(wiring_of(network), [program_of(schedule, network, 100_000)]).job_seconds[0]
+    assert ours == pytest.approx(theirs, rel=2e-3)  # it adds 16 bytes to each message
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(0, 0, SEND, 1, 8)], "rank 0 to rank 1: expecting 1 receives, got 0"),
+        ([(0, 0, SEND, 1, 8), (1, 0, RECEIVE, 0, 9)], "rank 1, step 0: amount: expecting 8 bytes, got 9"),
+        ([(0, 0, SEND, 2, 8)], "rank 0, step 0: peer: expecting a rank in range(2), got 2"),
+        ([(0, 0, SEND, 0, 8)], "rank 0, step 0: peer: expecting another rank, got 0"),
+        ([(0, 0, 7, 1, 8)], "rank 0, step 0: kind: expecting one of compute, receive, send, got 7"),
+    ],
+)
+def test_wrong_programs_are_refused_with_rank_and_step(rows, message):
+    with pytest.raises(NetsimError, match=re.escape(message)):
+        run(one_switch(2), [Program([0, 1], *np.array(rows).T)])
+
+
+def test_ranks_that_wait_for_each_other_are_an_error():
+    rows = [(0, 0, RECEIVE, 1, 8), (0, 1, SEND, 1, 8), (1, 0, RECEIVE, 0, 8), (1, 1, SEND, 0, 8)]
+    with pytest.raises(NetsimError, match="waits for ever"):
+        run(one_switch(2), [Program([0, 1], *np.array(rows).T)])

@@ -1,0 +1,13 @@
+"""Networks that are not there: what programs of many ranks take on given links and routes, without MPI.
+
+``Wiring`` has the directed links and the routes, ``Program`` what the ranks of a job compute, send and receive after
+what; ``run`` gives an ``Outcome``: seconds of jobs and ranks, and the bytes of each link. ``topompi.views.program``
+makes both from a job's network and a schedule.
+"""
+
+from .errors import NetsimError
+from .flows import Hosts, Outcome, run
+from .program import COMPUTE, RECEIVE, SEND, Program
+from .wiring import Wiring
+
+__all__ = ["COMPUTE", "RECEIVE", "SEND", "Hosts", "NetsimError", "Outcome", "Program", "Wiring", "run"]

@@ -1,0 +1,129 @@
+"""What the ranks of one job do: the input of every model of a network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import NetsimError
+
+__all__ = ["COMPUTE", "RECEIVE", "SEND", "Messages", "Program"]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+COMPUTE, RECEIVE, SEND = range(3)
+KINDS = ("compute", "receive", "send")
+
+
+@dataclass(frozen=True, eq=False)
+class Messages:
+    """The messages of a program: each send with its receive.
+
+    :param source: sending rank of each message, shape (messages,); likewise ``destination``.
+    :param nbytes: its bytes.
+    :param send_row: row of the program that sends it; likewise ``receive_row``.
+    """
+
+    source: Integers
+    destination: Integers
+    nbytes: Floats
+    send_row: Integers
+    receive_row: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The ranks of a job, and their operations as columns, one row an operation.
+
+    A rank has at most ``window`` of its steps in flight and completes them in order; a step computes first, then posts
+    its receives, then its sends. The k-th send from one rank to another meets the k-th receive of the other from it.
+    Rows are kept by rank, step and kind, in the given order among equals.
+
+    :param hosts: host of each rank, shape (p,).
+    :param rank: rank of each operation, shape (rows,).
+    :param step: its step: steps ascend, those without operations count for nothing.
+    :param kind: ``COMPUTE``, ``RECEIVE`` or ``SEND``.
+    :param peer: the other rank of a message; of a compute burst nothing looks at it.
+    :param amount: bytes of a message, seconds of a compute burst.
+    :param window: steps in flight at most, 0 for no bound.
+    :param start: seconds at which the job begins.
+    :param name: for messages to people.
+    """
+
+    hosts: Integers
+    rank: Integers
+    step: Integers
+    kind: Integers
+    peer: Integers
+    amount: Floats
+    window: int = 1
+    start: float = 0.0
+    name: str = "job"
+
+    def __post_init__(self) -> None:
+        columns = {name: np.asarray(getattr(self, name)) for name in ("rank", "step", "kind", "peer", "amount")}
+        if len({column.shape for column in columns.values()}) != 1 or columns["rank"].ndim != 1:
+            raise NetsimError(f"{self.name}: expecting columns of one length")
+        order = np.lexsort((columns["kind"], columns["step"], columns["rank"]))
+        for name, column in columns.items():
+            kind = np.float64 if name == "amount" else np.int64
+            object.__setattr__(self, name, np.ascontiguousarray(column[order], dtype=kind))
+        object.__setattr__(self, "hosts", np.asarray(self.hosts, dtype=np.int64))
+        self._check()
+
+    def _check(self) -> None:
+        size = len(self.hosts)
+        if self.window < 0:
+            raise NetsimError(f"{self.name}: expecting a window of at least 0, got {self.window}")
+        if not (np.isfinite(self.start) and self.start >= 0):
+            raise NetsimError(f"{self.name}: expecting a start of at least 0 s, got {self.start}")
+        peers = np.where(self.kind == COMPUTE, self.rank, self.peer)
+        self._refuse((self.kind < COMPUTE) | (self.kind > SEND), "kind", f"one of {', '.join(KINDS)}")
+        self._refuse((self.rank < 0) | (self.rank >= size), "rank", f"a rank in range({size})")
+        self._refuse((peers < 0) | (peers >= size), "peer", f"a rank in range({size})")
+        self._refuse((self.kind != COMPUTE) & (self.peer == self.rank), "peer", "another rank")
+        self._refuse(~(np.isfinite(self.amount) & (self.amount >= 0)), "amount", "bytes or seconds of at least 0")
+
+    def _refuse(self, wrong: NDArray[np.bool_], column: str, wanted: str) -> None:
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            where = f"rank {self.rank[row]}, step {self.step[row]}: {column}"
+            raise NetsimError(f"{self.name}: {where}: expecting {wanted}, got {getattr(self, column)[row]}")
+
+    @property
+    def num_ranks(self) -> int:
+        """Number of ranks, p."""
+        return len(self.hosts)
+
+    @cached_property
+    def messages(self) -> Messages:
+        """The messages; raises NetsimError where a send has no receive, or one of other bytes."""
+        sends, receives = self._ends(SEND), self._ends(RECEIVE)
+        size = self.num_ranks
+        sent, received = (
+            np.bincount(key, minlength=size * size)
+            for key in (
+                self.rank[sends] * size + self.peer[sends],
+                self.peer[receives] * size + self.rank[receives],
+            )
+        )
+        if (sent != received).any():
+            pair = int(np.flatnonzero(sent != received)[0])
+            text = f"rank {pair // size} to rank {pair % size}"
+            raise NetsimError(f"{self.name}: {text}: expecting {sent[pair]} receives, got {received[pair]}")
+        unlike = np.flatnonzero(self.amount[sends] != self.amount[receives])
+        if len(unlike):
+            row, other = sends[unlike[0]], receives[unlike[0]]
+            text = f"rank {self.rank[other]}, step {self.step[other]}: amount"
+            raise NetsimError(f"{self.name}: {text}: expecting {self.amount[row]:g} bytes, got {self.amount[other]:g}")
+        return Messages(self.rank[sends], self.peer[sends], self.amount[sends], sends, receives)
+
+    def _ends(self, kind: int) -> Integers:
+        """Rows of one kind, by sender, receiver and order in the program."""
+        rows = np.flatnonzero(self.kind == kind)
+        source, target = (self.rank, self.peer) if kind == SEND else (self.peer, self.rank)
+        return rows[np.lexsort((rows, target[rows], source[rows]))]
