@@ -42,7 +42,8 @@ def with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size:
 
     :param spec: of the call.
     :param arguments: those of mpi4py's method, all of them.
-    :param rank: this rank; of ``size`` ranks.
+    :param rank: this rank.
+    :param size: number of ranks.
     :raises Exception: for another argument that makes no sense.
     """
     root = arguments[-1]
