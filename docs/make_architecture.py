@@ -32,7 +32,7 @@ PURPOSE = {
     "topompi.mapping": "graphs, machines, mappers",
     "topompi.tuning": "timing a job's own calls; records, rules files for libraries",
     "topompi.errors": "exceptions",
-    "topompi.extensions": "module:function",
+    "topompi.extensions": "what is imported by name",
 }
 
 
