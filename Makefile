@@ -13,7 +13,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures test test-long test-exhaustive test-mpi4py lint venv clean
+.PHONY: bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures test test-long test-exhaustive test-mpi4py lint venv wheel clean
 
 venv: $(VENV)/done
 
@@ -90,6 +90,10 @@ test-exhaustive: venv
 # mpi4py's own tests in every mode at 1 to 5 ranks.
 test-mpi4py: venv
 	$(PY) -m pytest -q tests/test_mpi4py_suite.py $(PYTEST_OPTIONS)
+
+# A wheel for this machine, in dist/.
+wheel: venv
+	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
 
 lint: venv
 	$(VENV)/bin/ruff check .

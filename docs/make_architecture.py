@@ -33,7 +33,7 @@ PURPOSE = {
     "topompi.netsim": "simulated networks",
     "topompi.tuning": "timing a job's own calls; records, rules files for libraries",
     "topompi.errors": "exceptions",
-    "topompi.extensions": "module:function",
+    "topompi.extensions": "what is imported by name",
 }
 
 

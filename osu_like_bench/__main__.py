@@ -1,7 +1,15 @@
 """``mpirun -n N python -m osu_like_bench BENCHMARK ...``, or without mpirun one of ``COMMANDS``."""
 
+import os
 import sys
 from importlib import import_module
+
+import topompi
+from topompi.cli.terminal import any_encoding
+from topompi.errors import TopompiError
+from topompi.extensions import require_mpi
+
+RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # where launchers say which rank this is
 
 COMMANDS = {  # name -> module whose ``main`` takes the arguments after the name; none of them imports mpi4py
     "compare": "compare",
@@ -13,10 +21,20 @@ COMMANDS = {  # name -> module whose ``main`` takes the arguments after the name
 
 def main() -> int:
     """Run the command line; a command of its own starts no MPI, which a login node may not have."""
-    command = sys.argv[1:2]
+    any_encoding()
+    command, words = sys.argv[1:2], sys.argv[1:]
+    if "--version" in words[: [*words, "--"].index("--")]:
+        if not any(os.environ.get(name, "0").strip("0") for name in RANK):
+            print(f"osu_like_bench of topompi {topompi.__version__}")
+        return 0
     if command and command[0] in COMMANDS:
         module = import_module(f"{__package__}.{COMMANDS[command[0]]}")
         return int(module.main(sys.argv[2:]))
+    try:
+        require_mpi()
+    except TopompiError as error:
+        print(f"osu_like_bench: {error}", file=sys.stderr)
+        return 1
     from .cli import main as bench
 
     return bench()

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from mpi4py import MPI
 
+from topompi.cli.terminal import HELP
 from topompi.errors import BenchmarkError, TopompiError
 
 from .benchmarks import BENCHMARKS, REORDERS
@@ -32,7 +33,7 @@ Native = StrEnum("Native", [("native", "native")])
 
 LAST_WORDS = 0.3  # seconds for a launcher to forward what a rank has written, before it ends all ranks
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, context_settings=HELP)
 
 
 @app.command()

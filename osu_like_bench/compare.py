@@ -14,13 +14,14 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from topompi.cli.terminal import HELP
 from topompi.errors import BenchmarkError, TopompiError
 
 from .command import UsageError
 from .likeness import cautions, differences
 from .options import SIDES
 from .record import Record, Result
-from .statistics import LEAST_TIMES, Comparison, Summary, compare_runs, summary
+from .statistics import LEAST_TIMES, TOO_FEW, Comparison, Summary, compare_runs, summary
 
 __all__ = ["Series", "Table", "compare_records", "main", "plot"]
 
@@ -38,7 +39,7 @@ class Across(StrEnum):
     mpi = "mpi"
 
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, context_settings=HELP)
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ def _drift(first: Series, second: Series, generator: np.random.Generator) -> Ite
     same = {(one.side, one.record.facts.mpi) for one in controls} == {(NATIVE, first.record.facts.mpi)}
     if same and sizes and NATIVE not in (first.side, second.side):
         verdict = compare_runs(*(_summaries(series, sizes, generator) for series in controls)).verdict
-        if verdict != "not significant":
+        if verdict not in ("not significant", TOO_FEW):
             yield f"Drift: native, the control, is itself {verdict} in {first.name}: the machine was in another state"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from topompi.cli import sizes
 from topompi.errors import BenchmarkError
 
 __all__ = ["LARGE", "SIDES", "Options", "message_sizes", "parse_bytes"]
@@ -13,7 +14,6 @@ SIDES = ("topompi", "native")
 LARGE = 8192  # bytes; above it OSU measures a tenth of the iterations
 SMALL_RUN, LARGE_RUN = (1000, 100), (100, 10)  # iterations, warm-ups
 DEFAULT_SIZES = "1:1M"
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,7 @@ class Options:
 
 def parse_bytes(text: str, option: str) -> int:
     """Number of bytes that ``64``, ``8K`` or ``1M`` means; the option's name is for the message."""
-    match = re.fullmatch(r"([0-9]+)([KMG]?)I?B?", text.strip().upper())
-    if match is None or int(match[1]) < 1:
-        raise BenchmarkError(f"{option}: expecting a number of bytes such as 64, 8K or 1M, got {text!r}")
-    return int(match[1]) * UNITS[match[2]]
+    return sizes.parse_bytes(text, option, BenchmarkError)
 
 
 def message_sizes(text: str | None, item: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
 
-__all__ = ["LEAST_TIMES", "Comparison", "Summary", "compare", "compare_runs", "summary", "summary_of_starts"]
+__all__ = ["LEAST_TIMES", "TOO_FEW", "Comparison", "Summary", "compare", "compare_runs", "summary", "summary_of_starts"]
 
 RESAMPLES = 1000
 WORK = 1 << 20  # numbers held at once while resampling
@@ -18,6 +18,7 @@ WORK = 1 << 20  # numbers held at once while resampling
 LEAST_EFFECT = 0.02
 LEAST_EXACT = 0.005  # the accuracy of computed times
 LEAST_TIMES = 20  # below, intervals made by resampling are too narrow
+TOO_FEW = "too few pairs"
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,17 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """``1.23x faster``, ``1.08x slower``, or ``not significant``.
+        """``1.23x faster``, ``1.08x slower``, ``not significant``, or ``too few pairs`` where fewer than 20 were timed.
 
-        The last if the interval holds 1, the difference is below 2 %, or fewer than 20 pairs were timed. Exact times
-        are ``alike`` if they differ by less than half a per cent; every larger difference counts.
+        A difference is not significant if the interval holds 1, or if it is below 2 %. Exact times are ``alike`` if
+        they differ by less than half a per cent; every larger difference counts.
         """
         times = max(self.ratio, 1 / self.ratio)
         if self.exact and times < 1 + LEAST_EXACT:
             return "alike"
-        doubtful = self.low <= 1 <= self.high or times < 1 + LEAST_EFFECT or self.pairs < LEAST_TIMES
-        if doubtful and not self.exact:
+        if not self.exact and self.pairs < LEAST_TIMES:
+            return TOO_FEW
+        if not self.exact and (self.low <= 1 <= self.high or times < 1 + LEAST_EFFECT):
             return "not significant"
         return f"{times:.2f}x {'faster' if self.ratio > 1 else 'slower'}"
 

@@ -206,7 +206,7 @@ def test_unstable_few_and_wrong_results_are_named_with_their_record() -> None:
     words = [re.match(r"(\w+): A: .* (\d+) bytes", note) for note in found.notes]
     assert [(match[1], match[2]) for match in words if match] == [("Unstable", "1"), ("Few", "2"), ("Fail", "4")]
     assert len(words) == 3
-    assert found.rows[1].verdict == "not significant"
+    assert found.rows[1].verdict == "too few pairs"
 
 
 def test_versions_pinning_and_oversubscription_are_cautions_only() -> None:

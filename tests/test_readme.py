@@ -18,7 +18,7 @@ def run(line, folder):
     """Run one command line of a console block as a user's shell would, with this Python and its MPI."""
     words = shlex.split(line)
     if words[0] == "mpirun":
-        words = [*mpirun(), *words[1:]]
+        words = [*mpirun(), *(word for word in words[1:] if word != "--oversubscribe")]  # mpirun() has what is needed
     elif words[0] == "topompi":
         words = [sys.executable, "-m", *words]
     words = [sys.executable if word == "python" else word for word in words]

@@ -126,7 +126,7 @@ def test_quality_stops_the_search(monkeypatch):
     assert not solve(graph, interface, Aim()).report.reordered
     assert solve(graph, interface, Aim(quality=0)).report.reordered
     monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "2")
-    with pytest.raises(RemapError, match="TOPOMPI_MAP_QUALITY: expecting a part of the given cost"):
+    with pytest.raises(RemapError, match="TOPOMPI_MAP_QUALITY: expecting a part of the given order"):
         solve(graph, interface, Aim())
 
 

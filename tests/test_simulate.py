@@ -24,8 +24,10 @@ from osu_like_bench.compare import main as compare
 from osu_like_bench.record import Record
 from osu_like_bench.simulate import Arena, Background, Failure, smpi
 from osu_like_bench.simulate.cli import main
+from osu_like_bench.simulate.drawing import heights
 from osu_like_bench.simulate.peers import Peer
 from osu_like_bench.simulate.platform import complete, equal_shares, write_platform
+from osu_like_bench.simulate.table import Findings
 from tests.support import ROOT, heed_interrupts
 from topompi.errors import BenchmarkError
 from topompi.schedules import Model, Network, Schedule, make
@@ -294,7 +296,7 @@ def test_a_peer_faster_than_the_bound_is_a_failure(pretend) -> None:
         assert here.peer("ompi", "alltoall", 10**6).reason.startswith("impossible: 0.00 us, ")
 
 
-def test_a_result_is_found_again_without_the_simulator_and_a_crash_too(pretend, tmp_path: Path) -> None:
+def test_a_result_is_found_again_without_the_simulator_and_a_crash_is_not_kept(pretend, tmp_path: Path) -> None:
     pretend(DONE)
     schedule = sends(4, [(0, 1)])
     with arena(network(), cache=tmp_path / "kept") as here:
@@ -304,6 +306,10 @@ def test_a_result_is_found_again_without_the_simulator_and_a_crash_too(pretend, 
         assert here.time(schedule, 8) == 5e-3
         for other in (here.time(schedule, 9), here.time(sends(4, [(1, 0)]), 8), here.peer("ompi", "bcast", 8)):
             assert other.reason.startswith("crashed")
+    pretend(DONE)
+    with arena(network(), cache=tmp_path / "kept") as here:
+        assert here.time(schedule, 9) == 5e-3
+    pretend(CRASH)
     for changed in ({"background": Background(9)}, {"eager": 5}, {"model": "smpi"}):
         with arena(network(), cache=tmp_path / "kept", **changed) as here:
             assert isinstance(here.time(schedule, 8), Failure)
@@ -312,7 +318,7 @@ def test_a_result_is_found_again_without_the_simulator_and_a_crash_too(pretend, 
         assert isinstance(here.time(schedule, 8), Failure)
     pretend("exit 1")
     with arena(network(), cache=tmp_path / "kept") as here:
-        assert here.time(schedule, 9).reason.endswith("odd number of ranks (exit code 134)")
+        assert here.time(schedule, 9) == 5e-3
 
 
 def test_a_torn_file_of_the_cache_is_no_result(pretend, tmp_path: Path) -> None:
@@ -398,6 +404,27 @@ def test_the_table_has_all_sides_and_names_who_crashed(pretend, run, tmp_path: P
     assert record.facts.arena == "simulate"
     assert len(record.facts.about["failures"]) == 8
     assert {result.side for result in record.results} == {"shift", "pairwise", "bound"}
+
+
+def test_a_simulator_that_only_crashes_is_an_error_and_nothing_is_drawn(pretend, run, tmp_path: Path) -> None:
+    pretend(CRASH)
+    arguments = ["alltoall", "--topology", TREE, "-m", "1K", "-a", "shift", "--plot", "x.svg"]
+    code, out, err = run(*arguments)
+    assert code == 1
+    assert "# shift at 1024 bytes: crashed" in out
+    assert err.startswith("osu_like_bench: simulate: expecting a time of every simulation, got crashes")
+    assert not (tmp_path / "x.svg").exists()
+    pretend(f'case "$*" in *selector*) {CRASH};; esac; {DONE}')
+    assert run(*arguments)[0] == 0, "a peer's crash is the peer's"
+    assert (tmp_path / "x.svg").exists()
+
+
+def test_what_is_drawn_are_multiples_of_the_bound_with_gaps() -> None:
+    outcomes = {("a", 1): 2.0, ("a", 2): Failure("crashed: x"), ("a", 4): 6.0}
+    found = Findings((1, 2, 4), ("a",), (), outcomes, {1: 1.0, 2: 1.0, 4: 3.0})
+    np.testing.assert_array_equal(heights(found, "a"), [2.0, np.nan, 2.0])
+    unbounded = replace(found, bounds={1: 1.0, 2: 0.0, 4: 0.0})
+    np.testing.assert_array_equal(heights(unbounded, "a"), [2e6, np.nan, 6e6])
 
 
 @needs_simgrid

@@ -6,6 +6,7 @@ reads and queries fabrics without MPI. mpi4py is imported when a communicator is
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,11 +14,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "__version__"]
 __version__ = "0.1.0"
+ROOMS = ("errors", "mapping", "schedules", "topology")  # packages that programs use, imported when first asked for
 
 
 def __getattr__(name: str) -> Any:
+    if name in ROOMS:
+        return import_module(f".{name}", __name__)
     if name in __all__:
+        from .extensions import require_mpi
+
+        require_mpi()
         from . import communicator
 
         return getattr(communicator, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The names that programs use, imported or not."""
+    return sorted({*__all__, *ROOMS, *(name for name in globals() if name.startswith("__"))})

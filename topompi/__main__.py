@@ -15,6 +15,9 @@ def main() -> None:
     if program and (program[0] == "-" or (os.path.exists(program) and not _is_command(program))):
         launch(arguments)
         return
+    if program.endswith(".py") or os.sep in program:
+        print(f"topompi: {program}: no such file", file=sys.stderr)
+        sys.exit(2)
     if arguments in (["--help"], ["-h"]):
         print(USAGE)
     from .cli import main as command_line

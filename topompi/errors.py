@@ -1,6 +1,15 @@
 """The exceptions topompi raises; each has a builtin parent, so callers may catch either."""
 
-__all__ = ["BenchmarkError", "FabricError", "HostError", "RouteError", "SourceError", "TopompiError"]
+__all__ = [
+    "BenchmarkError",
+    "FabricError",
+    "HostError",
+    "MPILibraryError",
+    "RouteError",
+    "SettingError",
+    "SourceError",
+    "TopompiError",
+]
 
 
 class TopompiError(Exception):
@@ -25,3 +34,11 @@ class HostError(TopompiError, LookupError):
 
 class BenchmarkError(TopompiError, ValueError):
     """A benchmark was asked for something it cannot do."""
+
+
+class MPILibraryError(TopompiError, ImportError):
+    """No MPI library is there that mpi4py could load."""
+
+
+class SettingError(TopompiError, ValueError):
+    """A variable of the environment has a value, or a name, that topompi does not know."""

@@ -1,4 +1,4 @@
-"""Functions of a user's own, named as ``module:function`` where algorithms, mappers and topology sources are named."""
+"""What is imported by name: functions of a user's own, as ``module:function``, and the MPI library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["imported", "names_function"]
+from .errors import MPILibraryError
+
+__all__ = ["imported", "names_function", "require_mpi"]
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
@@ -36,3 +38,18 @@ def imported(name: str) -> Callable[..., Any]:
         raise ValueError(f"{name}: expecting a function {function!r} in {module}, got none")
     taken: Callable[..., Any] = found
     return taken
+
+
+def require_mpi() -> None:
+    """Import mpi4py's ``MPI``, which initialises MPI.
+
+    :raises MPILibraryError: in one line, where mpi4py is not installed or finds no MPI library.
+    """
+    try:
+        import_module("mpi4py.MPI")
+    except (ImportError, RuntimeError) as error:  # mpi4py raises the latter, with a line for each library it tried
+        said = str(error).strip().partition("\n")[0].rstrip(":")
+        raise MPILibraryError(
+            f"expecting an MPI library, got none ({said}): load one (module load openmpi), install one "
+            "(pip install 'topompi[mpi]', or '.[mpi]' in a checkout), or name one to mpi4py (MPI4PY_MPIABI)"
+        ) from None

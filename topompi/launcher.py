@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .errors import TopompiError
+from .errors import MPILibraryError, TopompiError
+from .extensions import require_mpi
 
 __all__ = ["USAGE", "launch", "program_of"]
 
@@ -42,6 +43,10 @@ def launch(arguments: Sequence[str]) -> None:
     if rest[0] in ("-m", "-c") and len(rest) < 2:
         _leave(f"expecting an argument after {rest[0]}", 2)
     os.environ.update(settings)
+    try:
+        require_mpi()
+    except MPILibraryError as error:
+        _leave(str(error), 1)
     from mpi4py.run import run_command_line, set_abort_status
 
     _replace_world()

@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from topompi.cli.terminal import HELP
 from topompi.errors import TopompiError
 from topompi.topology.sources import fabricjson
 
@@ -28,7 +29,12 @@ from .verify import measure_rates, measure_round_trip
 __all__ = ["main"]
 
 NAME = "emulated"
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Real MPI jobs on an emulated network; needs root.")
+app = typer.Typer(
+    add_completion=False,
+    context_settings=HELP,
+    no_args_is_help=True,
+    help="Real MPI jobs on an emulated network; needs root.",
+)
 
 Spec = Annotated[
     str,

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from topompi.cli.terminal import HELP
 from topompi.errors import BenchmarkError
 
 from ..command import run_command
@@ -49,7 +50,7 @@ schedule can beat on these routes. *Our best* is the fastest of the algorithms t
 and is named. Real MPI on an emulated network: [emulated.md](emulated.md), [applications.md](applications.md).
 """
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, context_settings=HELP)
 
 
 @app.command()

@@ -24,7 +24,7 @@ def key(*parts: object) -> str:
 
 
 class Cache:
-    """Seconds, or a lasting failure, in one small file each.
+    """Seconds in one small file each; a failure is never kept, for the next run may meet a sound simulator.
 
     :param path: the folder, made when first written to; None stores nothing.
     """
@@ -32,21 +32,21 @@ class Cache:
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
-    def get(self, name: str) -> float | Failure | None:
-        """The result, or None where there is none that can be read."""
+    def get(self, name: str) -> float | None:
+        """The seconds, or None where there is none that can be read."""
         if self.path is None:
             return None
         try:
             found = json.loads((self.path / f"{name}.json").read_text(encoding="utf-8"))
-            return Failure(str(found["failure"])) if "failure" in found else float(found["seconds"])
+            return float(found["seconds"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def put(self, name: str, result: float | Failure) -> None:
-        """Store a result, unless a longer time limit might change it; a full disk is no error."""
-        if self.path is None or (isinstance(result, Failure) and not result.lasting):
+        """Store seconds; a full disk is no error."""
+        if self.path is None or isinstance(result, Failure):
             return
-        found = {"failure": result.reason} if isinstance(result, Failure) else {"seconds": result}
+        found = {"seconds": result}
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             partial = self.path / f"{name}.{os.getpid()}"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
+from topompi.cli.terminal import HELP, console
 from topompi.errors import BenchmarkError
 from topompi.mapping.placement import place as placed
 from topompi.schedules.registry import ALGORITHMS, find_algorithm
@@ -35,7 +35,7 @@ from .table import facts_of, lines, record
 __all__ = ["main"]
 
 SYSTEMS = ("stampede", "ranger")
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, context_settings=HELP)
 
 
 @app.command()
@@ -71,7 +71,7 @@ def command(
     most: Annotated[int, typer.Option("--most-messages", help="Leave out what has more.", min=1)] = MOST_MESSAGES,
     cache: Annotated[bool, typer.Option(help="Keep results, and use those kept.")] = True,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
-) -> None:
+) -> int:
     """Time algorithms, and the choices of other MPI libraries, on a fabric by simulation.
 
     Routes, rates and latencies are the fabric's own; latencies that it lacks come from table 1.1 of the reference. The
@@ -132,8 +132,11 @@ def command(
     print("\n".join(lines(options, facts, found)))
     if json is not None:
         json.write_text(record(options, facts, found).to_json(), encoding="utf-8")
-    if drawing is not None:
+    if drawing is not None and found.timed:
         draw(options, facts, found, drawing)
+    if found.broken:
+        raise BenchmarkError("expecting a time of every simulation, got crashes: the last lines of the table name them")
+    return 0
 
 
 def _algorithms(collective: str, text: str) -> tuple[str, ...]:
@@ -203,7 +206,7 @@ def _interface(
 @contextmanager
 def _progress() -> Iterator[Report]:
     """A report whose steps a terminal shows."""
-    with Console(stderr=True).status("reading") as status:
+    with console(to_error=True).status("reading") as status:
 
         def told(what: str, done: int, total: int) -> None:
             status.update(f"{what} {done}/{total}" if total else what)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from topompi.errors import BenchmarkError
 
 from ..options import Options
@@ -11,7 +14,7 @@ from ..record import Facts
 from .smpi import Failure
 from .table import Findings
 
-__all__ = ["draw", "drawable"]
+__all__ = ["draw", "drawable", "heights"]
 
 SUFFIXES = (".svg", ".png")
 
@@ -28,7 +31,9 @@ def drawable(path: Path | None) -> None:
 
 
 def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
-    """Draw all sides over the message size, log-log: algorithms solid, peers dashed, the bound dotted.
+    """Draw all sides over the message size, as multiples of the lower bound, or as times where none is known.
+
+    Algorithms are solid, peers dashed. Where a side has no time its line has a gap.
 
     :param options: of the run.
     :param facts: its circumstances.
@@ -39,20 +44,28 @@ def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
     from matplotlib.figure import Figure
 
     with rc_context({"svg.hashsalt": "osu_like_bench simulate"}):  # or each drawing has other identifiers
+        bounded = all(found.bounds[size] for size in found.sizes)
         figure = Figure(figsize=(8, 5), layout="constrained")
-        axes = figure.add_subplot(xlabel="message size (bytes)", ylabel="simulated time (us)")
+        axes = figure.add_subplot(xlabel="message size (bytes)")
+        axes.set_ylabel("simulated time / bound" if bounded else "simulated time (us)")
         for sides, style in ((found.algorithms, "o-"), (found.peers, "s--")):
             for side in sides:
-                timed = [(size, found.outcomes[side, size]) for size in found.sizes]
-                points = [(size, 1e6 * seconds) for size, seconds in timed if not isinstance(seconds, Failure)]
-                if points:
-                    axes.plot(*zip(*points, strict=True), style, markersize=4, label=side)
-        bounds = [(size, 1e6 * seconds) for size, seconds in found.bounds.items() if seconds]
-        if bounds:
-            axes.plot(*zip(*bounds, strict=True), "k:", label="lower bound")
+                times = heights(found, side)
+                if not np.isnan(times).all():
+                    axes.plot(found.sizes, times, style, markersize=4, label=side)
+        if bounded:
+            axes.axhline(1, color="k", linestyle=":", label="lower bound")
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_title(f"{options.benchmark}: {facts.ranks} ranks on {len(set(facts.hosts))} hosts of {facts.topology}")
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def heights(found: Findings, side: str) -> NDArray[np.float64]:
+    """What is drawn of a side, shape (sizes,): multiples of the bound, else microseconds; NaN without a time."""
+    outcomes = [found.outcomes[side, size] for size in found.sizes]
+    seconds = np.array([np.nan if isinstance(one, Failure) else one for one in outcomes])
+    bounds = np.array([found.bounds[size] for size in found.sizes])
+    return seconds / bounds if bounds.all() else 1e6 * seconds

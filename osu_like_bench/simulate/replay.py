@@ -137,7 +137,7 @@ class Arena:
         if messages > self.most_messages:
             return Failure(f"left out: {messages:,} transfers, more than {self.most_messages:,}")
         name = self._key(_fingerprint(schedule), block_bytes)
-        found = self._cache.get(name)
+        found: float | Failure | None = self._cache.get(name)
         if found is None:
             options, ranks = smpi.configuration(self.model, None, self.eager), self.network.num_ranks
             with self._replaying(lambda where: write_traces(schedule, where, block_bytes)) as files:
@@ -158,7 +158,7 @@ class Arena:
         """
         peer = Peer(collective, self.network.num_ranks, nbytes, root if collective in ROOTED else 0)
         name = self._key(selector, peer.action, peer.warm_up, peer.option)
-        found = self._cache.get(name)
+        found: float | Failure | None = self._cache.get(name)
         if found is None:
             found = self._peer(peer, selector)
             self._cache.put(name, found)

@@ -58,8 +58,8 @@ class Failure:
         return self.reason
 
     @property
-    def lasting(self) -> bool:
-        """Whether the same simulation would fail again, however long it may take."""
+    def crash(self) -> bool:
+        """Whether the simulator failed, rather than that it had too little time or was not asked."""
         return self.reason.startswith("crashed")
 
 

@@ -46,6 +46,17 @@ class Findings:
         return min(found, key=lambda pair: pair[1]) if found else None
 
     @property
+    def timed(self) -> bool:
+        """Whether any simulation has a time."""
+        return any(not isinstance(one, Failure) for one in self.outcomes.values())
+
+    @property
+    def broken(self) -> bool:
+        """Whether the simulator crashed on an algorithm of ours, or on all that it was asked."""
+        crashed = {side for (side, _), one in self.outcomes.items() if isinstance(one, Failure) and one.crash}
+        return bool(crashed) and (not self.timed or not crashed.isdisjoint(self.algorithms))
+
+    @property
     def failures(self) -> dict[tuple[str, int], str]:
         """Why there is no time, by (side, size)."""
         return {place: one.reason for place, one in self.outcomes.items() if isinstance(one, Failure)}

@@ -189,9 +189,30 @@ def test_an_error_of_rank_0_that_cannot_be_sent(held):
 
 def test_a_rules_file_that_is_not_there(monkeypatch):
     monkeypatch.setenv("TOPOMPI_RULES", "/nowhere/rules.json" if RANK == 0 else "")
-    comm = topompi.Intracomm(WORLD.Dup(), topology="xgft:2,2,2;1,1,1", hosts=HOSTS)
-    raised_alike(lambda: comm.Bcast(of_size(2)), TopompiError, "/nowhere/rules.json")
-    comm.Free()
+    for place in ({"topology": "xgft:2,2,2;1,1,1", "hosts": HOSTS}, {}):
+        raised_alike(lambda place=place: topompi.Intracomm(WORLD, **place), TopompiError, "/nowhere/rules.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("TOPOMPI_TUNE", "yes", "TOPOMPI_TUNE: expecting one of measure, again, off, got 'yes'"),
+        ("TOPOMPI_FALLBACK", "flat", "TOPOMPI_FALLBACK: expecting one of error, print, silent, got flat"),
+        ("TOPOMPI_MAP_QUALITY", "good", "TOPOMPI_MAP_QUALITY: expecting a part"),
+        ("TOPOMPI_TOPOLGY", "x", "TOPOMPI_TOPOLGY: expecting a variable that topompi has, such as TOPOMPI_TOPOLOGY"),
+    ],
+)
+def test_a_wrong_variable_of_rank_0_is_refused_at_the_start_on_all_ranks_on_one_host_too(
+    monkeypatch, name, value, told
+):
+    if RANK == 0:
+        monkeypatch.setenv(name, value)
+    raised_alike(lambda: topompi.Intracomm(WORLD), TopompiError, told)
+    raised_alike(lambda: topompi.Intracomm(WORLD, topology="xgft:2,2,2;1,1,1", hosts=HOSTS), TopompiError, told)
+    monkeypatch.delenv(name, raising=False)
+    if RANK != 0:
+        monkeypatch.setenv(name, value)  # rank 0's count
+    topompi.Intracomm(WORLD).Barrier()
 
 
 @pytest.mark.parametrize("hosts", [["h0000"] * SIZE, HOSTS], ids=["flat", "levels"])

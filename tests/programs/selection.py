@@ -41,9 +41,9 @@ def run(tune: str, rules: str, others_rules: str) -> dict[str, object]:
     """What this rank chose, where rank 0 goes by these and every other rank has something else."""
     os.environ["TOPOMPI_TUNE"] = tune if rank == 0 else ("off", "measure", "no such word")[rank % 3]
     os.environ["TOPOMPI_RULES"] = rules if rank == 0 else others_rules
-    comm = topompi.Intracomm(world.Dup(), topology="xgft:2,2;1,1", hosts="h[0000-0003]")
-    selector = comm._state.selector
     try:
+        comm = topompi.Intracomm(world.Dup(), topology="xgft:2,2;1,1", hosts="h[0000-0003]")
+        selector = comm._state.selector
         # More calls of a class than any trial takes.
         right = [call(comm, turn % 255, count) for turn in range(350) for count in (64, 40000)]
         seen = [

@@ -1,5 +1,19 @@
 """The command line: ``topompi``."""
 
-from .app import main
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .app import main
 
 __all__ = ["main"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import ``main``, with every command, when it is first used: other command lines take a module from here."""
+    if name == "main":
+        from .app import main
+
+        return main
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,6 +12,7 @@ from ..errors import TopompiError
 from . import export, topology
 from .map import app as map_app
 from .schedule import schedule
+from .terminal import HELP, any_encoding
 from .tune import tune
 from .why import why
 
@@ -22,7 +23,7 @@ app = typer.Typer(
     help="MPI that knows the network: look at fabrics, routes and a job's place in them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings=HELP,
 )
 app.add_typer(topology.app, name="topology")
 app.command(name="schedule")(schedule)
@@ -32,24 +33,22 @@ app.command(name="why")(why)
 app.add_typer(export.app, name="export")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"topompi {__version__}")
-        raise typer.Exit
-
-
 @app.callback()
 def options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version, of any command.")] = False,
 ) -> None:
     """MPI that knows the network."""
 
 
 def main() -> None:
     """Run the command line; errors are one line on standard error and exit code 1, with a traceback after --debug."""
+    any_encoding()
+    if "--version" in sys.argv[1:]:  # of any command; no option takes this word as its value
+        print(f"topompi {__version__}")
+        return
     try:
-        app()
+        app(prog_name="topompi")
     except (TopompiError, OSError) as error:
         if "--debug" in sys.argv:
             raise

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 
 from ..mapping import MAPPERS
 from ..mapping.evaluate import evaluate
@@ -23,6 +21,7 @@ from .mapplot import check_plot, draw_plot
 from .mapreport import draw, figures, hops_known, ratio
 from .mapsolve import OBJECTIVES, check_algorithm, routed, solve
 from .mapsources import MapCommandError, Place, reading
+from .terminal import console
 
 __all__ = ["app"]
 
@@ -238,10 +237,8 @@ def _plot(
 
 def _show(summary: dict[str, Any], *, full: bool, to_error: bool) -> None:
     """Print the table, or its last line; to standard error if the map goes to standard output."""
-    stream = sys.stderr if to_error else sys.stdout
-    # Cut to no terminal's width where there is none, for a table is then read by another program or in a file.
-    console = Console(stderr=to_error) if stream.isatty() else Console(stderr=to_error, width=160)
+    screen = console(to_error=to_error)
     if full:
-        draw(console, summary)
+        draw(screen, summary)
     else:
-        console.print(summary["verdict"], highlight=False, soft_wrap=True)
+        screen.print(summary["verdict"], highlight=False, soft_wrap=True)

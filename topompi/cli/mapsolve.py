@@ -11,6 +11,7 @@ from ..mapping.mappers import mapper
 from ..mapping.mappers.links import tree_routes
 from ..mapping.mappers.portfolio import best
 from ..mapping.mapping import Mapping, MappingError
+from ..selection.settings import map_quality
 from .mapsources import MapCommandError
 
 __all__ = ["OBJECTIVES", "check_algorithm", "routed", "solve"]
@@ -34,7 +35,7 @@ def check_algorithm(algorithm: str, objective: str, budget: float | None) -> Non
         raise MapCommandError(f"expecting --objective {', '.join(OBJECTIVES)}, got {objective!r}")
     if algorithm != "best" and (objective != "hop-bytes" or budget is not None):
         raise MapCommandError(f"expecting --algorithm best beside --objective and --budget, got {algorithm}")
-    _quality()
+    map_quality(os.environ, MapCommandError)
 
 
 def solve(
@@ -60,7 +61,7 @@ def solve(
     if algorithm != "best":
         return mapper(algorithm)(graph, machine, seed)
     aim = OBJECTIVES[objective]
-    return best(graph, machine, seed, objective=aim, seconds=budget, quality=_quality(), progress=progress)
+    return best(graph, machine, seed, objective=aim, seconds=budget, quality=map_quality(os.environ), progress=progress)
 
 
 def routed(machine: Machine, objective: str) -> Machine:
@@ -69,17 +70,3 @@ def routed(machine: Machine, objective: str) -> Machine:
     :raises MappingError: where there is no tree either.
     """
     return tree_routes(machine) if objective == "link" and machine.links is None else machine
-
-
-def _quality() -> float:
-    """The part of the given order's objective that is good enough: ``TOPOMPI_MAP_QUALITY``, 0 where it is not set."""
-    written = os.environ.get("TOPOMPI_MAP_QUALITY") or "0"
-    try:
-        quality = float(written)
-    except ValueError:
-        quality = -1.0
-    if not 0 <= quality <= 1:
-        raise MapCommandError(
-            f"TOPOMPI_MAP_QUALITY: expecting a part of the given order's cost, 0 to 1, got {written!r}"
-        )
-    return quality

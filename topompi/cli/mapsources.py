@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 
 from ..errors import TopompiError
 from ..mapping.machine import Machine
 from ..topology import Report, TopologyInterface, load
 from ..topology.hostlist import read_hosts
 from ..views.machine import machine_of
+from .terminal import console
 
 __all__ = ["MapCommandError", "Place", "parse_slots", "reading"]
 
@@ -31,7 +31,7 @@ class MapCommandError(TopompiError, ValueError):
 @contextmanager
 def reading() -> Iterator[Report]:
     """A report whose progress a terminal shows; errors of mappers and readers become the command line's."""
-    with Console(stderr=True).status("reading") as status:
+    with console(to_error=True).status("reading") as status:
 
         def progress(what: str, done: int, total: int) -> None:
             status.update(f"{what} {done}/{total}" if total else what)

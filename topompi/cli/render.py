@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
 from ..topology import ClusterTree, TopologyInterface
+from ..topology.clusternames import ClusterNames
 from ..topology.hostlist import compress
 from ..topology.interface import within
 from ..topology.tree import UNREACHABLE
@@ -30,17 +32,21 @@ def draw_summary(console: Console, summary: dict[str, Any]) -> None:
         highlight=False,
     )
     console.print(f"routes: {summary['routes']}, {summary['paths']} path(s) to a host", highlight=False)
+    if summary["levels_of"] == "job":
+        hosts = f"{job['hosts']:,} host{'s' * (job['hosts'] != 1)}"
+        console.print(f"levels of the job: its {hosts} and the links that its routes use", highlight=False)
     console.print(_levels_table(summary["levels"]))
+    if not summary["cabled"]:
+        console.print("over-subscription and shared links: unknown, this source lists no cables", highlight=False)
     leaves = ", ".join(f"{count} x {size}" for size, count in job["hosts_per_leaf"].items())
     console.print(
         f"{job['hosts']:,} hosts on {job['leaf_switches']:,} leaf switches, mean {job['mean_hosts_per_leaf']:.2f} "
         f"(leaves x hosts: {leaves})",
         highlight=False,
     )
-    console.print(
-        f"{job['hosts_sharing_links']:,} hosts share {job['links_shared']:,} links just above the leaf level",
-        highlight=False,
-    )
+    if summary["cabled"]:
+        shared = f"{job['links_shared']:,} link{'s' * (job['links_shared'] != 1)}"
+        console.print(f"{job['hosts_sharing_links']:,} hosts share {shared} just above the leaf level", highlight=False)
     console.print(_hops_table(job["hops"]))
 
 
@@ -49,8 +55,9 @@ def _levels_table(levels: list[dict[str, Any]]) -> Table:
     for row in levels:
         unit = 1e9 if row["unit"] == "bytes/s" else 1
         name = "GB/s" if row["unit"] == "bytes/s" else "links"
-        ratio = "top" if row["oversubscription"] is None else f"{row['oversubscription']:.3g} : 1"
-        capacity = [f"{row[way] / unit:,.6g} {name}" for way in ("down", "up")]
+        known = "unknown" if row["oversubscription"] is None else f"{row['oversubscription']:.3g} : 1"
+        ratio = "top" if row["top"] else known
+        capacity = ["-" if row[way] is None else f"{row[way] / unit:,.6g} {name}" for way in ("down", "up")]
         table.add_row(str(row["level"]), f"{row['switches']:,}", *capacity, ratio)
     return table
 
@@ -66,32 +73,35 @@ def _hops_table(hops: dict[str, Any]) -> Table:
 
 
 def draw_tree(console: Console, interface: TopologyInterface) -> None:
-    """Print the cluster tree, hosts of one cluster in one line."""
+    """Print the cluster tree, hosts of one cluster in one line; a cluster below one switch has the switch's name."""
     if interface.num_hosts:
-        drawn = Tree(_label(interface, interface.tree, interface.tree.root), highlight=False)
-        _draw_children(interface, interface.tree, interface.tree.root, drawn)
+        names = ClusterNames(interface)
+        drawn = Tree(_label(interface, names, interface.tree.root), highlight=False)
+        _draw_children(interface, names, interface.tree.root, drawn)
         console.print(drawn)
 
 
-def _label(interface: TopologyInterface, tree: ClusterTree, node: int) -> str:
+def _label(interface: TopologyInterface, names: ClusterNames, node: int) -> str:
+    tree = interface.tree
     if node < tree.num_hosts:
         return interface.hosts[node]
     height = int(tree.height[node])
     distance = "no route between its parts" if height == UNREACHABLE else within(height)
-    return f"cluster {node}: {_count_hosts(tree, node):,} hosts {distance}"
+    return f"{escape(names.name(node)) or f'cluster {node}'}: {_count_hosts(tree, node):,} hosts {distance}"
 
 
 def _count_hosts(tree: ClusterTree, node: int) -> int:
     return int(np.any(tree.clusters == node, axis=0).sum())
 
 
-def _draw_children(interface: TopologyInterface, tree: ClusterTree, node: int, drawn: Tree) -> None:
+def _draw_children(interface: TopologyInterface, names: ClusterNames, node: int, drawn: Tree) -> None:
+    tree = interface.tree
     children = tree.children[node]
     hosts = [interface.hosts[child] for child in children if child < tree.num_hosts]
     if hosts:
         drawn.add(compress(sorted(hosts)))
     clusters = [int(child) for child in children if child >= tree.num_hosts]
     for child in clusters[:MOST_CHILDREN]:
-        _draw_children(interface, tree, child, drawn.add(_label(interface, tree, child)))
+        _draw_children(interface, names, child, drawn.add(_label(interface, names, child)))
     if len(clusters) > MOST_CHILDREN:
         drawn.add(f"... {len(clusters) - MOST_CHILDREN:,} more clusters")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ..errors import TopompiError
 from ..mapping.placement import place
@@ -28,6 +26,8 @@ from ..topology.hostlist import read_hosts
 from ..views.network import UNKNOWN_RATE, network_of
 from .schedulefigures import Made, link_names, steps_of, summarise
 from .scheduletable import draw_comparison, draw_steps
+from .sizes import parse_bytes
+from .terminal import console
 
 __all__ = ["ScheduleCommandError", "schedule"]
 
@@ -50,7 +50,7 @@ def schedule(
     ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
     placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
     root: Annotated[int, typer.Option("--root", help="The root of a rooted collective.", min=0)] = 0,
-    nbytes: Annotated[int, typer.Option("--bytes", help="Bytes of one message, see below.", min=1)] = 65536,
+    size: Annotated[str, typer.Option("--bytes", help="Of one message, see below: 65536, 64K or 1M.")] = "64K",
     blocks: Annotated[int | None, typer.Option("--blocks", help="Blocks of one message.", min=1)] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="The algorithm's parameter, NAME=VALUE.")] = None,
     model: Annotated[
@@ -76,6 +76,7 @@ def schedule(
     schedule can beat.
     """
     names = _asked(collective, algorithm, export, output, draw)
+    nbytes = parse_bytes(size, "--bytes", ScheduleCommandError)
     with _reading() as report:
         interface = _interface(topology, lfts, hosts, ppn, placement, report)
         network, costs = _calibrated(network_of(interface), model)
@@ -98,11 +99,10 @@ def schedule(
     if as_json:
         print(json.dumps(summary))
         return
-    # Cut to no terminal's width where there is none, for a table is then read by another program or in a file.
-    console = Console() if sys.stdout.isatty() else Console(width=160)
-    draw_comparison(console, summary, explain=explain)
+    screen = console()
+    draw_comparison(screen, summary, explain=explain)
     if explain and len(made) == 1:
-        draw_steps(console, steps_of(made[0], interface))
+        draw_steps(screen, steps_of(made[0], interface))
 
 
 def _asked(
@@ -117,6 +117,8 @@ def _asked(
         raise ScheduleCommandError(f"expecting --export {', '.join(FORMATS)}, got {export!r}")
     if (export is None) != (output is None):
         raise ScheduleCommandError("expecting --export and --output together")
+    if draw is not None and draw.suffix != ".svg":
+        raise ScheduleCommandError(f"--draw: expecting a file name in .svg, got {str(draw)!r}")
     if algorithm != "all":
         return [algorithm]
     if export is not None or draw is not None:
@@ -136,7 +138,7 @@ def _found(collective: str, algorithm: str) -> str:
 @contextmanager
 def _reading() -> Iterator[Report]:
     """The report whose progress a terminal shows; what schedules refuse becomes an error of the command line."""
-    with Console(stderr=True).status("reading") as status:
+    with console(to_error=True).status("reading") as status:
 
         def progress(what: str, done: int, total: int) -> None:
             status.update(f"{what} {done}/{total}" if total else what)

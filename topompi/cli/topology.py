@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..errors import RouteError, SourceError
 from ..topology import Discovery, HostRoutes, Report, Routes, TopologyInterface, load
@@ -20,6 +19,7 @@ from ..topology.ibwriter import write_ibnetdiscover
 from ..topology.sources import fabricjson
 from ..topology.summary import summarise
 from .render import draw_summary, draw_tree
+from .terminal import console
 
 __all__ = ["app"]
 
@@ -47,14 +47,14 @@ def show(
         names = routes.fabric.hosts if hosts is None else read_hosts(hosts)
         report.step("cluster tree")
         interface = TopologyInterface.place(names, routes, source=source)
-        summary = summarise(routes, interface)
+        summary = summarise(routes, interface, job=hosts is not None)
     summary["problems"], summary["notes"] = report.problems, report.notes
     if as_json:
         print(json.dumps(summary))
         return
-    console = Console()
-    draw_summary(console, summary)
-    draw_tree(console, interface)
+    screen = console()
+    draw_summary(screen, summary)
+    draw_tree(screen, interface)
     _list_findings(report)
 
 
@@ -108,8 +108,7 @@ def export(
 @contextmanager
 def _reading(source: str, lfts: Path | None, partial: bool) -> Iterator[tuple[Discovery, Report]]:
     """The topology and the report; while it is read and worked on, a terminal shows what is going on."""
-    console = Console(stderr=True)
-    with console.status(f"reading {source}") as status:
+    with console(to_error=True).status(f"reading {source}") as status:
 
         def progress(what: str, done: int, total: int) -> None:
             status.update(f"{what} {done}/{total}" if total else what)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from itertools import product
@@ -14,10 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import TopompiError
+from ..extensions import require_mpi
 from ..selection.classes import NATIVE, size_class
-from ..selection.rules import UNITS
 from ..tuning.comparison import Row, compare, rules_of, winner
 from ..tuning.record import Measured, TuneRecord
+from .sizes import parse_bytes
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -58,6 +58,7 @@ def tune(
     that of the median ratio, 95 %. A rule for another algorithm than native needs a gain of 5 %, and enough rounds to
     be sure that none of so many algorithms was just lucky.
     """
+    require_mpi()
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
@@ -242,14 +243,7 @@ def _names(text: str) -> list[str] | None:
 def _sizes(text: str) -> list[int]:
     """Sizes in bytes, each double the one before."""
     low, colon, high = text.partition(":")
-    first, last = _bytes(low), _bytes(high if colon else low)
+    first, last = (parse_bytes(word, "-m", TuneError) for word in (low, high if colon else low))
     if first > last:
         raise TuneError(f"-m: expecting MIN <= MAX, got {text!r}")
     return [first << power for power in range(size_class(last // first))]
-
-
-def _bytes(text: str) -> int:
-    match = re.fullmatch(r"([0-9]{1,12})([KMG]?)", text.strip().upper())
-    if match is None or int(match[1]) < 1:
-        raise TuneError(f"-m: expecting a number of bytes such as 64, 8K or 1M, got {text!r}")
-    return int(match[1]) * UNITS[match[2]]

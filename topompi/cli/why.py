@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ..errors import TopompiError
@@ -16,6 +14,8 @@ from ..mapping.placement import place
 from ..schedules.registry import ALGORITHMS
 from ..topology import TopologyInterface, load
 from ..topology.hostlist import read_hosts
+from .sizes import parse_bytes
+from .terminal import console
 
 __all__ = ["WhyError", "why"]
 
@@ -47,7 +47,7 @@ def why(
     from ..selection.model import Predictor
     from ..selection.untuned import choose, predict
 
-    method, nbytes = _method(operation), _bytes(size)
+    method, nbytes = _method(operation), parse_bytes(size, "BYTES", WhyError)
     interface = _interface(topology, lfts, hosts, ppn, placement)
     predictor = Predictor(interface, _library(library))
 
@@ -77,7 +77,6 @@ def why(
 
 
 def _print(facts: dict[str, Any], predicted: float) -> None:
-    console = Console() if sys.stdout.isatty() else Console(width=160)
     native = facts["native"]
     print(f"{facts['operation']} of {facts['bytes']:,} bytes: {facts['job']}")
     table = Table(box=None, pad_edge=False)
@@ -87,7 +86,7 @@ def _print(facts: dict[str, Any], predicted: float) -> None:
     for one in facts["default"]:
         gain = native["seconds"] / one["seconds"]
         table.add_row(one["algorithm"], f"{1e6 * one['seconds']:,.0f}", f"{gain:.2f}")
-    console.print(table)
+    console().print(table)
     print(f"{facts['algorithm']} runs: {facts['reason']}")
     trial = facts["trial"]
     more = predicted / trial["seconds"]
@@ -135,9 +134,3 @@ def _method(name: str) -> str:
     if name.lower() not in known:
         raise WhyError(f"expecting one of {', '.join(known)}, got {name!r}")
     return known[name.lower()]
-
-
-def _bytes(text: str) -> int:
-    from .tune import _bytes as parsed
-
-    return parsed(text)

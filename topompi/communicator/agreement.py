@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from ..errors import TopompiError
 from ..execution.buffers import DeviceMemoryError, block, blocks, is_in_place, vector
 from ..execution.specs import CALLS, CallSpec, Counts, Form
 
-__all__ = ["AgreementError", "check", "wanted"]
+__all__ = ["AgreementError", "check"]
 
 
 class AgreementError(TopompiError, ValueError):
@@ -46,13 +45,6 @@ class Facts:
     receives: Any = None
     memory: str = "the host's"
     problem: str | None = None
-
-
-def wanted(comm: MPI.Intracomm) -> bool:
-    """Whether rank 0's ``TOPOMPI_CHECK`` asks for checks; collective: one broadcast of a byte."""
-    answer = np.array([os.environ.get("TOPOMPI_CHECK", "") not in ("", "0")])
-    comm.Bcast(answer)
-    return bool(answer[0])
 
 
 def check(

@@ -8,15 +8,14 @@ from typing import Any
 
 from mpi4py import MPI
 
-from ..errors import TopompiError
+from ..errors import SettingError, TopompiError
 from ..execution.rankzero import from_rank_0
+from ..selection.settings import FALLBACKS
 from ..topology import Discovery, TopologyInterface
 from ..topology.hostlist import read_hosts
 from ..topology.localhost import host_domains
 
 __all__ = ["find_topology"]
-
-FALLBACKS = ("error", "print", "silent")
 
 
 def find_topology(
@@ -63,7 +62,7 @@ def _place(
         names = [_host_in_source(discovery.rank_hosts, rank, str(topology)) for rank in world_ranks]
     fallback = os.environ.get("TOPOMPI_FALLBACK") or "error"
     if fallback not in FALLBACKS:
-        raise TopompiError(f"TOPOMPI_FALLBACK: expecting one of {', '.join(FALLBACKS)}, got {fallback}")
+        raise SettingError(f"TOPOMPI_FALLBACK: expecting one of {', '.join(FALLBACKS)}, got {fallback}")
     interface = TopologyInterface.place(
         names,
         None if discovery is None else discovery.routes,

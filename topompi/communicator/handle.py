@@ -18,8 +18,8 @@ from ..selection.choice import Choice
 from ..topology import TopologyInterface
 from ..views.part import restricted
 from ..views.siblings import Siblings
-from .agreement import wanted
 from .discovery import find_topology
+from .starting import checks_wanted
 
 __all__ = ["Handle", "pickle_by_name"]
 
@@ -72,7 +72,7 @@ class Handle(MPI.Intracomm):
     ) -> None:
         if self == MPI.COMM_NULL:
             return
-        self._checks = wanted(MPI.Intracomm(self))
+        self._checks = checks_wanted(MPI.Intracomm(self))
         if isinstance(topology, TopologyInterface):
             if topology.num_ranks != self.Get_size():
                 raise ValueError(f"expecting a topology over {self.Get_size()} ranks, got {topology.num_ranks}")

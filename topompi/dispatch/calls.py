@@ -80,6 +80,8 @@ def {name}(self, {signature}):
     try:
         run = calls.runs[{number}, {root_key}, {op_key}, {message}.nbytes]
     except NEW:
+        run = None
+    if run is None:  # not where the look-up failed: an error of the call would be chained to its KeyError
         self._choose({name!r}, ({arguments}), {root}, {op})
         return
     run(self, {arguments})

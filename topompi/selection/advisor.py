@@ -18,12 +18,12 @@ from .libraries import Library
 from .memory import Memory
 from .model import Predictor
 from .rules import Rules
+from .settings import TUNE
 from .trial import Contest
 from .untuned import choose
 
-__all__ = ["CLEAR_OF_SIBLINGS", "MOST_CUT", "MOST_RIVALS", "TUNE", "Advisor"]
+__all__ = ["CLEAR_OF_SIBLINGS", "MOST_CUT", "MOST_RIVALS", "Advisor"]
 
-TUNE = ("", "measure", "again", "off")
 MOST_RIVALS = 12  # schedules in a trial, not counting native and the levels
 MOST_CUT = 4  # and those of them with messages that are cut
 UNPROMISING = 4.0  # times the cheapest by the model: not tried

@@ -20,9 +20,13 @@ class FabricBuilder:
 
     Ids are the caller's keys: adapters and switches share one name space. ``where`` is the place in the source
     (``file:line``) that messages name.
+
+    :param name: of the fabric.
+    :param cabled: whether the source lists its cables, see ``Fabric``.
     """
 
     name: str
+    cabled: bool = True
     _hosts: dict[str, int] = field(default_factory=dict)
     _adapters: dict[str, int] = field(default_factory=dict)
     _adapter_host: list[int] = field(default_factory=list)
@@ -116,6 +120,7 @@ class FabricBuilder:
             link_target_port=_integers(columns[3]),
             link_rate=np.array(columns[4], dtype=np.float64),
             link_latency=np.array(columns[5], dtype=np.float64),
+            cabled=self.cabled,
         )
 
     def _check_ends(self, vertex: dict[str, int], sources: Iterable[Any], targets: Iterable[Any]) -> None:

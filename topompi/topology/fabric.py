@@ -58,6 +58,8 @@ class Fabric:
     :param link_source_port: port number at the source, shape (L,), 0 where unknown; likewise ``link_target_port``.
     :param link_rate: bytes/s, shape (L,), NaN where unknown.
     :param link_latency: seconds, shape (L,), NaN where unknown.
+    :param cabled: whether the links are the source's own cables; False where the source only says what hangs below
+        what, so that one cable stands for all those between two switches.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Fabric:
     link_target_port: IntArray
     link_rate: FloatArray
     link_latency: FloatArray
+    cabled: bool = True
 
     @property
     def num_hosts(self) -> int:

@@ -135,5 +135,6 @@ def _subfabric(
         link_target_port=fabric.link_target_port[links],
         link_rate=fabric.link_rate[links],
         link_latency=fabric.link_latency[links],
+        cabled=fabric.cabled,
     )
     return part, switches

@@ -14,15 +14,21 @@ from .routes import Routes
 __all__ = ["summarise"]
 
 
-def summarise(routes: Routes, interface: TopologyInterface) -> dict[str, Any]:
+def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False) -> dict[str, Any]:
     """Numbers of a fabric and of the hosts of an interface onto it, ready for JSON.
+
+    What needs the number of cables is None where the source lists none: capacities, over-subscription, shared links.
 
     :param routes: the routes over the whole fabric.
     :param interface: the hosts to look at: all, or a job's.
+    :param job: whether the levels are the job's: its hosts and the links that its routes use, nothing else of the
+        fabric.
     Cost: O(n^2) bytes for n hosts; the rest is linear in the fabric.
     """
     fabric, tree = routes.fabric, interface.tree
     sharing = interface.get_hosts_sharing_links()
+    links = _links_of_switches(fabric, _switches_crossed(fabric, interface))
+    levels = _job_levels(fabric, interface) if job else _switch_levels(fabric, fabric.switch_level, links)
     return {
         "source": interface.source,
         "routes": routes.engine,
@@ -32,15 +38,17 @@ def summarise(routes: Routes, interface: TopologyInterface) -> dict[str, Any]:
         "switches": fabric.num_switches,
         "links": fabric.num_links,
         "components": int(fabric.switch_component.max(initial=-1)) + 1,
-        "levels": _switch_levels(fabric, _switches_crossed(fabric, interface)),
+        "cabled": fabric.cabled,
+        "levels_of": "job" if job else "fabric",
+        "levels": levels,
         "job": {
             "hosts": interface.num_hosts,
             "leaf_switches": len(np.unique(interface.host_routes.leaf)) if interface.host_routes else 0,
             "hosts_per_leaf": _hosts_per_leaf(interface),
             "mean_hosts_per_leaf": interface.get_avg_hosts_per_leaf_switch(),
             "hops": hop_histogram(interface),
-            "hosts_sharing_links": len(sharing),
-            "links_shared": len(interface.sharing_groups),
+            "hosts_sharing_links": len(sharing) if fabric.cabled else None,
+            "links_shared": len(interface.sharing_groups) if fabric.cabled else None,
             "tree": {
                 "depth": tree.depth,
                 "cuts": tree.cuts.tolist(),
@@ -103,31 +111,52 @@ def _switches_crossed(fabric: Fabric, interface: TopologyInterface) -> NDArray[n
     return np.array([identity in crossed for identity in fabric.switch_ids])
 
 
-def _switch_levels(fabric: Fabric, crossed: NDArray[np.bool_]) -> list[dict[str, Any]]:
-    """The switches that routes cross by distance from the hosts, with the capacity of their links down and up.
+def _links_of_switches(fabric: Fabric, crossed: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The links between adapters and the switches that routes cross, whether routes use them or not.
 
     A switch that no route crosses (a line card without leaf switches, say) would make a level of its own.
     """
-    first = fabric.num_adapters
-    used = np.concatenate((np.ones(first, dtype=bool), crossed))
-    links = np.flatnonzero(used[fabric.link_source] & used[fabric.link_target])
-    vertex_level = np.concatenate((np.full(first, -1), fabric.switch_level))
-    from_level, to_level = vertex_level[fabric.link_source[links]], vertex_level[fabric.link_target[links]]
-    known = not np.isnan(fabric.link_rate).any()
-    capacity = fabric.link_rate[links] if known else np.ones(len(links))
+    used = np.concatenate((np.ones(fabric.num_adapters, dtype=bool), crossed))
+    return np.flatnonzero(used[fabric.link_source] & used[fabric.link_target])
+
+
+def _job_levels(fabric: Fabric, interface: TopologyInterface) -> list[dict[str, Any]]:
+    """The levels of the part of the fabric that joins the interface's hosts: these, and the links of their routes."""
+    if interface.routes is None:
+        return []
+    part = interface.routes.fabric
+    level = fabric.switch_level[[fabric.switch_index[identity] for identity in part.switch_ids]]
+    return _switch_levels(part, level, np.arange(part.num_links))
+
+
+def _switch_levels(fabric: Fabric, level: NDArray[np.int32], links: NDArray[np.intp]) -> list[dict[str, Any]]:
+    """The switches at the ends of some links by distance from the hosts, and what these links carry up.
+
+    Over-subscription is the capacity of the links that enter a level from below over that of those that leave it
+    upwards.
+
+    :param fabric: all or a part.
+    :param level: of each of its switches, shape (S,).
+    :param links: numbers of links.
+    """
+    of_vertex = np.concatenate((np.full(fabric.num_adapters, -1), level))
+    source, target = of_vertex[fabric.link_source[links]], of_vertex[fabric.link_target[links]]
+    ends = np.unique(np.concatenate((fabric.link_source[links], fabric.link_target[links])))
+    rated = not np.isnan(fabric.link_rate).any()
+    capacity = fabric.link_rate[links] if rated else np.ones(len(links))
     levels = []
-    for level in range(int(fabric.switch_level[crossed].max(initial=-1)) + 1):
-        at = from_level == level
-        down = float(capacity[at & (to_level < level)].sum())
-        up = float(capacity[at & (to_level > level)].sum())
+    for at in range(int(of_vertex[ends].max(initial=-1)) + 1):
+        down = float(capacity[(target == at) & (source < at)].sum())
+        up = float(capacity[(source == at) & (target > at)].sum())
         levels.append(
             {
-                "level": level,
-                "switches": int((fabric.switch_level[crossed] == level).sum()),
-                "down": down,
-                "up": up,
-                "unit": "bytes/s" if known else "links",
-                "oversubscription": down / up if up else None,
+                "level": at,
+                "switches": int((of_vertex[ends] == at).sum()),
+                "down": down if fabric.cabled else None,
+                "up": up if fabric.cabled else None,
+                "unit": "bytes/s" if rated else "links",
+                "top": not up,
+                "oversubscription": down / up if up and fabric.cabled else None,
             }
         )
     return levels

@@ -15,6 +15,7 @@ from ...mapping.evaluate import OBJECTIVES, Evaluation, evaluate
 from ...mapping.graph import CommunicationGraph
 from ...mapping.machine import Machine
 from ...mapping.mapping import Mapping
+from ...selection.settings import map_quality
 from ...topology import TopologyInterface
 from ...views.machine import machine_of
 
@@ -65,14 +66,7 @@ class Aim:
         """
         if self.quality is not None:
             return self.quality
-        written = os.environ.get("TOPOMPI_MAP_QUALITY") or "0"
-        try:
-            quality = float(written)
-        except ValueError:
-            quality = -1.0
-        if not 0 <= quality <= 1:
-            raise RemapError(f"TOPOMPI_MAP_QUALITY: expecting a part of the given cost, 0 to 1, got {written!r}")
-        return quality
+        return map_quality(os.environ, RemapError)
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,8 @@ def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = Non
             "latency": _nullable(fabric.link_latency, "latency"),
         },
     }
+    if not fabric.cabled:
+        document["cabled"] = False
     if routes is not None:
         document["routes"] = {"engine": routes.engine}
         if not routes.engine.startswith("computed"):
@@ -191,6 +193,7 @@ def _read_fabric(document: _Document) -> Fabric:
         link_target_port=document.integers("links.target_port", 0, MAX_PORT + 1, links),
         link_rate=document.quantities("links.rate", links),
         link_latency=document.quantities("links.latency", links),
+        cabled=document.field("cabled", bool) if "cabled" in document.root else True,
     )
 
 

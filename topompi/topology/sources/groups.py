@@ -37,7 +37,7 @@ def grouped_fabric(name: str, leaf_of: Mapping[str, str], group_of: Mapping[str,
     """
     groups = list(dict.fromkeys(group for group in group_of.values() if group))
     top = [] if len(groups) <= MAX_JOINED else ["groups"]
-    builder = FabricBuilder(name)
+    builder = FabricBuilder(name, cabled=False)
     for switch in [*group_of, *groups, *top]:
         builder.add_switch(switch, where=name)
     for host in leaf_of:

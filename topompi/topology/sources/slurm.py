@@ -163,7 +163,7 @@ def build_tree(name: str, rows: Iterable[SwitchRow], report: Report, allow_empty
     _check_hosts(checked, report)
     _check_children(checked, report)
     _check_cycles(checked, report)
-    builder = FabricBuilder(name)
+    builder = FabricBuilder(name, cabled=False)
     for row in checked.values():
         builder.add_switch(row.name, where=row.place)
     for row in checked.values():

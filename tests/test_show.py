@@ -1,0 +1,125 @@
+"""What ``topompi topology show`` says of a fabric, and what it must not say where the source does not know it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import ROOT, shared_data
+from topompi.topology import TopologyInterface, load
+from topompi.topology.clusternames import ClusterNames
+from topompi.topology.sources import fabricjson
+from topompi.topology.summary import summarise
+
+TREE = "SwitchName=edge1 Nodes=n[1-4]\nSwitchName=edge2 Nodes=n[5-8]\nSwitchName=core Switches=edge[1-2]\n"
+NODE_MAP = "".join(f"NODE {node:04} RACK 1 CELL {node // 4} SWITCH 1{node // 2}\n" for node in range(8))
+COORDINATES = "".join(f"{rank}: 0 {rank // 2} {rank}\n" for rank in range(4))
+YAML = "- topology: t\n  tree:\n    switches:\n      - switch: a\n        nodes: n[1-2]\n"
+
+
+def show(*words, **variables):
+    command = [sys.executable, "-m", "topompi", "topology", "show", *map(str, words)]
+    environment = {**os.environ, **variables}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("content", [TREE, NODE_MAP, COORDINATES, YAML], ids=["conf", "map", "coordinates", "yaml"])
+def test_nothing_that_needs_cables_is_said_of_a_source_without(tmp_path, content):
+    (tmp_path / "source").write_text(content)
+    discovery = load(tmp_path / "source")
+    again = tmp_path / "fabric.json"
+    again.write_text(fabricjson.write(discovery.fabric))
+    for source in (tmp_path / "source", again):
+        summary = json.loads(show(source, "--json"))
+        assert summary["cabled"] is False
+        found = {row[key] for row in summary["levels"] for key in ("up", "down", "oversubscription")}
+        assert found == {None} == {summary["job"]["links_shared"], summary["job"]["hosts_sharing_links"]}
+        said = show(source)
+        assert "over-subscription and shared links: unknown, this source lists no cables" in said
+        assert " : 1" not in said
+
+
+def test_a_part_of_a_fabric_without_cables_has_none(tmp_path):
+    (tmp_path / "topology.conf").write_text(TREE)
+    routes = load(tmp_path / "topology.conf").routes
+    assert not routes.restrict(np.arange(3)).fabric.cabled
+    assert load("xgft:2,2;1,1").routes.restrict(np.arange(3)).fabric.cabled
+
+
+def levels_by_pairs(routes, hosts):
+    """Links up into and out of each level, counted pair by pair along the routes."""
+    fabric = routes.fabric
+    at = [-1] * fabric.num_adapters + fabric.switch_level.tolist()
+    used = set()
+    for source in hosts:
+        for target in hosts:
+            adapters = [int(fabric.host_adapters[host][0]) for host in (source, target)]
+            if source == target:
+                continue
+            link = int(fabric.adapter_uplink[adapters[0]])
+            while True:
+                used.add(link)
+                vertex = int(fabric.link_target[link])
+                if vertex == adapters[1]:
+                    break
+                link = int(routes.next_link[0, vertex - fabric.num_adapters, adapters[1]])
+    up = [(at[fabric.link_source[link]], at[fabric.link_target[link]]) for link in used]
+    return [
+        (sum(target == level > source for source, target in up), sum(source == level < target for source, target in up))
+        for level in range(max(map(max, up)) + 1)
+    ]
+
+
+@given(st.data())
+def test_the_levels_of_a_job_are_its_hosts_and_the_links_of_its_routes(data):
+    source = data.draw(st.sampled_from(["XGFT(2; 5,4; 1,4)", "xgft:4,4;1,2", "XGFT(3; 3,2,2; 1,2,2)"]))
+    routes = load(source).routes
+    hosts = data.draw(st.lists(st.integers(0, routes.fabric.num_hosts - 1), min_size=2, max_size=8, unique=True))
+    interface = TopologyInterface.place([routes.fabric.hosts[host] for host in hosts], routes)
+    rate = routes.fabric.link_rate[0]
+    levels = summarise(routes, interface, job=True)["levels"]
+    assert [(row["down"] / rate, row["up"] / rate) for row in levels] == levels_by_pairs(routes, hosts)
+    assert levels[0]["down"] / rate == len(hosts)
+
+
+def test_a_jobs_table_says_that_it_is_the_jobs():
+    said = show("xgft:4,4;1,2", "--hosts", "h[0000-0003,0015]")
+    assert "levels of the job: its 5 hosts and the links that its routes use" in said
+    assert "levels of the job" not in show("xgft:4,4;1,2")
+
+
+def test_janus_has_one_over_subscription_by_its_cables_and_none_by_its_configuration_file():
+    assert " : 1" not in show(shared_data("fabrics/janus.topology.conf"))
+    assert "1 : 1" in show(shared_data("fabrics/janus-2014.ibnetdiscover.xz"))
+
+
+def test_clusters_below_one_switch_have_its_name(tmp_path):
+    (tmp_path / "topology.conf").write_text(TREE)
+    said = show(tmp_path / "topology.conf")
+    for words in ("core: 8 hosts within 3 hops", "edge1: 4 hosts within 1 hop", "edge2: 4 hosts within 1 hop"):
+        assert words in said
+    assert "cluster " not in said
+    fat_tree = load("xgft:2,2;1,2").routes
+    names = ClusterNames(TopologyInterface.place(list(fat_tree.fabric.hosts), fat_tree))
+    assert names.name(names._interface.tree.root) == ""  # two switches are above all hosts
+
+
+def test_what_no_terminal_reads_is_not_wrapped(tmp_path):
+    """The list of every third host of 600 is some 800 characters long."""
+    nodes = ",".join(f"n{number}" for number in range(0, 600, 3))
+    (tmp_path / "topology.conf").write_text(f"SwitchName=leaf Nodes={nodes}\n")
+    assert max(map(len, show(tmp_path / "topology.conf", COLUMNS="80").splitlines())) > 700
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_an_encoding_without_our_signs_gets_others(encoding):
+    said = show("xgft:4,4;1,2", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert "16 hosts" in said
+    assert "##########" in said
