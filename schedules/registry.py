@@ -379,7 +379,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             cut="lanes",
             segments=_ON_LANES,
             stand_in="any",
-            default=_MEDIUM,
+            default=4 * _LONG,
         ),
         "doubling": Algorithm(
             allreduce.allreduce_doubling,
