@@ -26,8 +26,8 @@ def test_no_choice_lost_against_native_where_it_was_measured(scores):
 def test_the_chosen_algorithm_is_mostly_the_fastest_one(scores):
     """The aim is 1.2 for nine of ten.
 
-    Chains are faster than predicted: a shaped link at rest takes 15 KB at once. Allreduces
-    of 64 KiB by ``ring``, the fastest there, lost in a job whose processors were busy, so they are out of the default set.
+    Chains are faster than predicted: a shaped link at rest takes 15 KB at once. Allreduces of 64 KiB by ``ring``, the
+    fastest there, lost in a job whose processors were busy, so they are out of the default set.
     """
     regrets = [one.regret for one in scores if one.cell.nbytes >= LONG]
     assert np.median(regrets) < 1.02
