@@ -166,9 +166,9 @@ class _Clocks:
         through = self._on_links(loads.messages, span, network_seconds=seconds, start=start, end=start + inside)
         through = np.maximum(through + starting, start + starting + seconds)
         self._leave(ranks, source, destination, through, np.where(asks, through, start + ports * each * weight))
-        busy = np.bincount(source, weights=each * loads.unseen * weight, minlength=len(self.last))
-        busy += np.bincount(destination, weights=each * loads.unseen * weight, minlength=len(self.last))
-        self._processor[ranks] = np.maximum(self._processor, self._ready)[ranks] + busy[ranks] / 2
+        starts = each * loads.unseen * weight
+        busy = np.maximum(*(np.bincount(one, starts, minlength=len(self.last)) for one in (source, destination)))
+        self._processor[ranks] = np.maximum(self._processor, self._ready)[ranks] + busy[ranks]
         return float(through.max())
 
     def _enter(self, ranks: Integers) -> None:
