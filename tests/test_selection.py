@@ -381,6 +381,14 @@ def test_what_is_costly_to_generate_is_costed_by_its_bound_where_many_ranks_wait
     assert not any(name in costly for _, name, *_ in predictor._made)
 
 
+def test_a_call_whose_blocks_are_too_many_for_a_schedule_is_costed_by_other_algorithms():
+    job = job_on("XGFT(2; 20,16; 1,16)", 256, 16)
+    predictor = Predictor(job.interface, model_of("Open MPI v5.0.11", {}))
+    native = predictor.native("Reduce_scatter_block", 96 << 22, 0)
+    assert "ignores switches" in native.says
+    assert 0 < native.seconds < inf
+
+
 # --- the order of weight -------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -182,13 +183,17 @@ class Predictor:
         if self.together is not None and COLLECTIVE[method] == "alltoall":
             decisions = []
         found = [Native(one.says, self._decided(one, nbytes, root)) for one in decisions]
-        return min(found or self._blind(method, nbytes, root), key=lambda one: one.seconds)
+        known = [one for one in found if one.seconds < inf]
+        return min(known or self._blind(method, nbytes, root), key=lambda one: one.seconds)
 
     def _decided(self, decision: Decision, nbytes: int, root: int) -> float:
-        """Seconds of what a library runs."""
+        """Seconds of what a library runs; infinite where no schedule can say."""
         settings = pickle.dumps(sorted(decision.parameters.items()))  # arrays may be among them
         key = (decision.collective, decision.algorithm, decision.blocks, settings, root)
-        schedule = self._kept(key, lambda: decision.schedule(self.blind_network, root))
+        try:
+            schedule = self._kept(key, lambda: decision.schedule(self.blind_network, root))
+        except ValueError:  # more blocks than a schedule can number: nothing is known of such calls
+            return inf
         return self._on_network(schedule, decision.collective, nbytes, self.model)
 
     def _blind(self, method: str, nbytes: int, root: int) -> list[Native]:
@@ -220,7 +225,7 @@ class Predictor:
             key = (collective, name, blocks, blind, root)
             schedule = self._kept(key, lambda: make(collective, name, network, root, blocks))
         except ValueError:  # a user's algorithm may refuse numbers of ranks
-            return float("inf")
+            return inf
         return self._on_network(schedule, collective, nbytes, model, lanes)
 
     def _on_network(self, schedule: Schedule, collective: str, nbytes: int, model: Model, lanes: int = 1) -> float:
