@@ -59,9 +59,9 @@ bench-transposes: venv
 bench-emulated: venv
 	$(PY) -m benchmarks.emulated --mpich-python .venv-mpich/bin/python $(EMULATED_OPTIONS)
 
-# What a user gets who tunes nothing; as bench-emulated.
+# What a user gets who tunes nothing; as bench-emulated. With the same file a further run goes on where this one ended.
 bench-untuned: venv
-	$(PY) -m benchmarks.untuned $(UNTUNED_OPTIONS)
+	$(PY) -m benchmarks.untuned --pythons $(PY),.venv-mpich/bin/python $(UNTUNED_OPTIONS)
 
 # What calls cost through topompi, in one job; as bench-emulated.
 bench-in-turn: venv

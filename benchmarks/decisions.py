@@ -6,6 +6,8 @@ from typing import Any
 
 from mpi4py import MPI
 
+from topompi.selection.choice import Choice
+
 __all__ = ["algorithm_of", "decided", "is_undecided"]
 
 
@@ -26,9 +28,9 @@ def algorithm_of(comm: MPI.Comm, method: str, nbytes: int) -> str:
     return str((state.only or state.selector.choose(method, nbytes)).algorithm)  # on one host there is no choice
 
 
-def decided(comm: MPI.Comm) -> dict[object, str]:
-    """The algorithms chosen so far, by what identifies a call."""
-    return {key: str(choice.algorithm) for key, choice in _state(comm).selector.final.items()}
+def decided(comm: MPI.Comm) -> dict[object, Choice]:
+    """What was chosen so far, by what identifies a call."""
+    return dict(_state(comm).selector.final)
 
 
 def _state(comm: MPI.Comm) -> Any:

@@ -95,19 +95,20 @@ def rivals_among(sides: Sequence[str]) -> list[list[str]]:
     return [same for same in found if same] or [[side] for side in sides]
 
 
-def cells_of(fabric_path: Path, hosts: Sequence[str], arguments: argparse.Namespace) -> list[Cell]:
+def cells_of(fabric_path: Path, hosts: Sequence[str], collectives: Sequence[str], sizes: Sequence[int]) -> list[Cell]:
     """All cells in a rank order, with their bounds.
 
     :param fabric_path: the emulated fabric.
     :param hosts: of each rank.
-    :param arguments: names the collectives and sizes.
+    :param collectives: their names.
+    :param sizes: bytes.
     """
     network = network_of(TopologyInterface.place(list(hosts), load(fabric_path).routes))
     cells = []
-    for collective in arguments.collectives.split(","):
+    for collective in collectives:
         root = 0 if collective in ROOTED else None
         unit = lower_bound(network, collective, root=root).seconds
-        cells += [Cell(collective, size, size * unit) for size in arguments.sizes]
+        cells += [Cell(collective, size, size * unit) for size in sizes]
     return cells
 
 
@@ -131,7 +132,8 @@ class Bench:
         self.cells: dict[str, list[Cell]] = {}
         self.too_long: dict[str, list[Cell]] = {}
         for order in arguments.orders.split(","):
-            cells = cells_of(network.path, rank_hosts(network.fabric, order=order), arguments)
+            hosts = rank_hosts(network.fabric, order=order)
+            cells = cells_of(network.path, hosts, arguments.collectives.split(","), arguments.sizes)
             self.cells[order] = [cell for cell in cells if cell.bound <= arguments.limit]
             self.too_long[order] = [cell for cell in cells if cell.bound > arguments.limit]
         self.measured = {(order, side): Side() for order in self.cells for side in self.sides}

@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +55,7 @@ class Row:
     :param collective: its name.
     :param size: bytes.
     :param algorithms: those that topompi chose, job by job.
+    :param reasons: why, likewise.
     :param times: by side, seconds of each call.
     """
 
@@ -62,23 +65,50 @@ class Row:
     collective: str
     size: int
     algorithms: list[str]
+    reasons: list[str]
     times: dict[str, list[float]]
 
     def comparison(self, side: str) -> Comparison:
         """How many times faster a side is than the library."""
         return compare(np.array(self.times[side]), np.array(self.times["library"]))
 
-    def add(self, algorithms: list[str], times: dict[str, list[float]]) -> None:
+    def add(self, cell: dict[str, Any]) -> None:
         """Add what another job measured."""
-        self.algorithms.extend(algorithms)
-        for side, more in times.items():
+        self.algorithms.extend(cell["algorithms"])
+        self.reasons.extend(cell["reasons"])
+        for side, more in cell["times"].items():
             self.times[side] += more
+
+
+def time_cells(
+    network: Emulated, options: JobOptions, plan: Mapping[str, object], directory: Path
+) -> tuple[list[dict[str, Any]], str]:
+    """Run a job that times the cells of a plan by turns.
+
+    :param network: up.
+    :param options: of the job.
+    :param plan: as ``in_turn_ranks`` describes it; ``most`` is without limit unless given.
+    :param directory: for files between the job and this process.
+    :returns: the cells that the job has timed, and why it failed, empty if it did not.
+    """
+    told, found = directory / "plan.json", directory / "found.jsonl"
+    found.write_text("")
+    told.write_text(json.dumps({"most": math.inf, **plan, "found": str(found)}))
+    failure = ""
+    try:
+        done = network.run(["-m", RANKS, str(told)], options)
+        if done.returncode:
+            failure = f"exit code {done.returncode}: {done.stderr[-2000:]}"
+    except TopompiError as error:
+        failure = str(error)
+    whole = (line for line in found.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n"))
+    return [json.loads(line) for line in whole], failure
 
 
 def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
     """Run all jobs, and return the rows."""
-    plan, cache = directory / "plan.json", Path(arguments.cache or directory / "cache")
-    told = {name: getattr(arguments, name) for name in ("collectives", "sizes", "sides", "seconds")}
+    cache = Path(arguments.cache or directory / "cache")
+    cells = list(product(arguments.collectives, arguments.sizes))
     rows: dict[tuple[object, ...], Row] = {}
     jobs = [
         (order, python) for order in arguments.orders for python in (sys.executable, arguments.mpich_python) if python
@@ -87,21 +117,21 @@ def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
         with Emulated(arguments.network, Rates.parse(arguments.host_rate, uplinks)) as network:
             for (order, python), number in product(jobs, range(-TUNING, arguments.rounds)):
                 tuning = number < 0
-                plan.write_text(json.dumps({**told, "tuning": tuning}))
+                plan = {"cells": cells, "sides": arguments.sides, "seconds": arguments.seconds, "tuning": tuning}
                 options = JobOptions(
                     order=order,
                     python=python,
                     timeout=arguments.timeout,
                     environment={"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(cache / uplinks)},
                 )
-                done = network.run(["-m", RANKS, str(plan)], options)
-                if done.returncode:
-                    raise TopompiError(f"{python}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
+                found, failure = time_cells(network, options, plan, directory)
+                if failure:
+                    raise TopompiError(f"{python}, {order}: {failure}")
                 progress(f"{'tuning ' if tuning else ''}{uplinks}, {order}, {python}")
-                for cell in () if tuning else json.loads(done.stdout.splitlines()[-1]):
+                for cell in found:
                     key = uplinks, order, cell["library"], cell["collective"], cell["size"]
                     if key in rows:
-                        rows[key].add(cell["algorithms"], cell["times"])
+                        rows[key].add(cell)
                     else:
                         rows[key] = Row(uplinks, order, **cell)
     return list(rows.values())

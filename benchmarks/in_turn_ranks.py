@@ -1,7 +1,9 @@
-"""What each rank of ``in_turn`` runs: time all sides of each cell by turns; rank 0 prints each call's seconds as JSON.
+"""What each rank of ``in_turn`` runs: time all sides of each cell by turns; rank 0 writes each call's seconds as JSON.
 
-``mpirun ... python -m benchmarks.in_turn_ranks PLAN.json``: the plan has ``collectives``, ``sizes`` in bytes,
-``sides``, ``seconds`` (for all sides of a cell), and ``tuning`` (whether the job only lets topompi's trials decide).
+``mpirun ... python -m benchmarks.in_turn_ranks PLAN.json``: the plan has ``cells`` (each a collective and its bytes),
+``sides``, ``seconds`` (for all sides of a cell), ``tuning`` (whether the job only lets topompi's trials decide),
+``most`` (seconds after which no cell begins) and ``found`` (a file that gets a line as soon as a cell is timed, so that
+a job that dies has only lost one).
 """
 
 from __future__ import annotations
@@ -87,25 +89,32 @@ def in_turn(native: MPI.Intracomm, sides: list[Callable[[], object]], seconds: f
 
 def main() -> None:
     """Time the cells of the plan on the sides that it names."""
-    plan = json.loads(Path(sys.argv[1]).read_text())
+    begin, plan = time.monotonic(), json.loads(Path(sys.argv[1]).read_text())
     native, comm = Native(MPI.COMM_WORLD), topompi.Intracomm(MPI.COMM_WORLD)
     communicators = {"topompi": comm, "library": native, "library again": native, "method": Methods(native)}
     warm_links(native)
-    found = []
-    for collective in plan["collectives"]:
-        for size in plan["sizes"]:
-            buffers = Buffers(native, collective, size)  # of all sides: where they lie matters as well
-            sides = {name: bind(communicators[name], collective, buffers) for name in plan["sides"]}
-            before = decided(comm)
-            warm_up(comm, sides["topompi"])
-            if plan["tuning"]:
-                continue
-            chosen = {algorithm for call, algorithm in decided(comm).items() if call not in before}
-            times = in_turn(native, list(sides.values()), plan["seconds"])
-            cell = {"library": MPI.get_vendor()[0], "collective": collective, "size": size}
-            found.append({**cell, "algorithms": list(chosen), "times": dict(zip(sides, times, strict=True))})
-    if native.rank == 0:
-        print(json.dumps(found))
+    for collective, size in plan["cells"]:
+        if native.bcast(time.monotonic() - begin) > plan["most"]:
+            break
+        buffers = Buffers(native, collective, size)  # of all sides: where they lie matters as well
+        sides = {name: bind(communicators[name], collective, buffers) for name in plan["sides"]}
+        before = decided(comm)
+        warm_up(comm, sides["topompi"])
+        if plan["tuning"]:
+            continue
+        chosen = [choice for call, choice in decided(comm).items() if call not in before]
+        times = in_turn(native, list(sides.values()), plan["seconds"])
+        cell = {
+            "library": MPI.get_vendor()[0],
+            "collective": collective,
+            "size": size,
+            "algorithms": sorted({choice.algorithm for choice in chosen}),
+            "reasons": sorted({choice.reason for choice in chosen}),
+            "times": dict(zip(sides, times, strict=True)),
+        }
+        if native.rank == 0:
+            with Path(plan["found"]).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(cell) + "\n")
 
 
 if __name__ == "__main__":

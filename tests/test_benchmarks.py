@@ -14,11 +14,16 @@ from tests.support import ROOT, mpirun
 pytestmark = [needs_root, pytest.mark.usefixtures("private_state")]
 
 
+def start(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """A program that has ended."""
+    mpirun()  # skips where there is none
+    command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=200, cwd=ROOT)
+
+
 def run(name: str, *arguments: object) -> str:
     """What a program prints."""
-    mpirun()  # skips where there is none
-    command = [sys.executable, "-m", f"benchmarks.{name}", "--network", "2x2", *arguments]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=200, cwd=ROOT)
+    done = start(name, "--network", "2x2", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -67,3 +72,21 @@ def test_short_calls_are_compared_in_one_job_and_say_what_was_chosen(tmp_path):
     assert "- 1024 bytes, topompi: 2 cells, geometric mean" in printed
     assert "- 1024 bytes, the library against itself: 2 cells, geometric mean" in printed
     assert sum(line.startswith("| 100M | random:1 | ") for line in printed.splitlines()) == 2
+
+
+def test_untuned_goes_on_after_a_job_that_fails_and_times_only_what_its_file_has_not_got(tmp_path):
+    kept, job = tmp_path / "cells.jsonl", ["2x2", "2:1", "random:1", 1]
+    earlier = {"library": "?", "collective": "bcast", "size": 1024, "algorithms": [], "times": {}}
+    earlier["times"] = {side: [1.0] for side in ("topompi", "library")}
+    kept.write_text(json.dumps({"job": [*job, sys.executable], "cells": [earlier]}) + "\n")
+    told = ("--networks", "2x2", "--uplink-rates", "2:1", "--orders", "random:1", "--ppn", 1, "--seconds", 0.1)
+    cells = ("--collectives", "bcast,allgather", "--sizes", "1K,64K", "--limit", 0.01)
+    done = start("untuned", *told, *cells, "--pythons", f"/no/such/python,{sys.executable}", "--json", kept)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "untuned: 2x2, 2:1, random:1, 1, /no/such/python: after 0 cells: " in done.stderr
+    lines = {line["job"][-1]: line for line in map(json.loads, kept.read_text().splitlines()[1:])}
+    found = lines[sys.executable]["cells"]
+    assert {(cell["collective"], cell["size"]) for cell in found} == {("bcast", 65536), ("allgather", 1024)}
+    assert all("cost model: " in reason for cell in found for reason in cell["reasons"])
+    assert [tuple(one[:2]) for one in lines[sys.executable]["left_out"]] == [("allgather", 65536)]
+    assert sum(line.startswith("| 2x2 | 2:1 | random:1 | 1 | ") for line in done.stdout.splitlines()) == 3
