@@ -359,7 +359,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             cut="lanes",
             segments=_ON_LANES,
             stand_in="any",
-            default=_MEDIUM,
+            default=2 * _LONG,
         ),
         "halving": Algorithm(
             reduce_scatter.reduce_scatter_halving,
@@ -367,7 +367,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for short and medium vectors",
             keeps_order=True,
             stand_in="any",
-            default=_MEDIUM,
+            default=2 * _LONG,
         ),
         "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },

@@ -81,6 +81,8 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
     """
     collective, ranks = COLLECTIVE[method], predictor.interface.num_ranks
     known = ALGORITHMS.get(collective, {})
+    if collective in DIVIDED and predictor.interface.num_hosts < ranks:
+        return []  # libraries combine inside hosts first; flat schedules lost to that on emulated networks
     # With more ranks the parts of a message are shorter: as long as they were where they were measured, they may be.
     measured = nbytes * min(1.0, RANKS / ranks) if collective in DIVIDED else nbytes
     names = [name for name, one in known.items() if one.default <= measured and runs(name)]
