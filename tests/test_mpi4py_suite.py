@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.hostile.modes import MODES, words, write_rules
 from tests.support import ROOT, mpi_job
-from topompi.execution.specs import CALLS, COLLECTIVES
-from topompi.schedules import ALGORITHMS
 
 pytestmark = pytest.mark.long
 
@@ -26,16 +25,6 @@ DIFFERENCES = {
     ),
     r"test_objmodel\.TestObjModel\.testHandle": "likewise, from MPI.COMM_WORLD.handle",
 }
-
-PLACED = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]")
-LAUNCHERS = {
-    "native": ("mpi4py",),
-    "default": ("topompi",),
-    "virtual": ("topompi", *PLACED),
-    "schedules": ("topompi", *PLACED, "--rules", "schedules"),
-    "levels": ("topompi", *PLACED, "--rules", "levels"),
-}
-MODES = tuple(mode for mode in LAUNCHERS if mode != "native")
 
 # On COMM_WORLD only: its duplicates, and COMM_SELF, are for the full product.
 COLLECTIVE = (
@@ -68,16 +57,7 @@ def suite(tmp_path_factory):
 def rules(tmp_path_factory):
     """Rules files that force levels, and schedules: another one for each class of sizes, so that all have turns."""
     folder = tmp_path_factory.mktemp("rules")
-    names = {one: list(ALGORITHMS[one]) for one in COLLECTIVES if one in ALGORITHMS}
-    turns = [
-        {"collective": one, "bytes": [(1 << digits) >> 1, (1 << digits) - 1], "algorithm": of_one[digits % len(of_one)]}
-        for one, of_one in names.items()
-        for digits in range(24)
-    ]
-    rest = [{"collective": one, "algorithm": name} for one, of_one in names.items() for name in of_one]
-    levels = [{"methods": [name for name, spec in CALLS.items() if spec.leaders], "algorithm": "levels"}]
-    for name, listed in (("schedules", [*turns, *rest]), ("levels", levels)):
-        (folder / name).write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": listed}))
+    write_rules(folder)
     return folder
 
 
@@ -88,9 +68,8 @@ def outcomes(suite, rules, tmp_path):
     def run(mode, ranks, names, timeout):
         folder = tmp_path / mode
         folder.mkdir(exist_ok=True)
-        words = [str(rules / word) if word in ("schedules", "levels") else word for word in LAUNCHERS[mode]]
         env = {"OMPI_MCA_osc": "^ucx", "TOPOMPI_TOPOLOGY": "", "TOPOMPI_HOSTS": "", "TOPOMPI_TUNE": ""}
-        ended = mpi_job(ranks, "-m", *words, PROGRAM, suite, folder, *names, timeout=timeout, env=env)
+        ended = mpi_job(ranks, "-m", *words(mode, rules), PROGRAM, suite, folder, *names, timeout=timeout, env=env)
         found = defaultdict(dict)
         for rank in range(ranks):
             for line in (folder / str(rank)).read_text().splitlines():
