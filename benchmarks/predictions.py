@@ -41,7 +41,7 @@ from topompi.tuning.record import TuneRecord
 from .jobs import progress
 from .predictions_report import by_networks, by_sizes, every, proposals
 
-__all__ = ["Cell", "Scores", "emulated_model", "read"]
+__all__ = ["Cell", "Scores", "cells_in", "emulated_model", "read"]
 
 HOST_RATE = "100M"
 METHODS = ("bcast", "gather", "scatter", "allgather", "reduce", "allreduce", "reduce_scatter", "alltoall")
@@ -144,12 +144,16 @@ class Scores:
         return self.predicted[NATIVE] / self.cell.seconds[NATIVE]
 
 
+def cells_in(path: Path) -> list[Cell]:
+    """The cells of a record."""
+    return [Cell(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+
+
 def read(path: Path, model: Model | None = None) -> list[Scores]:
     """The cells of a record beside what a model says of them, by default that which jobs have."""
-    cells = [Cell(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
     predictors: dict[tuple[object, ...], Predictor] = {}
     found = []
-    for cell in cells:
+    for cell in cells_in(path):
         if cell.job not in predictors:
             predictors[cell.job] = cell.predictor(model)
         found.append(Scores.of(cell, predictors[cell.job]))

@@ -5,23 +5,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.predictions import emulated_model, read
+from benchmarks.predictions import cells_in, emulated_model, read
 from topompi.selection.classes import NATIVE
+from topompi.selection.untuned import choose
 
-RECORD = Path(__file__).parent / "records" / "emulated.json"
+RECORDS = Path(__file__).parent / "records"
 LONG = 64 << 10  # bytes: below, start-ups decide, which no rate tells
 FITTED = "4x4", "100M", "random:1", 1, "Open MPI 5.0.11"
 
 
 @pytest.fixture(scope="module")
 def scores():
-    return read(RECORD)
+    return read(RECORDS / "emulated.json")
 
 
 @pytest.fixture(scope="module")
 def told():
     """The same cells by a model that is told what an emulated link passes at once after a rest."""
-    return read(RECORD, emulated_model())
+    return read(RECORDS / "emulated.json", emulated_model())
 
 
 def test_no_choice_lost_against_native_where_it_was_measured(scores):
@@ -57,6 +58,20 @@ def test_algorithms_rank_as_they_were_measured(scores, told):
     for some in (scores, told):
         assert np.median([one.correlation for one in some if one.cell.nbytes >= LONG]) > 0.9
         assert np.median([one.correlation for one in some if one.cell.nbytes < LONG]) > 0.6
+
+
+def test_long_alltoalls_run_what_was_fastest_in_jobs_of_their_own():
+    """Measured after the rest; an algorithm that was not measured in a job is no evidence there."""
+    gains, regrets = [], []
+    for cell in cells_in(RECORDS / "alltoalls.json"):
+        chosen = choose(cell.predictor(), cell.method, cell.nbytes, 0, lambda name: True).algorithm
+        assert cell.nbytes < 4 * LONG or chosen in ("shift/32K", "pairwise/32K")
+        if chosen in cell.seconds:
+            gains.append(cell.seconds[NATIVE] / cell.seconds[chosen])
+            regrets.append(cell.seconds[chosen] / min(cell.seconds.values()))
+    assert len(gains) >= 8
+    assert min(gains) > 1.05
+    assert max(regrets) < 1.05
 
 
 def test_the_librarys_own_time_is_known_within_a_third(scores):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..schedules.alltoall.dcss import dcss
-from ..schedules.registry import ALGORITHMS
-from ..schedules.segments import variants
+from ..schedules.registry import ALGORITHMS, find_algorithm
+from ..schedules.segments import cut, variants
 from .choice import Choice
 from .classes import COLLECTIVE, NATIVE, PAIRWISE
 from .model import MOST_RANKS, Native, Predictor
@@ -64,10 +64,11 @@ def predict(
     if not ours:
         why = f"native: no schedule has proved itself for such calls; cost model: {library}"
         return Prediction(native, (), Choice(NATIVE, why, native.seconds))
-    best, seconds = ours[0]
-    gain = native.seconds / seconds
-    says = f"cost model: {best} {gain:.2f}x as fast as {library}"
-    if gain < GAIN:
+    # Of those whose predictions differ by less than GAIN: the one that has proved itself for long calls alone.
+    close = [row for row in ours if GAIN * row[1] <= min(GAIN**2 * ours[0][1], native.seconds)] or ours[:1]
+    best, seconds = max(close, key=lambda row: find_algorithm(COLLECTIVE[method], cut(row[0])[0]).default)
+    says = f"cost model: {best} {native.seconds / seconds:.2f}x as fast as {library}"
+    if native.seconds < GAIN * seconds:
         return Prediction(native, tuple(ours), Choice(NATIVE, f"native: {says}", native.seconds))
     # The reference's rule for alltoalls (Subramoni 2013, section 6) explains; it decides nothing here.
     rule = f"DCSS: {dcss(predictor.network).reason}; " if COLLECTIVE[method] == "alltoall" else ""
