@@ -228,9 +228,7 @@ _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 _MEDIUM = 16 << 10
 _SHORT = 4 << 10
 _LONG = 32 << 10
-_LONGEST = (
-    256 << 10
-)  # alltoalls so long, cut, are faster with one peer at a time than with several: even is less steady
+_LONGEST = 256 << 10  # of alltoalls with one peer a step: tests/records/alltoalls.json
 
 
 def _embedded(view: View, walk: str, when: str) -> Algorithm:

@@ -33,7 +33,7 @@ def test_no_choice_lost_against_native_where_it_was_measured(scores):
 
 @pytest.mark.parametrize("fitted", [True, False], ids=["the job that start-ups were fitted to", "other jobs"])
 def test_a_model_that_knows_the_machine_chooses_the_fastest(told, fitted):
-    """The burst is read from the emulator, not fitted, so both halves are held out."""
+    """The burst is read from the emulator's settings; start-ups were fitted to the first half, without it."""
     regrets = [one.regret for one in told if one.cell.nbytes >= LONG and (one.cell.job == FITTED) == fitted]
     assert len(regrets) >= 16
     assert np.median(regrets) < 1.05
