@@ -355,7 +355,7 @@ def test_native_where_nothing_is_known_or_nothing_is_scarce():
 def test_a_long_alltoall_that_shares_links_gets_a_schedule_that_fills_them():
     job = job_on("xgft:4,4;1,1@rate=1xSDR", 16, policy="random:1")
     predictor = Predictor(job.interface, model_of("Open MPI v5.0.11", {}))
-    choice = choose(predictor, "Alltoall", 10**6, 0, anything)
+    choice = choose(predictor, "Alltoall", 10**5, 0, anything)
     assert ALGORITHMS["alltoall"][choice.algorithm.partition("/")[0]].shares_links
     assert choice.reason.startswith("DCSS: 16 of 16 hosts share links")
     assert choose(predictor, "Alltoall", 100, 0, anything).algorithm == NATIVE

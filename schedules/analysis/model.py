@@ -70,6 +70,7 @@ class Model:
     :param t_o: the part of ``t_s`` that keeps a processor busy, in seconds: a rank's next message starts after it. None
         for all of it, as the source has it.
     :param rendezvous: how long messages wait; in the source every message waits until both its ranks are ready.
+    :param burst: bytes that a link at rest passes at once, as one does that a token bucket shapes; a wire has none.
     :raises ValueError: if the levels are none, not ascending, of different number, or a cost is negative.
     """
 
@@ -78,6 +79,7 @@ class Model:
     t_w: tuple[float, ...]
     t_o: float | None = None
     rendezvous: Rendezvous = Rendezvous()
+    burst: int = 0
 
     def __post_init__(self) -> None:
         if not self.hops or not len(self.hops) == len(self.t_s) == len(self.t_w):
