@@ -32,16 +32,6 @@ ANY: Range = (0, inf)
 class RulesError(TopompiError, ValueError):
     """A rules file is malformed; the message names file, rule and field."""
 
-    @classmethod
-    def of(cls, place: str, wanted: str, got: Any) -> RulesError:
-        """The error about a value that is not as wanted.
-
-        :param place: file, rule and field.
-        :param wanted: what should stand there.
-        :param got: what does.
-        """
-        return cls(f"{place}: expecting {wanted}, got {short(got)}")
-
 
 @dataclass(frozen=True)
 class Rule:
@@ -121,9 +111,9 @@ class Rules:
         except (ValueError, RecursionError) as error:
             raise RulesError(f"{name}: expecting JSON, got {error}") from error
         if not isinstance(data, dict) or not HEAD.items() <= data.items():
-            raise RulesError.of(name, f"an object with {json.dumps(HEAD)[1:-1]}", data)
+            raise _refusal(name, f"an object with {json.dumps(HEAD)[1:-1]}", data)
         if not isinstance(data.get("rules"), list):
-            raise RulesError.of(name, 'a list as "rules"', data.get("rules"))
+            raise _refusal(name, 'a list as "rules"', data.get("rules"))
         return cls(name, tuple(_rule(rule, f"{name}: rule {number}") for number, rule in enumerate(data["rules"], 1)))
 
     def to_json(self, **facts: Any) -> str:
@@ -143,15 +133,18 @@ class Rules:
         return next((one for one in numbered if one[1].matches(method, nbytes, job) and runs(one[1].algorithm)), None)
 
 
+def _refusal(place: str, wanted: str, got: Any) -> RulesError:
+    return RulesError(f"{place}: expecting {wanted}, got {short(got)}")
+
+
 def _rule(data: Any, place: str) -> Rule:
     if not isinstance(data, dict):
-        raise RulesError.of(place, "an object", data)
-    for name in data:
+        raise _refusal(place, "an object", data)
+    for name, value in data.items():
         if name not in FIELDS:
-            raise RulesError.of(place, f"fields of {', '.join(FIELDS)}", name)
-    for name in TEXTS:
-        if not isinstance(data.get(name, ""), str):
-            raise RulesError.of(f"{place}: {name}", "a string", data[name])
+            raise _refusal(place, f"fields of {', '.join(FIELDS)}", name)
+        if name in TEXTS and not isinstance(value, str):
+            raise _refusal(f"{place}: {name}", "a string", value)
     methods = _methods(data, place)
     algorithm = _algorithm(data.get("algorithm"), methods, f"{place}: algorithm")
     nbytes, ranks, hosts, per_host = (_range(data.get(name), f"{place}: {name}") for name in RANGES)
@@ -160,20 +153,17 @@ def _rule(data: Any, place: str) -> Rule:
 
 
 def _methods(data: Mapping[str, Any], place: str) -> frozenset[str]:
+    """Those named, or all of one collective."""
     if "methods" in data and "collective" in data:
         raise RulesError(f"{place}: expecting methods or collective, got both")
-    if "collective" in data:
-        methods = frozenset(method for method, collective in COLLECTIVE.items() if collective == data["collective"])
-        if not methods:
-            wanted = ", ".join(sorted(set(COLLECTIVE.values())))
-            raise RulesError.of(f"{place}: collective", f"one of {wanted}", data["collective"])
-        return methods
-    named = data.get("methods", list(COLLECTIVE))
-    names = [named] if isinstance(named, str) else named
-    wrong = names if not isinstance(names, list) else [one for one in names if one not in list(COLLECTIVE)]
+    field = "collective" if "collective" in data else "methods"
+    known = sorted({*COLLECTIVE.values()}) if field == "collective" else list(COLLECTIVE)
+    given = data.get(field, known)
+    names = given if field == "methods" and isinstance(given, list) else [given]
+    wrong = [name for name in names if name not in known]
     if wrong or not names:
-        raise RulesError.of(f"{place}: methods", f"some of {', '.join(COLLECTIVE)}", wrong)
-    return frozenset(names)
+        raise _refusal(f"{place}: {field}", f"one of {', '.join(known)}", wrong if names is given else given)
+    return frozenset(method for method, collective in COLLECTIVE.items() if method in names or collective in names)
 
 
 def _algorithm(given: Any, methods: frozenset[str], place: str) -> str:
@@ -181,7 +171,7 @@ def _algorithm(given: Any, methods: frozenset[str], place: str) -> str:
     known = {NATIVE, LEVELS}.union(*(ALGORITHMS.get(COLLECTIVE[method], {}) for method in methods))
     name = current_name(given) if isinstance(given, str) else ""
     if name not in known and not any(can_be_cut(COLLECTIVE[method], name) for method in methods):
-        raise RulesError.of(place, f"one of {', '.join(sorted(known))}", given)
+        raise _refusal(place, f"one of {', '.join(sorted(known))}", given)
     return name
 
 
@@ -191,10 +181,10 @@ def _range(data: Any, place: str) -> Range:
         return ANY
     pair = data if isinstance(data, list) else [data, data]
     if len(pair) != 2:
-        raise RulesError.of(place, "a number or [smallest, largest]", data)
+        raise _refusal(place, "a number or [smallest, largest]", data)
     low, high = (bound if one is None else _number(one, place) for one, bound in zip(pair, ANY, strict=True))
     if low > high:
-        raise RulesError.of(place, "the smallest first", data)
+        raise _refusal(place, "the smallest first", data)
     return low, high
 
 
@@ -203,5 +193,5 @@ def _number(value: Any, place: str) -> int:
     if match is not None:
         return int(match[1]) * UNITS[match[2]]
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise RulesError.of(place, 'a whole number of at least 0, such as 1024 or "1K"', value)
+        raise _refusal(place, 'a whole number of at least 0, such as 1024 or "1K"', value)
     return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -34,24 +33,17 @@ class Selector:
 
     :param interface: where the ranks sit.
     :param comm: a communicator over them, for the selector's own collective calls.
-    :param environment: what rank 0 goes by; the process's own by default.
     :param siblings: the communicators that the same ``Split`` made; None if there are none.
     :ivar final: the choices that will not change, by class.
+    :ivar trials: those under way, by class; the same on all ranks, as ``final`` is.
     """
 
-    def __init__(
-        self,
-        interface: TopologyInterface,
-        comm: MPI.Intracomm,
-        environment: Mapping[str, str] | None = None,
-        siblings: Siblings | None = None,
-    ) -> None:
+    def __init__(self, interface: TopologyInterface, comm: MPI.Intracomm, siblings: Siblings | None = None) -> None:
         self._interface, self._siblings = interface, siblings
         self._comm = MPI.Intracomm(comm)  # a plain handle: ours would ask us
-        self._environment = os.environ if environment is None else environment
         self.final: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
-        self._trials: dict[Key, Trial] = {}
+        self.trials: dict[Key, Trial] = {}
         self._typical: dict[str, int] = {}  # bytes of calls with blocks of any sizes
 
     def choose(
@@ -75,13 +67,13 @@ class Selector:
         if key in self.final:
             return self.final[key]
         made = self.final if measurable else self._unmeasured
-        if key not in made and not (measurable and key in self._trials):
+        if key not in made and not (measurable and key in self.trials):
             runs = partial(self._runs, key)
             answer = from_rank_0(self._comm, lambda: self._advisor.advise(key, root or 0, runs, measurable=measurable))
             if isinstance(answer, Choice):
                 made[key] = answer
             else:
-                self._trials[key] = Trial(answer)
+                self.trials[key] = Trial(answer)
         return made[key] if key in made else self._go_on(key)
 
     def made(self, method: str, nbytes: int) -> Choice | None:
@@ -103,19 +95,14 @@ class Selector:
             self._typical[method] = int(most[0])
         return self._typical[method]
 
-    @property
-    def trying(self) -> bool:
-        """Whether a trial is under way, the same on all ranks."""
-        return bool(self._trials)
-
     def _go_on(self, key: Key) -> Choice:
         """The choice for the next call of a trial, or the final one after its last stage."""
-        trial = self._trials[key]
+        trial = self.trials[key]
         while (algorithm := trial.next()) is None and trial.verdict is None:
             trial.close(slowest(self._comm, trial.times))
         if algorithm is not None or trial.verdict is None:
             return Choice(str(algorithm), "trial", None, trial)
-        del self._trials[key]
+        del self.trials[key]
         verdict = trial.verdict
         self.final[key] = Choice(verdict.algorithm, verdict.describe(), verdict.seconds if verdict.rival else None)
         if verdict.rival and self._comm.Get_rank() == 0:
@@ -139,7 +126,7 @@ class Selector:
         from .libraries import model_of
 
         job = Job(self._interface, library(), MPI.Get_processor_name(), self._siblings)
-        return Advisor(job, self._environment, model_of(MPI.Get_library_version(), self._environment))
+        return Advisor(job, os.environ, model_of(MPI.Get_library_version()))
 
 
 def library() -> str:

@@ -34,8 +34,8 @@ class Stage:
     :param rank: what the fastest are told by, of each candidate's times so far.
     :param needs: what the fastest rival's gain so far must be for the trial to go on: ``any``, ``clear`` in the median,
         ``steady`` too, or ``doubtful``: clear, but not steady.
-    :param counts: whether its calls are judged, and those of later stages together with them.
-    :param alone: whether it is judged without the calls of earlier stages, and its turns too.
+    :param judged: how many stages, this one the last, are ranked and judged by all their calls together; 0 for none.
+    :param turns: whether its turns are judged too.
     :param chance: of choosing one of two equals, at most.
     """
 
@@ -46,8 +46,8 @@ class Stage:
     hopeless: float = inf
     rank: Callable[..., Floats] = np.min
     needs: str = "any"
-    counts: bool = True
-    alone: bool = False
+    judged: int = 1
+    turns: bool = False
     chance: float = CHANCE
 
     def goes_on(self, verdict: Verdict, clear: float) -> bool:
@@ -62,15 +62,15 @@ class Stage:
 
 
 # Connections are made. It does not count.
-WARM_UP = Stage(1, 1, before=0, counts=False)
+WARM_UP = Stage(1, 1, before=0, judged=0)
 # By itself, for the best of a dozen was lucky too; twice, for over many classes of calls some are lucky once.
-CONFIRM = Stage(54, 5, alone=True, needs="steady")
+CONFIRM = Stage(54, 5, turns=True, needs="steady")
 # What disturbs a short call makes it longer: the shortest time ranks candidates.
 SHORT_CALLS = (
     WARM_UP,
     Stage(2, 2, rivals=4, hopeless=2.0),
-    Stage(3, 2, rivals=2, hopeless=1.1),
-    Stage(5, 3, rivals=1, hopeless=1.1, needs="clear"),
+    Stage(3, 2, rivals=2, hopeless=1.1, judged=2),
+    Stage(5, 3, rivals=1, hopeless=1.1, judged=3, needs="clear"),
     CONFIRM,
     CONFIRM,
 )
@@ -78,9 +78,9 @@ SHORT_CALLS = (
 # They meet little of what went before, and a user waits for them: all count, from the first on.
 LONG_CALLS = (
     Stage(1, 1, before=0, rivals=4, hopeless=2.0, rank=np.median),
-    Stage(3, 2, before=0, rivals=2, hopeless=1.1, rank=np.median),
-    Stage(5, 3, before=0, rivals=1, hopeless=1.1, rank=np.median, needs="doubtful"),
-    Stage(54, 5, before=0),
+    Stage(3, 2, before=0, rivals=2, hopeless=1.1, rank=np.median, judged=2),
+    Stage(5, 3, before=0, rivals=1, hopeless=1.1, rank=np.median, judged=3, needs="doubtful"),
+    Stage(54, 5, before=0, judged=4),
 )
 # A rival that an earlier trial found faster.
 AGAIN = (WARM_UP, CONFIRM)
@@ -149,17 +149,16 @@ def proceed(contest: Contest, history: History) -> Calls | Verdict:
     if not history:
         return Calls(contest.candidates, stages[0], stages[0].rounds)
     stage, (calls, times) = stages[len(history) - 1], history[-1]
-    if not stage.counts:
+    if not stage.judged:
         # The shortest tells best what later calls will take: the others made connections.
         return Calls(calls.candidates, stages[1], stages[1].affordable(len(times) * float(times.min())))
-    counted = [past for past, one in zip(history, stages, strict=False) if one.counts]
-    so_far = np.concatenate([past.rounds(seconds, calls.candidates) for past, seconds in counted], axis=1)
-    judged, turn = (calls.rounds(times, calls.candidates), calls.turn) if stage.alone else (so_far, 1)
-    verdict = judge(calls.candidates, judged, contest.clear, stage.chance, turn)
-    places = _survivors(so_far, stage)
+    looks = [past.rounds(seconds, calls.candidates) for past, seconds in history[-stage.judged :]]
+    seconds = np.concatenate(looks, axis=1)
+    verdict = judge(calls.candidates, seconds, contest.clear, stage.chance, calls.turn if stage.turns else 1)
+    places = _survivors(seconds, stage)
     if len(history) == len(stages) or len(places) == 1 or not stage.goes_on(verdict, contest.clear):
         return verdict
-    rounds = stages[len(history)].affordable(float(np.median(so_far[places], axis=1).sum()))
+    rounds = stages[len(history)].affordable(float(np.median(seconds[places], axis=1).sum()))
     return Calls(tuple(calls.candidates[place] for place in places), stages[len(history)], rounds)
 
 
