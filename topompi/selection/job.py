@@ -36,7 +36,7 @@ class Job:
     machine: str = ""
     siblings: Siblings | None = None
 
-    @property
+    @cached_property
     def ranks_per_host(self) -> tuple[int, int]:
         """Fewest and most ranks on a host."""
         counts = np.bincount(self.interface.rank_host)
