@@ -38,12 +38,12 @@ class Memory:
     """
 
     def __init__(self, job: Job, directory: Path | None = None) -> None:
-        self._job, self._directory = job, directory or cache_directory()
+        self._job, self._directory = job, directory
 
     @cached_property
     def path(self) -> Path:
         """The file; cost: a fingerprint of the job."""
-        return self._directory / f"{self._job.key}.json"
+        return (self._directory or cache_directory()) / f"{self._job.key}.json"
 
     def recall(self, key: Key) -> Verdict | None:
         """The remembered verdict on a class of calls, None if there is none."""
@@ -64,7 +64,7 @@ class Memory:
         decisions = {**self.read(), _name(key): asdict(verdict)}
         about = f"{self._job.interface.describe()}, {self._job.library}"  # for people
         text = json.dumps({**HEAD, "about": about, "decisions": decisions}, indent=1)
-        with suppress(OSError):
+        with suppress(OSError, RuntimeError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=self.path.parent) as folder:
                 written = Path(folder) / self.path.name
@@ -73,7 +73,7 @@ class Memory:
 
     def read(self) -> dict[str, Any]:
         """All that is remembered of the job, as it stands in the file; empty where there is nothing."""
-        with suppress(OSError, ValueError, RecursionError):
+        with suppress(OSError, ValueError, RuntimeError):  # the last: no home, or too deep
             match json.loads(self.path.read_text(encoding="utf-8")):
                 case {"decisions": dict(decisions), **rest} if HEAD.items() <= rest.items():
                     return decisions
