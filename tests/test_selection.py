@@ -382,9 +382,9 @@ def test_what_is_costly_to_generate_is_costed_by_its_bound_where_many_ranks_wait
 
 
 def test_a_call_whose_blocks_are_too_many_for_a_schedule_is_costed_by_other_algorithms():
-    job = job_on("XGFT(2; 20,16; 1,16)", 256, 16)
+    job = job_on("XGFT(2; 20,16; 1,16)", 256, 64)
     predictor = Predictor(job.interface, model_of("Open MPI v5.0.11", {}))
-    native = predictor.native("Reduce_scatter_block", 96 << 22, 0)
+    native = predictor.native("Reduce_scatter_block", 96 << 24, 0)
     assert "ignores switches" in native.says
     assert 0 < native.seconds < inf
 
