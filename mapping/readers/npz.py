@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tokenize
 import zipfile
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,20 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = ".npz"
 _WANTED = "scipy's sparse matrix, an array 'matrix' or 'volume' of shape (p, p), or arrays source, target, volume"
+
+
+# What numpy and zipfile raise over headers, and over a member that is packed in a way that zipfile does not know.
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    OSError,
+    SyntaxError,
+    NotImplementedError,
+    RuntimeError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+)
 
 
 def recognise(file: GraphFile) -> bool:
@@ -43,10 +58,7 @@ def read(file: GraphFile) -> Edges:
                 arrays = {name: np.asarray(archive[name]) for name in archive.files}
         except GraphFileError:
             raise
-        # numpy and zipfile raise these over headers; a member may be packed in a way that zipfile does not know
-        except (ValueError, TypeError, KeyError, OSError, SyntaxError, NotImplementedError, RuntimeError) as error:
-            raise GraphFileError(f"{file.name}: expecting {_WANTED}: {error}") from error
-        except zipfile.BadZipFile as error:
+        except _UNREADABLE as error:
             raise GraphFileError(f"{file.name}: expecting {_WANTED}: {error}") from error
     if {"data", "format", "shape"} <= arrays.keys():
         return _sparse(file)

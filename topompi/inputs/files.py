@@ -176,7 +176,7 @@ def _open_file(path: Path, budget: Budget) -> list[InputFile]:
 def _members(path: Path, stream: IO[bytes], length: int, budget: Budget) -> Iterator[tuple[str, int, int]]:
     """Name, offset and size of each file of a tar archive."""
     with tarfile.open(fileobj=stream, mode="r:") as archive:
-        for member in archive:
+        for member in _read_on(path, archive, budget):
             budget.take_member(str(path))
             if member.issparse():
                 raise budget.error(f"{path}:{member.name}: expecting a plain file in the archive, got a sparse one")
@@ -185,6 +185,18 @@ def _members(path: Path, stream: IO[bytes], length: int, budget: Budget) -> Iter
             if member.isfile():
                 yield member.name, member.offset_data, member.size
         _check_end(path, stream, archive.offset, budget)
+
+
+def _read_on(path: Path, archive: tarfile.TarFile, budget: Budget) -> Iterator[tarfile.TarInfo]:
+    """The members; an error after the first one names the one before it."""
+    before = ""
+    try:
+        for member in archive:
+            before = member.name
+            yield member
+    except tarfile.TarError as problem:
+        place = f"{path}:{before}" if before else str(path)
+        raise budget.error(f"{place}: cannot be read, it or what follows is damaged: {problem}") from problem
 
 
 def _check_end(path: Path, stream: IO[bytes], offset: int, budget: Budget) -> None:

@@ -52,7 +52,7 @@ _TEXT: tuple[tuple[str, str], ...] = (
     (r"#!\s*/", "a script"),
     (r"-----BEGIN ", "a key or certificate"),
 )
-_PATTERNS = tuple((re.compile(r"^\s*(" + pattern + ")", re.M), name) for pattern, name in _TEXT)
+_PATTERNS = tuple((re.compile(r"^[ \t]*(" + pattern + ")", re.M), name) for pattern, name in _TEXT)
 _JSON_KEYS = (
     ({"peerHostname"}, "JSON of NetQ or LLDP (neighbours of switch ports)"),
     ({"lldp"}, "JSON of LLDP (neighbours of switch ports)"),

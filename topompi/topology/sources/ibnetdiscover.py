@@ -33,7 +33,7 @@ _IDENTITY = re.compile(r"\s*(vend|dev|sysimgg|switchg|cag|rtg)u?id\s*=\s*0x([0-9
 # a number in brackets may be one's process id, but not within a section.
 _OURS = re.compile(r'.*"[SHR]-[0-9a-f]|\s*(Switch|Ca|Rt)\s*\d+\s*("|$)')
 _BRACKET = re.compile(r"\s*\[\d+(\]|$)")
-_HEAD = re.compile(r'^\s*(# Topology file: generated|(Switch|Ca|Rt)\s*\d+\s*"[SHR]-|(switch|ca|rt)guid=0x)', re.M)
+_HEAD = re.compile(r'^[ \t]*(# Topology file: generated|(Switch|Ca|Rt)\s*\d+\s*"[SHR]-|(switch|ca|rt)guid=0x)', re.M)
 
 
 def recognise(head: str) -> bool:

@@ -21,7 +21,7 @@ _PORT = re.compile(
 )
 _OURS = re.compile(r"\s*(CA|SW|RT)\s+\d+(\s|$)")
 _HEAD = re.compile(
-    r"^\s*((CA|SW|RT)\s+\d+\s+\d+\s+0x[0-9a-f]{16}\s|DR path slid .* -> (new|known) .*\{[0-9a-f]{16}\} port)",
+    r"^[ \t]*((CA|SW|RT)\s+\d+\s+\d+\s+0x[0-9a-f]{16}\s|DR path slid .* -> (new|known) .*\{[0-9a-f]{16}\} port)",
     re.M,
 )
 

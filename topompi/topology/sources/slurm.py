@@ -18,7 +18,7 @@ __all__ = ["BLOCK_TOP", "NAME", "SwitchRow", "build_tree", "counted", "join_bloc
 NAME = "Slurm topology.conf"
 BLOCK_TOP = "topology/block"  # the switch above all blocks; the slash keeps it apart from names that files give
 
-_FIRST_KEY = re.compile(r"^\s*(?:switchname|blockname)\s*=", re.IGNORECASE | re.MULTILINE)
+_FIRST_KEY = re.compile(r"^[ \t]*(?:switchname|blockname)\s*=", re.IGNORECASE | re.MULTILINE)
 _PAIR = re.compile(r'([A-Za-z]+)\s*=\s*(?:"([^"]*)"|([^\s"]+))(?:\s+|$)')
 _KEYS = {
     "switchname": {"nodes", "switches", "linkspeed"},

@@ -22,7 +22,7 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = "OpenSM forwarding tables"
 
-_HEAD = re.compile(r"^\s*Unicast lids \[\w+-\w+\] of switch ", re.M)
+_HEAD = re.compile(r"^[ \t]*Unicast lids \[\w+-\w+\] of switch ", re.M)
 _FOOTER = re.compile(r"\s*(\d{1,9})\s+(?:valid )?lids dumped")
 _ERROR = re.compile(r"(?:\S+: )?iberror: ")
 MAX_PATHS = 128  # the LMC has three bits
