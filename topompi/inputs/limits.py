@@ -34,7 +34,7 @@ class Limits:
 
     bytes: int = 4 << 30
     ratio: int = 500
-    members: int = 65_536
+    members: int = 16_384
     hosts: int = 262_144
     ranks: int = 8_388_608
     routes: int = 1 << 29
