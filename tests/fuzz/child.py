@@ -6,6 +6,7 @@ import json
 import resource
 import signal
 import sys
+import time
 import traceback
 from pathlib import Path
 
@@ -36,7 +37,9 @@ def main() -> None:
     print("ready", flush=True)
     for line in sys.stdin:
         reader, path = json.loads(line)
-        print(json.dumps(outcome(reader, Path(path))), flush=True)
+        begin = time.process_time()
+        told = outcome(reader, Path(path))
+        print(json.dumps({**told, "seconds": f"{time.process_time() - begin:.2f}"}), flush=True)
 
 
 main()

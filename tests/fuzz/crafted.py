@@ -97,7 +97,7 @@ def promises() -> list[tuple[str, str, bytes]]:
         f"      - switch: s{i}\n        nodes: n{i}x[1-200000]\n" for i in range(500)
     )
     found += [("many hosts", "topology", many.encode()), ("many hosts, YAML", "topology", yaml.encode())]
-    chain = "".join(f"SwitchName=s{i} Nodes=n{i}\n" for i in range(40_000))
+    chain = "".join(f"SwitchName=s{i} Nodes=n{i}\n" for i in range(25_000))
     found += [("more routes than memory", "topology", chain.encode())]
     run = '{"start":[0],"stride":[0],"length":[2147483647]}'
     wide = json.loads(dict(small())["schedule"])

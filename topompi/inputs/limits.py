@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
 from ..errors import SettingError, TopompiError
 
@@ -89,4 +90,9 @@ def current_limits() -> Limits:
 
     :raises SettingError: if ``TOPOMPI_LIMITS`` is not as wanted.
     """
-    return replace(Limits(), **{**parse_limits(os.environ.get(VARIABLE, "")), **_raised})
+    return _made(os.environ.get(VARIABLE, ""), tuple(_raised.items()))
+
+
+@lru_cache(maxsize=8)  # readers ask for each line
+def _made(environment: str, raised: tuple[tuple[str, int], ...]) -> Limits:
+    return replace(Limits(), **{**parse_limits(environment), **dict(raised)})
