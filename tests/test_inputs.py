@@ -216,6 +216,15 @@ def test_a_promise_that_the_file_cannot_hold_is_refused(tmp_path, case):
     assert words in refusal("graph", tmp_path / "f")
 
 
+@pytest.mark.parametrize("entry", ["2 1 7\x005", "2 1 0x" + "f" * 40, "2 1 7\xff", "9" * 500 + " 1 1", "2 1 5x"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_matrix_with_what_is_no_number_is_refused_with_its_line(tmp_path, entry, end):
+    (tmp_path / "f").write_text(f"{MARKET}coordinate real general\n% none\n3 3 2\n1 1 5\n{entry}{end}", "latin1")
+    assert f"{tmp_path / 'f'}:5: expecting the numbers of an entry, got " in refusal("graph", tmp_path / "f")
+    (tmp_path / "f").write_text(f"{MARKET}coordinate real general\n3 3 {entry}{end}", "latin1")
+    assert f"{tmp_path / 'f'}:2: expecting extents and entries" in refusal("graph", tmp_path / "f")
+
+
 def test_an_array_that_the_archive_does_not_hold_is_refused(tmp_path):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<i8", "fortran_order": False, "shape": (223_000, 223_000)})

@@ -307,7 +307,7 @@ JSON = {"format": "topompi graph", "version": 1, "size": 2, "source": [0], "targ
             ":2: expecting 2 sizes and weights of the vertex, then neighbours with their weights",
         ),
         (MARKET + "2 2 1\n3 1 5\n", ":3: expecting Matrix Market: Row index out of bounds"),
-        (MARKET + "2 2 1\n1 x 5\n", ":3: expecting Matrix Market: "),
+        (MARKET + "2 2 1\n1 x 5\n", ":3: expecting the numbers of an entry"),
         (MARKET + "2 3 1\n1 1 5\n", ": expecting a square matrix, got 2 x 3"),
         (MARKET + "2 2 1\n1 2 -5\n", ": expecting bytes from 0 to 2^63 - 1, got -5 at entry (1, 2)"),
         (

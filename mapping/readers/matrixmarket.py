@@ -15,6 +15,9 @@ from .text import GraphFile, GraphFileError
 __all__ = ["NAME", "from_matrix", "read", "recognise"]
 
 NAME = "Matrix Market"
+_EXTENTS = re.compile(rb"[0-9]{1,18}(?:[ \t]+[0-9]{1,18}){1,2}")
+_NUMBER = rb"[-+]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][-+]?[0-9]{1,9})?|nan|inf"
+_ENTRY = re.compile(rb"(?:(?:%b)(?:[ \t]+(?:%b)){0,3})?" % (_NUMBER, _NUMBER))
 _LINE = re.compile(r"^Line (\d+): *(.*)", re.DOTALL)
 
 
@@ -34,16 +37,33 @@ def read(file: GraphFile) -> Edges:
     from scipy.io import mminfo, mmread
     from scipy.sparse import coo_array
 
+    _check_lines(file)
+    data = file.data if file.data.endswith(b"\n") else file.data + b"\n"
     with guarded(file.name, GraphFileError):
         try:
-            rows, columns, entries, form, field, symmetry = mminfo(io.BytesIO(file.data))
+            rows, columns, entries, form, field, symmetry = mminfo(io.BytesIO(data))
             _check_promise(file, (int(rows), int(columns)), int(entries), (form, field, symmetry))
-            matrix = coo_array(mmread(io.BytesIO(file.data)))
+            matrix = coo_array(mmread(io.BytesIO(data)))
         except GraphFileError:
             raise
         except (ValueError, TypeError, IndexError, OverflowError) as error:
             _refuse(file, error)
     return from_matrix(file, matrix.shape, matrix.row, matrix.col, matrix.data)
+
+
+def _check_lines(file: GraphFile) -> None:
+    """Refuse lines that are no numbers: scipy's parser (1.17) reads beyond the end of text over some of these.
+
+    The first line names the form, lines of comments follow it, then come the extents, then the entries.
+    """
+    wanted, form = "extents and entries: two or three whole numbers", _EXTENTS
+    for number, raw in enumerate(io.BytesIO(file.data), 1):
+        line = raw.strip(b" \t\r\n")
+        if form is _EXTENTS and (not line or line.startswith(b"%")):
+            continue
+        if not form.fullmatch(line):
+            file.fail(number, wanted, line.decode("utf-8", errors="replace"))
+        wanted, form = "the numbers of an entry", _ENTRY
 
 
 def _refuse(file: GraphFile, error: Exception) -> NoReturn:
