@@ -121,7 +121,7 @@ def memory(path: Path) -> None:
     memory = Memory(job(), path.parent)
     path.rename(memory.path)
     memory.recall(("Allreduce", 1024, True))
-    assert isinstance(memory.empty, bool)
+    assert isinstance(memory.read(), dict)
 
 
 def model(path: Path) -> None:

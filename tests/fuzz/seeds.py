@@ -161,7 +161,7 @@ def _others() -> list[tuple[str, bytes]]:
     memory = Memory(job(), Path("/nowhere"))
     verdict = asdict(Verdict("ring", 1.5, 1e-5, "ring", 2))
     kept = {"format": "topompi decisions", "version": 1, "about": {}, "decisions": {"Allreduce 1024": verdict}}
-    assert memory.empty
+    assert memory.read() == {}
     results = measured("Alltoall", 8, native=[2e-5] * 9, colouring=[1e-5] * 9)
     costs = {"levels": {"0": {"t_s": 1e-6, "t_w": 1e-9}, "1": {"t_s": 2e-6, "t_w": 2e-9}}}
     state = State("net", "abc123", "xgft:2;1", ("h0", "h1"), 0, "")
