@@ -34,6 +34,7 @@ PURPOSE = {
     "topompi.tuning": "timing a job's own calls; records, rules files for libraries",
     "topompi.errors": "exceptions",
     "topompi.extensions": "what is imported by name",
+    "topompi.inputs": "files, unpacked, within limits; caches",
 }
 
 

@@ -185,7 +185,7 @@ def test_a_wrong_rule_is_named(rule, words, tmp_path):
     "text", ["", "[]", "{}", '{"format": "topompi rules", "version": 2, "rules": []}', "[" * 99999]
 )
 def test_what_is_no_rules_file_is_refused(text):
-    with pytest.raises(RulesError, match=r"^f: expecting "):
+    with pytest.raises(RulesError, match=r"^f(:1)?: expecting "):
         Rules.parse(text, "f")
 
 

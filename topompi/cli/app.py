@@ -49,11 +49,12 @@ def main() -> None:
         return
     try:
         app(prog_name="topompi")
-    except (TopompiError, OSError) as error:
+    except (TopompiError, OSError, MemoryError) as error:
         if "--debug" in sys.argv:
             raise
         if isinstance(error, BrokenPipeError):
             sys.stderr.close()  # the reader of our output has gone: nobody is left to tell
         else:
-            print(f"topompi: {error}", file=sys.stderr)
+            words = f"expecting less than what memory holds, got more: {error}"
+            print(f"topompi: {words if isinstance(error, MemoryError) else error}", file=sys.stderr)
         sys.exit(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
@@ -12,6 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from ..inputs.caches import read_cache, write_cache
 from ..schedules.registry import current_name
 from .classes import Key
 from .job import Job
@@ -64,20 +64,19 @@ class Memory:
         decisions = {**self.read(), _name(key): asdict(verdict)}
         about = f"{self._job.interface.describe()}, {self._job.library}"  # for people
         text = json.dumps({**HEAD, "about": about, "decisions": decisions}, indent=1)
-        with suppress(OSError, RuntimeError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self.path.parent) as folder:
-                written = Path(folder) / self.path.name
-                written.write_text(text, encoding="utf-8")
-                written.replace(self.path)
+        with suppress(RuntimeError):  # no home
+            write_cache(self.path, text)
 
     def read(self) -> dict[str, Any]:
         """All that is remembered of the job, as it stands in the file; empty where there is nothing."""
-        with suppress(OSError, ValueError, RuntimeError):  # the last: no home, or too deep
-            match json.loads(self.path.read_text(encoding="utf-8")):
-                case {"decisions": dict(decisions), **rest} if HEAD.items() <= rest.items():
-                    return decisions
+        with suppress(RuntimeError):  # no home
+            decisions: dict[str, Any] = (read_cache(self.path, _is_ours) or {}).get("decisions", {})
+            return decisions
         return {}
+
+
+def _is_ours(data: Any) -> bool:
+    return isinstance(data, dict) and HEAD.items() <= data.items() and isinstance(data.get("decisions"), dict)
 
 
 def _name(key: Key) -> str:

@@ -12,6 +12,7 @@ from reprlib import repr as short
 from typing import Any
 
 from ..errors import TopompiError
+from ..inputs import parse_json, read_text
 from ..schedules.registry import ALGORITHMS, current_name
 from ..schedules.segments import can_be_cut
 from .classes import COLLECTIVE, LEVELS, NATIVE
@@ -96,20 +97,12 @@ class Rules:
     @classmethod
     def read(cls, path: str | Path) -> Rules:
         """The rules in a file; raises RulesError, also where it cannot be read."""
-        try:
-            return cls.parse(Path(path).read_text(encoding="utf-8"), str(path))
-        except OSError as error:
-            raise RulesError(f"{path}: cannot be read: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise RulesError(f"{path}: expecting JSON in UTF-8") from error
+        return cls.parse(read_text(path, RulesError, "rules"), str(path))
 
     @classmethod
     def parse(cls, text: str, name: str = "rules") -> Rules:
         """The rules in a text of the format that ``docs/rules.md`` describes; raises RulesError."""
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise RulesError(f"{name}: expecting JSON, got {error}") from error
+        data = parse_json(text, name, RulesError)
         if not isinstance(data, dict) or not HEAD.items() <= data.items():
             raise _refusal(name, f"an object with {json.dumps(HEAD)[1:-1]}", data)
         if not isinstance(data.get("rules"), list):
@@ -192,6 +185,6 @@ def _number(value: Any, place: str) -> int:
     match = re.fullmatch(r"([0-9]{1,18})([KMG]?)", value) if isinstance(value, str) else None
     if match is not None:
         return int(match[1]) * UNITS[match[2]]
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _refusal(place, 'a whole number of at least 0, such as 1024 or "1K"', value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise _refusal(place, 'a whole number from 0 to 2^63 - 1, such as 1024 or "1K"', value)
     return value

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ..errors import SettingError
+from ..inputs.limits import parse_limits
 
 __all__ = ["check_settings", "map_quality", "word_of"]
 
@@ -18,6 +19,7 @@ VARIABLES = {
     "TOPOMPI_HOSTS",
     "TOPOMPI_MAP_QUALITY",
     "TOPOMPI_RULES",
+    "TOPOMPI_LIMITS",
     "TOPOMPI_SHARED_DATA",
     "TOPOMPI_TOPOLOGY",
     "TOPOMPI_VERBOSE",
@@ -50,6 +52,7 @@ def _check(variables: tuple[tuple[str, str], ...], speaks: bool) -> None:
     for name in WORDS:
         word_of(name, values)
     map_quality(values)
+    parse_limits(values.get("TOPOMPI_LIMITS", ""))
     if values.get("TOPOMPI_RULES"):
         from .rules import Rules  # with all generators of schedules: most jobs have no rules
 
