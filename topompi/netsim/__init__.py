@@ -7,7 +7,20 @@ makes both from a job's network and a schedule.
 
 from .errors import NetsimError
 from .flows import Hosts, Outcome, run
-from .program import COMPUTE, RECEIVE, SEND, Program
+from .program import BACKGROUND, COMPUTE, ONCE, RECEIVE, SEND, UNTIL_ALL_RAN, Program
 from .wiring import Wiring
 
-__all__ = ["COMPUTE", "RECEIVE", "SEND", "Hosts", "NetsimError", "Outcome", "Program", "Wiring", "run"]
+__all__ = [
+    "BACKGROUND",
+    "COMPUTE",
+    "ONCE",
+    "RECEIVE",
+    "SEND",
+    "UNTIL_ALL_RAN",
+    "Hosts",
+    "NetsimError",
+    "Outcome",
+    "Program",
+    "Wiring",
+    "run",
+]
