@@ -113,6 +113,16 @@ def test_a_victim_behind_a_blocked_head_takes_four_times_as_long_and_no_longer_o
     assert victim(1, 2) == pytest.approx(1, rel=0.01)
 
 
+@pytest.mark.parametrize("held", [1, 2, 5])
+def test_a_small_buffer_bounds_a_long_link_to_what_it_holds_in_a_round_trip(held):
+    tables = replace(network([2]), latency=np.full(4, 10 * PACKET))
+    found = run(tables, [flows(2, (0, 1))], hosts=EAGER, settings=Settings(buffer=held * MTU))
+    # The credit for a packet that goes on at once is back after two latencies and the packet's own time.
+    turns, last = divmod(100 - 1, held)
+    assert found.job_seconds[0] == pytest.approx((21 * turns + last + 1 + 20) * PACKET, abs=1e-11)
+    assert found.lane_waits[tables.uplink[0], 0] == pytest.approx((21 - held) * turns * PACKET, abs=1e-11)
+
+
 @pytest.mark.parametrize("shift", [1, 4, 7, 15])
 @pytest.mark.parametrize("queueing", ["output", "input"])
 def test_shift_permutations_meet_no_conflict_where_routes_are_d_mod_k(shift, queueing):
@@ -191,6 +201,12 @@ def test_queue_pairs_of_a_host_take_turns():
     assert found.rank_seconds[1:] == pytest.approx(np.array([12, 5]) * PACKET + 2 * LATENCY, abs=1e-11)
 
 
+def test_an_adapter_without_queue_pairs_sends_one_message_after_the_other():
+    messages = program(3, (0, 0, 1, 10 * MTU), (0, 0, 2, 2 * MTU))
+    found = run(network([3]), [messages], hosts=EAGER, settings=Settings(adapter="in order"))
+    assert found.rank_seconds[1:] == pytest.approx(np.array([10, 12]) * PACKET + 2 * LATENCY, abs=1e-11)
+
+
 def test_a_rank_copies_messages_of_its_own_host_one_after_the_other():
     rows = [(0, 0, SEND, 2, 1e6), (1, 0, SEND, 2, 1e6), (2, 0, RECEIVE, 0, 1e6), (2, 0, RECEIVE, 1, 1e6)]
     found = run(network([2]), [Program([0, 0, 0], *np.array(rows).T)], hosts=Hosts(copy_rate=1e9))
@@ -258,6 +274,7 @@ def test_packets_and_credits_are_conserved_and_links_carry_what_routes_say(seed)
         queueing=str(draw.choice(["output", "input"])),
         cut_through=bool(draw.integers(0, 2)),
         rendezvous=str(draw.choice(["get", "put"])),
+        adapter=str(draw.choice(["queue pairs", "in order"])),
         message_rate=float(draw.choice([1e6, np.inf])),
     )
     adds = Hosts(eager=float(draw.choice([0, 5000, 1e9])), skew=1e-6, send_overhead=2e-7, receive_overhead=1e-7)
@@ -411,6 +428,7 @@ def test_ranks_that_wait_for_each_other_are_an_error():
     ("about", "message"),
     [
         ({"mtu": 0}, "packets: mtu: expecting at least 1, got 0"),
+        ({"grain": 48}, "packets: grain: expecting a power of two, got 48"),
         ({"lanes": 16}, "packets: lanes: expecting at most 15, got 16"),
         ({"queueing": "both"}, "packets: queueing: expecting one of output, input, got 'both'"),
         ({"rendezvous": "send"}, "packets: rendezvous: expecting one of get, put, got 'send'"),
@@ -434,6 +452,8 @@ def test_wrong_jobs_are_refused():
         run(tables, [flows(3, (0, 2))])
     with pytest.raises(NetsimError, match=r"job: expecting a lane in range\(1\), got 3"):
         run(tables, [flows(2, (0, 1), lane=3)])
+    with pytest.raises(NetsimError, match=r"job: expecting at most 1e\+06 s of a burst or a start, got 2e\+06"):
+        run(tables, [program(1, compute=[(0, 0, 2e6)])])
     with pytest.raises(NetsimError, match="expecting a program that is not background, got none of 1"):
         run(tables, [flows(2, (0, 1), repeat=BACKGROUND)])
     with pytest.raises(NetsimError, match="expecting jobs that repeat to take time"):

@@ -2,7 +2,7 @@
 
 ``Wiring`` has the directed links and the routes, ``Program`` what the ranks of a job compute, send and receive after
 what; ``run`` gives an ``Outcome``: seconds of jobs and ranks, and the bytes of each link. ``topompi.views.program``
-makes both from a job's network and a schedule.
+makes both from a job's network and a schedule. ``topompi.netsim.packets`` runs the same programs packet by packet.
 """
 
 from .errors import NetsimError

@@ -40,7 +40,7 @@ typedef struct {
 
 typedef struct { /* what an adapter has to send for a message */
     int64_t left;
-    Index message, next, queue;
+    Index message, next, queue, host; /* host: where it goes */
     uint8_t kind;
 } Work;
 
@@ -100,7 +100,7 @@ typedef struct {
 
 typedef struct {
     int64_t num_links, num_hosts, num_switches, num_ranks, num_jobs, num_messages, num_connections, num_queues;
-    int64_t num_lanes, mtu, header, control, room, grain, eager, high_limit, cut_through, one_queue, put, by_bytes;
+    int64_t num_lanes, mtu, header, control, room, grain, eager, high_limit, cut_through, one_queue, put, by_bytes, in_order;
     Time send_overhead, receive_overhead, gap;
     double copy_inverse;
     int num_entries[2];
@@ -418,7 +418,7 @@ wire_of(const Sim *s, const Work *work)
 static inline Index
 room_of(const Sim *s, Index wire)
 {
-    return (Index)((wire + s->grain - 1) / s->grain * s->grain);
+    return (Index)((wire + s->grain - 1) & ~(s->grain - 1)); /* a power of two */
 }
 
 /* Whether the next packet of a lane that has one fits into the buffer ahead. */
@@ -482,15 +482,12 @@ inject(Sim *s, Port *port, Lane *of, Index lane)
 {
     Index queue = s->queues[of->ring].next, number = s->queues[queue].head, packet = new_packet(s);
     Work *work = &s->works[number];
-    Message *message = &s->messages[work->message];
     Index wire = wire_of(s, work);
-    int forward = work->kind == EAGER || work->kind == READY_TO_SEND || work->kind == DATA;
     work->left -= s->mtu;
     int last = work->left <= 0;
     s->packets[packet] = (Packet){
         .message = work->message, .next = NONE, .input = NONE, .output = NONE, .wire = wire, .room = room_of(s, wire),
-        .host = s->ranks[forward ? message->destination : message->source].host,
-        .lane = (uint8_t)lane, .kind = work->kind, .last = (uint8_t)last,
+        .host = work->host, .lane = (uint8_t)lane, .kind = work->kind, .last = (uint8_t)last,
     };
     if (last) {
         s->queues[queue].head = work->next;
@@ -498,6 +495,11 @@ inject(Sim *s, Port *port, Lane *of, Index lane)
         s->free_work = number;
     }
     turn_ring(s, port, of, lane, queue, s->queues[queue].head == NONE);
+    if (of->ring != NONE) { /* queues may be many: have the next two at hand */
+        Queue *then = &s->queues[s->queues[of->ring].next];
+        __builtin_prefetch(&s->works[then->head]);
+        __builtin_prefetch(&s->queues[then->next]);
+    }
     s->sent++;
     return packet;
 }
@@ -686,7 +688,8 @@ queue_work(Sim *s, Index number)
 /* Hand a message, or a word about one, to the adapter of the host that sends it.
 
    A queue pair has two halves: what its owner asked for goes in order, and what the peer reads is sent beside. The
-   connection of two ranks has the numbers 2c and 2c + 1 for its two directions. */
+   connection of two ranks has the numbers 2c and 2c + 1 for its two directions. The queues of all these are the last
+   ones; those of hosts whose adapters send all in order stand before them. */
 static void
 hand_over(Sim *s, Index number, int kind)
 {
@@ -703,11 +706,14 @@ hand_over(Sim *s, Index number, int kind)
     int beside = s->put ? kind == FINISHED : kind == DATA;
     Index first = (Index)(s->num_queues - 4 * s->num_connections);
     Index direction = forward ? message->connection : message->connection ^ 1;
+    Index host = s->ranks[forward ? message->source : message->destination].host;
+    Index queue = s->in_order ? first - (Index)(host * s->num_lanes + job_lane(s, number)) - 1
+                              : first + 2 * direction + (Index)beside;
     s->works[found] = (Work){
         .left = kind == EAGER || kind == DATA ? message->nbytes : 0, .message = number, .next = NONE,
-        .queue = first + 2 * direction + (Index)beside, .kind = (uint8_t)kind,
+        .queue = queue, .kind = (uint8_t)kind,
+        .host = s->ranks[forward ? message->destination : message->source].host,
     };
-    Index host = s->ranks[forward ? message->source : message->destination].host;
     Time ready = s->adapter[host] > s->now ? s->adapter[host] : s->now;
     s->adapter[host] = ready + s->gap;
     if (ready > s->now)
@@ -993,6 +999,7 @@ read_numbers(Sim *s, Given *given)
     s->one_queue = (int64_t)number(given, "one_queue");
     s->put = (int64_t)number(given, "put");
     s->by_bytes = (int64_t)number(given, "by_bytes");
+    s->in_order = (int64_t)number(given, "in_order");
     s->send_overhead = (Time)number(given, "send_overhead");
     s->receive_overhead = (Time)number(given, "receive_overhead");
     s->gap = (Time)number(given, "gap");
@@ -1001,7 +1008,7 @@ read_numbers(Sim *s, Given *given)
     s->num_connections = (int64_t)number(given, "connections");
 }
 
-/* Links, their lanes, and the queues of each output, one an input of its switch and lane. */
+/* Links, their lanes, and the queues: of each output one an input of its switch and lane, of hosts, of connections. */
 static int
 read_links(Sim *s, Given *given)
 {
@@ -1041,7 +1048,7 @@ read_links(Sim *s, Given *given)
             s->num_queues += inputs[source[at] - s->num_hosts] * s->num_lanes;
         }
     free(inputs);
-    s->num_queues += 4 * s->num_connections;
+    s->num_queues += s->num_hosts * s->num_lanes + 4 * s->num_connections;
     s->queues = malloc(((size_t)s->num_queues + 1) * sizeof(Queue));
     for (int64_t at = 0; s->queues && at < s->num_queues; at++)
         s->queues[at] = (Queue){NONE, NONE, NONE};

@@ -18,6 +18,7 @@ from .tables import Floats, Integers, Tables
 __all__ = ["PICO", "Jobs", "link_arrays", "numbers"]
 
 PICO = 1e12  # the engine counts picoseconds
+LONGEST = 1e6  # seconds of a burst or a start; the engine's clock ends at 4.6e6
 MOST = 1 << 28  # of ranks, messages, steps and links each: events name them with 28 bits
 
 
@@ -51,6 +52,9 @@ class Jobs:
                 raise NetsimError(f"{one.name}: expecting hosts in range({tables.num_hosts}), got {one.hosts.max()}")
             if one.lane >= lanes:
                 raise NetsimError(f"{one.name}: expecting a lane in range({lanes}), got {one.lane}")
+            longest = max(one.start, one.amount[one.kind == COMPUTE].max(initial=0.0))
+            if longest > LONGEST:
+                raise NetsimError(f"{one.name}: expecting at most {LONGEST:g} s of a burst or a start, got {longest:g}")
         base = np.concatenate(([0], np.cumsum([one.num_ranks for one in programs])))
         rank = np.concatenate([one.rank + first for one, first in zip(programs, base, strict=False)])
         step = np.concatenate([one.step for one in programs])
@@ -165,6 +169,7 @@ def numbers(tables: Tables, settings: Settings, hosts: Hosts, jobs: Jobs) -> dic
         "cut_through": settings.cut_through,
         "one_queue": settings.queueing == "input",
         "put": settings.rendezvous == "put",
+        "in_order": settings.adapter == "in order",
         "by_bytes": settings.arbitration.unit != "packets",
         "send_overhead": round(hosts.send_overhead * PICO),
         "receive_overhead": round(hosts.receive_overhead * PICO),

@@ -30,6 +30,7 @@ class Preset:
 
 THESIS = "A. Jokanovic, PhD thesis, UPC 2014"
 SPECIFICATION = "InfiniBand Architecture Specification, volume 1"
+FITTED = "fitted to tests/records/emulated.json"
 
 PRESETS = {
     "fdr": Preset(
@@ -50,12 +51,48 @@ PRESETS = {
             "cut_through": f"{THESIS}, 1.1: the head of a message is not held until its tail comes",
             "arbitration": f"{SPECIFICATION}, 7.6.9; one lane has nothing to arbitrate",
             "message_rate": "Mellanox on Connect-IB, HPCwire, 18 June 2012: 130 million messages/s",
+            "adapter": f"{SPECIFICATION}, 9 and 10: queue pairs; that they take turns by packets is assumed",
             "rendezvous": "Open MPI's developers' list, May 2014: get where memory stays registered, else put",
             "eager": "Open MPI's openib BTL: btl_openib_eager_limit is 12 KiB",
             "send_overhead": "assumed: 8 bytes through one switch take 0.8 us, most of it in the two hosts",
             "receive_overhead": "assumed, as send_overhead",
             "copy_rate": "assumed; it matters for messages inside a host only",
             "skew": "assumed: ranks leave a barrier within 2 us",
+        },
+    ),
+    "emulated": Preset(
+        hosts=Hosts(send_overhead=2e-5, receive_overhead=2e-5, copy_rate=1e9, eager=65536),
+        settings=Settings(
+            mtu=8948,
+            header=66,
+            control=130,
+            buffer=16 << 20,
+            cut_through=False,
+            adapter="in order",
+            rendezvous="put",
+        ),
+        rate=12.5e6,
+        latency=1e-5,
+        sources={
+            "rate": "osu_like_bench emulate: 100 Mbit/s unless told",
+            "latency": f"{FITTED}; 10 us for a bridge and two queues of the kernel",
+            "mtu": "osu_like_bench emulate: 9,000, less 52 of IP and TCP",
+            "header": "14 of Ethernet, 20 of IP, 32 of TCP with time stamps",
+            "control": "assumed: a header and 64 bytes of what a library says",
+            "buffer": "osu_like_bench emulate: 16 MiB a queue, which nothing fills; no windows of connections",
+            "lanes": "osu_like_bench emulate: one band of priority for the programs",
+            "grain": "assumed; it matters not where buffers never fill",
+            "queueing": "assumed; likewise",
+            "cut_through": "Linux bridges pass on whole frames",
+            "arbitration": "one lane has nothing to arbitrate",
+            "message_rate": "no bound beside the overheads",
+            "adapter": "one queue of the kernel for all connections of a host",
+            "rendezvous": "Open MPI's ob1 on TCP: the receiver grants, in order behind data on the connection",
+            "eager": "Open MPI's TCP BTL: btl_tcp_eager_limit is 64 KiB",
+            "send_overhead": f"{FITTED}; 0 and 100 us do not fit worse",
+            "receive_overhead": f"{FITTED}; as send_overhead",
+            "copy_rate": "assumed; it matters for messages inside a host only",
+            "skew": "none: links take milliseconds",
         },
     ),
 }

@@ -14,6 +14,7 @@ MOST_LANES = 15  # InfiniBand's data lanes
 NO_LIMIT = 255  # of the high table, as InfiniBand spells it
 QUEUEINGS = ("output", "input")
 PROTOCOLS = ("get", "put")
+ADAPTERS = ("queue pairs", "in order")
 UNITS = ("packets", "64 bytes")
 
 
@@ -50,11 +51,13 @@ class Settings:
         blocks all behind it.
     :param cut_through: whether a switch sends on a packet whose head has come; else it waits for the tail.
     :param message_rate: messages/s that an adapter can begin to send.
+    :param adapter: ``queue pairs``: each pair of ranks has a queue, and queues take turns, a packet each; ``in order``:
+        a host sends one message after the other.
     :param rendezvous: how a message goes that is not eager. ``get``: its receiver reads it, and the adapter answers
         without the processor, beside what the sender's queue holds. ``put``: its receiver grants it, with a word that
         goes in order behind the data which that rank sends to the same peer, and the sender's processor writes.
     :param arbitration: among lanes.
-    :param grain: bytes in which a buffer is given out.
+    :param grain: bytes in which a buffer is given out, a power of two.
     """
 
     mtu: int = 4096
@@ -65,6 +68,7 @@ class Settings:
     queueing: str = "output"
     cut_through: bool = True
     message_rate: float = np.inf
+    adapter: str = "queue pairs"
     rendezvous: str = "get"
     arbitration: Arbitration = field(default_factory=Arbitration)
     grain: int = 64
@@ -73,9 +77,11 @@ class Settings:
         for name, least in (("mtu", 1), ("header", 0), ("control", 0), ("grain", 1), ("lanes", 1)):
             if getattr(self, name) < least:
                 raise NetsimError(f"packets: {name}: expecting at least {least}, got {getattr(self, name)}")
+        if self.grain & (self.grain - 1):
+            raise NetsimError(f"packets: grain: expecting a power of two, got {self.grain}")
         if self.lanes > MOST_LANES:
             raise NetsimError(f"packets: lanes: expecting at most {MOST_LANES}, got {self.lanes}")
-        for name, known in (("queueing", QUEUEINGS), ("rendezvous", PROTOCOLS)):
+        for name, known in (("queueing", QUEUEINGS), ("rendezvous", PROTOCOLS), ("adapter", ADAPTERS)):
             if getattr(self, name) not in known:
                 raise NetsimError(f"packets: {name}: expecting one of {', '.join(known)}, got {getattr(self, name)!r}")
         if not self.message_rate > 0:
