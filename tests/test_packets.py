@@ -155,6 +155,13 @@ def test_the_high_table_goes_first_up_to_its_limit(limit, expected):
     assert found.job_seconds == pytest.approx([1000 * PACKET * expected, 2000 * PACKET], rel=0.01)
 
 
+@pytest.mark.parametrize(("queueing", "times"), [("output", 1), ("input", 2)])
+def test_an_input_with_one_queue_sends_one_packet_at_a_time(queueing, times):
+    tables = network([2, 2], (0, 1, 2 * RATE))  # the trunk brings what two hosts take
+    found = run(tables, [flows(4, (0, 2), (1, 3))], hosts=EAGER, settings=Settings(queueing=queueing))
+    assert found.job_seconds[0] == pytest.approx(times * 100 * PACKET, rel=0.02)
+
+
 def test_flows_take_the_rate_of_their_slowest_link_and_leave_the_rest_of_the_others():
     tables = network([2, 2], (0, 1, 2 * RATE), rate=[RATE, RATE, RATE, RATE / 2])
     found = run(tables, [flows(4, (0, 2))], hosts=EAGER)
@@ -221,6 +228,14 @@ def test_a_job_starts_at_its_time_and_bursts_delay_what_follows():
     assert found.rank_seconds == pytest.approx([1e-6, 5e-6], abs=1e-11)
 
 
+def test_bursts_of_any_length_end_in_their_order():
+    draw = np.random.default_rng(5)
+    seconds = 10.0 ** draw.uniform(-9, 1, (300, 3))
+    bursts = [(step, rank, seconds[rank, step]) for rank in range(300) for step in range(3)]
+    found = run(network([300]), [program(300, compute=bursts)])
+    assert found.rank_seconds == pytest.approx(seconds.sum(axis=1), abs=1e-11)
+
+
 def test_one_seed_is_one_run_and_another_is_another():
     tables = network([4])
     hosts = Hosts(eager=1e12, skew=1e-6)
@@ -236,6 +251,7 @@ def test_a_background_job_runs_until_the_others_have_ended_and_only_first_runs_a
     for repeat in (UNTIL_ALL_RAN, BACKGROUND):
         found = run(tables, [replace(short, repeat=repeat), long], hosts=EAGER)
         assert found.job_seconds == pytest.approx([10 * PACKET + 2 * LATENCY, 100 * PACKET + 2 * LATENCY])
+        assert found.rank_seconds[:2] == pytest.approx([0, 10 * PACKET + 2 * LATENCY])
         assert found.link_bytes[tables.uplink[0]] == 99 * MTU  # nine runs, and the tenth until then
     endless = replace(long, repeat=BACKGROUND)
     found = run(tables, [short, endless], hosts=EAGER)
