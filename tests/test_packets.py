@@ -228,12 +228,14 @@ def test_a_job_starts_at_its_time_and_bursts_delay_what_follows():
     assert found.rank_seconds == pytest.approx([1e-6, 5e-6], abs=1e-11)
 
 
-def test_bursts_of_any_length_end_in_their_order():
-    draw = np.random.default_rng(5)
-    seconds = 10.0 ** draw.uniform(-9, 1, (300, 3))
-    bursts = [(step, rank, seconds[rank, step]) for rank in range(300) for step in range(3)]
-    found = run(network([300]), [program(300, compute=bursts)])
-    assert found.rank_seconds == pytest.approx(seconds.sum(axis=1), abs=1e-11)
+def test_messages_after_bursts_of_any_length_wait_for_the_later_rank():
+    seconds = 10.0 ** np.random.default_rng(5).uniform(-9, 1, 200)
+    messages = [(1, rank, 100 + rank, MTU) for rank in range(100)]
+    found = run(
+        network([200]), [program(200, *messages, compute=[(0, *one) for one in enumerate(seconds)])], hosts=EAGER
+    )
+    arrived = seconds[:100] + PACKET + 2 * LATENCY
+    assert found.rank_seconds == pytest.approx(np.append(seconds[:100], np.maximum(arrived, seconds[100:])), abs=1e-11)
 
 
 def test_one_seed_is_one_run_and_another_is_another():
