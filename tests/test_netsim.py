@@ -141,6 +141,18 @@ def test_wrong_programs_are_refused_with_rank_and_step(rows, message):
         run(one_switch(2), [Program([0, 1], *np.array(rows).T)])
 
 
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"lane": -1}, "job: expecting a lane of at least 0, got -1"),
+        ({"repeat": "twice"}, "job: repeat: expecting one of once, until_all_ran, background, got 'twice'"),
+    ],
+)
+def test_wrong_lanes_and_repetitions_are_refused(about, message):
+    with pytest.raises(NetsimError, match=re.escape(message)):
+        program(2, (0, 0, 1, 8), **about)
+
+
 def test_ranks_that_wait_for_each_other_are_an_error():
     rows = [(0, 0, RECEIVE, 1, 8), (0, 1, SEND, 1, 8), (1, 0, RECEIVE, 0, 8), (1, 1, SEND, 0, 8)]
     with pytest.raises(NetsimError, match="waits for ever"):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import NetsimError
-from .program import Program
+from .program import ONCE, Program
 from .wiring import Wiring
 
 __all__ = ["Tape"]
@@ -75,6 +75,8 @@ class Tape:
         if not programs:
             raise NetsimError("expecting at least one program, got none")
         for one in programs:
+            if one.repeat != ONCE:
+                raise NetsimError(f"{one.name}: repeat: expecting {ONCE} with flows, got {one.repeat}")
             if one.hosts.min(initial=0) < 0 or one.hosts.max(initial=-1) >= wiring.num_hosts:
                 raise NetsimError(f"{one.name}: expecting hosts in range({wiring.num_hosts}), got {one.hosts.max()}")
         sizes = [one.num_ranks for one in programs]

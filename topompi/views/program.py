@@ -16,7 +16,7 @@ def wiring_of(network: Network) -> Wiring:
     return Wiring(network.capacity, network.latency, network.links)
 
 
-def program_of(schedule: Schedule, network: Network, block_bytes: int = 1) -> Program:
+def program_of(schedule: Schedule, network: Network, block_bytes: float = 1) -> Program:
     """The messages of a schedule; local moves and reductions take no time.
 
     :param schedule: what the ranks do.
