@@ -95,7 +95,13 @@ def _check_square(file: GraphFile, shape: tuple[int, ...]) -> None:
 def from_matrix(
     file: GraphFile, shape: tuple[int, ...], row: np.ndarray, column: np.ndarray, data: np.ndarray
 ) -> Edges:
-    """The edges of the entries of a matrix, once they have been found to be bytes."""
+    """The edges of the entries of a matrix, once they have been found to be bytes.
+
+    :param file: that the matrix stands in, for messages.
+    :param shape: of the matrix.
+    :param row, column: of each entry, counted from 0, shape (entries,); ``data``: its bytes.
+    :raises GraphFileError: for a matrix that is not square, an entry outside of it, or a number that is no bytes.
+    """
     _check_square(file, shape)
     if data.dtype.kind not in "buif":
         raise GraphFileError(f"{file.name}: expecting real numbers of bytes, got {data.dtype}")
