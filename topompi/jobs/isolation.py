@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -143,7 +143,7 @@ def check(allocations: Mapping[int, ArrayLike], routes: Routes) -> Conflicts:
     link, owner = link[order], owner[order]
     found: dict[tuple[int, int], list[int]] = {}
     starts = np.flatnonzero(np.diff(link, prepend=-1))
-    for first, last in zip(starts, np.append(starts[1:], len(link)), strict=True):
+    for first, last in pairwise((*starts.tolist(), len(link))):
         for one, other in combinations(owner[first:last].tolist(), 2):
             found.setdefault((jobs[one], jobs[other]), []).append(int(link[first]))
     return Conflicts({pair: np.array(shared) for pair, shared in found.items()})

@@ -59,9 +59,9 @@ class _Blocks(State):
 class Blocks(Allocator):
     """Virtual network blocks.
 
-    :param off: rules that are switched off, letters of ``RULES``: a two blocks with moving limits; b leaves in a part of
-        2^k nodes and the rest; c remainders together in remainder leaves, else each on an empty leaf; d small jobs into
-        remainder leaves of the big block; e neighbouring leaves of one pod first; f wait, else any free nodes.
+    :param off: rules that are switched off, letters of ``RULES``: a two blocks with moving limits; b leaves in a part
+        of 2^k nodes and the rest; c remainders together in remainder leaves, else each on an empty leaf; d small jobs
+        into remainder leaves of the big block; e neighbouring leaves of one pod first; f wait, else any free nodes.
     :param remainder_leaves: of each pod; none: a third of its leaves, at most 2.
     :param multiples: give parts to all multiples of a part, not to powers of two only.
     """
@@ -149,7 +149,8 @@ class Blocks(Allocator):
 def _busy_in_part(state: _Blocks) -> Indices:
     starts = state.cluster.leaf_start
     total = np.concatenate(([0], np.cumsum(state.busy > 0)))
-    return total[np.minimum(starts[:-1] + state.part, starts[1:])] - total[starts[:-1]]
+    busy: Indices = total[np.minimum(starts[:-1] + state.part, starts[1:])] - total[starts[:-1]]
+    return busy
 
 
 def _parts(leaves: Indices, part: int, state: _Blocks) -> Placement:

@@ -35,7 +35,7 @@ class _Links(State):
     def open(self) -> Mask:
         """Whether the route from a leaf to a node crosses no link in use, shape (leaves, nodes)."""
         if self.known is None:
-            self.known = ~(self.used > 0)[self.steps].any(axis=2)
+            self.known = np.logical_not(np.asarray((self.used > 0)[self.steps].any(axis=2)))
         return self.known
 
 
@@ -67,15 +67,15 @@ class Exact(Allocator):
             return None
         return _solve(job.size, state)
 
-    def admits(self, job: Job, placement: Placement, state: State) -> bool:
+    def admits(self, placement: Placement, state: State) -> bool:
         """Whether the nodes are free, and all links between them."""
         assert isinstance(state, _Links)
-        links = state.cluster.links.links_of(placement.nodes[: job.size])
-        return super().admits(job, placement, state) and not state.used[links].any()
+        links = state.cluster.links.links_of(placement.nodes)
+        return super().admits(placement, state) and not state.used[links].any()
 
 
 class Disjoint(Exact):
-    """Leaf after leaf, the one with the most nodes that all chosen ones can reach and be reached from; from every start.
+    """Leaf after leaf, each time the one with the most nodes open to and from all chosen ones; from every start.
 
     Where that finds too few and few nodes are free, the exact program has the last word.
 
@@ -131,7 +131,7 @@ def _grow(size: int, start: int, free: Mask, state: _Links, careful: bool, fewes
         size -= len(nodes)
         if size <= 0:
             return np.concatenate(parts), len(parts)
-        candidates &= routes[leaf] & routes[:, nodes].all(axis=1)[leaf_of] & (leaf_of != leaf)
+        candidates &= routes[leaf] & np.asarray(routes[:, nodes].all(axis=1))[leaf_of] & (leaf_of != leaf)
         if candidates.sum() < size:
             return None, fewest
         leaf = int(np.argmax(np.bincount(leaf_of[candidates], minlength=state.cluster.num_leaves)))
@@ -159,6 +159,9 @@ def _solve(size: int, state: _Links) -> Placement | None:
     cost = np.concatenate((np.zeros(count), np.ones(len(leaves))))
     matrix = vstack((chosen_with_leaf, not_together, total)).tocsr()
     answer = milp(
-        cost, integrality=np.ones(width), bounds=Bounds(0, 1), constraints=LinearConstraint(matrix, lower, upper)
+        cost,
+        integrality=np.ones(width, dtype=np.int64),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(matrix, lower, upper),
     )
     return Placement(nodes[answer.x[:count] > 0.5]) if answer.x is not None else None

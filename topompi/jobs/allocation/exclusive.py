@@ -61,7 +61,8 @@ class Exclusive(Allocator):
 class LeafExclusive(Allocator):
     """Jobs that fit a leaf share leaves; a bigger one takes whole free leaves and holds what it does not use.
 
-    The lowest pod that fits, else the first free leaves. The nodes that it uses come first in its placement.
+    The lowest pod that fits, else the first free leaves. The nodes that it uses come first in its placement. Above the
+    leaves, jobs may share links.
     """
 
     name = "leaf-exclusive"

@@ -112,4 +112,5 @@ def _emptiest(state: _Kinds, pod: int, held: NDArray[np.integer]) -> NDArray[np.
     """Leaves of a pod that no such job holds, most free nodes first."""
     first, last = state.cluster.pod_start[pod : pod + 2]
     order = first + np.argsort(-state.leaf_free[first:last], kind="stable")
-    return order[held[order] == 0]
+    chosen: NDArray[np.integer] = order[held[order] == 0]
+    return chosen

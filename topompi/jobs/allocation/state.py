@@ -17,7 +17,7 @@ __all__ = ["Allocator", "Job", "Placement", "State"]
 class Job(NamedTuple):
     """What an allocator is told of a job: its number, nodes, and estimated seconds."""
 
-    index: int
+    number: int
     size: int
     estimate: int = 0
 
@@ -45,9 +45,9 @@ class State:
 
     def start(self, job: Job, placement: Placement) -> None:
         """A job takes its nodes."""
-        if job.index in self.running:
-            raise AllocationError(f"expecting a job that does not run, got job {job.index}")
-        self.running[job.index] = job, placement
+        if job.number in self.running:
+            raise AllocationError(f"expecting a job that does not run, got job {job.number}")
+        self.running[job.number] = job, placement
         self._change(job, placement, 1)
 
     def end(self, index: int) -> None:
@@ -114,6 +114,6 @@ class Allocator:
         """Whether `place` finds nodes."""
         return self.place(job, state) is not None
 
-    def admits(self, job: Job, placement: Placement, state: State) -> bool:
+    def admits(self, placement: Placement, state: State) -> bool:
         """Whether a job may start on nodes that were found for it in another state."""
         return not state.busy[placement.nodes].any()

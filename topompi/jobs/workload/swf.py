@@ -71,7 +71,7 @@ def _values(where: str, words: list[str]) -> list[int]:
         raise WorkloadError(f"{where}: expecting {FIELDS} fields, got {len(words)}")
     try:
         values = [int(words[at]) for at in KEPT]
-        if -LATEST < min(values) and max(values) < 2**31:
+        if min(values) > -LATEST and max(values) < 2**31:
             return values
     except ValueError:
         pass  # told field by field

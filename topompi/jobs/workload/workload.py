@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -118,6 +118,12 @@ class Workload:
     def __len__(self) -> int:
         return len(self.submit)
 
+    def select(self, chosen: ArrayLike, name: str = "") -> Workload:
+        """The jobs of these positions, or of this mask, in their order; times stay as they are."""
+        at = np.arange(len(self))[np.asarray(chosen)]
+        columns = {one: getattr(self, one)[at] for one in ("number", "submit", "run", "request", "nodes", "user")}
+        return replace(self, name=name or self.name, **columns)
+
     @cached_property
     def estimate(self) -> Integers:
         """Seconds that a scheduler reckons with: the request where there is one, else the run time."""
@@ -131,7 +137,7 @@ class Workload:
 
 def _column(name: str, word: str, values: ArrayLike, least: int, below: int = LATEST) -> Integers:
     column = np.asarray(values)
-    if column.ndim != 1 or column.dtype.kind not in "iu" and column.size:
+    if column.ndim != 1 or (column.dtype.kind not in "iu" and column.size):
         raise WorkloadError(f"{name}: expecting whole numbers of {word} in one row, got {column.dtype} {column.shape}")
     wrong = np.flatnonzero((column < least) | (column >= below))
     if len(wrong):
