@@ -25,7 +25,7 @@ typedef struct {
     int policy, depth;
     const int64_t *submit, *duration, *estimate, *rank;
     const int32_t *size, *leaf_start, *pod_start; /* first node of each leaf, first leaf of each pod; one more at the end */
-    int64_t *start;
+    int64_t *start, *pass_of, passes; /* in seconds and in passes; the number of the present one */
     int32_t *leaf_of, *pod_of; /* leaf of a node, pod of a leaf */
     char *busy;
     int32_t free, hint; /* no node below the hint is free */
@@ -289,6 +289,7 @@ static void
 start_job(Engine *e, int32_t job, int64_t now)
 {
     e->start[job] = now;
+    e->pass_of[job] = e->passes;
     e->free -= e->size[job];
     if (e->policy != COUNTS) {
         for (int32_t at = 0; at < e->size[job]; at++)
@@ -573,7 +574,6 @@ static int
 loop(Engine *e, PyObject *progress)
 {
     int32_t arrived = 0, ended = 0;
-    int64_t events = 0;
     while (ended < e->jobs) {
         int64_t now = INT64_MAX;
         if (e->heap_len)
@@ -588,7 +588,7 @@ loop(Engine *e, PyObject *progress)
             PyErr_NoMemory();
             return -1;
         }
-        if (++events % EVENTS_A_REPORT == 0 && report(progress, ended) < 0)
+        if (++e->passes % EVENTS_A_REPORT == 0 && report(progress, ended) < 0)
             return -1;
     }
     return 0;
@@ -646,19 +646,19 @@ set_up(Engine *e)
     e->least = 1;
 }
 
-/* run(policy, depth, (leaf size, pod size), submit, duration, estimate, rank, size, leaf starts, pod starts, start, progress)
-   fills start and returns (offsets, nodes) as bytes, both empty where nodes are only counted. */
+/* run(policy, depth, (leaf size, pod size), submit, duration, estimate, rank, size, leaf starts, pod starts, start, pass, progress)
+   fills start and pass and returns (offsets, nodes) as bytes, both empty where nodes are only counted. */
 static PyObject *
 run(PyObject *module, PyObject *args)
 {
     Engine e = {0};
-    Py_buffer in[8];
+    Py_buffer in[9];
     PyObject *progress, *answer = NULL;
-    if (!PyArg_ParseTuple(args, "ii(ii)y*y*y*y*y*y*y*w*O", &e.policy, &e.depth, &e.leaf_size, &e.pod_size, &in[0],
-                          &in[1], &in[2], &in[3], &in[4], &in[5], &in[6], &in[7], &progress))
+    if (!PyArg_ParseTuple(args, "ii(ii)y*y*y*y*y*y*y*w*w*O", &e.policy, &e.depth, &e.leaf_size, &e.pod_size, &in[0],
+                          &in[1], &in[2], &in[3], &in[4], &in[5], &in[6], &in[7], &in[8], &progress))
         return NULL;
     e.submit = in[0].buf, e.duration = in[1].buf, e.estimate = in[2].buf, e.rank = in[3].buf;
-    e.size = in[4].buf, e.leaf_start = in[5].buf, e.pod_start = in[6].buf, e.start = in[7].buf;
+    e.size = in[4].buf, e.leaf_start = in[5].buf, e.pod_start = in[6].buf, e.start = in[7].buf, e.pass_of = in[8].buf;
     e.jobs = (int32_t)(in[0].len / 8);
     e.leaves = (int32_t)(in[5].len / 4) - 1;
     e.pods = (int32_t)(in[6].len / 4) - 1;
@@ -674,7 +674,7 @@ run(PyObject *module, PyObject *args)
     }
     PyMem_RawFree(block);
     PyMem_RawFree(e.list);
-    for (int at = 0; at < 8; at++)
+    for (int at = 0; at < 9; at++)
         PyBuffer_Release(&in[at]);
     return answer;
 }

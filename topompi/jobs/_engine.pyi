@@ -13,6 +13,7 @@ def run(
     leaf_start: Any,
     pod_start: Any,
     start: Any,
+    pass_of: Any,
     progress: Callable[[int], None] | None,
     /,
 ) -> tuple[bytes, bytes]: ...

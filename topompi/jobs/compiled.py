@@ -29,9 +29,10 @@ POLICIES: dict[type[Allocator], int] = {Counts: 0, First: 1, Isolated: 2}
 
 
 class Ran(NamedTuple):
-    """Starts and ends of jobs, the offsets of their nodes, shape (n + 1,), and the nodes."""
+    """Starts, passes of the starts and ends of jobs, the offsets of their nodes, shape (n + 1,), and the nodes."""
 
     start: Integers
+    start_pass: Integers
     end: Integers
     offset: Integers
     nodes: NDArray[np.int32]
@@ -66,7 +67,7 @@ def run_compiled(
     keys = find_order(queue.order).keys(workload, 0)
     rank = np.empty(len(workload), dtype=np.int64)
     rank[np.argsort(keys, kind="stable")] = np.arange(len(workload))
-    start = np.full(len(workload), -1, dtype=np.int64)
+    start, start_pass = (np.full(len(workload), -1, dtype=np.int64) for _ in range(2))
     duration = np.ascontiguousarray(speed.durations(workload))
     sizes = allocator.anchors(cluster) if isinstance(allocator, Isolated) else (cluster.leaf_size, cluster.pod_size)
     offsets, nodes = _engine.run(
@@ -81,6 +82,7 @@ def run_compiled(
         cluster.leaf_start,
         cluster.pod_start,
         start,
+        start_pass,
         progress,
     )
     first, held = np.frombuffer(offsets, dtype=np.int64), np.frombuffer(nodes, dtype=np.int32)
@@ -88,4 +90,4 @@ def run_compiled(
     if len(first):
         np.cumsum(workload.nodes, out=offset[1:])
         held = held[np.repeat(first - offset[:-1], workload.nodes) + np.arange(offset[-1])]
-    return Ran(start, start + duration, offset, held)
+    return Ran(start, start_pass, start + duration, offset, held)

@@ -55,7 +55,8 @@ class Loop:
         self.estimates: list[int] = estimates.tolist()
         self.situation = Situation(cluster, allocator, workload.nodes.tolist(), self.estimates, self._started)
         self.start = np.full(len(workload), -1, dtype=np.int64)
-        self.end = self.start.copy()
+        self.start_pass, self.end = self.start.copy(), self.start.copy()
+        self._passes = 0
         self.nodes: list[NDArray[np.integer]] = [np.empty(0, dtype=np.int32)] * len(workload)
         self._durations: list[int] = speed.durations(workload).tolist()
         self._ends: list[tuple[int, int]] = []  # (second, job), a heap; what is no longer so is passed over
@@ -69,7 +70,7 @@ class Loop:
 
     def run(self, progress: Callable[[int], None] | None) -> None:
         """Until all jobs have ended; ``progress`` is told now and then how many have."""
-        arrived, ended, events, total = 0, 0, 0, len(self.submit)
+        arrived, ended, total = 0, 0, len(self.submit)
         situation, end = self.situation, self.end
         while ended < total:
             while self._ends and end[self._ends[0][1]] != self._ends[0][0]:
@@ -85,8 +86,8 @@ class Loop:
                 self._enqueue(arrived)
                 arrived += 1
             self._pass()
-            events += 1
-            if progress is not None and events % EVENTS_A_REPORT == 0:
+            self._passes += 1
+            if progress is not None and self._passes % EVENTS_A_REPORT == 0:
                 progress(ended)
 
     def _pop_ended(self, now: int) -> list[int]:
@@ -117,7 +118,7 @@ class Loop:
 
     def _started(self, index: int, placement: Placement) -> None:
         now = self.situation.now
-        self.start[index], self.nodes[index] = now, placement.nodes
+        self.start[index], self.start_pass[index], self.nodes[index] = now, self._passes, placement.nodes
         self._ends_at(index, now + self._durations[index])
         if self._work is not None:
             self._work.begin(index, now, self._durations[index])

@@ -24,6 +24,7 @@ class Outcome:
     :param cluster: where.
     :param policy: the queue, the allocator and the speed, in words.
     :param start: seconds, -1 for jobs that were rejected because they fit not even the empty cluster.
+    :param start_pass: the pass that started each job, counted from 0: an instant may have several.
     :param end: seconds, -1 likewise.
     :param offset: of each job's first node in ``nodes``, shape (n + 1,); all 0 where nodes were only counted.
     :param nodes: nodes held by jobs, one after the other in the order of jobs.
@@ -33,6 +34,7 @@ class Outcome:
     cluster: Cluster
     policy: tuple[str, str, str]
     start: Integers
+    start_pass: Integers
     end: Integers
     offset: Integers
     nodes: NDArray[np.int32]

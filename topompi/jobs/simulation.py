@@ -79,7 +79,7 @@ def _run_in_python(
     loop.run(progress)
     offset = np.concatenate(([0], np.cumsum([len(nodes) for nodes in loop.nodes], dtype=np.int64)))
     nodes = np.concatenate([np.empty(0, np.int32), *loop.nodes]).astype(np.int32)
-    return Ran(loop.start, loop.end, offset.astype(np.int64), nodes)
+    return Ran(loop.start, loop.start_pass, loop.end, offset.astype(np.int64), nodes)
 
 
 def _outcome(
@@ -89,8 +89,8 @@ def _outcome(
     fits: np.ndarray[tuple[int], np.dtype[np.bool_]],
     ran: Ran,
 ) -> Outcome:
-    start, end = (np.full(len(workload), -1, dtype=np.int64) for _ in range(2))
-    start[fits], end[fits] = ran.start, ran.end
+    start, start_pass, end = (np.full(len(workload), -1, dtype=np.int64) for _ in range(3))
+    start[fits], start_pass[fits], end[fits] = ran.start, ran.start_pass, ran.end
     held = np.zeros(len(workload) + 1, dtype=np.int64)
     held[1:][fits] = np.diff(ran.offset)
-    return Outcome(workload, cluster, policy, start, end, np.cumsum(held), ran.nodes)
+    return Outcome(workload, cluster, policy, start, start_pass, end, np.cumsum(held), ran.nodes)

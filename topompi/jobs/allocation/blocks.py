@@ -78,6 +78,15 @@ class Blocks(Allocator):
         """The state of the cluster without jobs."""
         return _Blocks(cluster, self.remainder_leaves)
 
+    def adopt(self, job: Job, nodes: NDArray[np.integer], cluster: Cluster) -> Placement:
+        """A job that fits a leaf counts to the small block, any other to the big one.
+
+        :param job: the job.
+        :param nodes: on which it runs.
+        :param cluster: of these nodes.
+        """
+        return Placement(nodes, ("small" if job.size <= cluster.leaf_size else "big", NO_LEAF))
+
     def place(self, job: Job, state: State) -> Placement | None:
         """Nodes by the rules, or None where the job has to wait."""
         assert isinstance(state, _Blocks)

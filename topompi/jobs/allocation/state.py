@@ -114,6 +114,15 @@ class Allocator:
         """Whether `place` finds nodes."""
         return self.place(job, state) is not None
 
+    def adopt(self, job: Job, nodes: NDArray[np.integer], cluster: Cluster) -> Placement:
+        """What a job holds that somebody else has started.
+
+        :param job: the job.
+        :param nodes: on which it runs.
+        :param cluster: of these nodes.
+        """
+        return Placement(nodes)
+
     def admits(self, placement: Placement, state: State) -> bool:
         """Whether a job may start on nodes that were found for it in another state."""
         return not state.busy[placement.nodes].any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -118,11 +119,19 @@ class Workload:
     def __len__(self) -> int:
         return len(self.submit)
 
-    def select(self, chosen: ArrayLike, name: str = "") -> Workload:
-        """The jobs of these positions, or of this mask, in their order; times stay as they are."""
-        at = np.arange(len(self))[np.asarray(chosen)]
+    def select(self, chosen: ArrayLike | slice, name: str = "") -> Workload:
+        """The jobs of these positions, this mask or slice, in their order; times stay as they are."""
+        at = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
         columns = {one: getattr(self, one)[at] for one in ("number", "submit", "run", "request", "nodes", "user")}
         return replace(self, name=name or self.name, **columns)
+
+    @cached_property
+    def machine_nodes(self) -> int | None:
+        """Nodes of the log's machine, by the header's ``MaxNodes``; None where it does not say."""
+        for line in self.header:
+            if match := re.fullmatch(r";\s*MaxNodes:\s*([0-9]{1,9})\b.*", line):
+                return int(match[1]) or None
+        return None
 
     @cached_property
     def estimate(self) -> Integers:
