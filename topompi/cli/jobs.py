@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..jobs import ALLOCATORS, Backfill, Cluster, JobsError, Outcome, Workload, read_swf, simulate
+from ..jobs import ALLOCATORS, Backfill, Cluster, JobsError, Outcome, Workload, read_workload, simulate
 from ..jobs.drawing import check_plot, draw, draw_comparison
 from ..jobs.exports import to_json, write_jobs, write_schedule
 from ..jobs.metrics import average_hops, fragmentation, sharing, summarise
@@ -24,7 +24,7 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Many jobs on one machine: queues, allocation of nodes, isolation.", no_args_is_help=True)
 
-Log = Annotated[Path, typer.Argument(help="A log in the Standard Workload Format, packed with gz or xz or not.")]
+Log = Annotated[Path, typer.Argument(help="A log: SWF, sacct -P, or Batsim's JSON, packed or not.")]
 ClusterSpec = Annotated[
     str, typer.Option("--cluster", help="leaves=18x18 (nodes a leaf, leaves a pod), or a topology source.")
 ]
@@ -139,7 +139,7 @@ def _inputs(
     if plot is not None:
         check_plot(plot)
     with console(to_error=True).status(f"reading {log}"):
-        workload = read_swf(log, cores, partial)
+        workload = read_workload(log, cores, partial)
         machine = machine_of(cluster, workload.machine_nodes if nodes is None else nodes, lfts)
     return (workload if limit is None else workload.select(slice(limit))), machine
 

@@ -13,7 +13,7 @@ from .outcome import Outcome
 from .queueing import ORDERS, Backfill
 from .simulation import simulate
 from .speed import find_speed
-from .workload import Workload, read_swf
+from .workload import Workload, read_swf, read_workload
 
 __all__ = [
     "ALLOCATORS",
@@ -33,5 +33,6 @@ __all__ = [
     "find_allocator",
     "find_speed",
     "read_swf",
+    "read_workload",
     "simulate",
 ]
