@@ -176,8 +176,12 @@ def _print_table(outcomes: dict[str, Outcome]) -> None:
         table.add_column(column, justify="left" if column == "policy" else "right")
     for name, outcome in outcomes.items():
         one = figures(outcome)
-        cells = [name, f"{one['jobs']:,}", f"{one['rejected']:,}", f"{one['makespan'] / 86400:,.1f} d"]
-        cells += [_time(one[key]) for key in ("mean_wait", "median_wait", "max_wait")]
+        cells = [
+            name,
+            f"{one['jobs']:,}",
+            f"{one['rejected']:,}",
+            *(_time(one[key]) for key in ("makespan", "mean_wait", "median_wait", "max_wait")),
+        ]
         cells += [f"{one['bounded_slowdown']:,.2f}", f"{one['utilisation']:.1%}"]
         if "partners" in one:
             cells += [f"{one['average_hops']:.2f}", f"{one['percent']:.1f} %", f"{one['partners']:.2f}"]
@@ -188,4 +192,6 @@ def _print_table(outcomes: dict[str, Outcome]) -> None:
 def _time(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:,.0f} s"
-    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+    if seconds < 7200:
+        return f"{seconds / 60:,.0f} min"
+    return f"{seconds / 3600:,.1f} h" if seconds < 172_800 else f"{seconds / 86_400:,.1f} d"

@@ -117,5 +117,7 @@ def _figure(path: Path, size: tuple[float, float]) -> Any:
 def _save(figure: Any, path: Path) -> None:
     from matplotlib import rc_context
 
-    with rc_context({"svg.hashsalt": "topompi jobs"}):  # or every drawing of the same data has other identifiers
+    with rc_context(
+        {"svg.hashsalt": "topompi jobs", "svg.fonttype": "none"}
+    ):  # or every drawing of the same data has other identifiers
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -97,19 +97,34 @@ class Disjoint(Exact):
             return Placement(state.first_free(leaf, job.size))
         if job.size > state.free:
             return None
-        free = state.busy == 0
+        free = _reachable(job.size, state)
+        if free.sum() < job.size:
+            return None
         best: Indices | None = None
         fewest = state.cluster.num_leaves + 1
-        for start in np.argsort(-state.leaf_free, kind="stable")[: int((state.leaf_free > 0).sum())].tolist():
+        usable = np.bincount(state.cluster.leaf[free], minlength=state.cluster.num_leaves)
+        least = int(np.searchsorted(np.cumsum(np.sort(usable)[::-1]), job.size)) + 1  # leaves that any attempt needs
+        for start in np.argsort(-usable, kind="stable")[: int((usable > 0).sum())].tolist():
             for careful in (False, True):
                 found, leaves = _grow(job.size, start, free, state, careful, fewest)
                 if found is not None and leaves < fewest:
                     best, fewest = found, leaves
-            if fewest <= -(-job.size // state.cluster.leaf_size):
+            if fewest <= least:
                 break
         if best is not None:
             return Placement(best)
         return _solve(job.size, state) if state.free <= self.repair else None
+
+
+def _reachable(size: int, state: _Links) -> Mask:
+    """Free nodes that may be part of a job: from their leaf, enough others can be reached that may be part, too."""
+    free: Mask = state.busy == 0
+    while True:
+        enough = np.asarray((state.open & free).sum(axis=1)) >= size
+        left: Mask = free & enough[state.cluster.leaf]
+        if left.sum() == free.sum():
+            return left
+        free = left
 
 
 def _grow(size: int, start: int, free: Mask, state: _Links, careful: bool, fewest: int) -> tuple[Indices | None, int]:
