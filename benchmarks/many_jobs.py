@@ -1,6 +1,6 @@
 """The tables of docs/jobs.md: ``python -m benchmarks.many_jobs TABLE [FILE ...]``, in Markdown.
 
-Tables: pollard and blocks (drawn loads), thunder LOG, routes FABRIC TABLES, speed LOG; and pictures FOLDER.
+Tables: pollard and blocks (drawn loads), thunder LOG, routes FABRIC [TABLES], speed LOG; and pictures FOLDER.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ FIGURES = ["wait, min", "makespan, d", "in use", "hops", "sharing, %", "partners
 def thunder(path: str) -> None:
     """Every allocator on the first jobs of a real log."""
     log, cluster = read_swf(path, 4).select(slice(20_000)), Cluster.regular(1002, 18, 18)
-    names = ("first", "contiguous", "bestfit", "exclusive", "blocks", "isolated", "leaf-exclusive")
+    names = ("first", "contiguous", "bestfit", "exclusive", "isolated", "leaf-exclusive", "blocks")
     table(["policy", *FIGURES], ((name, *figures(simulate(log, cluster, allocator=name))) for name in names))
 
 
@@ -103,12 +103,12 @@ def blocks() -> None:
     table(["policy", *FIGURES], ((name, *figures(simulate(jobs, MARENOSTRUM, allocator=name))) for name in names))
 
 
-def routes(fabric: str, tables: str) -> None:
+def routes(fabric: str, tables: str | None = None) -> None:
     """What true isolation costs on real forwarding tables."""
     found = load(fabric, tables).routes
     assert found is not None  # load() fills them in
     cluster = cluster_of(found)
-    jobs = capacity_mix(np.random.default_rng(1), 500, cluster.num_nodes, 0.85)
+    jobs = capacity_mix(np.random.default_rng(1), 1000, cluster.num_nodes, 0.85)
     for name in ("first", "isolated", "disjoint"):
         began = time.perf_counter()
         outcome = simulate(jobs, cluster, allocator=name)
