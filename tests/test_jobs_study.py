@@ -21,6 +21,7 @@ def test_on_a_saturated_load_waits_have_the_order_of_the_literature():
     assert waits["TA V2"] < waits["TA"]
 
 
+@pytest.mark.long
 def test_sharing_falls_from_first_available_to_exclusive_as_in_the_literature():
     jobs = power_of_two_mix(np.random.default_rng(1), 1500, 1296)
     found = {
