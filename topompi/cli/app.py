@@ -9,7 +9,7 @@ import typer
 
 from .. import __version__
 from ..errors import TopompiError
-from . import export, topology
+from . import export, jobs, topology
 from .map import app as map_app
 from .schedule import schedule
 from .terminal import HELP, any_encoding
@@ -31,6 +31,7 @@ app.add_typer(map_app, name="map")
 app.command(name="tune")(tune)
 app.command(name="why")(why)
 app.add_typer(export.app, name="export")
+app.add_typer(jobs.app, name="jobs")
 
 
 @app.callback()
