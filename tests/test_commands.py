@@ -10,7 +10,7 @@ from tests.support import ROOT
 
 TOPOMPI = ["", "topology", "topology show", "topology route", "topology export", "schedule", "map", "map compare"]
 
-TOPOMPI += ["tune", "why", "export", "export ompi-rules", "export mpich-coordinates"]
+TOPOMPI += ["tune", "why", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
 BENCH = ["compare", "simulate", "emulate", "emulate run", "figures"]
 
 

@@ -10,6 +10,8 @@ import typer
 from .. import __version__
 from ..errors import TopompiError
 from . import export, topology
+from .doctor import doctor
+from .env import env
 from .map import app as map_app
 from .schedule import schedule
 from .terminal import HELP, any_encoding
@@ -31,6 +33,8 @@ app.add_typer(map_app, name="map")
 app.command(name="tune")(tune)
 app.command(name="why")(why)
 app.add_typer(export.app, name="export")
+app.command(name="doctor")(doctor)
+app.command(name="env")(env)
 
 
 @app.callback()
