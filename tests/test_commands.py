@@ -8,7 +8,17 @@ import pytest
 
 from tests.support import ROOT
 
-TOPOMPI = ["", "topology", "topology show", "topology route", "topology export", "schedule", "map", "map compare"]
+TOPOMPI = [
+    "",
+    "topology",
+    "topology show",
+    "topology route",
+    "topology draw",
+    "topology export",
+    "schedule",
+    "map",
+    "map compare",
+]
 
 TOPOMPI += ["tune", "why", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
 BENCH = ["compare", "simulate", "emulate", "emulate run", "figures"]

@@ -1,4 +1,4 @@
-"""``topompi topology``: show a fabric, follow a route, convert between formats."""
+"""``topompi topology``: show a fabric, draw it, follow a route, convert between formats."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from ..topology.summary import summarise
 from .jobhosts import HOSTS_HELP, find_hosts
 from .render import draw_summary, draw_tree
 from .terminal import Limit, console
+from .topologydraw import draw
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Fabrics and routes.", no_args_is_help=True)
+app.command()(draw)
 
 _SOURCES = "A topology file, directory or archive, a synthetic fabric in words, or your own module:function."
 Source = Annotated[str, typer.Argument(help=_SOURCES)]

@@ -11,7 +11,7 @@ from .fabric import Fabric
 from .interface import TopologyInterface
 from .routes import Routes
 
-__all__ = ["summarise"]
+__all__ = ["levels_of", "summarise"]
 
 
 def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False) -> dict[str, Any]:
@@ -127,6 +127,11 @@ def _job_levels(fabric: Fabric, interface: TopologyInterface) -> list[dict[str, 
     part = interface.routes.fabric
     level = fabric.switch_level[[fabric.switch_index[identity] for identity in part.switch_ids]]
     return _switch_levels(part, level, np.arange(part.num_links))
+
+
+def levels_of(fabric: Fabric) -> list[dict[str, Any]]:
+    """The levels of a whole fabric, as ``summarise`` has them."""
+    return _switch_levels(fabric, fabric.switch_level, np.arange(fabric.num_links))
 
 
 def _switch_levels(fabric: Fabric, level: NDArray[np.int32], links: NDArray[np.intp]) -> list[dict[str, Any]]:
