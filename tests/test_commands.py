@@ -20,7 +20,7 @@ TOPOMPI = [
     "map compare",
 ]
 
-TOPOMPI += ["tune", "why", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
+TOPOMPI += ["tune", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
 BENCH = ["compare", "simulate", "emulate", "emulate run", "figures"]
 
 

@@ -10,6 +10,7 @@ import typer
 from .. import __version__
 from ..errors import TopompiError
 from . import export, topology
+from .demo import demo
 from .doctor import doctor
 from .env import env
 from .map import app as map_app
@@ -33,6 +34,7 @@ app.add_typer(map_app, name="map")
 app.command(name="tune")(tune)
 app.command(name="why")(why)
 app.add_typer(export.app, name="export")
+app.command(name="demo")(demo)
 app.command(name="doctor")(doctor)
 app.command(name="env")(env)
 

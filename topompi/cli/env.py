@@ -24,6 +24,7 @@ OURS = {
     "TOPOMPI_HOSTS": "virtual placement: a host list over the ranks of MPI.COMM_WORLD",
     "TOPOMPI_FALLBACK": f"where a host is not in the topology: {', '.join(WORDS['TOPOMPI_FALLBACK'])}",
     "TOPOMPI_RULES": "rules file",
+    "TOPOMPI_LIMITS": "what one input may hold at most, such as hosts=1M,bytes=8G",
     "TOPOMPI_TUNE": f"what may be measured: nothing new (empty), {', '.join(WORDS['TOPOMPI_TUNE'])}",
     "TOPOMPI_VERBOSE": "1: a table of all calls at the end",
     "TOPOMPI_CHECK": "1: arguments are compared across ranks before each collective",

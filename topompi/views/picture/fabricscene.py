@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from ...topology.summary import levels_of
 from .bundles import Bundle, bundles_of
 from .folding import Node, fold
 from .loads import Loads, crossed_switches
-from .names import amount, link_name, listed, ranges, shortened, switch_names
+from .names import amount, cut, level_words, link_name, listed, ranges, shortened, switch_names
 from .scene import Box, Line, Scene, Text
 
 __all__ = ["Job", "fabric_scene"]
@@ -46,7 +45,9 @@ class Job:
     ranks: Mapping[int, Sequence[int]]
 
 
-def fabric_scene(routes: Routes, title: str, job: Job | None = None, loads: Loads | None = None) -> Scene:
+def fabric_scene(
+    routes: Routes, title: str, job: Job | None = None, loads: Loads | None = None, full: float | None = None
+) -> Scene:
     """The picture of a fabric.
 
     Levels of many switches and hosts beyond some dozens are drawn together; what a job crosses stays apart as long as
@@ -57,19 +58,21 @@ def fabric_scene(routes: Routes, title: str, job: Job | None = None, loads: Load
     :param title: its heading.
     :param job: hosts and ranks to show; None for none.
     :param loads: bytes on the links; None to draw the number of cables instead.
+    :param full: seconds that are drawn at full width; by default those of the busiest link.
     """
-    return _Picture(routes, job, loads).scene(title)
+    return _Picture(routes, job, loads, full).scene(title)
 
 
 class _Picture:
     """What is drawn, and where."""
 
-    def __init__(self, routes: Routes, job: Job | None, loads: Loads | None) -> None:
+    def __init__(self, routes: Routes, job: Job | None, loads: Loads | None, full: float | None) -> None:
         self.fabric, self.job, self.loads = routes.fabric, job, loads
+        self.full = full or (float(loads.seconds.max(initial=0.0)) if loads is not None else 0.0)
         self.names = switch_names(self.fabric)
         self.crossed = None if job is None else crossed_switches(routes, job.hosts)
         self.nodes = fold(self.fabric, self.crossed)
-        self.levels = levels_of(self.fabric)
+        self.levels = levels_of(routes)
         self.of_switch = np.full(self.fabric.num_switches, -1, dtype=np.int64)
         for number, node in enumerate(self.nodes):
             self.of_switch[node.switches] = number
@@ -145,8 +148,19 @@ class _Picture:
             if over:
                 items.append(Box(0, y - 10, self.width, BOX + 20, BAND))
             items.append(Text(10, y + 14, "not connected" if level < 0 else f"level {level}", 12, bold=True))
-            items.append(Text(10, y + 30, _level_words(facts, ratio, over), 11, colour=RED if over else GREY))
+            items.append(
+                Text(
+                    10,
+                    y + 30,
+                    level_words(facts, self._switches_at(level), ratio, over),
+                    11,
+                    colour=RED if over else GREY,
+                )
+            )
         return items
+
+    def _switches_at(self, level: int) -> int:
+        return sum(len(node.switches) for node in self.nodes if node.level == level)
 
     def _label(self, node: Node) -> list[str]:
         names = [self.names[one] for one in node.switches.tolist()]
@@ -181,12 +195,12 @@ class _Picture:
             return [
                 count,
                 *(shortened(one, 20) for one in more),
-                *([_cut(f"ranks {ranges(ranks)}", 20)] if ranks else []),
+                *([cut(f"ranks {ranges(ranks)}", 20)] if ranks else []),
             ]
         lines = []
         for host in hosts:
             mine = self._ranks(host)
-            lines.append(shortened(self.fabric.hosts[host], 16) + (_cut(f": {ranges(mine)}", 12) if mine else ""))
+            lines.append(shortened(self.fabric.hosts[host], 16) + (cut(f": {ranges(mine)}", 12) if mine else ""))
         rest = every - len(hosts)
         return lines + ([f"{rest:,} other hosts"] if rest and self.job is not None else [])
 
@@ -245,8 +259,8 @@ class _Picture:
             return "#9bb8dd" if self.job is None else "#c9c9c9", 0.8 + 2.2 * min(cables / most, 1)
         if not seconds:
             return IDLE, 0.8
-        share = seconds / self.loads.seconds.max()
-        return next(colour for above, colour in SHADES if share > above or above == 0), 0.8 + 7.2 * float(share)
+        share = min(seconds / self.full, 1.0)
+        return next(colour for above, colour in SHADES if share > above or above == 0), 0.8 + 7.2 * share
 
     def _name(self, number: int) -> str:
         return " ".join(self._label(self.nodes[number]))
@@ -264,7 +278,8 @@ class _Picture:
                 )
             ]
         busy = self.loads.busiest(MOST_BUSY)
-        unit = "time that the busiest link between two boxes needs for its bytes, in parts of the busiest of all"
+        full = f", full width: {1e3 * self.full:.3g} ms" if self.loads.rated else ""
+        unit = f"time that the busiest link between two boxes needs for its bytes{full}"
         items: list[Line | Box | Text] = [Text(10, y, f"width: {unit}", 11, colour=GREY)]
         x = 10.0
         for words, colour in (("above 90 %", RED), ("50 to 90 %", SHADES[1][1]), ("less", BLUE), ("no bytes", IDLE)):
@@ -272,18 +287,3 @@ class _Picture:
             x += 110
         named = "; ".join(f"{link_name(self.fabric, link)} {amount(self.loads.bytes[link], 'B')}" for link in busy)
         return [*items, Text(10, y + 38, f"busiest links: {named}" if busy else "no bytes on any link", 11)]
-
-
-def _level_words(facts: dict[str, Any] | None, ratio: float | None, over: bool) -> str:
-    if facts is None:
-        return ""
-    words = f"{facts['switches']:,} switch{'es' * (facts['switches'] != 1)}"
-    if facts["top"]:
-        return f"{words}, top"
-    if ratio is None:
-        return f"{words}, cables unknown"
-    return f"{words}, {ratio:.3g} : 1" + (" over-subscribed" if over else "")
-
-
-def _cut(words: str, most: int) -> str:
-    return words if len(words) <= most else words[: most - 1] + "…"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from ...errors import SourceError
 from ...topology import Fabric
 from ...topology.hostlist import compress
 
-__all__ = ["amount", "link_name", "listed", "ranges", "shortened", "switch_names"]
+__all__ = ["amount", "cut", "level_words", "link_name", "listed", "ranges", "shortened", "switch_names"]
 
 
 def shortened(name: str, most: int) -> str:
@@ -58,3 +59,27 @@ def _vertex(fabric: Fabric, vertex: int) -> str:
     if vertex < fabric.num_adapters:
         return fabric.hosts[int(fabric.adapter_host[vertex])]
     return switch_names(fabric)[vertex - fabric.num_adapters]
+
+
+def level_words(facts: dict[str, Any] | None, drawn: int, ratio: float | None, over: bool) -> str:
+    """What a level is, in a line.
+
+    :param facts: as ``levels_of`` has them; None for a level that it has not.
+    :param drawn: switches of the level in the picture.
+    :param ratio: its over-subscription; None where it is unknown.
+    :param over: whether that is marked.
+    """
+    if facts is None:
+        return ""
+    crossed = f"{facts['switches']:,} of " if facts["switches"] != drawn else ""  # the rest are on no route
+    words = f"{crossed}{drawn:,} switch{'es' * (drawn != 1)}"
+    if facts["top"]:
+        return f"{words}, top"
+    if ratio is None:
+        return f"{words}, cables unknown"
+    return f"{words}, {ratio:.3g} : 1" + (" over-subscribed" if over else "")
+
+
+def cut(words: str, most: int) -> str:
+    """The beginning of some words, of at most so many letters."""
+    return words if len(words) <= most else words[: most - 1] + "…"
