@@ -73,7 +73,7 @@ def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled and name == "Create_intercomm":
-            counters.count(name, 0, "native", "not handled by topompi")
+            counters.count(name, 0, "native", "the MPI library's always")
         if everyone and self._checks:
             agreement.check(self, name, ())
         made = call(self, *args, **kwargs)

@@ -84,7 +84,8 @@ class Handle(MPI.Intracomm):
             self._lasts = comm._lasts
         self._hold(self._state)
         if counters.enabled and MPI.COMM_WORLD.Get_rank() == 0:
-            counters.report_at_exit(f"topompi: {self.interface.describe()}; rank 0's calls, median times")
+            what = "collective calls, median times (calls between two ranks: the MPI library's, not counted)"
+            counters.report_at_exit(f"topompi: {self.interface.describe()}; rank 0's {what}")
 
     def _attach(self, interface: TopologyInterface) -> State:
         state = State(MPI.Intracomm(self), interface, self._siblings)

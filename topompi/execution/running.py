@@ -7,10 +7,10 @@ from typing import Any
 
 from mpi4py import MPI
 
-from ..schedules import ALGORITHMS
-from ..schedules.segments import can_be_cut, cut, divides, segments_of
+from ..schedules.segments import cut, divides, segments_of
 from .binding import Binding, bind, bind_persistent
 from .buffers import DeviceMemoryError
+from .eligibility import why_not
 from .executor import Executor
 from .groups import Groups
 from .keys import quick_key
@@ -37,18 +37,7 @@ def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
     :param commutative: whether the operation of a reduction is.
     """
-    if algorithm == "native":
-        return True
-    spec, (name, slash, _) = CALLS[method], algorithm.partition("/")
-    ordered = spec.reduces and not commutative
-    if algorithm == "levels":
-        return spec.leaders and not ordered
-    entry = ALGORITHMS.get(spec.collective, {}).get(name)
-    if entry is None or (ordered and not entry.keeps_order):
-        return False
-    if spec.local:
-        return entry.local_counts and not slash
-    return not slash or can_be_cut(spec.collective, algorithm)
+    return not why_not(method, algorithm, commutative=commutative)
 
 
 def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:

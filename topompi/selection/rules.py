@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from math import inf
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
 from ..errors import TopompiError
+from ..execution.eligibility import why_not
 from ..inputs import parse_json, read_text
 from ..schedules.registry import ALGORITHMS, current_name
 from ..schedules.segments import can_be_cut
@@ -122,8 +124,33 @@ class Rules:
         :param method: as ``Rule.matches`` takes it; likewise ``nbytes`` and ``job``.
         :param runs: whether an algorithm can run for the call.
         """
-        numbered = enumerate(self.rules, 1)
-        return next((one for one in numbered if one[1].matches(method, nbytes, job) and runs(one[1].algorithm)), None)
+        return next((found for found in self.matching(method, nbytes, job) if runs(found[1].algorithm)), None)
+
+    def matching(self, method: str, nbytes: int, job: Job) -> Iterator[tuple[int, Rule]]:
+        """All rules that match a call, with their numbers from 1.
+
+        :param method: mpi4py's name of the call.
+        :param nbytes: its size in bytes.
+        :param job: the job.
+        """
+        return (found for found in enumerate(self.rules, 1) if found[1].matches(method, nbytes, job))
+
+    def passed_over(
+        self, method: str, nbytes: int, job: Job, runs: Callable[[str], bool], *, commutative: bool = True
+    ) -> str:
+        """In words, the rules before the one that runs whose algorithms cannot run, and why; empty where none is.
+
+        :param method: mpi4py's name of the call.
+        :param nbytes: its size in bytes.
+        :param job: the job.
+        :param runs: whether an algorithm can run for the call.
+        :param commutative: whether the operation of a reduction is.
+        """
+        said = []
+        for number, rule in takewhile(lambda found: not runs(found[1].algorithm), self.matching(method, nbytes, job)):
+            reason = why_not(method, rule.algorithm, commutative=commutative) or "not in this job"
+            said.append(f"rule {number} of {self.name} passed over, {rule.algorithm} cannot run: {reason}")
+        return "; ".join(said)
 
 
 def _refusal(place: str, wanted: str, got: Any) -> RulesError:
