@@ -44,6 +44,7 @@ bench-schedules: venv
 bench-execution: venv
 	$(PY) -m benchmarks.overhead
 	$(PY) -m benchmarks.execution
+	$(PY) -m benchmarks.lifetimes
 
 bench-mapping: venv
 	$(PY) -m benchmarks.mapping

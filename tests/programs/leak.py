@@ -18,9 +18,7 @@ from topompi.topology import TopologyInterface, load
 WORLD = MPI.COMM_WORLD
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
 SLACK = 1 << 20  # bytes: pools that still grow
-VIEW = TopologyInterface.place(
-    [f"h000{rank * 5 // 2 % 8}" for rank in range(SIZE)], load("xgft:2,2,2;1,1,1").routes, virtual=True
-)
+VIEW = TopologyInterface.place([f"h000{rank * 5 // 2 % 8}" for rank in range(SIZE)], load("xgft:2,2,2;1,1,1").routes)
 
 
 class Turns:

@@ -13,6 +13,9 @@ from .latest import Latest
 
 __all__ = ["Groups"]
 
+# Duplicates of COMM_SELF that no communicator uses now: making one takes as long as making a communicator of all ranks.
+_spare: list[MPI.Intracomm] = []
+
 STAGES_HELD = 128  # of the latest roots and sizes; each holds O(p) numbers
 
 
@@ -23,14 +26,14 @@ class Groups:
     never match the user's.
 
     :param comm: the user's communicator; not owned.
-    :param clusters: cluster of each rank at each level, coarsest first.
+    :param divided: cluster of each rank at each level, coarsest first; or the hierarchy that they make.
     :ivar usable: whether it has not been freed.
     :ivar stages: plans of leaders' collectives, for the latest roots and sizes.
     """
 
-    def __init__(self, comm: MPI.Intracomm, clusters: Sequence[NDArray[np.integer]] = ()) -> None:
+    def __init__(self, comm: MPI.Intracomm, divided: Hierarchy | Sequence[NDArray[np.integer]] = ()) -> None:
         self.comm, self.rank, self.size = comm, comm.Get_rank(), comm.Get_size()
-        self.hierarchy = Hierarchy(self.size, clusters)
+        self.hierarchy = divided if isinstance(divided, Hierarchy) else Hierarchy(self.size, divided)
         self.usable = True
         self.stages = Latest(STAGES_HELD)
         self._parts: dict[int, MPI.Intracomm] | None = None
@@ -65,7 +68,10 @@ class Groups:
     def alone(self) -> MPI.Intracomm:
         """A communicator of this rank only, with a context of its own."""
         if self._alone is None:
-            self._alone = MPI.Intracomm(MPI.COMM_SELF).Dup()
+            try:
+                self._alone = _spare.pop()
+            except IndexError:
+                self._alone = MPI.Intracomm(MPI.COMM_SELF).Dup()
         return self._alone
 
     @property
@@ -92,7 +98,9 @@ class Groups:
         self.usable = False
         self.stages.clear()
         if not MPI.Is_finalized():  # else MPI has freed them
-            for own in (*(self._parts or {}).values(), self._alone, self._messages):
+            for own in (*(self._parts or {}).values(), self._messages):
                 if own is not None:
                     own.Free()
+            if self._alone is not None:
+                _spare.append(self._alone)  # what goes over it is complete when the call returns
         self._parts = self._alone = self._messages = None

@@ -233,6 +233,8 @@ def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands
         (None, 1) if segment is None else _pieces(spec.collective, name, segment, operands, executor.groups.size)
     )
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
+    if isinstance(executor.shared.get((spec.collective, name)), str):  # other communicators' plans are held here too
+        return None
     key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
 
     def make() -> Plan | str:

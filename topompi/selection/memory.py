@@ -15,17 +15,12 @@ from ..schedules.registry import current_name
 from .classes import Key
 from .job import Job
 from .judging import Verdict
+from .settings import cache_directory
 
 __all__ = ["Memory", "cache_directory"]
 
 MOST_TRIALS = 1_000_000  # no file that says more was written here
 FORMAT, VERSION = "topompi decisions", 1
-
-
-def cache_directory() -> Path:
-    """``$XDG_CACHE_HOME/topompi``, else ``~/.cache/topompi``."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "topompi"
 
 
 class Memory:

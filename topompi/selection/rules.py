@@ -6,13 +6,14 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from ..errors import TopompiError
 from ..schedules.registry import ALGORITHMS, current_name
-from ..schedules.segments import can_be_cut
+from ..schedules.segments import can_be_cut, cut
 from .classes import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
 
@@ -123,6 +124,12 @@ class Rules:
         if not isinstance(rules, list):
             raise RulesError(f'{name}: expecting a list as "rules", got {_short(rules)}')
         return cls(name, tuple(_rule(rule, f"{name}: rule {number}") for number, rule in enumerate(rules, 1)))
+
+    @cached_property
+    def name_joint(self) -> bool:
+        """Whether one of them names an algorithm that is made together with the exchanges of siblings."""
+        names = {cut(rule.algorithm)[0] for rule in self.rules}
+        return any(one.joint for of_one in ALGORITHMS.values() for name, one in of_one.items() if name in names)
 
     def to_json(self, **facts: Any) -> str:
         """The text of the file; ``facts`` are written into it for its readers, and have no effect."""

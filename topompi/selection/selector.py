@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
-from ..execution.rankzero import from_rank_0
+from ..execution.rankzero import Answers
 from ..execution.timing import slowest
 from ..topology import TopologyInterface
 from .choice import Choice
 from .classes import COLLECTIVE, LEVELS, NATIVE, Key, size_class
 from .judging import Verdict
+from .policy import Policy
 from .trial import Trial
 
 if TYPE_CHECKING:
     from ..views.siblings import Siblings
     from .advisor import Advisor
+    from .job import Job
 
 __all__ = ["Selector", "library"]
 
@@ -38,6 +40,8 @@ class Selector:
     :param comm: a communicator over them, for the selector's own collective calls.
     :param environment: what rank 0 goes by; the process's own by default.
     :param siblings: the communicators that the same ``Split`` made; None if there are none.
+    :param policy: what all ranks know of rank 0's environment.
+    :param answers: rank 0's answers so far, those to other communicators over the same ranks among them.
     :ivar final: the choices that will not change, by class.
     """
 
@@ -48,8 +52,12 @@ class Selector:
         comm: MPI.Intracomm,
         environment: Mapping[str, str] | None = None,
         siblings: Siblings | None = None,
+        policy: Policy | None = None,
+        answers: Answers | None = None,
     ) -> None:
+        self._policy = policy
         self._siblings = siblings
+        self._answers = Answers() if answers is None else answers
         self._interface, self._rank = interface, rank
         self._comm = MPI.Intracomm(comm)  # a plain handle: ours would ask us
         self._environment = os.environ if environment is None else environment
@@ -144,9 +152,21 @@ class Selector:
         return choice
 
     def _ask(self, key: Key, root: int, *, measurable: bool) -> Choice | Trial:
-        """Rank 0's answer, on all ranks; its error too."""
+        """Rank 0's answer, on all ranks; its error too. What all ranks know it is not asked."""
         runs = partial(self._runs, key)
-        answer = from_rank_0(self._comm, lambda: self._advisor.advise(key, root, runs, measurable=measurable))
+        known = None if self._policy is None else self._policy.choice(key, self._job, runs)
+        if known is not None:
+            return known
+
+        def asked() -> object:
+            return key, measurable, self._environment.get("TOPOMPI_RULES"), self._environment.get("TOPOMPI_TUNE")
+
+        answer = self._answers.ask(
+            self._comm,
+            asked,
+            lambda: self._advisor.advise(key, root, runs, measurable=measurable),
+            lambda said: isinstance(said, Choice),
+        )
         return answer if isinstance(answer, Choice) else Trial(answer)
 
     def _runs(self, key: Key, algorithm: str) -> bool:
@@ -162,12 +182,15 @@ class Selector:
     @cached_property
     def _advisor(self) -> Advisor:
         from .advisor import Advisor  # with models and generators: rank 0 alone asks
-        from .job import Job
         from .libraries import model_of
 
-        job = Job(self._interface, library(), MPI.Get_processor_name(), self._siblings)
-        model = model_of(MPI.Get_library_version(), self._environment)
-        return Advisor(job, self._environment, model)
+        return Advisor(self._job, self._environment, model_of(MPI.Get_library_version(), self._environment))
+
+    @cached_property
+    def _job(self) -> Job:
+        from .job import Job
+
+        return Job(self._interface, library(), MPI.Get_processor_name(), self._siblings)
 
 
 def library() -> str:

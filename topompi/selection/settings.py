@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 
 from ..errors import SettingError
 
-__all__ = ["FALLBACKS", "PREFIX", "TUNE", "VARIABLES", "check_settings", "map_quality", "unknown"]
+__all__ = [
+    "FALLBACKS",
+    "PREFIX",
+    "TUNE",
+    "VARIABLES",
+    "cache_directory",
+    "check_settings",
+    "is_forgetful",
+    "map_quality",
+    "unknown",
+]
 
 PREFIX = "TOPOMPI_"
 TUNE = ("", "measure", "again", "off")
@@ -83,3 +95,18 @@ def map_quality(environment: Mapping[str, str], error: type[Exception] = Setting
     if not 0 <= quality <= 1:
         raise error(f"TOPOMPI_MAP_QUALITY: expecting a part of the given order's cost, 0 to 1, got {written!r}")
     return quality
+
+
+def cache_directory() -> Path:
+    """``$XDG_CACHE_HOME/topompi``, else ``~/.cache/topompi``."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "topompi"
+
+
+def is_forgetful(environment: Mapping[str, str]) -> bool:
+    """Whether nothing may be measured, and nothing is remembered of any job.
+
+    :param environment: where ``TOPOMPI_TUNE`` stands.
+    """
+    tune = environment.get("TOPOMPI_TUNE", "")
+    return tune == "off" or (tune == "" and not any(cache_directory().glob("*.json")))
