@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from mpi4py import MPI
@@ -80,9 +81,8 @@ def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled and name == "Create_intercomm":
             counters.count(name, 0, "native", "not handled by topompi")
-        if everyone and self._checks:
-            agreement.check(self, name, ())
-        made = call(self, *args, **kwargs)
+        with agreement.checked(self, name, ()) if everyone and self._checks else nullcontext():
+            made = call(self, *args, **kwargs)
         same = name in SAME_RANKS
         child = adopt(made[0] if isinstance(made, tuple) else made, self, same)
         meeting = meet(self, name, args, kwargs) if name in PARTING else self._meeting if same else None

@@ -50,7 +50,8 @@ class Handle(MPI.Intracomm):
     _inherited: Bequest | None = None
     # What rank 0 said of its environment, where this handle was not made by another one.
     _policy = Policy()
-    _checks = False
+    # Seconds in a call after which the watchdog speaks; 0 where calls are not checked.
+    _checks = 0
     _owns = False
     # Whether it is the launcher's world, or another handle of that: freeing leaves alone what is kept with it.
     _lasts = False

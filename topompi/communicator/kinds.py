@@ -57,7 +57,7 @@ class Distgraphcomm(Topocomm, MPI.Distgraphcomm):
 class Intercomm(MPI.Intercomm):
     """An intercommunicator: its collectives are the MPI library's, and ``Merge`` makes an ``Intracomm``."""
 
-    _checks = False  # what ``Merge`` makes inherits it; calls here are not checked: the two groups say other things
+    _checks = 0  # what ``Merge`` makes inherits it; calls here are not checked: the two groups say other things
     _family = _meeting = _bequest = None
     _owns = True
 

@@ -12,29 +12,29 @@ from mpi4py import MPI
 
 from ..errors import TopompiError
 from ..selection.policy import Policy
-from ..selection.settings import check_settings, is_forgetful
+from ..selection.settings import check_settings, is_forgetful, patience
 
 if TYPE_CHECKING:
     from ..selection.rules import Rules
 
 __all__ = ["settings_of"]
 
-CHECKS, WRONG, RULES, FORGETFUL = 1, 2, 4, 8  # bits of what rank 0 says
+WRONG, RULES, FORGETFUL = 1, 2, 4  # bits of what rank 0 says
 
 
-def settings_of(comm: MPI.Intracomm) -> tuple[bool, Policy]:
-    """Whether rank 0's ``TOPOMPI_CHECK`` asks for checks, and by what all ranks choose; collective.
+def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
+    """The seconds of rank 0's ``TOPOMPI_CHECK``, 0 for no checks, and by what all ranks choose; collective.
 
     :param comm: a communicator of the MPI library's own kind.
     :raises TopompiError: the same on all ranks, where a variable of rank 0's is not as wanted.
-    Cost: one broadcast of a byte; one more of the rules file, if there is one.
+    Cost: one broadcast of 8 bytes; one more of the rules file, if there is one.
     """
     said: tuple[str, str] | TopompiError | None = None
-    answer = np.zeros(1, dtype=np.int8)
+    answer = np.zeros(2, dtype=np.int32)
     if comm.Get_rank() == 0:
         try:
             check_settings(os.environ, speaks=MPI.COMM_WORLD.Get_rank() == 0)
-            answer[0] = CHECKS * (os.environ.get("TOPOMPI_CHECK", "") not in ("", "0"))
+            answer[1] = patience(os.environ)
             answer[0] |= FORGETFUL * is_forgetful(os.environ)
             if name := os.environ.get("TOPOMPI_RULES"):
                 said = name, Path(name).read_text(encoding="utf-8")
@@ -46,7 +46,7 @@ def settings_of(comm: MPI.Intracomm) -> tuple[bool, Policy]:
         said = comm.bcast(said)
     if isinstance(said, TopompiError):
         raise said
-    return bool(answer[0] & CHECKS), Policy(None if said is None else _parsed(*said), bool(answer[0] & FORGETFUL))
+    return int(answer[1]), Policy(None if said is None else _parsed(*said), bool(answer[0] & FORGETFUL))
 
 
 @lru_cache(maxsize=8)

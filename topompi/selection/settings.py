@@ -19,12 +19,15 @@ __all__ = [
     "check_settings",
     "is_forgetful",
     "map_quality",
+    "patience",
     "unknown",
 ]
 
 PREFIX = "TOPOMPI_"
 TUNE = ("", "measure", "again", "off")
 FALLBACKS = ("error", "print", "silent")
+PATIENCE = 30  # seconds in a call, where ``TOPOMPI_CHECK`` is 1
+LONGEST_PATIENCE = 10**6  # seconds
 ALIKE = 0.85  # of a name and one of ours, by difflib's measure: then it is taken for a slip of the pen
 
 # name -> what it says, in a line; README.md has the whole of it.
@@ -35,7 +38,7 @@ VARIABLES = {
     "TOPOMPI_RULES": "rules file",
     "TOPOMPI_TUNE": f"what may be measured: nothing new (empty), {', '.join(TUNE[1:])}",
     "TOPOMPI_VERBOSE": "1: a table of all calls at the end",
-    "TOPOMPI_CHECK": "1: arguments are compared across ranks before each collective",
+    "TOPOMPI_CHECK": "1, or seconds until a waiting rank says so: arguments are compared before each collective",
     "TOPOMPI_MAP_QUALITY": "mapping stops at this part of the given order's objective, 0 to 1",
     "TOPOMPI_EMULATE_STATE": "folder in which emulated networks are kept",
     "TOPOMPI_SHARED_DATA": "folder of real data, for tests",
@@ -75,6 +78,7 @@ def _check(variables: tuple[tuple[str, str], ...], speaks: bool) -> None:
     if fallback not in ("", *FALLBACKS):
         raise SettingError(f"TOPOMPI_FALLBACK: expecting one of {', '.join(FALLBACKS)}, got {fallback}")
     map_quality(values)
+    patience(values)
     if values.get("TOPOMPI_RULES"):
         from .rules import Rules  # with all generators of schedules: most jobs have no rules
 
@@ -110,3 +114,16 @@ def is_forgetful(environment: Mapping[str, str]) -> bool:
     """
     tune = environment.get("TOPOMPI_TUNE", "")
     return tune == "off" or (tune == "" and not any(cache_directory().glob("*.json")))
+
+
+def patience(environment: Mapping[str, str]) -> int:
+    """The seconds of ``TOPOMPI_CHECK`` after which the watchdog says in which call a rank waits; 0 for no checks.
+
+    :param environment: where it stands.
+    :raises SettingError: for what is no whole number from 0 to ``LONGEST_PATIENCE``.
+    """
+    written = environment.get("TOPOMPI_CHECK") or "0"
+    number = int(written) if written.isascii() and written.isdigit() and len(written) < 10 else -1
+    if not 0 <= number <= LONGEST_PATIENCE:
+        raise SettingError(f"TOPOMPI_CHECK: expecting 0, 1, or seconds up to {LONGEST_PATIENCE}, got {written!r}")
+    return PATIENCE if number == 1 else number
