@@ -13,7 +13,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures test test-long test-exhaustive test-mpi4py lint venv wheel clean
+.PHONY: bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures test test-long test-exhaustive test-mpi4py soak lint venv wheel clean
 
 venv: $(VENV)/done
 
@@ -91,6 +91,11 @@ test-exhaustive: venv
 # mpi4py's own tests in every mode at 1 to 5 ranks.
 test-mpi4py: venv
 	$(PY) -m pytest -q tests/test_mpi4py_suite.py $(PYTEST_OPTIONS)
+
+# All collectives, splits, errors and frees at random on 5 ranks, in every mode, compared with native bit by bit.
+SOAK_SECONDS ?= 3600
+soak: venv
+	$(PY) -m tests.hostile.soak $(SOAK_SECONDS) $(SOAK_SEED)
 
 # A wheel for this machine, in dist/.
 wheel: venv

@@ -50,17 +50,18 @@ def bind(plan: Plan, operands: Operands, groups: Groups) -> Binding:
     return Binding([*before, *calls, *after], weight)
 
 
-def bind_persistent(plan: Plan, operands: Operands, groups: Groups) -> tuple[list[Resumable], list[Flight]]:
+def bind_persistent(plan: Plan, operands: Operands, groups: Groups, tag: int) -> tuple[list[Resumable], list[Flight]]:
     """Bind a plan as ``bind`` does, for a run that is started again and again.
 
     :param plan: this rank's plan.
     :param operands: what the call gives: buffers, extent, operation.
     :param groups: of the communicator; messages go over ``groups.messages``.
+    :param tag: of all messages.
     :returns: the calls of a run, and the messages that these start, to be freed at the end.
     :raises ValueError: as ``bind``.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
-    calls, flights = resumable_calls(plan, areas, groups.messages, groups.alone, operands.op)
+    calls, flights = resumable_calls(plan, areas, groups.messages, groups.alone, operands.op, tag)
     return [*(Resumable(*call) for call in before), *calls, *(Resumable(*call) for call in after)], flights
 
 

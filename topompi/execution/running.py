@@ -87,7 +87,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     try:
         for call, some in rest:
             call(*some)
-    except Exception:
+    except BaseException:  # a signal's handler may have raised it
         finish(rest)
         raise
     return algorithm
@@ -163,12 +163,13 @@ def prepare(
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
+    tag = executor.groups.next_tag()
     operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)[0]
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(executor.groups.comm, *arguments)
         return native
-    return PersistentPlan(*bind_persistent(plan, operands, executor.groups), arguments)
+    return PersistentPlan(*bind_persistent(plan, operands, executor.groups, tag), arguments)
 
 
 def _bound(
