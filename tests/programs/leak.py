@@ -67,7 +67,7 @@ CHILDREN = (
     lambda comm: grouped(comm, comm.Create),
     lambda comm: grouped(comm, comm.Create_group),
     lambda comm: comm.Create_cart([SIZE]),
-    lambda comm: comm.Create_graph([1] * SIZE, [(rank + 1) % SIZE for rank in range(SIZE)]),
+    lambda comm: comm.Create_graph(list(range(1, SIZE + 1)), [(rank + 1) % SIZE for rank in range(SIZE)]),
     lambda comm: comm.Create_dist_graph_adjacent([(RANK - 1) % SIZE], [(RANK + 1) % SIZE]),
     merged,
 )
