@@ -139,6 +139,10 @@ SOMEWHERE = {
     "read-only at the last": lambda c: c.Bcast(fixed() if LAST else zeros()),
     "too short at the last": lambda c: c.Bcast(zeros(2 if LAST else 4)),
     "too short at the last, scatter": lambda c: c.Scatter(zeros(2 * SIZE) if ROOT else None, zeros(1 if LAST else 2)),
+    "no type at the root, gatherv": lambda c: c.Gatherv(
+        zeros(2), [zeros(2 * SIZE), [2] * SIZE, MPI.DATATYPE_NULL] if ROOT else None
+    ),
+    "gaps at the root, gatherv": lambda c: c.Gatherv(zeros(2), zeros(4 * SIZE)[::2] if ROOT else None),
     "longer at the last": lambda c: c.Allreduce(zeros(6 if LAST else 4), zeros(6 if LAST else 4)),
     "shorter at the last": lambda c: c.Allreduce(zeros(4 if LAST else 6), zeros(4 if LAST else 6)),
     "longer at the last, long": lambda c: c.Allreduce(zeros(6000 if LAST else 5000), zeros(6000 if LAST else 5000)),

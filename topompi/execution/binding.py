@@ -33,7 +33,7 @@ class Binding:
     weight: int = 0
 
 
-def bind(plan: Plan, operands: Operands, groups: Groups) -> Binding:
+def bind(plan: Plan, operands: Operands, groups: Groups, tag: int) -> Binding:
     """Bind a plan to the operands of a call.
 
     Dense data are sent and received where they lie. Data with gaps are packed into memory of the binding before the
@@ -42,10 +42,11 @@ def bind(plan: Plan, operands: Operands, groups: Groups) -> Binding:
     :param plan: this rank's plan.
     :param operands: what the call gives: buffers, extent, operation.
     :param groups: of the communicator; messages go over ``groups.messages``.
+    :param tag: of all messages.
     :raises ValueError: for pieces in place, in a plan that moves or overwrites them.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
-    calls = calls_of(plan, areas, groups.messages, groups.alone, operands.op)
+    calls = calls_of(plan, areas, groups.messages, groups.alone, operands.op, tag)
     weight = (plan.scratch + plan.arrived + plan.overwrites * operands.shared) * operands.extent
     return Binding([*before, *calls, *after], weight)
 

@@ -9,7 +9,6 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from ..schedules import Hierarchy, RootedPlan
-from .areas import TAG
 from .latest import Latest
 
 __all__ = ["Groups"]
@@ -17,7 +16,8 @@ __all__ = ["Groups"]
 # Duplicates of COMM_SELF that no communicator uses now: making one takes as long as making a communicator of all ranks.
 _spare: list[MPI.Intracomm] = []
 
-MOST_TAGS = 32767 - TAG  # MPI 4.1, 9.1.2: MPI_TAG_UB is at least 32767
+FIRST_TAG = 100  # those below are of calls that block, by number of the method
+MOST_TAGS = 32767 - FIRST_TAG  # MPI 4.1, 9.1.2: MPI_TAG_UB is at least 32767
 STAGES_HELD = 128  # of the latest roots and sizes; each holds O(p) numbers
 
 
@@ -39,7 +39,7 @@ class Groups:
         self.usable = True
         self.stages = Latest(STAGES_HELD)
         self._parts: dict[int, MPI.Intracomm] | None = None
-        self._tags = TAG
+        self._tags = 0
         self._alone: MPI.Intracomm | None = None
         self._messages: MPI.Intracomm | None = None
 
@@ -90,8 +90,8 @@ class Groups:
 
         The same on all ranks, if each asks once in every call that makes such a collective.
         """
-        self._tags = self._tags % MOST_TAGS + 1
-        return self._tags
+        self._tags = (self._tags + 1) % MOST_TAGS
+        return FIRST_TAG + self._tags
 
     def plan(self, root: int) -> RootedPlan:
         """The stages that this rank has in a collective over leaders with the given root."""

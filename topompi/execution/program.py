@@ -20,7 +20,12 @@ CELL = 256  # bytes of a message that Open MPI sends inline, btl_sm_max_inline_s
 
 
 def calls_of(
-    plan: Plan, areas: Mapping[int, Area], comm: MPI.Intracomm, alone: MPI.Intracomm, op: MPI.Op | None
+    plan: Plan,
+    areas: Mapping[int, Area],
+    comm: MPI.Intracomm,
+    alone: MPI.Intracomm,
+    op: MPI.Op | None,
+    tag: int = TAG,
 ) -> list[Call]:
     """The calls of one run: one for a step with at most one message each way, else non-blocking calls and one wait.
 
@@ -29,8 +34,9 @@ def calls_of(
     :param comm: for the messages of plans; no other messages may use it.
     :param alone: a communicator of this rank only, which copies data with gaps.
     :param op: the operation of a reduction; None in other calls.
+    :param tag: of all messages.
     """
-    posts = [_posts(step, areas, comm.Irecv, comm.Isend) for step in plan.steps]
+    posts = [_posts(step, areas, comm.Irecv, comm.Isend, tag) for step in plan.steps]
     if plan.lanes > 1:
         moves = [_moves(step, areas, alone) for step in plan.steps]
         reductions = [_reductions(step, areas, op, alone) for step in plan.steps]

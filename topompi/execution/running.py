@@ -182,7 +182,8 @@ def _bound(
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         return None
-    binding = bind(plan, operands, executor.groups)
+    # What a refused call leaves behind, as where a root alone has no room, does not meet calls of other methods.
+    binding = bind(plan, operands, executor.groups, CALLS[method].number)
     if key is not None and operands.by_address:
         executor.bindings.put(key, binding, binding.weight)
     return binding
