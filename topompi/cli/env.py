@@ -27,7 +27,7 @@ OURS = {
     "TOPOMPI_LIMITS": "what one input may hold at most, such as hosts=1M,bytes=8G",
     "TOPOMPI_TUNE": f"what may be measured: nothing new (empty), {', '.join(WORDS['TOPOMPI_TUNE'])}",
     "TOPOMPI_VERBOSE": "1: a table of all calls at the end",
-    "TOPOMPI_CHECK": "1: arguments are compared across ranks before each collective",
+    "TOPOMPI_CHECK": "1, or seconds until a waiting rank says so: arguments are compared before each collective",
     "TOPOMPI_MAP_QUALITY": "mapping stops at this part of the given order's objective, 0 to 1",
     "TOPOMPI_EMULATE_STATE": "folder in which emulated networks are kept",
     "TOPOMPI_SHARED_DATA": "folder of real data, for tests",

@@ -58,10 +58,11 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled:
             counters.count(name, 0, "native", _REASON[name in OBJECTS])
-        if checked and self._checks:
-            given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}
-            root, op = (given.get(one) if one in parameters else None for one in ("root", "op"))
-            agreement.check(self, name, tuple(map(given.get, parameters)), root, op)
-        return call(self, *args, **kwargs)
+        if not (checked and self._checks):
+            return call(self, *args, **kwargs)
+        given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}
+        root, op = (given.get(one) if one in parameters else None for one in ("root", "op"))
+        with agreement.checked(self, name, tuple(map(given.get, parameters)), root, op):
+            return call(self, *args, **kwargs)
 
     setattr(kind, name, method if slot is None else passing(method, call, slot))

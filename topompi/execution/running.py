@@ -76,7 +76,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     try:
         for call, some in rest:
             call(*some)
-    except Exception:
+    except BaseException:  # a signal's handler may have raised it
         finish(rest)
         raise
     return algorithm
@@ -152,12 +152,13 @@ def prepare(
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
+    tag = executor.groups.next_tag()
     operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)[0]
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(executor.groups.comm, *arguments)
         return native
-    return PersistentPlan(*bind_persistent(plan, operands, executor.groups), arguments)
+    return PersistentPlan(*bind_persistent(plan, operands, executor.groups, tag), arguments)
 
 
 def _bound(
@@ -170,7 +171,8 @@ def _bound(
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         return None
-    binding = bind(plan, operands, executor.groups)
+    # What a refused call leaves behind, as where a root alone has no room, does not meet calls of other methods.
+    binding = bind(plan, operands, executor.groups, CALLS[method].number)
     if key is not None and operands.by_address:
         executor.bindings.put(key, binding, binding.weight)
     return binding
@@ -222,6 +224,8 @@ def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands
         (None, 1) if segment is None else _pieces(spec.collective, name, segment, operands, executor.groups.size)
     )
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
+    if isinstance(executor.shared.get((spec.collective, name)), str):  # other communicators' plans are held here too
+        return None
     key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
 
     def make() -> Plan | str:

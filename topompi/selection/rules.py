@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 from math import inf
 from pathlib import Path
@@ -16,7 +17,7 @@ from ..errors import TopompiError
 from ..execution.eligibility import why_not
 from ..inputs import parse_json, read_text
 from ..schedules.registry import ALGORITHMS, current_name
-from ..schedules.segments import can_be_cut
+from ..schedules.segments import can_be_cut, cut
 from .classes import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
 
@@ -110,6 +111,12 @@ class Rules:
         if not isinstance(data.get("rules"), list):
             raise _refusal(name, 'a list as "rules"', data.get("rules"))
         return cls(name, tuple(_rule(rule, f"{name}: rule {number}") for number, rule in enumerate(data["rules"], 1)))
+
+    @cached_property
+    def name_joint(self) -> bool:
+        """Whether one of them names an algorithm that is made together with the exchanges of siblings."""
+        names = {cut(rule.algorithm)[0] for rule in self.rules}
+        return any(one.joint for of_one in ALGORITHMS.values() for name, one in of_one.items() if name in names)
 
     def to_json(self, **facts: Any) -> str:
         """The text of the file; ``facts`` are written into it for its readers, and have no effect."""
