@@ -21,6 +21,7 @@ PURE = (
     "topompi.errors",
     "topompi.mapping",
     "topompi.netsim",
+    "topompi.profile",
     "topompi.schedules",
     "topompi.topology",
     "topompi.views",

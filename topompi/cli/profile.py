@@ -1,0 +1,150 @@
+"""``topompi profile``: record what a program sends, and say over which distances and links it goes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ..mapping.placement import place
+from ..profile import Profile, ProfileError, read_profile, write_profile
+from ..profile.analysis import GRANULARITIES
+from ..profile.export import EXPORTS, export
+from ..profile.monitored import read_monitored, record
+from ..profile.summary import summarise
+from ..topology import TopologyInterface, load
+from ..topology.hostlist import read_hosts
+from .mapsources import reading
+from .profilereport import draw
+from .terminal import console
+
+__all__ = ["app"]
+
+
+WORTH = 0.98  # of the hop-bytes; less is not worth a command
+
+
+class _Recording(TyperGroup):
+    """What is no command of the group is a program to record, behind options or not."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["record", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=_Recording, help="What a program really sends, by distance.", no_args_is_help=True)
+
+Recorded = Annotated[Path, typer.Argument(metavar="FILE", help="A profile, or a folder of Open MPI's .prof files.")]
+Topology = Annotated[str, typer.Option("--topology", help="A topology source, as for topompi topology show.")]
+Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
+Hosts = Annotated[
+    str | None,
+    typer.Option("--hosts", help="Host list or file, one a rank or the ranks evenly; else the recorded ones."),
+]
+Placement = Annotated[str, typer.Option("--place", help="Ranks on these hosts: block, cyclic or random:SEED.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("record", context_settings={"allow_interspersed_args": False})
+def record_command(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND ...", help="As for a shell: mpirun -n 4 ./app")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The profile's file.")] = Path("run.topoprof"),
+    hosts: Annotated[str | None, typer.Option("--hosts", help="Host of each rank: a list or a file.")] = None,
+) -> None:
+    """Run a program of Open MPI, in any language, and record what its ranks send; 'record' may be left out.
+
+    Open MPI's monitoring component counts messages and bytes a pair of ranks
+    below the calls, inside collectives too. Exit code: the program's.
+    """
+    if not output.resolve().parent.is_dir():
+        raise ProfileError(f"--output: expecting a file in a folder that exists, got {output}")
+    found, code = record(command, output.resolve().parent, read_hosts(hosts) if hosts else ())
+    write_profile(found, output)
+    messages, volume = found.total("EISR")
+    print(
+        f"topompi: {output}: {found.size} ranks sent {messages:,} messages, {volume:,} bytes; next: "
+        f"topompi profile show {output} --topology SOURCE",
+        file=sys.stderr,
+    )
+    _warn(found)
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
+def show(
+    recorded: Recorded,
+    topology: Topology,
+    lfts: Lfts = None,
+    hosts: Hosts = None,
+    placement: Placement = "block",
+    granularity: Annotated[str, typer.Option("--granularity", help=f"One of {', '.join(GRANULARITIES)}.")] = "host",
+    most: Annotated[int, typer.Option("--most", help="Rows of hosts, switches and links.", min=1)] = 10,
+    hint: Annotated[bool, typer.Option("--hint/--no-hint", help="Look for a better mapping, some seconds.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Show messages and bytes by hops, levels, hosts or switches, the busiest links, and what a mapping could save."""
+    found = _read(recorded)
+    with reading() as progress:
+        progress.step(f"reading {topology}")
+        routes = load(topology, lfts, progress).routes
+        assert routes is not None  # load() fills them in
+        names = _rank_hosts(found, hosts, routes.fabric.hosts, placement)
+        virtual = names != list(found.hosts)
+        interface = TopologyInterface.place(names, routes, source=topology, virtual=virtual)
+        progress.step("links")
+        summary = summarise(found, interface, granularity, most, hint=hint)
+    if as_json:
+        print(json.dumps(summary))
+    else:
+        draw(console(), summary)
+        _warn(found)
+    if hint and not as_json and summary["saving"] is not None:
+        _next(summary["saving"], f"--graph {recorded} --topology {topology}", lfts, hosts)
+
+
+@app.command("export")
+def export_command(
+    recorded: Recorded,
+    output: Annotated[Path, typer.Option("--output", "-o", help=f"FILE.{', FILE.'.join(EXPORTS)}.")],
+) -> None:
+    """Write who sent how much to whom for other programs: Matrix Market, METIS, MATLAB or NumPy."""
+    export(_read(recorded).graph(), output)
+
+
+def _read(recorded: Path) -> Profile:
+    return read_monitored(recorded) if recorded.is_dir() else read_profile(recorded)
+
+
+def _rank_hosts(found: Profile, written: str | None, all_hosts: Sequence[str], placement: str) -> list[str]:
+    """The host of each rank: as told, else as recorded, else all hosts of the fabric where that comes out even."""
+    if written is None and found.hosts:
+        return list(found.hosts)
+    names = list(all_hosts) if written is None else read_hosts(written)
+    if len(names) == found.size and placement == "block":
+        return names
+    if found.size % len(names):
+        raise ProfileError(f"expecting --hosts that {found.size} ranks fill evenly, got {len(names)} hosts")
+    return place(found.size, names, placement)
+
+
+def _warn(found: Profile) -> None:
+    if found.missing:
+        first = ", ".join(map(str, found.missing[:5]))
+        more = f" and {len(found.missing) - 5} more" if len(found.missing) > 5 else ""
+        print(f"topompi: no record of {len(found.missing)} of {found.size} ranks: {first}{more}", file=sys.stderr)
+
+
+def _next(saving: dict[str, Any], where: str, lfts: Path | None, hosts: str | None) -> None:
+    if saving["ratio"] > WORTH:
+        print("no order of the ranks on these hosts was found that moves clearly fewer bytes times hops")
+        return
+    where += (f" --lfts {lfts}" if lfts else "") + (f" --hosts '{hosts}'" if hosts else "")
+    fewer = f"{100 * (1 - saving['ratio']):.0f} %"
+    print(f"another order of the ranks would move {fewer} fewer bytes times hops: topompi map {where} -o ranks.txt")
