@@ -59,8 +59,8 @@ def read(file: GraphFile) -> Edges:
             ends = (peer, own) if letter == "R" else (own, peer)
             if letter != "C":
                 rows.append(np.stack((*ends, volume, messages), axis=1))
-    if absent := min(set(range(size)) - ranks, default=None):
-        raise GraphFileError(f"{file.name}: expecting a line for each of {size} ranks, got none for {absent}")
+    if absent := sorted(set(range(size)) - ranks):
+        raise GraphFileError(f"{file.name}: expecting a line for each of {size} ranks, got none for {absent[0]}")
     source, target, volume, count = np.concatenate(rows).T
     return Edges(file.name, size, True, source, target, volume, count)
 
@@ -71,8 +71,10 @@ def head_of(name: str, line: str) -> Head:
     :param name: of the file; ``line``: its text.
     :raises GraphFileError: with file and line.
     """
+    if not _HEADING.match(line):
+        _fail(name, 1, "a profile, as topompi profile writes it", line)
     head = _object(name, 1, line)
-    if head.get("topompi") != "profile" or head.get("version") != VERSION:
+    if head.get("version") != VERSION:
         _fail(name, 1, f"a profile of version {VERSION}", line)
     size, hosts, seconds = head.get("ranks"), head.get("hosts") or [], head.get("seconds") or 0.0
     if type(size) is not int or not 1 <= size <= MAX_RANKS:
