@@ -20,8 +20,10 @@ from topompi.cli.app import app
 from topompi.mapping import CommunicationGraph, read_graph
 from topompi.profile import Profile, ProfileError, read_profile, write_profile
 from topompi.profile.analysis import by_hops, by_level, contract, link_loads, units_of
+from topompi.profile.colours import PALETTES, colours_of
 from topompi.profile.export import EXPORTS, export
 from topompi.profile.monitored import read_monitored
+from topompi.profile.pictures import heat
 from topompi.profile.recording import KINDS, RankRows
 from topompi.topology import TopologyInterface, load
 
@@ -322,3 +324,45 @@ def test_another_mpi_is_said_to_have_recorded_nothing(tmp_path):
     assert isinstance(done.exception, ProfileError)
     assert "expecting a program of Open MPI that reaches MPI_Finalize" in str(done.exception)
     assert not list(tmp_path.iterdir())
+
+
+@settings(deadline=None)
+@given(jobs(), st.sampled_from(["process", "host", "switch"]), st.sampled_from(["bytes", "messages"]))
+def test_the_heat_map_has_every_message_in_its_cell(job, granularity, count):
+    graph, interface = job
+    names, unit = units_of(interface, granularity)
+    amount, hops = heat(graph, interface, granularity, count)
+    wanted, classes = np.zeros((len(names), len(names))), {}
+    for (source, target), pair in edges(graph).items():
+        cell = unit[source], unit[target]
+        weight = pair[count == "messages"]
+        wanted[cell] += weight
+        hop = int(interface.hop_matrix[interface.rank_host[source], interface.rank_host[target]])
+        found = classes.setdefault(cell, {})
+        found[hop] = found.get(hop, 0) + weight
+    assert amount.tolist() == wanted.tolist()
+    assert all(found[int(hops[cell])] == max(found.values()) for cell, found in classes.items() if wanted[cell])
+
+
+@pytest.mark.parametrize("palette", PALETTES)
+def test_every_class_has_a_colour_of_its_own(palette):
+    colours = colours_of([0, 1, 2, 3, 4, 5, 6, 7], palette)
+    assert list(colours) == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert len(set(colours.values())) == 8
+
+
+def test_pictures_of_two_runs_are_drawn_and_do_not_change(tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "one.topoprof"
+    rows = [RankRows.of_rows(rank, [(0, (rank + 1) % 4, 2, 100)]) for rank in range(4)]
+    write_profile(Profile(4, "by hand", of_rank=rows), path)
+    path.with_name("two.topoprof").write_bytes(path.read_bytes())
+    drawn = []
+    for folder in ("a", "b"):
+        options = ["--topology", "XGFT(2; 2,2; 1,1)", "-o", str(tmp_path / folder)]
+        done = CliRunner().invoke(app, ["profile", "plot", str(path), str(path.with_name("two.topoprof")), *options])
+        assert done.exit_code == 0, done.output
+        drawn.append({one.name: one.read_bytes() for one in (tmp_path / folder).iterdir()})
+    assert drawn[0] == drawn[1]
+    names = {f"{run}-{kind}.svg" for run in ("one", "two") for kind in ("heat", "histogram")}
+    assert set(drawn[0]) == {*names, "comparison.svg"}

@@ -14,10 +14,12 @@ from typer.core import TyperGroup
 from ..mapping.placement import place
 from ..profile import Profile, ProfileError, read_profile, write_profile
 from ..profile.analysis import GRANULARITIES
+from ..profile.colours import PALETTES
 from ..profile.export import EXPORTS, export
 from ..profile.monitored import read_monitored, record
+from ..profile.pictures import COUNTS, draw_comparison, draw_heat, draw_histogram
 from ..profile.summary import summarise
-from ..topology import TopologyInterface, load
+from ..topology import Routes, TopologyInterface, load
 from ..topology.hostlist import read_hosts
 from .mapsources import reading
 from .profilereport import draw
@@ -48,6 +50,7 @@ Hosts = Annotated[
     typer.Option("--hosts", help="Host list or file, one a rank or the ranks evenly; else the recorded ones."),
 ]
 Placement = Annotated[str, typer.Option("--place", help="Ranks on these hosts: block, cyclic or random:SEED.")]
+Granularity = Annotated[str, typer.Option("--granularity", help=f"One of {', '.join(GRANULARITIES)}.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -84,7 +87,7 @@ def show(
     lfts: Lfts = None,
     hosts: Hosts = None,
     placement: Placement = "block",
-    granularity: Annotated[str, typer.Option("--granularity", help=f"One of {', '.join(GRANULARITIES)}.")] = "host",
+    granularity: Granularity = "host",
     most: Annotated[int, typer.Option("--most", help="Rows of hosts, switches and links.", min=1)] = 10,
     hint: Annotated[bool, typer.Option("--hint/--no-hint", help="Look for a better mapping, some seconds.")] = True,
     as_json: AsJson = False,
@@ -95,9 +98,7 @@ def show(
         progress.step(f"reading {topology}")
         routes = load(topology, lfts, progress).routes
         assert routes is not None  # load() fills them in
-        names = _rank_hosts(found, hosts, routes.fabric.hosts, placement)
-        virtual = names != list(found.hosts)
-        interface = TopologyInterface.place(names, routes, source=topology, virtual=virtual)
+        interface = _interface(found, routes, topology, hosts, placement)
         progress.step("links")
         summary = summarise(found, interface, granularity, most, hint=hint)
     if as_json:
@@ -107,6 +108,39 @@ def show(
         _warn(found)
     if hint and not as_json and summary["saving"] is not None:
         _next(summary["saving"], f"--graph {recorded} --topology {topology}", lfts, hosts)
+
+
+@app.command()
+def plot(
+    recorded: Annotated[list[Path], typer.Argument(metavar="FILE ...", help="Profiles; several are compared.")],
+    topology: Topology,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the pictures.")],
+    lfts: Lfts = None,
+    hosts: Hosts = None,
+    placement: Placement = "block",
+    granularity: Granularity = "process",
+    count: Annotated[str, typer.Option("--count", help=f"One of {', '.join(COUNTS)}.")] = "bytes",
+    palette: Annotated[str, typer.Option("--palette", help=f"One of {', '.join(PALETTES)}.")] = "reference",
+    form: Annotated[str, typer.Option("--format", help="svg or png.")] = "svg",
+) -> None:
+    """Draw profiles: what each unit sends by hops, who sends to whom, and several runs in one graph."""
+    output.mkdir(parents=True, exist_ok=True)
+    runs = {}
+    with reading() as progress:
+        progress.step(f"reading {topology}")
+        routes = load(topology, lfts, progress).routes
+        assert routes is not None  # load() fills them in
+        for path in recorded:
+            progress.step(f"drawing {path}")
+            found = _read(path)
+            interface = _interface(found, routes, topology, hosts, placement)
+            runs[path.stem] = found.graph(), interface
+            options = (*runs[path.stem], granularity, count, palette)
+            draw_histogram(output / f"{path.stem}-histogram.{form}", *options)
+            draw_heat(output / f"{path.stem}-heat.{form}", *options)
+    if len(runs) > 1:
+        draw_comparison(output / f"comparison.{form}", runs, count, palette)
+    print("\n".join(sorted(str(path) for path in output.glob(f"*.{form}"))))
 
 
 @app.command("export")
@@ -120,6 +154,11 @@ def export_command(
 
 def _read(recorded: Path) -> Profile:
     return read_monitored(recorded) if recorded.is_dir() else read_profile(recorded)
+
+
+def _interface(found: Profile, routes: Routes, source: str, hosts: str | None, placement: str) -> TopologyInterface:
+    names = _rank_hosts(found, hosts, routes.fabric.hosts, placement)
+    return TopologyInterface.place(names, routes, source=source, virtual=names != list(found.hosts))
 
 
 def _rank_hosts(found: Profile, written: str | None, all_hosts: Sequence[str], placement: str) -> list[str]:

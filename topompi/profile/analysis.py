@@ -12,7 +12,17 @@ from ..topology import TopologyInterface
 from ..views.network import network_of
 from .errors import ProfileError
 
-__all__ = ["GRANULARITIES", "Traffic", "by_hops", "by_level", "contract", "link_loads", "units_of"]
+__all__ = [
+    "GRANULARITIES",
+    "Traffic",
+    "by_hops",
+    "by_level",
+    "contract",
+    "edge_hops",
+    "hop_name",
+    "link_loads",
+    "units_of",
+]
 
 GRANULARITIES = ("process", "host", "switch")
 
