@@ -12,7 +12,20 @@ from numpy.typing import NDArray
 from .edges import Edges
 from .text import MAX_RANKS, GraphFile, GraphFileError
 
-__all__ = ["KINDS", "NAME", "VERSION", "Head", "head_of", "rank_of", "read", "recognise"]
+__all__ = [
+    "GRANULARITIES",
+    "KINDS",
+    "MOVES",
+    "NAME",
+    "VERSION",
+    "Call",
+    "Head",
+    "Line",
+    "head_of",
+    "rank_of",
+    "read",
+    "recognise",
+]
 
 NAME = "topompi's profile (.topoprof)"
 VERSION = 1
@@ -27,14 +40,45 @@ KINDS = {
 }
 
 
+MOVES = "EISR"  # the kinds that move where a file does not say; what collectives are asked for moves as I
+GRANULARITIES = ("process", "host")
+
+
 class Head(NamedTuple):
-    """The first line: number of ranks, how and what was recorded, for how many seconds, and the host of each rank."""
+    """The first line.
+
+    :param size: number of ranks.
+    :param method: how it was recorded.
+    :param command: what ran; ``seconds``: for how long; ``hosts``: of each rank, or none.
+    :param moves: the kinds whose rows are what moved.
+    :param granularity: ``host`` where a peer stands for its whole host.
+    """
 
     size: int
     method: str
     command: str
     seconds: float
     hosts: tuple[str, ...]
+    moves: str = MOVES
+    granularity: str = "process"
+
+
+class Call(NamedTuple):
+    """Collective calls of one size: mpi4py's name, ranks of the communicator, bytes as the rules count, calls."""
+
+    name: str
+    ranks: int
+    nbytes: int
+    times: int
+
+
+class Line(NamedTuple):
+    """A rank's line: the rank, by kind the rows peer, messages, bytes, shape (3, rows), its host, and its calls."""
+
+    rank: int
+    kinds: dict[str, NDArray[np.int64]]
+    host: str
+    calls: tuple[Call, ...]
 
 
 def recognise(file: GraphFile) -> bool:
@@ -48,16 +92,19 @@ def read(file: GraphFile) -> Edges:
     :raises GraphFileError: with file and line; for a rank without a line.
     """
     lines = list(file.lines(""))
-    size = head_of(file.name, lines[0][1]).size
+    head = head_of(file.name, lines[0][1])
+    size = head.size
+    if head.granularity != "process":
+        raise GraphFileError(f"{file.name}: expecting a profile by process, got one by {head.granularity}")
     rows = [np.empty((0, 4), dtype=np.int64)]
     ranks = set()
     for number, line in lines[1:]:
-        rank, kinds = rank_of(file.name, number, line, size)
+        rank, kinds, _, _ = rank_of(file.name, number, line, size)
         ranks.add(rank)
         for letter, (peer, messages, volume) in kinds.items():
             own = np.full_like(peer, rank)
             ends = (peer, own) if letter == "R" else (own, peer)
-            if letter != "C":
+            if letter in head.moves:
                 rows.append(np.stack((*ends, volume, messages), axis=1))
     if absent := sorted(set(range(size)) - ranks):
         raise GraphFileError(f"{file.name}: expecting a line for each of {size} ranks, got none for {absent[0]}")
@@ -83,11 +130,17 @@ def head_of(name: str, line: str) -> Head:
         _fail(name, 1, f"hosts to be a list of {size} names or empty", hosts)
     if type(seconds) not in (int, float):
         _fail(name, 1, "seconds to be a number", seconds)
-    return Head(size, str(head.get("method", "")), str(head.get("command", "")), float(seconds), tuple(hosts))
+    moves, granularity = head.get("moves", MOVES), head.get("granularity", "process")
+    if not isinstance(moves, str) or set(moves) - set(KINDS):
+        _fail(name, 1, f"moves to be letters of {''.join(KINDS)}", moves)
+    if granularity not in GRANULARITIES:
+        _fail(name, 1, f"granularity to be one of {', '.join(GRANULARITIES)}", granularity)
+    method, command = str(head.get("method", "")), str(head.get("command", ""))
+    return Head(size, method, command, float(seconds), tuple(hosts), moves, granularity)
 
 
-def rank_of(name: str, number: int, line: str, size: int) -> tuple[int, dict[str, NDArray[np.int64]]]:
-    """What a rank's line says: the rank, and by kind the rows peer, messages, bytes, shape (3, rows).
+def rank_of(name: str, number: int, line: str, size: int) -> Line:
+    """What a rank's line says.
 
     :param name: of the file.
     :param number: of the line, from 1.
@@ -110,7 +163,21 @@ def rank_of(name: str, number: int, line: str, size: int) -> tuple[int, dict[str
         if table.size and (table.min() < 0 or table[0].max() >= size):
             _fail(name, number, f"{letter} to name peers below {size} and no negative number", found[letter])
         kinds[letter] = table.astype(np.int64)
-    return rank, {letter: kinds[letter] for letter in KINDS if letter in kinds}
+    host = found.get("host", "")
+    if not isinstance(host, str):
+        _fail(name, number, "host to be a name", host)
+    return Line(rank, {one: kinds[one] for one in KINDS if one in kinds}, host, _calls(name, number, found))
+
+
+def _calls(name: str, number: int, found: dict[str, Any]) -> tuple[Call, ...]:
+    calls = found.get("calls", [])
+    if not isinstance(calls, list):
+        _fail(name, number, "calls to be a list", calls)
+    for call in calls:
+        sound = isinstance(call, list) and len(call) == 4 and isinstance(call[0], str)
+        if not sound or not all(type(value) is int and value >= 0 for value in call[1:]):
+            _fail(name, number, "calls to have a name, ranks, bytes and a count", call)
+    return tuple(Call(*call) for call in calls)
 
 
 def _object(name: str, number: int, line: str) -> dict[str, Any]:

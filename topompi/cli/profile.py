@@ -69,7 +69,7 @@ def record_command(
         raise ProfileError(f"--output: expecting a file in a folder that exists, got {output}")
     found, code = record(command, output.resolve().parent, read_hosts(hosts) if hosts else ())
     write_profile(found, output)
-    messages, volume = found.total("EISR")
+    messages, volume = found.sent
     print(
         f"topompi: {output}: {found.size} ranks sent {messages:,} messages, {volume:,} bytes; next: "
         f"topompi profile show {output} --topology SOURCE",

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mapping.graph import CommunicationGraph
-from ..mapping.readers.topoprof import KINDS
+from ..mapping.readers.topoprof import KINDS, MOVES, Call
 from .errors import ProfileError
 
-__all__ = ["ASKED", "KINDS", "SENT", "Profile", "RankRows"]
+__all__ = ["ASKED", "KINDS", "MOVES", "Call", "Profile", "RankRows"]
 
 Integers = NDArray[np.int64]
 
-SENT = "EISR"  # what moves; a collective that is asked for moves as the library's messages
 ASKED = "C"
 
 
@@ -30,6 +29,8 @@ class RankRows:
     :param peer: the other rank, shape (rows,).
     :param messages: how many, shape (rows,).
     :param volume: bytes, shape (rows,).
+    :param host: where it ran; empty where that is unknown.
+    :param calls: its collective calls by size; none where they were not recorded.
     """
 
     rank: int
@@ -37,6 +38,8 @@ class RankRows:
     peer: Integers
     messages: Integers
     volume: Integers
+    host: str = ""
+    calls: tuple[Call, ...] = ()
 
     @classmethod
     def of_rows(cls, rank: int, rows: Iterable[tuple[int, int, int, int]]) -> RankRows:
@@ -55,6 +58,9 @@ class Profile:
     :param seconds: how long it ran; 0 where that is unknown.
     :param hosts: host name of each rank, p of them; empty where that is unknown.
     :param of_rank: what each rank sent; a rank whose record is missing has none.
+    :param moves: the kinds whose rows are what moved. Recorded above the MPI library these include what collectives
+        were asked for; recorded below it the same bytes are the library's own messages.
+    :param granularity: ``process``, or ``host`` where a peer is the lowest rank on a host and stands for all there.
     """
 
     size: int
@@ -63,6 +69,8 @@ class Profile:
     seconds: float = 0.0
     hosts: tuple[str, ...] = ()
     of_rank: Sequence[RankRows] = ()
+    moves: str = MOVES
+    granularity: str = "process"
 
     def __post_init__(self) -> None:
         if self.hosts and len(self.hosts) != self.size:
@@ -76,13 +84,18 @@ class Profile:
         """The ranks of which there is no record."""
         return tuple(sorted(set(range(self.size)) - {one.rank for one in self.of_rank}))
 
-    def graph(self, kinds: str = SENT) -> CommunicationGraph:
+    @property
+    def sent(self) -> tuple[int, int]:
+        """Messages and bytes that moved."""
+        return self.total(self.moves)
+
+    def graph(self, kinds: str | None = None) -> CommunicationGraph:
         """Who sent how much to whom, as `topompi.mapping` takes it.
 
-        :param kinds: the letters of ``KINDS`` that count.
+        :param kinds: the letters of ``KINDS`` that count; else those of what moved.
         :raises ProfileError: for another letter, or a peer that is no rank.
         """
-        source, target, messages, volume = self._columns(kinds)
+        source, target, messages, volume = self._columns(self.moves if kinds is None else kinds)
         try:
             return CommunicationGraph.from_arrays(self.size, source, target, volume, messages)
         except ValueError as error:
@@ -98,8 +111,9 @@ class Profile:
         """Bytes that the library was seen to send over those that collectives were asked to move; None without any.
 
         Below 1 where collectives go through shared memory, or where they move less than each rank is told of.
+        It is None too where the library was not seen at all.
         """
-        asked = self.total(ASKED)[1]
+        asked = 0 if ASKED in self.moves else self.total(ASKED)[1]
         return self.total("I")[1] / asked if asked else None
 
     def _columns(self, kinds: str) -> tuple[Integers, Integers, Integers, Integers]:

@@ -13,7 +13,8 @@ from ..mapping.mapping import Mapping
 from ..topology import TopologyInterface
 from ..views.machine import machine_of
 from .analysis import Traffic, by_hops, by_level, contract, link_loads, units_of
-from .recording import ASKED, KINDS, SENT, Profile
+from .errors import ProfileError
+from .recording import KINDS, Profile
 
 __all__ = ["saving", "summarise"]
 
@@ -32,6 +33,9 @@ def summarise(
     :param hint: whether to look for a better order of the ranks, which takes up to ``SEARCH`` seconds.
     :raises ProfileError: where the job has another number of ranks.
     """
+    if profile.granularity == "host":
+        _check_hosts(profile, interface, granularity)
+        hint = False  # what a rank sends to another is not known
     graph = profile.graph()
     return {
         "method": profile.method,
@@ -39,7 +43,7 @@ def summarise(
         "seconds": profile.seconds,
         "job": interface.describe(),
         "missing": list(profile.missing),
-        "kinds": {KINDS[letter]: profile.total(letter) for letter in SENT + ASKED if profile.total(letter)[0]},
+        "kinds": {KINDS[letter]: profile.total(letter) for letter in KINDS if profile.total(letter)[0]},
         "coverage": profile.coverage,
         "hops": [_row(one) for one in by_hops(graph, interface)],
         "levels": [_row(one) for one in by_level(graph, interface)],
@@ -48,6 +52,18 @@ def summarise(
         "links": _links(graph, interface, most),
         "saving": saving(graph, interface) if hint else None,
     }
+
+
+def _check_hosts(profile: Profile, interface: TopologyInterface, granularity: str) -> None:
+    """Refuse what a profile by host does not know.
+
+    :raises ProfileError: for peers that are processes, or ranks on other hosts than those they were recorded on.
+    """
+    if granularity == "process":
+        raise ProfileError("expecting a granularity of host or switch, as the profile was recorded, got process")
+    on_hosts = [interface.hosts[host] for host in interface.rank_host.tolist()]
+    if profile.hosts and on_hosts != list(profile.hosts):
+        raise ProfileError("expecting the hosts on which a profile by host was recorded, got others")
 
 
 def _row(one: Traffic) -> dict[str, Any]:

@@ -25,6 +25,7 @@ VARIABLES = {
     "TOPOMPI_VERBOSE": "1: a table of all calls at the end",
     "TOPOMPI_CHECK": "1: arguments are compared across ranks before each collective",
     "TOPOMPI_MAP_QUALITY": "mapping stops at this part of the given order's objective, 0 to 1",
+    "TOPOMPI_PROFILE": "file for what the program sends (docs/profile.md)",
     "TOPOMPI_EMULATE_STATE": "folder in which emulated networks are kept",
     "TOPOMPI_SHARED_DATA": "folder of real data, for tests",
 }
