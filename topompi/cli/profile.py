@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from ..profile.summary import summarise
 from ..topology import Routes, TopologyInterface, load
 from ..topology.hostlist import read_hosts
 from .mapsources import reading
-from .profilereport import draw
+from .profilereport import draw, draw_advice
 from .terminal import console
 
 __all__ = ["app"]
@@ -107,7 +108,58 @@ def show(
         draw(console(), summary)
         _warn(found)
     if hint and not as_json and summary["saving"] is not None:
-        _next(summary["saving"], f"--graph {recorded} --topology {topology}", lfts, hosts)
+        _next(summary["saving"], _where(found, recorded, topology, lfts, hosts))
+
+
+@app.command()
+def advise(
+    recorded: Recorded,
+    topology: Topology,
+    lfts: Lfts = None,
+    hosts: Hosts = None,
+    placement: Placement = "block",
+    library: Annotated[str, typer.Option("--library", help="What MPI.Get_library_version() says.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say what a better mapping and other schedules would save by the models, what is out of reach, and what to run."""
+    from ..profile.advice import advise as advice_of
+    from ..selection.libraries import model_of
+
+    found = _read(recorded)
+    with reading() as progress:
+        progress.step(f"reading {topology}")
+        routes = load(topology, lfts, progress).routes
+        assert routes is not None  # load() fills them in
+        progress.step("looking for a better order")
+        advice = advice_of(
+            found,
+            _interface(found, routes, topology, hosts, placement),
+            model_of(library, {}) if library else None,
+        )
+    advice["run"] = _commands(advice, _where(found, recorded, topology, lfts, hosts))
+    if as_json:
+        print(json.dumps(advice))
+        return
+    draw_advice(console(), advice)
+    for line in advice["run"] or ["nothing to change: no order and no schedule was found that is clearly better"]:
+        print(line)
+
+
+def _where(found: Profile, recorded: Path, topology: str, lfts: Path | None, hosts: str | None) -> str:
+    """The options of topompi map for a profile on the hosts that were looked at."""
+    hosts = hosts or ",".join(dict.fromkeys(found.hosts))
+    options = {"graph": str(recorded), "topology": topology, "lfts": str(lfts or ""), "hosts": hosts}
+    return " ".join(f"--{name} {shlex.quote(value)}" for name, value in options.items() if value)
+
+
+def _commands(advice: dict[str, Any], where: str) -> list[str]:
+    """What to run for what is worth it."""
+    mapping, lines = advice["mapping"], []
+    if mapping is not None and mapping["after"]["hop_bytes"] < WORTH * mapping["before"]["hop_bytes"]:
+        lines.append(f"topompi map {where} -o ranks.txt")
+    if any(one["algorithm"] != "native" for one in advice["collectives"]):
+        lines.append("mpirun -n N python -m topompi app.py  # with TOPOMPI_TOPOLOGY as --topology here")
+    return lines
 
 
 @app.command()
@@ -180,10 +232,9 @@ def _warn(found: Profile) -> None:
         print(f"topompi: no record of {len(found.missing)} of {found.size} ranks: {first}{more}", file=sys.stderr)
 
 
-def _next(saving: dict[str, Any], where: str, lfts: Path | None, hosts: str | None) -> None:
+def _next(saving: dict[str, Any], where: str) -> None:
     if saving["ratio"] > WORTH:
         print("no order of the ranks on these hosts was found that moves clearly fewer bytes times hops")
         return
-    where += (f" --lfts {lfts}" if lfts else "") + (f" --hosts '{hosts}'" if hosts else "")
     fewer = f"{100 * (1 - saving['ratio']):.0f} %"
     print(f"another order of the ranks would move {fewer} fewer bytes times hops: topompi map {where} -o ranks.txt")
