@@ -195,6 +195,31 @@ def plot(
     print("\n".join(sorted(str(path) for path in output.glob(f"*.{form}"))))
 
 
+@app.command()
+def report(
+    recorded: Annotated[list[Path], typer.Argument(metavar="FILE ...", help="Profiles; several are compared.")],
+    topology: Topology,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page, FILE.html.")] = Path("report.html"),
+    lfts: Lfts = None,
+    hosts: Hosts = None,
+    placement: Placement = "block",
+    palette: Annotated[str, typer.Option("--palette", help=f"One of {', '.join(PALETTES)}.")] = "reference",
+) -> None:
+    """Write one page of HTML, with a map to enlarge and values under the pointer; it needs no network."""
+    from ..profile.page import page
+
+    with reading() as progress:
+        progress.step(f"reading {topology}")
+        routes = load(topology, lfts, progress).routes
+        assert routes is not None  # load() fills them in
+        runs = {}
+        for path in recorded:
+            progress.step(f"reading {path}")
+            found = _read(path)
+            runs[path.stem] = found, _interface(found, routes, topology, hosts, placement)
+        output.write_text(page(runs, palette), encoding="utf-8")
+
+
 @app.command("export")
 def export_command(
     recorded: Recorded,
