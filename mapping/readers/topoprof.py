@@ -52,6 +52,7 @@ class Head(NamedTuple):
     :param command: what ran; ``seconds``: for how long; ``hosts``: of each rank, or none.
     :param moves: the kinds whose rows are what moved.
     :param granularity: ``host`` where a peer stands for its whole host.
+    :param virtual: whether the hosts are those of a virtual placement.
     """
 
     size: int
@@ -61,6 +62,7 @@ class Head(NamedTuple):
     hosts: tuple[str, ...]
     moves: str = MOVES
     granularity: str = "process"
+    virtual: bool = False
 
 
 class Call(NamedTuple):
@@ -136,7 +138,7 @@ def head_of(name: str, line: str) -> Head:
     if granularity not in GRANULARITIES:
         _fail(name, 1, f"granularity to be one of {', '.join(GRANULARITIES)}", granularity)
     method, command = str(head.get("method", "")), str(head.get("command", ""))
-    return Head(size, method, command, float(seconds), tuple(hosts), moves, granularity)
+    return Head(size, method, command, float(seconds), tuple(hosts), moves, granularity, head.get("virtual") is True)
 
 
 def rank_of(name: str, number: int, line: str, size: int) -> Line:

@@ -235,7 +235,7 @@ def _read(recorded: Path) -> Profile:
 
 def _interface(found: Profile, routes: Routes, source: str, hosts: str | None, placement: str) -> TopologyInterface:
     names = _rank_hosts(found, hosts, routes.fabric.hosts, placement)
-    return TopologyInterface.place(names, routes, source=source, virtual=names != list(found.hosts))
+    return TopologyInterface.place(names, routes, source=source, virtual=found.virtual or names != list(found.hosts))
 
 
 def _rank_hosts(found: Profile, written: str | None, all_hosts: Sequence[str], placement: str) -> list[str]:

@@ -68,7 +68,9 @@ def _lines_of(profile: Profile) -> Iterator[bytes]:
 def head_line(profile: Profile) -> bytes:
     """The first line, packed; what the ranks sent is not looked at."""
     ran = {"method": profile.method, "command": profile.command, "seconds": profile.seconds}
-    counted = {"hosts": list(profile.hosts), "moves": profile.moves, "granularity": profile.granularity}
+    counted: dict[str, Any] = {"hosts": list(profile.hosts), "moves": profile.moves, "granularity": profile.granularity}
+    if profile.virtual:
+        counted["virtual"] = True
     return _packed({"topompi": "profile", "version": VERSION, "ranks": profile.size, **ran, **counted})
 
 
@@ -107,7 +109,9 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     hosts = head.hosts or tuple(one.host for one in of_rank)
     known = hosts if len(hosts) == head.size and all(hosts) else ()
     seconds = max(other.seconds for other, _ in read)
-    return Profile(head.size, head.method, head.command, seconds, known, of_rank, head.moves, head.granularity)
+    return Profile(
+        head.size, head.method, head.command, seconds, known, of_rank, head.moves, head.granularity, head.virtual
+    )
 
 
 def _read_one(path: Path) -> tuple[Head, list[RankRows]]:

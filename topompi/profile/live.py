@@ -59,6 +59,7 @@ class Recording:
         self.comm = comm if isinstance(comm, Handle) or not joint else Intracomm(comm)
         hosts = self._hosts() if joint else None
         self.host = MPI.Get_processor_name() if hosts is None else hosts[0][hosts[1][self.rank]]
+        self._virtual = joint and self.comm.interface.virtual  # type: ignore[attr-defined]  # one of ours
         self._group = native.Get_group()
         self._unit, peers = _units(self.size, None if granularity == "process" or hosts is None else hosts[1])
         self.counters = Counters(len(peers), peers)
@@ -134,7 +135,8 @@ class Recording:
     def _head(self) -> Profile:
         seconds = self._seconds + (time.monotonic() - self._began if self._runs else 0.0)
         command = shlex.join([Path(sys.executable).name, *sys.argv])
-        return Profile(self.size, METHOD, command, round(seconds, 6), moves=MOVES, granularity=self.granularity)
+        how: dict[str, Any] = {"moves": MOVES, "granularity": self.granularity, "virtual": self._virtual}
+        return Profile(self.size, METHOD, command, round(seconds, 6), **how)
 
     def _rows(self) -> RankRows:
         return self.counters.rows(self.rank, self.host)

@@ -61,6 +61,7 @@ class Profile:
     :param moves: the kinds whose rows are what moved. Recorded above the MPI library these include what collectives
         were asked for; recorded below it the same bytes are the library's own messages.
     :param granularity: ``process``, or ``host`` where a peer is the lowest rank on a host and stands for all there.
+    :param virtual: whether the hosts are those of a virtual placement.
     """
 
     size: int
@@ -71,6 +72,7 @@ class Profile:
     of_rank: Sequence[RankRows] = ()
     moves: str = MOVES
     granularity: str = "process"
+    virtual: bool = False
 
     def __post_init__(self) -> None:
         if self.hosts and len(self.hosts) != self.size:
