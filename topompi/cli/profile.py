@@ -20,7 +20,7 @@ from ..profile.export import EXPORTS, export
 from ..profile.monitored import read_monitored, record
 from ..profile.pictures import COUNTS, draw_comparison, draw_heat, draw_histogram
 from ..profile.summary import summarise
-from ..topology import Routes, TopologyInterface, load
+from ..topology import Report, Routes, TopologyInterface, load
 from ..topology.hostlist import read_hosts
 from .mapsources import reading
 from .profilereport import draw, draw_advice
@@ -96,9 +96,7 @@ def show(
     """Show messages and bytes by hops, levels, hosts or switches, the busiest links, and what a mapping could save."""
     found = _read(recorded)
     with reading() as progress:
-        progress.step(f"reading {topology}")
-        routes = load(topology, lfts, progress).routes
-        assert routes is not None  # load() fills them in
+        routes = _routes(topology, lfts, progress)
         interface = _interface(found, routes, topology, hosts, placement)
         progress.step("links")
         summary = summarise(found, interface, granularity, most, hint=hint)
@@ -127,9 +125,7 @@ def advise(
 
     found = _read(recorded)
     with reading() as progress:
-        progress.step(f"reading {topology}")
-        routes = load(topology, lfts, progress).routes
-        assert routes is not None  # load() fills them in
+        routes = _routes(topology, lfts, progress)
         progress.step("looking for a better order")
         advice = advice_of(
             found,
@@ -179,9 +175,7 @@ def plot(
     output.mkdir(parents=True, exist_ok=True)
     runs = {}
     with reading() as progress:
-        progress.step(f"reading {topology}")
-        routes = load(topology, lfts, progress).routes
-        assert routes is not None  # load() fills them in
+        routes = _routes(topology, lfts, progress)
         for path in recorded:
             progress.step(f"drawing {path}")
             found = _read(path)
@@ -209,9 +203,7 @@ def report(
     from ..profile.page import page
 
     with reading() as progress:
-        progress.step(f"reading {topology}")
-        routes = load(topology, lfts, progress).routes
-        assert routes is not None  # load() fills them in
+        routes = _routes(topology, lfts, progress)
         runs = {}
         for path in recorded:
             progress.step(f"reading {path}")
@@ -227,6 +219,13 @@ def export_command(
 ) -> None:
     """Write who sent how much to whom for other programs: Matrix Market, METIS, MATLAB or NumPy."""
     export(_read(recorded).graph(), output)
+
+
+def _routes(topology: str, lfts: Path | None, progress: Report) -> Routes:
+    progress.step(f"reading {topology}")
+    routes = load(topology, lfts, progress).routes
+    assert routes is not None  # load() fills them in
+    return routes
 
 
 def _read(recorded: Path) -> Profile:
