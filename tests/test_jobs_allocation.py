@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations, permutations
 
 import pytest
 from hypothesis import given, settings
@@ -10,11 +11,14 @@ from hypothesis import strategies as st
 
 from topompi.jobs import (
     ALLOCATORS,
+    AllocationError,
     Cluster,
     check,
     find_allocator,
 )
 from topompi.jobs.allocation import Job
+from topompi.topology import load
+from topompi.views.cluster import cluster_of
 
 NAMED = [name for name in ALLOCATORS if name != "counts"]
 ISOLATING = ("exclusive", "isolated", "disjoint", "exact")
@@ -55,7 +59,7 @@ def test_the_detector_finds_the_conflicts_of_the_literature():
 
 
 @pytest.mark.parametrize("allocator", list(ALLOCATORS))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_place_succeeds_if_and_only_if_feasible(allocator, seed):
     rng = random.Random(seed)
@@ -82,7 +86,7 @@ def test_place_succeeds_if_and_only_if_feasible(allocator, seed):
     assert not state.busy.any()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_where_any_isolating_allocator_finds_nodes_the_exact_one_does(seed):
     rng = random.Random(seed)
@@ -100,6 +104,38 @@ def test_where_any_isolating_allocator_finds_nodes_the_exact_one_does(seed):
             states[name].start(job, found["exact"])
 
 
+def by_definition(jobs: dict[int, list[int]], cluster: Cluster) -> dict[tuple[int, int], list[int]]:
+    """The links of each pair of jobs, from the routes of every ordered pair of nodes."""
+    table = cluster.links.table()
+    uses = {
+        job: {int(link) for a, b in permutations(nodes, 2) for link in table[cluster.leaf[a], b] if link >= 0}
+        for job, nodes in jobs.items()
+    }
+    return {(a, b): sorted(uses[a] & uses[b]) for a, b in combinations(sorted(jobs), 2) if uses[a] & uses[b]}
+
+
+@pytest.mark.parametrize("where", ["tree", "xgft:4,3,2;1,2,2"])
+@settings(max_examples=30, deadline=None)
+@given(owners=st.lists(st.integers(0, 4), min_size=24, max_size=24))
+def test_the_detector_finds_all_pairs_and_links_of_the_definition_and_no_other(where, owners):
+    cluster = Cluster.regular(24, 4, 3) if where == "tree" else cluster_of(load(where).routes)
+    jobs = {job: [node for node, owner in enumerate(owners) if owner == job] for job in range(1, 5)}
+    found = check(jobs, cluster.links)
+    assert {pair: links.tolist() for pair, links in found.pairs.items()} == by_definition(jobs, cluster)
+    assert found.num_links == len({link for links in found.pairs.values() for link in links.tolist()})
+
+
+def test_three_jobs_on_one_link_are_three_pairs():
+    found = check({0: [0, 6], 1: [1, 7], 2: [2, 8]}, Cluster.regular(12, 6).links)
+    assert set(found.pairs) == {(0, 1), (0, 2), (1, 2)}
+    assert found.num_links == 4  # up and down, of two leaves
+
+
+def test_a_node_of_two_jobs_is_refused():
+    with pytest.raises(AllocationError, match="got node 4 twice"):
+        check({0: [0, 4], 1: [4, 5]}, Cluster.regular(12, 6).links)
+
+
 def test_no_links_in_use_are_no_conflicts():
     assert not check({0: [0, 1], 1: [3]}, Cluster.regular(18, 3, 3).links)
     assert not check({}, Cluster.regular(18, 3, 3).links)
@@ -108,7 +144,7 @@ def test_no_links_in_use_are_no_conflicts():
 @pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if find_allocator(name).monotone])
 def test_a_job_that_fits_still_fits_after_others_have_ended(allocator):
     rng = random.Random(4)
-    for _ in range(60 if allocator != "exact" else 6):
+    for _ in range(60 if allocator != "exact" else 3):
         cluster = Cluster.of("random", [rng.randint(1, 6) for _ in range(6)], [2, 1, 3])
         policy = find_allocator(allocator)
         state, running = policy.state(cluster), []

@@ -59,6 +59,7 @@ def test_sharing_counts_the_pairs_that_an_observer_sees():
         assert found.partners == pytest.approx(2 * len(both) / len(jobs))
 
 
+@pytest.mark.long
 def test_sharing_of_the_first_free_nodes_on_a_real_log():
     log = read_swf(shared_data("workloads/LLNL-Thunder-2007-1.1-cln.swf.gz"), 4)
     found = sharing(simulate(log, Cluster.regular(1002, 18, 18), allocator="first"))

@@ -43,7 +43,7 @@ def filled(allocator: str, cluster: Cluster, seed: int, largest: int, jobs: int)
     return placed, refused, len(found)
 
 
-@pytest.mark.parametrize(("tables", "percent"), [("minhop", 94), ("dfsssp", 91)])
+@pytest.mark.parametrize(("tables", "percent"), [("minhop", 94), pytest.param("dfsssp", 91, marks=pytest.mark.long)])
 def test_whole_leaves_do_not_isolate_on_real_tables(tables, percent):
     cluster, rng, shared = janus(tables), np.random.default_rng(1), 0
     for _ in range(400):
@@ -53,7 +53,7 @@ def test_whole_leaves_do_not_isolate_on_real_tables(tables, percent):
     assert abs(shared / 4 - percent) <= 4
 
 
-@pytest.mark.parametrize("tables", TABLES)
+@pytest.mark.parametrize("tables", [TABLES[0], *(pytest.param(one, marks=pytest.mark.long) for one in TABLES[1:])])
 def test_disjoint_shares_no_link_on_real_tables(tables):
     placed, _, pairs = filled("disjoint", janus(tables), 2, 60, 60)
     assert placed > 20

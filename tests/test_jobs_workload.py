@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 from tests.workloads import random_workload
 from topompi.errors import TopompiError
 from topompi.jobs import Workload, WorkloadError, read_swf, read_workload
-from topompi.jobs.workload import write_batsim
+from topompi.jobs.workload import read_batsim, read_sacct, write_batsim
 from topompi.jobs.workload.generate import capacity_mix, lublin_feitelson, power_of_two_mix
 from topompi.jobs.workload.transform import extract, larger, scale_run, segments, shake
 
@@ -45,7 +47,7 @@ def refusal(read: Callable[[], Workload]) -> str | None:
 @pytest.mark.parametrize("content", [SWF, SACCT, BATSIM], ids=["swf", "sacct", "batsim"])
 def test_mutated_logs_raise_only_our_errors_and_name_the_file(tmp_path: Path, content: str):
     rng, path, refused = random.Random(1), tmp_path / "log", 0
-    for _ in range(700):
+    for _ in range(400):
         text = bytearray(content.encode())
         for _ in range(rng.randint(1, 4)):
             at = rng.randrange(len(text))
@@ -148,6 +150,41 @@ def test_a_million_jobs_take_less_than_200_mebibytes():
     jobs = capacity_mix(np.random.default_rng(0), 1000, 1296)
     held = sum(getattr(jobs, one).nbytes for one in ("number", "submit", "run", "request", "nodes", "user"))
     assert held / 1000 * 10**6 < 200 * 2**20
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+@pytest.mark.parametrize("content", [SWF, SACCT, BATSIM], ids=["swf", "sacct", "batsim"])
+def test_a_packed_log_is_the_log(tmp_path: Path, content: str, pack: Callable[[bytes], bytes]):
+    (tmp_path / "plain").write_text(content)
+    (tmp_path / "packed").write_bytes(pack(content.encode()))
+    plain, packed = (read_workload(tmp_path / name) for name in ("plain", "packed"))
+    assert (packed.submit == plain.submit).all()
+    assert (packed.run == plain.run).all()
+    assert packed.name == str(tmp_path / "packed")
+
+
+@pytest.mark.parametrize("read", [read_workload, read_swf, read_sacct, read_batsim])
+def test_what_is_no_log_is_refused_as_what_it_is(tmp_path: Path, read: Callable[[Path], Workload]):
+    (tmp_path / "empty").touch()
+    (tmp_path / "binary").write_bytes(b"\x7fELF\0\0" * 9)
+    for name, message in (("none", "no such file"), ("empty", "empty file|expecting JSON"), ("binary", "expecting ")):
+        with pytest.raises(WorkloadError, match=f"{name}.*{message}"):
+            read(tmp_path / name)
+    with pytest.raises(WorkloadError, match="expecting one file, got 2"):
+        read(tmp_path)
+
+
+def test_a_log_is_read_within_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "log").write_text(SWF)
+    monkeypatch.setenv("TOPOMPI_LIMITS", "bytes=100")
+    with pytest.raises(WorkloadError, match="log: expecting at most 100 bytes"):
+        read_workload(tmp_path / "log")
+
+
+def test_a_number_beyond_floating_point_is_refused_by_its_field(tmp_path: Path):
+    (tmp_path / "log").write_text(BATSIM.replace("10.4", "9" * 400))
+    with pytest.raises(WorkloadError, match="job 1: subtime: expecting a number"):
+        read_workload(tmp_path / "log")
 
 
 def test_a_damaged_archive_is_refused_by_name(tmp_path: Path):

@@ -3,59 +3,42 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any
 
+from ...inputs import parse_json
 from ..errors import WorkloadError
-from .text import read_whole
+from .columns import gather
+from .text import Source, open_log
 from .workload import LATEST, Reading, Workload
 
 __all__ = ["read_batsim", "write_batsim"]
 
 
-def read_batsim(path: str | os.PathLike[str], partial: bool = False) -> Workload:
+def read_batsim(path: Source, partial: bool = False) -> Workload:
     """The jobs of a file; times are rounded to whole seconds.
 
-    :param path: of the file, plain, ``.gz`` or ``.xz``.
+    :param path: of the file, plain or packed.
     :param partial: go on after a wrong job, and count it.
     :raises WorkloadError: with file, job and field of what is wrong.
     """
-    try:
-        content = json.loads(read_whole(path))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, WorkloadError):
-            raise
-        raise WorkloadError(f"{path}: expecting JSON, got {error}") from error
-    jobs, profiles = (_member(path, content, word, kind) for word, kind in (("jobs", list), ("profiles", dict)))
-    reading = Reading(partial)
-    columns: dict[str, list[int]] = {word: [] for word in ("number", "submit", "run", "request", "nodes")}
-    for number, job in enumerate(jobs, 1):
-        try:
-            values = _values(f"{path}: job {number}", number, job, profiles)
-        except WorkloadError as error:
-            reading.problem(error)
-            continue
-        for word, value in values.items():
-            columns[word].append(value)
+    log, reading = open_log(path), Reading(partial)
+    content = parse_json(log.text(), log.name, WorkloadError)
+    jobs, profiles = (_member(log.name, content, word, kind) for word, kind in (("jobs", list), ("profiles", dict)))
     nodes = content.get("nb_res")
-    header = (f"; MaxNodes: {nodes}",) if isinstance(nodes, int) else ()
-    return Workload.of(
-        os.fspath(path),
-        submit=columns["submit"],
-        run=columns["run"],
-        nodes=columns["nodes"],
-        request=columns["request"],
-        number=columns["number"],
-        header=header,
-        reading=reading,
+    return gather(
+        log.name,
+        enumerate(jobs, 1),
+        lambda job: _values(f"{log.name}: job {job[0]}", *job, profiles),
+        reading,
+        (f"; MaxNodes: {nodes}",) if isinstance(nodes, int) else (),
     )
 
 
-def _member(path: str | os.PathLike[str], content: Any, word: str, kind: type) -> Any:
+def _member(name: str, content: Any, word: str, kind: type) -> Any:
     if not isinstance(content, dict) or not isinstance(content.get(word), kind):
-        raise WorkloadError(f"{path}: expecting an object with {word}, got {type(content).__name__} without")
+        raise WorkloadError(f"{name}: expecting an object with {word}, got {type(content).__name__} without")
     return content[word]
 
 
@@ -73,11 +56,12 @@ def _values(where: str, number: int, job: Any, profiles: dict[str, Any]) -> dict
         "run": _seconds(f"{where}: delay", profile.get("delay")),
         "request": 0 if request in (None, -1) else _seconds(f"{where}: walltime", request),
         "nodes": _seconds(f"{where}: res", job.get("res"), 1, 2**31),
+        "user": -1,
     }
 
 
 def _seconds(where: str, value: Any, least: int = 0, below: int = LATEST) -> int:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not least <= value < below:
         raise WorkloadError(f"{where}: expecting a number from {least} below {below}, got {str(value)[:40]!r}")
     rounded: int = round(value)

@@ -7,11 +7,11 @@ of jobs, whose JobID has a dot, are passed over.
 from __future__ import annotations
 
 import datetime
-import os
 import re
 
 from ..errors import WorkloadError
-from .text import lines, whole
+from .columns import gather
+from .text import Source, lines, open_log, whole
 from .workload import Reading, Workload
 
 __all__ = ["read_sacct"]
@@ -21,49 +21,37 @@ _JOB = re.compile(r"([0-9]{1,15})(?:_[0-9]+|\+[0-9]+|_\[.*\])?")
 UNLIMITED = ("", "UNLIMITED", "Partition_Limit", "Unknown", "None")
 
 
-def read_sacct(path: str | os.PathLike[str], partial: bool = False) -> Workload:
+def read_sacct(path: Source, partial: bool = False) -> Workload:
     """The jobs that have run; times without a zone are taken as UTC.
 
-    :param path: the output of ``sacct -P`` (``--parsable2``), plain, ``.gz`` or ``.xz``.
+    :param path: the output of ``sacct -P`` (``--parsable2``), plain or packed.
     :param partial: go on after a wrong line, and count it.
     :raises WorkloadError: with file, line and field of what is wrong.
     """
-    reading, users = Reading(partial), dict[str, int]()
-    columns: dict[str, list[int]] = {word: [] for word in ("number", "submit", "run", "request", "nodes", "user")}
-    names: list[str] | None = None
-    for number, line in lines(path):
-        words = [word.strip() for word in line.split("|")]
-        where = f"{path}: line {number}"
-        if names is None:
-            names = words
-            _check_names(where, names)
-            continue
-        if not line.strip():
-            continue
-        try:
-            if len(words) != len(names):
-                raise WorkloadError(f"{where}: expecting {len(names)} fields, got {len(words)}")
-            values = _values(where, dict(zip(names, words, strict=True)), reading)
-        except WorkloadError as error:
-            reading.problem(error)
-            continue
-        if values is not None:
-            user = dict(zip(names, words, strict=True)).get("User", "")
-            values["user"] = users.setdefault(user, len(users)) if user else -1
-            for word, value in values.items():
-                columns[word].append(value)
-    if names is None:
-        raise WorkloadError(f"{path}: expecting a line of field names, got an empty file")
-    return Workload.of(
-        os.fspath(path),
-        submit=columns["submit"],
-        run=columns["run"],
-        nodes=columns["nodes"],
-        request=columns["request"],
-        number=columns["number"],
-        user=columns["user"],
-        reading=reading,
-    )
+    log, reading, users = open_log(path), Reading(partial), dict[str, int]()
+    rows = ((f"{log.name}: line {number}", line) for number, line in lines(log))
+    where, first = next(rows)
+    names = _words(first)
+    _check_names(where, names)
+
+    def values(row: tuple[str, str]) -> dict[str, int] | None:
+        where, words = row[0], _words(row[1])
+        if words == [""]:
+            return None
+        if len(words) != len(names):
+            raise WorkloadError(f"{where}: expecting {len(names)} fields, got {len(words)}")
+        fields = dict(zip(names, words, strict=True))
+        found = _values(where, fields, reading)
+        user = fields.get("User", "")
+        if found is not None:
+            found["user"] = users.setdefault(user, len(users)) if user else -1
+        return found
+
+    return gather(log.name, rows, values, reading)
+
+
+def _words(line: str) -> list[str]:
+    return [word.strip() for word in line.split("|")]
 
 
 def _check_names(where: str, names: list[str]) -> None:

@@ -6,13 +6,12 @@ and standards for the evaluation of parallel job schedulers, 1999).
 
 from __future__ import annotations
 
-import os
 from array import array
 
 import numpy as np
 
 from ..errors import WorkloadError
-from .text import lines, whole
+from .text import Source, lines, open_log, whole
 from .workload import LATEST, Reading, Workload
 
 __all__ = ["read_swf"]
@@ -23,27 +22,28 @@ NAMES |= {8: "requested time", 11: "user"}
 KEPT = tuple(NAMES)
 
 
-def read_swf(path: str | os.PathLike[str], cores_per_node: int = 1, partial: bool = False) -> Workload:
+def read_swf(path: Source, cores_per_node: int = 1, partial: bool = False) -> Workload:
     """The jobs of a log; nodes are processors over cores a node, rounded up.
 
     Jobs without processors or run time are left out and counted; allocated processors count before requested ones.
 
-    :param path: of the log, plain, ``.gz`` or ``.xz``.
+    :param path: of the log, plain or packed.
     :param cores_per_node: processors of one node.
     :param partial: go on after a wrong line, and count it.
     :raises WorkloadError: with file, line and field of what is wrong.
     Cost: 64 bytes a job.
     """
+    log = open_log(path)
     if cores_per_node < 1:
-        raise WorkloadError(f"{path}: expecting 1 or more cores a node, got {cores_per_node}")
+        raise WorkloadError(f"{log.name}: expecting 1 or more cores a node, got {cores_per_node}")
     reading, header = Reading(partial), []
     columns = [array("q") for _ in KEPT]
-    for number, line in lines(path):
+    for number, line in lines(log):
         if line.lstrip().startswith(";"):
             header.append(line.strip())
         elif words := line.split():
             try:
-                values = _values(f"{path}: line {number}", words)
+                values = _values(f"{log.name}: line {number}", words)
             except WorkloadError as error:
                 reading.problem(error)
                 continue
@@ -54,7 +54,7 @@ def read_swf(path: str | os.PathLike[str], cores_per_node: int = 1, partial: boo
                 column.append(value)
     jobs, submit, run, processors, requested, request, user = (np.array(column, dtype=np.int64) for column in columns)
     return Workload.of(
-        os.fspath(path),
+        log.name,
         number=jobs,
         submit=submit,
         run=run,

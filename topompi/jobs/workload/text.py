@@ -1,49 +1,42 @@
-"""Lines of a log, whatever it is packed in, and its numbers."""
+"""The input of a log, its lines, and its numbers."""
 
 from __future__ import annotations
 
-import gzip
-import io
-import lzma
 import os
-import zlib
 from collections.abc import Iterator
-from typing import IO, cast
 
+from ...inputs import InputFile, open_inputs
 from ..errors import WorkloadError
 from .workload import LATEST
 
-__all__ = ["lines", "read_whole", "whole"]
+__all__ = ["Source", "lines", "open_log", "whole"]
+
+Source = str | os.PathLike[str] | InputFile
 
 
-def lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """Line numbers from 1 and lines of a file, plain, ``.gz`` or ``.xz`` by content; read as a stream.
+def open_log(source: Source) -> InputFile:
+    """The one input at a path, unpacked; what is open already stays as it is.
 
-    :raises WorkloadError: where the file is damaged or not text.
+    :raises WorkloadError: where nothing is there, for damage, beyond a limit, and for a folder of several files.
     """
-    try:
-        with _opened(path) as stream:
-            for number, line in enumerate(io.TextIOWrapper(stream, encoding="utf-8", errors="replace"), 1):
-                if "\0" in line:
-                    raise WorkloadError(f"{path}: line {number}: expecting text, got binary data")
-                yield number, line.rstrip("\r\n")
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise WorkloadError(f"{path}: cannot be read to its end: {error}") from error
+    if isinstance(source, InputFile):
+        return source
+    found = open_inputs(source, WorkloadError, "a workload")
+    if len(found) != 1:
+        raise WorkloadError(f"{source}: expecting one file, got {len(found)}")
+    return found[0]
 
 
-def read_whole(path: str | os.PathLike[str]) -> str:
-    """The text of a file that a library parses."""
-    return "\n".join(line for _, line in lines(path))
+def lines(log: InputFile) -> Iterator[tuple[int, str]]:
+    """Line numbers from 1 and lines of a log; read as a stream.
 
-
-def _opened(path: str | os.PathLike[str]) -> IO[bytes]:
-    with open(path, "rb") as stream:
-        magic = stream.read(6)
-    if magic.startswith(b"\x1f\x8b"):
-        return cast(IO[bytes], gzip.open(path, "rb"))
-    if magic.startswith(b"\xfd7zXZ\0"):
-        return cast(IO[bytes], lzma.open(path, "rb"))
-    return open(path, "rb")
+    :raises WorkloadError: where it is empty, damaged or not text.
+    """
+    log.head()  # says what a file is that is no text
+    for number, line in log.lines():
+        if "\0" in line:
+            raise WorkloadError(f"{log.name}: line {number}: expecting text, got binary data")
+        yield number, line
 
 
 def whole(where: str, word: str, text: str, least: int = -LATEST) -> int:

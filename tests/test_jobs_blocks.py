@@ -1,0 +1,107 @@
+"""Virtual network blocks: each rule, worked by hand, with the rule and without it.
+
+36 nodes in leaves of 6, pods of 3 leaves: a part has 4 nodes and leaves 2 over, leaves 0 and 3 take remainders.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from topompi.jobs import Cluster
+from topompi.jobs.allocation import Job
+from topompi.jobs.allocation.blocks import Blocks
+
+TWO_PODS = Cluster.regular(36, 6, 3)
+LEAF = [list(range(start, start + 6)) for start in range(0, 72, 6)]
+
+
+def placed(policy: Blocks, sizes: list[int], cluster: Cluster = TWO_PODS) -> list[int] | None:
+    """The nodes of the last of these jobs, which come one after another; ``-n`` ends job n, counted from 1."""
+    state, nodes = policy.state(cluster), None
+    for number, size in enumerate(sizes, 1):
+        if size < 0:
+            state.end(-size)
+            continue
+        placement = policy.place(Job(number, size), state)
+        nodes = None if placement is None else sorted(placement.nodes.tolist())
+        if placement is not None:
+            state.start(Job(number, size), placement)
+    return nodes
+
+
+def test_small_jobs_fill_the_last_leaf_first_and_big_ones_the_first_whole_leaves():
+    assert placed(Blocks(), [3]) == [30, 31, 32]
+    assert placed(Blocks(), [3, 3]) == [33, 34, 35]
+    assert placed(Blocks(), [3, 3, 4]) == [24, 25, 26, 27]
+    assert placed(Blocks(), [12]) == LEAF[1] + LEAF[2]
+    assert placed(Blocks(), [12, 12]) == LEAF[4] + LEAF[5]
+
+
+SMALL = [6, 6, 6, 6, -1, -2, -3]  # leaves 5 to 3 are free again, leaf 2 is not
+
+
+@pytest.mark.parametrize(
+    ("sizes", "off", "with_rule", "without"),
+    [
+        ([12, 6, 6, 6, 6], "d", None, LEAF[0]),  # a small job below the big block
+        ([*SMALL, 18], "", None, LEAF[1] + LEAF[4] + LEAF[5]),  # a big job above the small block
+        ([*SMALL, 12], "", LEAF[0] + LEAF[1], LEAF[4] + LEAF[5]),
+    ],
+)
+def test_rule_a_keeps_big_jobs_below_small_ones(sizes, off, with_rule, without):
+    assert placed(Blocks(off), sizes) == with_rule
+    assert placed(Blocks("a" + off), sizes) == without
+
+
+def test_no_big_job_goes_to_a_leaf_of_small_ones_even_without_limits():
+    assert placed(Blocks("a"), [4, 2, -1, 8], Cluster.regular(12, 6, 2)) is None
+
+
+def test_rule_b_parts_leaves_in_powers_of_two_and_gives_the_rest_to_jobs_of_two_nodes():
+    assert placed(Blocks(), [8]) == [6, 7, 8, 9, 12, 13, 14, 15]
+    assert placed(Blocks("b"), [8]) == [0, 1, *LEAF[1]]
+    full = [8, 6, 6, 6]
+    assert placed(Blocks("d"), [*full, 2]) == [10, 11]
+    assert placed(Blocks("d"), [*full, 2, 2]) == [16, 17]
+    assert placed(Blocks("d"), [*full, 1]) == [10]
+    assert placed(Blocks("bd"), [*full, 2]) == [12, 13]
+    sevens = Cluster.regular(42, 7, 3)
+    assert placed(Blocks("d"), [8, 7, 7, 7, 2], sevens) == [11, 12]
+    assert placed(Blocks("d"), [8, 7, 7, 7, 3], sevens) is None
+
+
+def test_multiples_of_a_part_are_parts_too_where_it_is_asked_for():
+    assert placed(Blocks(multiples=True), [12]) == [6, 7, 8, 9, 12, 13, 14, 15, 24, 25, 26, 27]
+
+
+def test_rule_c_puts_remainders_together_and_without_it_each_has_an_empty_leaf():
+    assert placed(Blocks(), [7]) == [0, *LEAF[1]]
+    assert placed(Blocks(), [7, 7]) == [1, *LEAF[2]]
+    assert placed(Blocks("c"), [7]) == [0, *LEAF[1]]
+    assert placed(Blocks("c"), [7, 7]) == [12, *LEAF[4]]
+
+
+def test_rule_d_lets_small_jobs_in_among_remainders_only():
+    full = [8, 6, 6, 6]
+    assert placed(Blocks(), [*full, 3]) == [0, 1, 2]
+    assert placed(Blocks(), [*full, 3, 3]) == [3, 4, 5]
+    assert placed(Blocks(), [*full, 3, 3, 3]) is None
+    assert placed(Blocks("d"), [*full, 3]) is None
+    below = [7, 7, 6, 6, 6, -1]  # leaf 1, between those of the big block, is empty
+    assert placed(Blocks(), [*below, 3]) == [0, 2, 3]
+    assert placed(Blocks(), [*below, 6]) is None
+
+
+def test_rule_e_takes_neighbours_of_one_pod_then_any_of_one_pod_then_the_first():
+    wide = Cluster.regular(72, 6, 6)  # leaves 0, 1, 6 and 7 take remainders
+    gap = [7, 7, 7, -1, -3]  # of leaves 2, 3 and 4 the middle one stays in use
+    assert placed(Blocks(), [*gap, 12], wide) == LEAF[4] + LEAF[5]
+    assert placed(Blocks("e"), [*gap, 12], wide) == LEAF[2] + LEAF[4]
+    free_are_0_2_3 = [6, 6, 6, 6, 6, 6, -3, -4, -6, 12]
+    assert placed(Blocks("a", remainder_leaves=0), free_are_0_2_3) == LEAF[0] + LEAF[2]
+    assert placed(Blocks("ae", remainder_leaves=0), [6, 6, 6, 6, 6, 6, -2, -3, -6, 12]) == LEAF[0] + LEAF[3]
+
+
+def test_rule_f_waits_and_without_it_a_job_takes_any_free_nodes():
+    assert placed(Blocks(), [*SMALL, 18]) is None
+    assert placed(Blocks("f"), [*SMALL, 18]) == LEAF[0] + LEAF[1] + LEAF[3]
