@@ -19,7 +19,7 @@ venv: $(VENV)/done
 
 # The stamp depends on what is installed; the package itself is installed editable, and compiled as if it were not: where
 # Python is told to write no bytecode, every rank would else compile it at its start.
-$(VENV)/done: pyproject.toml topompi/dispatch/_calls.c topompi/execution/_keys.c
+$(VENV)/done: pyproject.toml topompi/dispatch/_calls.c topompi/execution/_keys.c topompi/netsim/_flows.c topompi/netsim/_fair.c topompi/netsim/_fair.h
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA),plot,test,lint]'
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[thirdparty]' || \

@@ -1,13 +1,13 @@
 """Networks that are not there: what programs of many ranks take on given links and routes, without MPI.
 
-``Wiring`` has the directed links and the routes, ``Program`` what the ranks of a job compute, send and receive after
-what; ``run`` gives an ``Outcome``: seconds of jobs and ranks, and the bytes of each link. ``topompi.views.program``
-makes both from a job's network and a schedule.
+``Wiring`` has the directed links and the routes, of large networks as ``Tables``; ``Program`` has what the ranks of a
+job compute, send and receive after what; ``run`` gives an ``Outcome``: seconds of jobs and ranks, and bytes of links.
+``topompi.views.program`` makes them from a job's network, a fabric's routes and a schedule.
 """
 
 from .errors import NetsimError
 from .flows import Hosts, Outcome, run
 from .program import COMPUTE, RECEIVE, SEND, Program
-from .wiring import Wiring
+from .wiring import Tables, Wiring
 
-__all__ = ["COMPUTE", "RECEIVE", "SEND", "Hosts", "NetsimError", "Outcome", "Program", "Wiring", "run"]
+__all__ = ["COMPUTE", "RECEIVE", "SEND", "Hosts", "NetsimError", "Outcome", "Program", "Tables", "Wiring", "run"]

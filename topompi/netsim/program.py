@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from .errors import NetsimError
 
-__all__ = ["COMPUTE", "RECEIVE", "SEND", "Messages", "Program"]
+__all__ = ["COMPUTE", "RECEIVE", "REPEATS", "SEND", "Messages", "Program"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 COMPUTE, RECEIVE, SEND = range(3)
 KINDS = ("compute", "receive", "send")
+REPEATS = ("once", "until all", "background")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,8 @@ class Program:
     :param amount: bytes of a message, seconds of a compute burst.
     :param window: steps in flight at most, 0 for no bound.
     :param start: seconds at which the job begins.
+    :param repeat: ``once``; ``until all``, to begin again, when all its ranks are through, until every other job has
+        run once; or ``background``, likewise, but nothing waits for its first run.
     :param name: for messages to people.
     """
 
@@ -62,6 +65,7 @@ class Program:
     amount: Floats
     window: int = 1
     start: float = 0.0
+    repeat: str = "once"
     name: str = "job"
 
     def __post_init__(self) -> None:
@@ -81,6 +85,8 @@ class Program:
             raise NetsimError(f"{self.name}: expecting a window of at least 0, got {self.window}")
         if not (np.isfinite(self.start) and self.start >= 0):
             raise NetsimError(f"{self.name}: expecting a start of at least 0 s, got {self.start}")
+        if self.repeat not in REPEATS:
+            raise NetsimError(f"{self.name}: expecting a repeat of {', '.join(REPEATS)}, got {self.repeat!r}")
         peers = np.where(self.kind == COMPUTE, self.rank, self.peer)
         self._refuse((self.kind < COMPUTE) | (self.kind > SEND), "kind", f"one of {', '.join(KINDS)}")
         self._refuse((self.rank < 0) | (self.rank >= size), "rank", f"a rank in range({size})")
@@ -102,19 +108,16 @@ class Program:
     @cached_property
     def messages(self) -> Messages:
         """The messages; raises NetsimError where a send has no receive, or one of other bytes."""
-        sends, receives = self._ends(SEND), self._ends(RECEIVE)
         size = self.num_ranks
-        sent, received = (
-            np.bincount(key, minlength=size * size)
-            for key in (
-                self.rank[sends] * size + self.peer[sends],
-                self.peer[receives] * size + self.rank[receives],
+        (sends, sent), (receives, received) = self._ends(SEND), self._ends(RECEIVE)
+        if len(sent) != len(received) or (sent != received).any():
+            pairs = np.unique(np.concatenate((sent, received)))
+            there, back = (
+                np.searchsorted(keys, pairs, "right") - np.searchsorted(keys, pairs) for keys in (sent, received)
             )
-        )
-        if (sent != received).any():
-            pair = int(np.flatnonzero(sent != received)[0])
-            text = f"rank {pair // size} to rank {pair % size}"
-            raise NetsimError(f"{self.name}: {text}: expecting {sent[pair]} receives, got {received[pair]}")
+            wrong = np.flatnonzero(there != back)[0]
+            text = f"rank {pairs[wrong] // size} to rank {pairs[wrong] % size}"
+            raise NetsimError(f"{self.name}: {text}: expecting {there[wrong]} receives, got {back[wrong]}")
         unlike = np.flatnonzero(self.amount[sends] != self.amount[receives])
         if len(unlike):
             row, other = sends[unlike[0]], receives[unlike[0]]
@@ -122,8 +125,10 @@ class Program:
             raise NetsimError(f"{self.name}: {text}: expecting {self.amount[row]:g} bytes, got {self.amount[other]:g}")
         return Messages(self.rank[sends], self.peer[sends], self.amount[sends], sends, receives)
 
-    def _ends(self, kind: int) -> Integers:
-        """Rows of one kind, by sender, receiver and order in the program."""
+    def _ends(self, kind: int) -> tuple[Integers, Integers]:
+        """Rows of one kind by sender, receiver and order, and a number for the sender and the receiver of each."""
         rows = np.flatnonzero(self.kind == kind)
         source, target = (self.rank, self.peer) if kind == SEND else (self.peer, self.rank)
-        return rows[np.lexsort((rows, target[rows], source[rows]))]
+        pair = source[rows] * self.num_ranks + target[rows]
+        order = np.argsort(pair, kind="stable")
+        return rows[order], pair[order]
