@@ -169,6 +169,8 @@ def test_a_background_runs_until_all_others_have_and_its_bytes_are_counted(compi
     assert 7e6 <= found.link_bytes[4] <= 8e6 + 1
     with pytest.raises(NetsimError, match="expecting programs that repeat to take time"):
         run(one_switch(3, 0.0), [program(2, (0, 0, 1, 0.0), repeat="background"), long], compiled=compiled)
+    with pytest.raises(NetsimError, match="expecting a program that is not background, got none of 1"):
+        run(one_switch(3, 0.0), [short], compiled=compiled)
 
 
 def test_tables_lead_where_spelt_out_routes_do_and_a_circle_is_refused():

@@ -8,7 +8,7 @@ import numpy as np
 
 from topompi import __version__
 from topompi.errors import BenchmarkError
-from topompi.netsim import RECEIVE, SEND, Hosts, Program, run
+from topompi.netsim import BACKGROUND, RECEIVE, SEND, Hosts, Program, run
 from topompi.schedules import Network, Schedule
 from topompi.schedules.schedule import ROOTED
 from topompi.selection.libraries import KNOWN, Library, Question
@@ -134,6 +134,6 @@ def _alltoall(network: Network, nbytes: int) -> Program:
         kind=np.repeat([SEND, RECEIVE], len(rank)),
         peer=np.concatenate(((rank + step + 1) % hosts, (rank - step - 1) % hosts)),
         amount=np.full(2 * len(rank), float(nbytes)),
-        repeat="background",
+        repeat=BACKGROUND,
         name="background",
     )

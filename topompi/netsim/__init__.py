@@ -7,7 +7,21 @@ job compute, send and receive after what; ``run`` gives an ``Outcome``: seconds 
 
 from .errors import NetsimError
 from .flows import Hosts, Outcome, run
-from .program import COMPUTE, RECEIVE, SEND, Program
+from .program import BACKGROUND, COMPUTE, ONCE, RECEIVE, SEND, UNTIL_ALL_RAN, Program
 from .wiring import Tables, Wiring
 
-__all__ = ["COMPUTE", "RECEIVE", "SEND", "Hosts", "NetsimError", "Outcome", "Program", "Tables", "Wiring", "run"]
+__all__ = [
+    "BACKGROUND",
+    "COMPUTE",
+    "ONCE",
+    "RECEIVE",
+    "SEND",
+    "UNTIL_ALL_RAN",
+    "Hosts",
+    "NetsimError",
+    "Outcome",
+    "Program",
+    "Tables",
+    "Wiring",
+    "run",
+]

@@ -12,7 +12,7 @@
 
 enum { COMPUTE, RECEIVE, SEND };
 enum { COMPUTED, RECEIVED, DEPART, START, TIMER }; /* kinds of events */
-enum { ONCE, UNTIL_ALL, BACKGROUND };
+enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };
 enum { SENT = 1, POSTED = 2, HERE = 4 }; /* how far a message is: a bit each */
 enum { OVER, ENDLESS, NO_MEMORY, NO_TIME };
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import NetsimError
 from .interpreter import ENDLESS, NO_TIME, interpret
-from .program import Program
+from .program import BACKGROUND, ONCE, Program
 from .tape import Tape
 from .wiring import Wiring
 
@@ -97,6 +97,8 @@ def run(
     """
     if not tolerance >= 0:
         raise NetsimError(f"flows: expecting a tolerance of at least 0, got {tolerance}")
+    if programs and all(one.repeat == BACKGROUND for one in programs):
+        raise NetsimError(f"flows: expecting a program that is not background, got none of {len(programs)}")
     hosts = hosts or Hosts()
     tape = Tape.of(wiring, programs, hosts.copy_rate, hosts.copy_latency)
     start = tape.start + np.random.default_rng(seed).uniform(0.0, 1.0, tape.num_ranks) * hosts.skew
@@ -116,9 +118,9 @@ def run(
 
 def _refuse(state: int, tape: Tape, programs: Sequence[Program], ends: Floats) -> None:
     if state == ENDLESS:
-        once = np.array([one.repeat != "background" for one in programs])[tape.job_of_rank]
+        once = np.array([one.repeat != BACKGROUND for one in programs])[tape.job_of_rank]
         rank = int(np.flatnonzero(np.isnan(ends) & once)[0])
         raise NetsimError(f"flows: rank {rank}: expecting an end of its program, got a step that waits for ever")
     if state == NO_TIME:
-        names = ", ".join(one.name for one in programs if one.repeat != "once")
+        names = ", ".join(one.name for one in programs if one.repeat != ONCE)
         raise NetsimError(f"flows: {names}: expecting programs that repeat to take time, got one that takes none")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fairness import max_min
-from .program import COMPUTE, REPEATS, SEND
+from .program import BACKGROUND, COMPUTE, ONCE, REPEATS, SEND
 
 __all__ = ["ENDLESS", "NO_TIME", "interpret"]
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 TIE, CLOCK = 1e-12, 1e-15  # relative, of a duration and of a time
 # Kinds of events; at one instant ranks go on after all that ends.
 COMPUTED, RECEIVED, DEPART, START, TIMER = range(5)
-ONCE, BACKGROUND = REPEATS.index("once"), REPEATS.index("background")
+RUNS_ONCE, IN_BACKGROUND = REPEATS.index(ONCE), REPEATS.index(BACKGROUND)
 OVER, ENDLESS, _NO_MEMORY, NO_TIME = range(4)
 
 
@@ -67,7 +67,7 @@ class _Run:
         self.pending = self.operations.copy()
         self.left = np.diff(self.first_rank)  # ranks of each job that are not through
         self.began = np.full(len(self.left), -1.0)
-        self.waiting = int(np.count_nonzero((self.repeat != BACKGROUND) & (self.left > 0)))
+        self.waiting = int(np.count_nonzero((self.repeat != IN_BACKGROUND) & (self.left > 0)))
         self.idle = False
         self.sent, self.posted, self.here = (np.zeros(len(self.nbytes), dtype=bool) for _ in range(3))
         self.eager = self.nbytes <= eager
@@ -172,9 +172,9 @@ class _Run:
         job = int(self.job_of_rank[rank])
         if np.isnan(self.end[rank]):
             self.end[rank] = self.now
-            self.waiting -= int(self.left[job] == 1 and self.repeat[job] != BACKGROUND)
+            self.waiting -= int(self.left[job] == 1 and self.repeat[job] != IN_BACKGROUND)
         self.left[job] -= 1
-        if self.left[job] or self.repeat[job] == ONCE or not self.waiting:
+        if self.left[job] or self.repeat[job] == RUNS_ONCE or not self.waiting:
             return
         if self.now <= self.began[job]:
             self.idle = True

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from .errors import NetsimError
 
-__all__ = ["COMPUTE", "RECEIVE", "REPEATS", "SEND", "Messages", "Program"]
+__all__ = ["BACKGROUND", "COMPUTE", "ONCE", "RECEIVE", "REPEATS", "SEND", "UNTIL_ALL_RAN", "Messages", "Program"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 COMPUTE, RECEIVE, SEND = range(3)
 KINDS = ("compute", "receive", "send")
-REPEATS = ("once", "until all", "background")
+ONCE, UNTIL_ALL_RAN, BACKGROUND = REPEATS = ("once", "until_all_ran", "background")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,9 @@ class Program:
     :param amount: bytes of a message, seconds of a compute burst.
     :param window: steps in flight at most, 0 for no bound.
     :param start: seconds at which the job begins.
-    :param repeat: ``once``; ``until all``, to begin again, when all its ranks are through, until every other job has
-        run once; or ``background``, likewise, but nothing waits for its first run.
+    :param lane: virtual lane of its messages; only packets know lanes.
+    :param repeat: ``ONCE``; ``UNTIL_ALL_RAN``: begins again until every job but the background has run once, its own
+        first run among them; ``BACKGROUND``: likewise, but no run of its own counts. Only first runs are timed.
     :param name: for messages to people.
     """
 
@@ -65,7 +66,8 @@ class Program:
     amount: Floats
     window: int = 1
     start: float = 0.0
-    repeat: str = "once"
+    lane: int = 0
+    repeat: str = ONCE
     name: str = "job"
 
     def __post_init__(self) -> None:
@@ -85,8 +87,10 @@ class Program:
             raise NetsimError(f"{self.name}: expecting a window of at least 0, got {self.window}")
         if not (np.isfinite(self.start) and self.start >= 0):
             raise NetsimError(f"{self.name}: expecting a start of at least 0 s, got {self.start}")
+        if self.lane < 0:
+            raise NetsimError(f"{self.name}: expecting a lane of at least 0, got {self.lane}")
         if self.repeat not in REPEATS:
-            raise NetsimError(f"{self.name}: expecting a repeat of {', '.join(REPEATS)}, got {self.repeat!r}")
+            raise NetsimError(f"{self.name}: repeat: expecting one of {', '.join(REPEATS)}, got {self.repeat!r}")
         peers = np.where(self.kind == COMPUTE, self.rank, self.peer)
         self._refuse((self.kind < COMPUTE) | (self.kind > SEND), "kind", f"one of {', '.join(KINDS)}")
         self._refuse((self.rank < 0) | (self.rank >= size), "rank", f"a rank in range({size})")
