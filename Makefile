@@ -13,13 +13,13 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures test test-long test-exhaustive test-mpi4py lint venv wheel clean
+.PHONY: bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures fuzz test test-long test-exhaustive test-mpi4py lint venv wheel clean
 
 venv: $(VENV)/done
 
 # The stamp depends on what is installed; the package itself is installed editable, and compiled as if it were not: where
 # Python is told to write no bytecode, every rank would else compile it at its start.
-$(VENV)/done: pyproject.toml topompi/dispatch/_calls.c topompi/execution/_keys.c topompi/netsim/_flows.c topompi/netsim/_fair.c topompi/netsim/_fair.h
+$(VENV)/done: pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/*/_*.h)
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA),plot,test,lint]'
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[thirdparty]' || \
@@ -90,6 +90,11 @@ test-exhaustive: venv
 # mpi4py's own tests in every mode at 1 to 5 ranks.
 test-mpi4py: venv
 	$(PY) -m pytest -q tests/test_mpi4py_suite.py $(PYTEST_OPTIONS)
+
+# Damaged and hostile inputs for every reader; those that fail are kept in build/fuzz.
+FUZZ_SECONDS ?= 300
+fuzz: venv
+	$(PY) -m tests.fuzz --seconds $(FUZZ_SECONDS) --keep build/fuzz $(FUZZ_OPTIONS)
 
 # A wheel for this machine, in dist/.
 wheel: venv

@@ -14,7 +14,7 @@ __all__ = ["algorithm_of", "decided", "is_undecided"]
 def is_undecided(comm: MPI.Comm) -> bool:
     """Whether trials of the calls made so far are under way; never for a communicator of the MPI library's own."""
     state = _state(comm)
-    return state is not None and not state.only and bool(state.selector.trying)
+    return state is not None and not state.only and bool(state.selector.trials)
 
 
 def algorithm_of(comm: MPI.Comm, method: str, nbytes: int) -> str:

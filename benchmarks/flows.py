@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 
 import numpy as np
 
-from topompi.netsim import RECEIVE, SEND, Program, Wiring, run
+from topompi.netsim import RECEIVE, SEND, Program, Tables, run
 from topompi.topology import load
-from topompi.views.program import wiring_of_routes
+from topompi.views.tables import tables_of
 
 RATE, LATENCY = 6.75e9, 0.35e-6  # bytes/s and seconds of a link
 NBYTES = 65536.0
@@ -44,12 +45,12 @@ def jobs_of(hosts: int, jobs: int, ranks: int, steps: int, window: int) -> list[
     ]
 
 
-def wiring(source: str) -> Wiring:
+def tables(source: str) -> Tables:
     """The fabric, with one rate and one latency for all links."""
     routes = load(source).routes
     assert routes is not None  # an XGFT has routes
-    tables = wiring_of_routes(routes, LATENCY)
-    return Wiring(np.full(len(tables.rate), RATE), np.full(len(tables.rate), LATENCY), tables.routes)
+    found = tables_of(routes, rate=RATE, latency=LATENCY)
+    return replace(found, rate=np.full(len(found.rate), RATE), latency=np.full(len(found.rate), LATENCY))
 
 
 def main() -> None:
@@ -58,7 +59,7 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=1, help="steps in flight, 0 for all")
     options = parser.parse_args()
     for name, (source, jobs, ranks, steps) in CASES.items():
-        network = wiring(source)
+        network = tables(source)
         programs = jobs_of(network.num_hosts, jobs, ranks, steps, options.window)
         begin = time.perf_counter()
         found = run(network, programs, tolerance=options.tolerance)

@@ -3,8 +3,9 @@
     python -m benchmarks.predictions --measure 4x4 --uplink-rates 100M --orders random:1 --sizes 64K -o more.json
     python -m benchmarks.predictions tests/records/emulated.json
 
-The first measures (``topompi tune`` on each network; needs root) and writes medians; the second compares and prints.
-A test goes by the record in ``tests/records``.
+The first measures (``topompi tune`` on each network; needs root) and writes medians. The second compares and prints,
+for the model that jobs have and for one that is told the burst of the emulated links, which no wire has. A test goes by
+the record in ``tests/records``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -25,32 +26,25 @@ from scipy.stats import spearmanr
 
 from osu_like_bench.emulate import Emulated, JobOptions, Rates
 from osu_like_bench.emulate.launch import rank_hosts
+from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import emulated_fabric
 from topompi.errors import TopompiError
+from topompi.schedules.analysis.model import Model
 from topompi.selection.classes import LEVELS, NATIVE
 from topompi.selection.libraries import model_of
 from topompi.selection.model import Predictor
-from topompi.selection.untuned import choose
+from topompi.selection.untuned import predict
 from topompi.topology import TopologyInterface
 from topompi.topology.routing import compute_routes
 from topompi.tuning.record import TuneRecord
 
 from .jobs import progress
+from .predictions_report import by_networks, by_sizes, every, proposals
 
-__all__ = ["Cell", "Scores", "read"]
+__all__ = ["Cell", "Scores", "cells_in", "emulated_model", "read"]
 
 HOST_RATE = "100M"
 METHODS = ("bcast", "gather", "scatter", "allgather", "reduce", "allreduce", "reduce_scatter", "alltoall")
-# Subramoni 2013: leaders (3), broadcasts along re-ordered trees by hops and by rate (4, 5), alltoalls (6).
-PROPOSALS = {
-    "Bcast": ("leaders", "reordered", "dft", "bft", "dft_rate", "bft_rate"),
-    "Gather": ("leaders",),
-    "Scatter": ("leaders",),
-    "Allgather": ("leaders",),
-    "Reduce": ("leaders",),
-    "Allreduce": ("leaders",),
-    "Alltoall": ("tacs1", "tacs2"),
-}
 VERSIONS = {"Open MPI": "Open MPI v{}", "MPICH": "MPICH Version: {}"}  # as the libraries name themselves
 
 
@@ -83,10 +77,11 @@ class Cell:
         fabric = emulated_fabric(self.network, Rates.parse(HOST_RATE, self.uplinks))
         return TopologyInterface.place(rank_hosts(fabric, None, self.ppn, self.order), compute_routes(fabric))
 
-    def predictor(self) -> Predictor:
-        """The cost model of the job."""
+    def predictor(self, model: Model | None = None) -> Predictor:
+        """The cost model of the job, with given start-ups and bytes or its own."""
         vendor, _, version = self.library.rpartition(" ")
-        return Predictor(self.interface(), model_of(VERSIONS.get(vendor, "{}").format(version), {}))
+        library = model_of(VERSIONS.get(vendor, "{}").format(version), {})
+        return Predictor(self.interface(), library, model=model)
 
 
 @dataclass(frozen=True)
@@ -97,21 +92,24 @@ class Scores:
     :param predicted: seconds by algorithm, native's too.
     :param chosen: what runs without measurements.
     :param native: the library's algorithm as its model has it.
+    :param allowed: native and the default set, of which one is chosen.
     """
 
     cell: Cell
     predicted: dict[str, float]
     chosen: str
     native: str
+    allowed: tuple[str, ...]
 
     @classmethod
     def of(cls, cell: Cell, predictor: Predictor) -> Scores:
         """Predict what was measured."""
-        native = predictor.native(cell.method, cell.nbytes, 0)
+        found = predict(predictor, cell.method, cell.nbytes, 0, lambda name: name in cell.seconds)
         ours = [name for name in cell.seconds if name not in (NATIVE, LEVELS)]
         predicted = {name: predictor.seconds(cell.method, name, cell.nbytes, 0) for name in ours}
-        choice = choose(predictor, cell.method, cell.nbytes, 0, lambda name: name in cell.seconds)
-        return cls(cell, {NATIVE: native.seconds, **predicted}, choice.algorithm, native.says)
+        allowed = (NATIVE, *(name for name, _ in found.ours))
+        times = {NATIVE: found.native.seconds, **predicted}
+        return cls(cell, times, found.choice.algorithm, found.native.says, allowed)
 
     @cached_property
     def correlation(self) -> float:
@@ -123,7 +121,17 @@ class Scores:
     @property
     def regret(self) -> float:
         """What the chosen algorithm took over what the fastest one took."""
-        return self.cell.seconds[self.chosen] / min(self.cell.seconds.values())
+        return self.cell.seconds[self.chosen] / self.cell.seconds[self.best]
+
+    @property
+    def least_regret(self) -> float:
+        """The regret that remains where the fastest of the default set is chosen."""
+        return min(self.cell.seconds[name] for name in self.allowed) / self.cell.seconds[self.best]
+
+    @property
+    def best(self) -> str:
+        """The algorithm that was fastest."""
+        return min(self.cell.seconds, key=self.cell.seconds.__getitem__)
 
     @property
     def gain(self) -> float:
@@ -136,16 +144,26 @@ class Scores:
         return self.predicted[NATIVE] / self.cell.seconds[NATIVE]
 
 
-def read(path: Path) -> list[Scores]:
-    """The cells of a record beside what the model says of them."""
-    cells = [Cell(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+def cells_in(path: Path) -> list[Cell]:
+    """The cells of a record."""
+    return [Cell(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def read(path: Path, model: Model | None = None) -> list[Scores]:
+    """The cells of a record beside what a model says of them, by default that which jobs have."""
     predictors: dict[tuple[object, ...], Predictor] = {}
     found = []
-    for cell in cells:
+    for cell in cells_in(path):
         if cell.job not in predictors:
-            predictors[cell.job] = cell.predictor()
+            predictors[cell.job] = cell.predictor(model)
         found.append(Scores.of(cell, predictors[cell.job]))
     return found
+
+
+def emulated_model() -> Model:
+    """The model of the emulated networks' host links, which knows their burst."""
+    rate = float(emulated_fabric("1x2", Rates.parse(HOST_RATE)).link_rate.max())
+    return replace(Model.of_rate(rate), burst=burst_of(rate))
 
 
 def cells_of(record: TuneRecord, network: str, uplinks: str, order: str, ppn: int) -> Iterator[Cell]:
@@ -175,47 +193,13 @@ def measure(given: argparse.Namespace) -> Iterator[Cell]:
                     yield from cells_of(TuneRecord.read(file.name), given.measure, uplinks, order, ppn)
 
 
-def markdown(scores: Sequence[Scores]) -> Iterator[str]:
-    """The report: what the choices are worth by networks, then every cell."""
-    yield "| network | uplinks | order | ranks a host | cells | gain | least | regret | 90th percentile | correlation |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
-    groups: dict[tuple[object, ...], list[Scores]] = {}
-    for one in scores:
-        groups.setdefault(one.cell.job[:4], []).append(one)
-    for job, some in [*groups.items(), (("all", "", "", ""), list(scores))]:
-        regrets = [one.regret for one in some]
-        gains = np.array([one.gain for one in some])
-        cells = [*map(str, job), str(len(some)), f"{np.exp(np.log(gains).mean()):.2f}", f"{gains.min():.2f}"]
-        cells += [f"{np.median(regrets):.3f}", f"{np.quantile(regrets, 0.9):.3f}"]
-        cells += [f"{np.median([one.correlation for one in some]):.2f}"]
-        yield f"| {' | '.join(cells)} |"
-    times = "predicted / measured (ms)"
-    yield f"\n| job | call | bytes | native is | {times} | chosen | {times} | gain | regret |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for one in sorted(scores, key=lambda one: one.gain):
-        cell, where = one.cell, ", ".join(map(str, one.cell.job[:4]))
-        native = f"{1e3 * one.predicted[NATIVE]:.1f} / {1e3 * cell.seconds[NATIVE]:.1f}"
-        ours = f"{1e3 * one.predicted[one.chosen]:.1f} / {1e3 * cell.seconds[one.chosen]:.1f}"
-        words = f"{cell.method} | {cell.nbytes} | {one.native} | {native} | {one.chosen} | {ours}"
-        yield f"| {where} | {words} | {one.gain:.2f} | {one.regret:.2f} |"
-
-
-def proposals(scores: Sequence[Scores], nbytes: int = 64 << 10) -> Iterator[str]:
-    """Where the source's proposals win: against native, least and most over cells, and against the best of all."""
-    rates = sorted({one.cell.uplinks for one in scores})
-    heads = " | ".join(f"uplinks of {rate}bit/s" for rate in rates)
-    yield f"| {nbytes:,} bytes | {heads} | share of the best, median |"
-    yield f"|---|{'---|' * (len(rates) + 1)}"
-    for method, names in PROPOSALS.items():
-        for name in names:
-            some = [one.cell for one in scores if (one.cell.method, one.cell.nbytes) == (method, nbytes)]
-            some = [cell for cell in some if name in cell.seconds]
-            columns = []
-            for rate in rates:
-                gains = [cell.seconds[NATIVE] / cell.seconds[name] for cell in some if cell.uplinks == rate]
-                columns.append(f"{min(gains):.2f} to {max(gains):.2f}" if gains else "")
-            best = np.median([min(cell.seconds.values()) / cell.seconds[name] for cell in some])
-            yield f"| {method} by `{name}` | {' | '.join(columns)} | {best:.2f} |"
+def report(paths: Sequence[Path]) -> Iterator[str]:
+    """All tables on some records."""
+    models = {"of jobs": None, "told the burst": emulated_model()}
+    scores = {name: [one for path in paths for one in read(path, model)] for name, model in models.items()}
+    of_jobs = scores["of jobs"]
+    for lines in (proposals(of_jobs), by_sizes(scores), by_networks(of_jobs), *map(every, scores.values())):
+        yield from (*lines, "")
 
 
 def words(text: str) -> list[str]:
@@ -243,8 +227,7 @@ def main() -> int:
     given = parse()
     try:
         if given.measure is None:
-            scores = [one for path in given.records for one in read(path)]
-            print("\n".join([*proposals(scores), "", *markdown(scores)]))
+            print("\n".join(report(given.records)))
             return 0
         kept: list[Any] = json.loads(given.output.read_text()) if given.output and given.output.exists() else []
         for cell in measure(given):

@@ -50,18 +50,24 @@ def balanced(cases: Sequence[Case], seed: str) -> list[Case]:
     """
     left, order, seen = list(cases), [], Counter[Hashable]()
     random.Random(seed).shuffle(left)
-    traits = {case: _traits(case) for case in left}
+    values = [set(column) for column in zip(*cases, strict=True)]
+
+    def excess(case: Case) -> tuple[list[int], int]:
+        least = [min(seen[place, value] for value in column) for place, column in enumerate(values)]
+        leads = [seen[trait] - least[place] for place, trait in enumerate(enumerate(case))]
+        return sorted(leads, reverse=True), sum(seen[pair] for pair in _pairs(case))
+
     while left:
-        place = min(range(len(left)), key=lambda one: sum(seen[trait] for trait in traits[left[one]]))
-        order.append(left.pop(place))
-        seen.update(traits[order[-1]])
+        case = min(left, key=excess)
+        left.remove(case)
+        order.append(case)
+        seen.update([*enumerate(case), *_pairs(case)])
     return order
 
 
-def _traits(case: tuple[Hashable, ...]) -> list[Hashable]:
-    """The values of a case, each with its place, and all pairs of them."""
-    values = list(enumerate(case))
-    return [*values, *combinations(values, 2)]
+def _pairs(case: tuple[Hashable, ...]) -> list[Hashable]:
+    """All pairs of a case's values, each value with its place."""
+    return list(combinations(enumerate(case), 2))
 
 
 def missing(path: Path, job: Job, cells: Sequence[tuple[str, int]], limit: float) -> list[tuple[str, int]]:

@@ -31,9 +31,11 @@ PURPOSE = {
     "topompi.schedules": "algorithms, proof, costs",
     "topompi.mapping": "graphs, machines, mappers",
     "topompi.netsim": "simulated networks",
+    "topompi.jobs": "many jobs on one machine",
     "topompi.tuning": "timing a job's own calls; records, rules files for libraries",
     "topompi.errors": "exceptions",
     "topompi.extensions": "what is imported by name",
+    "topompi.inputs": "files, unpacked, within limits; caches",
 }
 
 

@@ -8,12 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import TopompiError
+
 __all__ = ["Distances", "MachineError", "Table", "Torus", "Tree"]
 
 Integers = NDArray[np.int64]
 
 
-class MachineError(ValueError):
+class MachineError(TopompiError, ValueError):
     """A machine contradicts itself: slots for hosts that are not there, clusters that are not nested."""
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..errors import TopompiError
 from .exact import exact_sums
 
 __all__ = ["CommunicationGraph", "GraphError", "Undirected"]
@@ -18,7 +19,7 @@ Integers = NDArray[np.int64]
 LARGEST = 2**63 - 1
 
 
-class GraphError(ValueError):
+class GraphError(TopompiError, ValueError):
     """A communication graph contradicts itself: a rank out of range, a negative volume."""
 
 

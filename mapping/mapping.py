@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..errors import TopompiError
 from .machine import Machine, allocation_digest
 
 __all__ = ["Mapping", "MappingError"]
@@ -16,7 +17,7 @@ __all__ = ["Mapping", "MappingError"]
 Integers = NDArray[np.int64]
 
 
-class MappingError(ValueError):
+class MappingError(TopompiError, ValueError):
     """A mapping puts two ranks on one slot, or does not fit its allocation."""
 
 

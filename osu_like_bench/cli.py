@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from mpi4py import MPI
 
-from topompi.cli.terminal import HELP
+from topompi.cli.terminal import HELP, Limit
 from topompi.errors import BenchmarkError, TopompiError
 
 from .benchmarks import BENCHMARKS, REORDERS
@@ -58,6 +58,7 @@ def bench(
     reorder: Annotated[Reorder | None, typer.Option(help="Who orders the ranks of topompi's side.")] = None,
     json: Annotated[str | None, typer.Option(help="Write the record here.", metavar="FILE")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    limit: Limit = None,
 ) -> Options:
     """Measure collectives or kernels through topompi, through the native MPI, or one against the other.
 

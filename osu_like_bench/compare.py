@@ -14,8 +14,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from topompi.cli.terminal import HELP
+from topompi.cli.terminal import HELP, Limit
 from topompi.errors import BenchmarkError, TopompiError
+from topompi.inputs import read_text
 
 from .command import UsageError
 from .likeness import cautions, differences
@@ -287,6 +288,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     drawing: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw to .svg or .png.")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    limit: Limit = None,
 ) -> None:
     """Say how much faster or slower the run of A.json was than that of B.json, size by size."""
     sides = _sides(side)
@@ -311,7 +313,7 @@ def _sides(text: str | None) -> tuple[str, str]:
 def _read(path: Path) -> Record:
     """Read a record, and check the types of the facts that a comparison uses."""
     try:
-        record = Record.from_json(path.read_text(encoding="utf-8", errors="replace"))
+        record = Record.from_json(read_text(path, BenchmarkError, "a record"))
     except BenchmarkError as error:
         raise BenchmarkError(f"{path}: {error}") from error
     facts = record.facts

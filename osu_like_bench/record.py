@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import MISSING, asdict, dataclass, field, fields
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from topompi.errors import BenchmarkError
+from topompi.inputs import parse_json
 
 from .options import Options
 
@@ -97,18 +99,15 @@ class Record:
     @classmethod
     def from_json(cls, text: str) -> Record:
         """The record that ``to_json`` wrote; raises BenchmarkError on anything else."""
-        try:
-            data = json.loads(text)
-        except ValueError as error:
-            raise BenchmarkError(f"record: expecting JSON, got {error}") from error
+        data = parse_json(text, "record", BenchmarkError)
         head = (data.get("format"), data.get("version")) if isinstance(data, dict) else (None, None)
         if head != (FORMAT, VERSION):
             raise BenchmarkError(
-                f"record: expecting format {FORMAT!r} of version {VERSION}, got {head[0]!r} of {head[1]!r}"
+                f"record: expecting format {FORMAT!r} of version {VERSION}, got {head[0]!r:.60} of {head[1]!r:.60}"
             )
         results = data.get("results")
         if not isinstance(results, list):
-            raise BenchmarkError(f"record: expecting a list of results, got {results!r}")
+            raise BenchmarkError(f"record: expecting a list of results, got {results!r:.60}")
         return cls(
             _build(Options, data.get("options"), "options"),
             _build(Facts, data.get("facts"), "facts"),
@@ -123,4 +122,30 @@ def _build(kind: type[Any], data: object, place: str) -> Any:
     if not isinstance(data, dict) or not wanted <= set(data) <= known:
         given = sorted(data) if isinstance(data, dict) else data
         raise BenchmarkError(f"record: {place}: expecting the fields {sorted(known)}, got {given!r}")
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
+    hints = get_type_hints(kind)
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    for name, value in values.items():
+        if not _fits(value, hints[name]):
+            raise BenchmarkError(f"record: {place}: {name}: expecting {_words(hints[name])}, got {value!r:.60}")
+    return kind(**values)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value from JSON is of an annotated type; a whole number is one with a point, too."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if isinstance(hint, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is tuple:
+        of_each = isinstance(value, tuple) and len(inner) == 2 and inner[1] is Ellipsis
+        return of_each and all(_fits(tuple(one) if isinstance(one, list) else one, inner[0]) for one in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(_fits(one, inner[1]) for one in value.values())
+    if hint is float:
+        return type(value) in (int, float) and abs(value) < 2**1000
+    if hint is int:
+        return type(value) is int and abs(value) < 2**63
+    return hint is Any or isinstance(value, hint)
+
+
+def _words(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) and get_origin(hint) is None else str(hint)

@@ -6,15 +6,15 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..extensions import imported
+from ..inputs import read_text
 from .algorithm import Algorithm
 from .alltoall.hostschedule import HostSchedule
-from .exports.jsonio import from_json
+from .exports.jsonio import ScheduleTextError, from_json
 from .network import Network
 from .proof import ScheduleError, check
 from .schedule import COLLECTIVES, ROOTED, Schedule
@@ -48,13 +48,9 @@ class _File:
 
     def __call__(self, network: Network, *, root: int = 0, blocks: int | None = None) -> Schedule:
         try:
-            made = from_json(Path(self.path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ScheduleError(f"{self.path}: cannot be read: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise ScheduleError(f"{self.path}: expecting JSON in UTF-8, got other bytes") from error
-        except ValueError as error:
-            raise ScheduleError(f"{self.path}: {error}") from error
+            made = from_json(read_text(self.path, ScheduleError, "a schedule"), self.path)
+        except ScheduleTextError as error:
+            raise ScheduleError(str(error)) from error
         _prove(self.path, made, self.collective, network.num_ranks, {"root": root, "blocks": blocks})
         return made
 

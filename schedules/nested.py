@@ -19,21 +19,23 @@ Place = tuple[ArrayLike, ArrayLike]  # buffer and first block, one for all ranks
 def inside(schedule: Schedule, ranks: ArrayLike, places: Mapping[int, Place], unit: int = 1) -> Rows:
     """The rows of a group's schedule in the schedule of all ranks; moves from a place to itself are left out.
 
-    :param schedule: of the group.
-    :param ranks: of its members, shape (members,).
+    :param schedule: of the group, or of each of several groups.
+    :param ranks: of its members, shape (members,); of several groups (groups, members).
     :param places: where each of its buffers lies.
     :param unit: blocks there for each of its own.
     """
-    rows, members = schedule.rows(), np.asarray(ranks)
+    groups = np.atleast_2d(ranks)
+    rows = np.tile(schedule.rows(), (len(groups), 1))
+    group = np.repeat(np.arange(len(groups)), len(rows) // len(groups))
+    rows[:, 7] *= unit
     for end in (1, 2):
-        buffer, member = rows[:, 1 + 2 * end].copy(), rows[:, end].copy()
+        buffer = rows[:, 1 + 2 * end].copy()
+        rows[:, end] = groups[group, rows[:, end]]
         rows[:, 2 + 2 * end] *= unit
         for one, (other, begin) in places.items():
             here = buffer == one
-            rows[here, 1 + 2 * end] = _at(other, members[member[here]])
-            rows[here, 2 + 2 * end] += _at(begin, members[member[here]])
-        rows[:, end] = members[member]
-    rows[:, 7] *= unit
+            rows[here, 1 + 2 * end] = _at(other, rows[here, end])
+            rows[here, 2 + 2 * end] += _at(begin, rows[here, end])
     same = (rows[:, [1, 3, 4]] == rows[:, [2, 5, 6]]).all(axis=1)
     kept: Rows = rows[~same]
     return kept

@@ -229,6 +229,7 @@ _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 _MEDIUM = 16 << 10
 _SHORT = 4 << 10
 _LONG = 32 << 10
+_LONGEST = 256 << 10  # of alltoalls with one peer a step: tests/records/alltoalls.json
 
 
 def _embedded(view: View, walk: str, when: str) -> Algorithm:
@@ -448,6 +449,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             segments=_ON_LANES,
             stand_in="long",
             power_of_two=True,
+            default=_LONGEST,
         ),
         "shift": _direct(
             alltoall.alltoall_shift,
@@ -455,6 +457,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for long messages, full bisection, any p",
             segments=_ON_LANES,
             stand_in="long",
+            default=_LONGEST,
         ),
         "interleaved": _direct(
             alltoall.alltoall_interleaved, _hosts, "for long messages; near and far mixed in each step"

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
+from topompi.inputs import InputFile
 from topompi.topology.discovery import Discovery, Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.routes import Routes
 from topompi.topology.sources import ibnetdiscover, tables
-from topompi.topology.text import SourceText
 
 Port = tuple[str, int]
 # The GUIDs of ``pair``'s switches and adapters.
@@ -162,9 +162,9 @@ def ibroute(model: Model, switch: str, *, brief: bool = False, by_dr_path: bool 
     return "\n".join([*lines, f"{len(table)} valid lids dumped "]) + "\n"
 
 
-def source(text: str | bytes, name: str = "fabric.txt") -> SourceText:
+def source(text: str | bytes, name: str = "fabric.txt") -> InputFile:
     data = text.encode() if isinstance(text, str) else text
-    return SourceText(name, lambda: io.BytesIO(data))
+    return InputFile(name, lambda: io.BytesIO(data))
 
 
 def read_default(text: str, report: Report | None = None) -> Discovery:

@@ -13,8 +13,8 @@ from types import ModuleType
 
 import pytest
 
+from topompi.inputs import InputFile
 from topompi.topology.discovery import Discovery, Report
-from topompi.topology.text import SourceText
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
@@ -29,9 +29,9 @@ def shared_data(name: str) -> Path:
     return root / name
 
 
-def text_of(content: str, name: str = "f") -> SourceText:
+def text_of(content: str, name: str = "f") -> InputFile:
     """A source text with this content, called ``f`` in messages."""
-    return SourceText(name, lambda: io.BytesIO(content.encode()))
+    return InputFile(name, lambda: io.BytesIO(content.encode()))
 
 
 def read_text(module: ModuleType, content: str, partial: bool = False) -> tuple[Discovery, list[str]]:

@@ -153,7 +153,7 @@ def test_debug_shows_the_traceback():
 def test_empty_and_binary_files_are_refused(tmp_path):
     for name, content, message in (
         ("empty", b" \n", "an empty file"),
-        ("binary", b"\x7fELF\x00\x01", "binary data"),
+        ("binary", b"\x7fELF\x00\x01", "expecting text, got a program (ELF)"),
     ):
         (tmp_path / name).write_bytes(content)
         done = topompi("topology", "show", tmp_path / name)

@@ -19,6 +19,7 @@ import pytest
 PURE = (
     "topompi.cli",
     "topompi.errors",
+    "topompi.jobs",
     "topompi.mapping",
     "topompi.netsim",
     "topompi.schedules",

@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topompi.errors import FabricError, SourceError
+from topompi.inputs import InputFile
 from topompi.topology.builder import FabricBuilder
 from topompi.topology.discovery import Discovery, Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.routes import Routes
 from topompi.topology.sources import fabricjson
-from topompi.topology.text import SourceText
 
 NAN = float("nan")
 
 
-def text_of(content: str) -> SourceText:
-    return SourceText("f", lambda: io.BytesIO(content.encode("utf-8", "surrogatepass")))
+def text_of(content: str) -> InputFile:
+    return InputFile("f", lambda: io.BytesIO(content.encode("utf-8", "surrogatepass")))
 
 
 def read(content: str) -> Discovery:
@@ -179,8 +179,8 @@ def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("version", 2, "field version: expecting at most 1, as this topompi reads, got 2"),
-        ("version", 0, "field version: expecting at most 1, as this topompi reads, got 0"),
+        ("version", 2, "field version: expecting 1 to 1, as this topompi reads, got 2"),
+        ("version", 0, "field version: expecting 1 to 1, as this topompi reads, got 0"),
         ("version", "1", "field version: expecting a value of type int, got str"),
         ("version", True, "field version: expecting a value of type int, got bool"),
         ("name", ..., "field name: expecting a value of type str, got none"),
@@ -251,12 +251,12 @@ def test_a_bad_field_is_named(path: str, value: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"format": "topompi fabric",\n"version": 1', "f:2: expecting JSON, but Expecting ',' delimiter"),
-        ('{"format": "topompi fabric", "version": NaN}', "f: expecting JSON, but found NaN"),
+        ('{"format": "topompi fabric",\n"version": 1', "f:2: expecting JSON: Expecting ',' delimiter"),
+        ('{"format": "topompi fabric", "version": NaN}', "f: expecting JSON, got NaN"),
         ('{"format": "another", "version": 1}', "f: field format: expecting 'topompi fabric', got 'another'"),
         ("[]", "f: field format: expecting a value of type str, got none"),
-        ("[" * 100_000, "f: expecting JSON, but "),
-        ("9" * 5000, "f: expecting JSON, but "),
+        ("[" * 100_000, "f: expecting JSON with brackets nested within reason, got more"),
+        ("9" * 5000, "f: field format: expecting a value of type str, got none"),
     ],
 )
 def test_what_is_no_fabric_json_is_refused(content: str, message: str) -> None:

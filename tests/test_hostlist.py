@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 
 from tests.support import shared_data
 from topompi.errors import SourceError
-from topompi.topology.hostlist import MAX_NAMES, compress, expand, read_hosts
+from topompi.inputs import Limits
+from topompi.topology.hostlist import compress, expand, read_hosts
+
+MOST = Limits().hosts
+REMEDY = "raise this with --limit hosts=NUMBER"
 
 stems = st.text("abn-.é", min_size=1, max_size=4)
 numbers = st.from_regex(r"[0-9]{1,4}", fullmatch=True)
@@ -102,9 +106,18 @@ def test_ranges_join_only_ascending_numbers_of_uniform_padding(names: list[str],
         (",a", "host list ',a': expecting a host name at position 0"),
         ("a b", "host list 'a b': expecting ',' at position 2"),
         ("a]", "host list 'a]': expecting ',' at position 1"),
-        ("n[0-999999999]", "host list 'n[0-999999999]': expecting at most 1,000,000 names, got more"),
-        ("[0-999][0-1000]", "host list '[0-999][0-1000]': expecting at most 1,000,000 names, got more"),
-        ("n[0-999999],m", "host list 'n[0-999999],m': expecting at most 1,000,000 names, got more"),
+        (
+            "n[0-999999999]",
+            f"host list 'n[0-999999999]': expecting at most {MOST:,} names, got more; {REMEDY}",
+        ),
+        (
+            "[0-999][0-1000]",
+            f"host list '[0-999][0-1000]': expecting at most {MOST:,} names, got more; {REMEDY}",
+        ),
+        (
+            "n[0-999999],m",
+            f"host list 'n[0-999999],m': expecting at most {MOST:,} names, got more; {REMEDY}",
+        ),
     ],
 )
 def test_malformed_expression_is_named_with_the_position(expression: str, message: str) -> None:
@@ -119,7 +132,7 @@ def test_a_number_beyond_64_bits_is_refused_in_a_range() -> None:
 
 
 def test_the_largest_allowed_list_expands() -> None:
-    assert len(expand(f"n[1-{MAX_NAMES}]")) == MAX_NAMES
+    assert len(expand(f"n[1-{MOST}]")) == MOST
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a,b", "a[1]"])
@@ -157,9 +170,9 @@ def test_a_bad_line_of_a_host_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "{path}: expecting a topology, got an empty file"),
+        ("", "{path}: expecting a list of hosts, got an empty file"),
         ("# nobody\n", "{path}: expecting at least one host, got none"),
-        ("n1\0", "{path}: expecting text, got binary data"),
+        ("n1\0", "{path}: expecting text, got binary data that begins with 6e 31 00"),
     ],
 )
 def test_a_host_file_without_hosts_is_refused(tmp_path: Path, content: str, message: str) -> None:

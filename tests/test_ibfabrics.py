@@ -11,10 +11,10 @@ import pytest
 from tests.ibreports import histogram
 from tests.support import shared_data, text_of
 from topompi.errors import SourceError
+from topompi.inputs import open_inputs
 from topompi.topology.discovery import Report
 from topompi.topology.routes import Routes
 from topompi.topology.sources import ibnetdiscover, ibports, tables
-from topompi.topology.text import open_texts
 
 DERIVED = "fabrics/derived-ibsim-opensm"
 
@@ -22,10 +22,10 @@ DERIVED = "fabrics/derived-ibsim-opensm"
 def real(fabric: str, lfts: str | None = None, report: Report | None = None) -> Routes:
     """Routes of a fabric whose tables lie in a file of their own, or in the same archive."""
     report = report or Report()
-    texts = open_texts(shared_data(fabric))
+    texts = open_inputs(shared_data(fabric))
     kind = ibports if lfts is None else ibnetdiscover
     found = kind.read([text for text in texts if kind.recognise(text.head())], report)
-    texts = texts if lfts is None else open_texts(shared_data(f"{DERIVED}/{lfts}"))
+    texts = texts if lfts is None else open_inputs(shared_data(f"{DERIVED}/{lfts}"))
     return tables.read([text for text in texts if tables.recognise(text.head())], found, report)
 
 
@@ -47,7 +47,7 @@ def test_janus_minhop_has_the_hops_that_opensm_wrote_down() -> None:
     """``opensm.fdbs`` states hops from each switch to each LID: an oracle that is not ours."""
     routes = real(JANUS, "janus.minhop.opensm-lfts.dump.xz")
     fabric = routes.fabric
-    (text,) = open_texts(shared_data(f"{DERIVED}/janus.minhop.opensm.fdbs.xz"))
+    (text,) = open_inputs(shared_data(f"{DERIVED}/janus.minhop.opensm.fdbs.xz"))
     stated: dict[tuple[str, int], int] = {}
     switch = ""
     for _, line in text.lines():
@@ -65,7 +65,7 @@ def test_janus_minhop_has_the_hops_that_opensm_wrote_down() -> None:
 
 
 def read_lids() -> dict[str, int]:
-    lids = ibnetdiscover.read(open_texts(shared_data(JANUS)), Report()).lids
+    lids = ibnetdiscover.read(open_inputs(shared_data(JANUS)), Report()).lids
     return {identity: lid for lid, identity in lids.items()}
 
 
@@ -110,7 +110,7 @@ def test_plafrim2_names_the_truncated_table() -> None:
 
 
 def test_plafrim2_tables_with_the_tools_error_for_a_footer_are_whole_but_for_the_one_that_is_cut() -> None:
-    report, texts = Report(partial=True), open_texts(shared_data("fabrics/netloc-plafrim2.txz"))
+    report, texts = Report(partial=True), open_inputs(shared_data("fabrics/netloc-plafrim2.txz"))
     found = ibports.read([text for text in texts if ibports.recognise(text.head())], report)
     dumps = {text.name: text.text() for text in texts if tables.recognise(text.head())}
     error = "iberror: failed: dump tables: linear forwarding table get failed"

@@ -28,9 +28,9 @@ from tests.ibreports import (
     source,
 )
 from topompi.errors import SourceError, TopompiError
+from topompi.inputs import open_inputs
 from topompi.topology.discovery import Report
 from topompi.topology.sources import ibnetdiscover, ibports, tables
-from topompi.topology.text import open_texts
 
 
 @given(models())
@@ -280,14 +280,13 @@ def test_each_format_recognises_its_own_texts_only() -> None:
     [
         (b"", "expecting a topology, got an empty file"),
         (b"\n \n", "expecting a topology, got an empty file"),
-        (b"\x7fELF\x00\x01", "expecting text, got binary data"),
+        (b"\x7fELF\x00\x01", "expecting text, got a program"),
         (gzip.compress(default_report(pair()).encode())[:-20], "cannot be read"),
     ],
 )
 def test_empty_binary_and_broken_files_are_refused(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "report.gz"
     path.write_bytes(data)
-    (text,) = open_texts(path)
     with pytest.raises(SourceError, match=message) as caught:
-        ibnetdiscover.read([text], Report()) if ibnetdiscover.recognise(text.head()) else None
+        open_inputs(path)[0].head()
     assert str(caught.value).startswith(f"{path}: ")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.ibsim import Simulation, missing_tools, serve
 from tests.test_synthetic import described
+from topompi.inputs import open_inputs
 from topompi.topology.discovery import Discovery, Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.ibwriter import write_ibnetdiscover
@@ -18,7 +19,6 @@ from topompi.topology.sources import ibnetdiscover, tables
 from topompi.topology.synthetic import from_spec
 from topompi.topology.synthetic.blueprint import Blueprint, Cables, cables
 from topompi.topology.synthetic.trees import draw_fat_tree
-from topompi.topology.text import open_texts
 
 pytestmark = pytest.mark.skipif(bool(missing_tools()), reason=missing_tools())
 
@@ -69,8 +69,8 @@ def routed(request: pytest.FixtureRequest) -> Iterator[Routed]:
     made = mixed_oversubscription() if spec == "mixed" else from_spec(spec)
     with serve(write_ibnetdiscover(made)) as simulation:
         dump = simulation.route("-l", str(lmc))
-        discovery = ibnetdiscover.read(open_texts(simulation.discover()), Report())
-        routes = tables.read(open_texts(dump), discovery, Report())
+        discovery = ibnetdiscover.read(open_inputs(simulation.discover()), Report())
+        routes = tables.read(open_inputs(dump), discovery, Report())
         assert routes.num_paths == 2**lmc
         yield Routed(made, simulation, discovery, routes)
 
@@ -117,5 +117,5 @@ def test_dump_fts_and_ibroute_say_the_same(routed: Routed) -> None:
     for identity in routed.discovery.fabric.switch_ids:
         (single / f"{identity}.txt").write_text(simulation.run("ibroute", str(lids[identity])))
     for path in (whole, single):
-        again = tables.read(open_texts(path), routed.discovery, Report())
+        again = tables.read(open_inputs(path), routed.discovery, Report())
         assert (again.next_link == routed.routes.next_link).all(), path.name

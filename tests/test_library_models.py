@@ -11,6 +11,7 @@ from tests.test_registry import placed
 from topompi.schedules import check
 from topompi.schedules.schedule import ROOTED
 from topompi.selection.libraries import Question, model_of
+from topompi.selection.libraries.openmpi import hosts as openmpi_hosts
 from topompi.selection.libraries.openmpi.fixed import COMMUTATIVE, ORDERED, fixed_decision
 
 OPEN_MPI = "Open MPI v5.0.11, package: Open MPI user@localhost Distribution, ident: 5.0.11\0"
@@ -98,3 +99,19 @@ def test_several_ranks_on_several_hosts_bring_in_the_component_that_knows_hosts(
             for name, hosts in placements.items()
         }
         assert says == {**dict.fromkeys(placements, "tuned"), "even": component}
+
+
+@pytest.mark.parametrize("method", ["Bcast", "Reduce", "Allreduce"])
+def test_what_all_hosts_do_in_a_segment_is_made_at_once(method, monkeypatch):
+    """However many hosts there are, or a choice in a large job takes seconds."""
+
+    def tables(hosts):
+        made = []
+        inside = openmpi_hosts.inside
+        with monkeypatch.context() as patch:
+            patch.setattr(openmpi_hosts, "inside", lambda *given: made.append(given) or inside(*given))
+            network = placed("XGFT(1; 24; 1)", range(hosts), [2] * hosts)
+            check(model_of(OPEN_MPI, {}).decide(Question(method, 1 << 18, network.rank_host)).schedule(network))
+        return len(made)
+
+    assert 4 <= tables(24) <= tables(6)

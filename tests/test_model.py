@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from math import log2
 from pathlib import Path
 
@@ -160,7 +161,7 @@ def cases(draw: st.DrawFn) -> tuple[Schedule, Network]:
     return transfers(network.num_ranks, *draw(st.lists(row, max_size=25))), network
 
 
-def clocks_by_hand(schedule: Schedule, network: Network, block_bytes: int) -> list[float]:
+def clocks_by_hand(schedule: Schedule, network: Network, block_bytes: int, burst: int = 0) -> list[float]:
     """The same rules, message by message."""
     sizes: Counter[tuple[int, int, int]] = Counter()
     for step, a, b, count in zip(
@@ -185,15 +186,16 @@ def clocks_by_hand(schedule: Schedule, network: Network, block_bytes: int) -> li
         after, busy = clock.copy(), free.copy()
         for (a, b), seconds in bytes_of.items():
             port = max(sum(x == a for x, _ in current), sum(y == b for _, y in current))
-            end = start[a, b] + (seconds if routes[a, b] else port * seconds)
+            hops = network.hops[network.rank_host[a], network.rank_host[b]]
+            head = burst * t_w[hops] if hops else 0.0
+            end = start[a, b] + (max(seconds - head, 0.0) if routes[a, b] else port * seconds)
             for link in routes[a, b]:
                 others = [other for other in current if link in routes[other]]
                 begins = max(free[link], min(start[other] for other in others))
                 load = sum(bytes_of[other] for other in others)
                 share = min(load, len(others) * seconds) * fastest / network.capacity[link]
-                end = max(end, max(begins, start[a, b]) + share)
+                end = max(end, max(begins, start[a, b]) + share - head * fastest / network.capacity[link])
                 busy[link] = begins + load * fastest / network.capacity[link]
-            hops = network.hops[network.rank_host[a], network.rank_host[b]]
             end += t_s[hops] * port
             after[a], after[b] = max(after[a], end), max(after[b], end)
         clock, free = after, busy
@@ -219,6 +221,31 @@ def test_ranks_that_run_apart_still_share_their_link() -> None:
     result = cost(transfers(4, (0, 0, 2, 1), (1, 1, 3, 1)), network, MODEL, 100_000)
     assert result.rank_seconds[[0, 1]] == pytest.approx([4e-6 + 1e5 * 4e-10, 4e-6 + 2 * 1e5 * 4e-10])
     assert result.link_seconds == pytest.approx(2 * 1e5 * 4e-10)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.integers(1, 10_000), st.integers(0, 50_000))
+def test_a_burst_spares_each_message_its_first_bytes(
+    case: tuple[Schedule, Network], block_bytes: int, burst: int
+) -> None:
+    schedule, network = case
+    result = cost(schedule, network, replace(MODEL, burst=burst), block_bytes)
+    assert result.rank_seconds == pytest.approx(clocks_by_hand(schedule, network, block_bytes, burst))
+    plain = cost(schedule, network, MODEL, block_bytes)
+    assert (result.rank_seconds <= plain.rank_seconds + 1e-12).all()
+    assert result.seconds >= result.link_seconds
+
+
+def test_a_link_earns_its_burst_again_only_while_it_idles() -> None:
+    """Of three messages in a row the burst spares one its bytes; after a rest it spares the next one as well."""
+    network, shaped = host_network(0, 1, 2), replace(MODEL, burst=1000)
+    alone, byte = cost(transfers(3, (0, 0, 1, 1)), network, shaped, 1000), 1000 * 2e-10
+    assert alone.seconds == pytest.approx(2e-6)
+    busy = transfers(3, *((0, 0, 1, 3),))
+    assert cost(busy, network, shaped, 1000).seconds == pytest.approx(2e-6 + 2 * byte)
+    rested = transfers(3, (0, 0, 1, 1), (1, 1, 2, 50), (2, 2, 0, 1), (3, 0, 1, 1))
+    found = cost(rested, network, shaped, 1000)
+    assert found.step_seconds == pytest.approx([2e-6, 2e-6 + 49 * byte, 2e-6, 2e-6])
 
 
 @settings(max_examples=120, deadline=None)

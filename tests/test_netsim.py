@@ -15,7 +15,8 @@ from topompi.netsim.fairness import max_min
 from topompi.netsim.program import REPEATS
 from topompi.schedules import lower_bound, make
 from topompi.topology import load
-from topompi.views.program import program_of, wiring_of, wiring_of_routes
+from topompi.views.program import program_of, wiring_of
+from topompi.views.tables import tables_of
 
 from .networks import job
 
@@ -173,18 +174,23 @@ def test_a_background_runs_until_all_others_have_and_its_bytes_are_counted(compi
         run(one_switch(3, 0.0), [short], compiled=compiled)
 
 
-def test_tables_lead_where_spelt_out_routes_do_and_a_circle_is_refused():
+def test_tables_lead_where_spelt_out_routes_do():
     network = job("XGFT(3; 3,2,2; 1,2,2)", range(12), [1] * 12)
-    tables = wiring_of_routes(load("XGFT(3; 3,2,2; 1,2,2)").routes, LATENCY)
+    tables = tables_of(load("XGFT(3; 3,2,2; 1,2,2)").routes, latency=LATENCY)
     source, to = (axis.ravel() for axis in np.indices((12, 12)))
     walked = tables.paths(source, to)
     assert (walked == network.links[source, to][:, : walked.shape[1]]).all()
-    ring = Tables(np.array([0, 1]), np.array([[2, 2], [3, 3]]), np.array([0, 1, 1, 0]))
-    with pytest.raises(NetsimError, match="host 0 to host 1, got a circle"):
-        Wiring(np.ones(4), np.zeros(4), ring).paths(np.array([0]), np.array([1]))
-    lost = replace(ring, end=np.array([0, 1, -1, -2]))  # all at host 0, or at host 1
-    with pytest.raises(NetsimError, match="a route from host 0 to host 1, got none"):
-        Wiring(np.ones(4), np.zeros(4), lost).paths(np.array([0]), np.array([1]))
+    jobs = [random_program(np.random.default_rng(seed), 12, "once") for seed in range(4)]
+    short, long = (run(one, jobs, hosts=Hosts(copy_rate=1e9)) for one in (tables, tables.wiring()))
+    assert (short.rank_seconds == long.rank_seconds).all()
+    assert (short.link_bytes == long.link_bytes).all()
+
+
+@pytest.mark.parametrize("ends", [[2, 3, 3, 2], [2, 3, 0, 0]], ids=["in a circle", "at another host"])
+def test_tables_that_do_not_lead_to_a_host_are_refused(ends):
+    wrong = Tables([0, 1, 2, 3], ends, [RATE] * 4, [0.0] * 4, [[2, 2], [3, 3]])
+    with pytest.raises(NetsimError, match="expecting a route from host 0 to host 1, got none"):
+        run(wrong, [program(2, (0, 0, 1, 1e6))])
 
 
 @pytest.mark.skipif(shutil.which("smpirun") is None, reason="SimGrid is not installed")
@@ -213,6 +219,18 @@ def test_simgrid_agrees(collective, algorithm):
 def test_wrong_programs_are_refused_with_rank_and_step(rows, message):
     with pytest.raises(NetsimError, match=re.escape(message)):
         run(one_switch(2), [Program([0, 1], *np.array(rows).T)])
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"lane": -1}, "job: expecting a lane of at least 0, got -1"),
+        ({"repeat": "twice"}, "job: repeat: expecting one of once, until_all_ran, background, got 'twice'"),
+    ],
+)
+def test_wrong_lanes_and_repetitions_are_refused(about, message):
+    with pytest.raises(NetsimError, match=re.escape(message)):
+        program(2, (0, 0, 1, 8), **about)
 
 
 def test_ranks_that_wait_for_each_other_are_an_error():

@@ -5,16 +5,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.predictions import read
+from benchmarks.predictions import cells_in, emulated_model, read
 from topompi.selection.classes import NATIVE
+from topompi.selection.untuned import choose
 
-RECORD = Path(__file__).parent / "records" / "emulated.json"
+RECORDS = Path(__file__).parent / "records"
 LONG = 64 << 10  # bytes: below, start-ups decide, which no rate tells
+FITTED = "4x4", "100M", "random:1", 1, "Open MPI 5.0.11"
 
 
 @pytest.fixture(scope="module")
 def scores():
-    return read(RECORD)
+    return read(RECORDS / "emulated.json")
+
+
+@pytest.fixture(scope="module")
+def told():
+    """The same cells by a model that is told what an emulated link passes at once after a rest."""
+    return read(RECORDS / "emulated.json", emulated_model())
 
 
 def test_no_choice_lost_against_native_where_it_was_measured(scores):
@@ -23,19 +31,47 @@ def test_no_choice_lost_against_native_where_it_was_measured(scores):
     assert lost == []
 
 
-def test_the_chosen_algorithm_is_mostly_the_fastest_one(scores):
-    """The aim is 1.2 for nine of ten.
+@pytest.mark.parametrize("fitted", [True, False], ids=["the job that start-ups were fitted to", "other jobs"])
+def test_a_model_that_knows_the_machine_chooses_the_fastest(told, fitted):
+    """The burst is read from the emulator's settings; start-ups were fitted to the first half, without it."""
+    regrets = [one.regret for one in told if one.cell.nbytes >= LONG and (one.cell.job == FITTED) == fitted]
+    assert len(regrets) >= 16
+    assert np.median(regrets) < 1.05
+    assert np.quantile(regrets, 0.9) < 1.2
 
-    Chains are faster than predicted: a shaped link at rest takes 15 KB at once. Allreduces of 64 KiB by ``ring``, the
-    fastest there, lost in a job whose processors were busy, so they are out of the default set.
-    """
+
+def test_the_chosen_algorithm_is_mostly_the_fastest_one(scores):
+    """Not told the burst, the model takes chains of 64 KiB for slower than they are on these networks."""
     regrets = [one.regret for one in scores if one.cell.nbytes >= LONG]
     assert np.median(regrets) < 1.02
     assert np.quantile(regrets, 0.9) < 1.4
 
 
-def test_algorithms_rank_as_they_were_measured(scores):
-    assert np.median([one.correlation for one in scores if one.cell.nbytes >= LONG]) > 0.8
+def test_short_calls_are_slow_for_want_of_candidates_not_of_predictions(scores):
+    """Below 64 KiB the default set is small, because calls by other schedules lost in some jobs."""
+    short = [one for one in scores if one.cell.nbytes < LONG]
+    assert np.quantile([one.regret / one.least_regret for one in short], 0.9) < 1.1
+    assert np.quantile([one.least_regret for one in short], 0.9) > 1.2
+
+
+def test_algorithms_rank_as_they_were_measured(scores, told):
+    for some in (scores, told):
+        assert np.median([one.correlation for one in some if one.cell.nbytes >= LONG]) > 0.9
+        assert np.median([one.correlation for one in some if one.cell.nbytes < LONG]) > 0.6
+
+
+def test_long_alltoalls_run_what_was_fastest_in_jobs_of_their_own():
+    """Measured after the rest; an algorithm that was not measured in a job is no evidence there."""
+    gains, regrets = [], []
+    for cell in cells_in(RECORDS / "alltoalls.json"):
+        chosen = choose(cell.predictor(), cell.method, cell.nbytes, 0, lambda name: True).algorithm
+        assert cell.nbytes < 4 * LONG or chosen in ("shift/32K", "pairwise/32K")
+        if chosen in cell.seconds:
+            gains.append(cell.seconds[NATIVE] / cell.seconds[chosen])
+            regrets.append(cell.seconds[chosen] / min(cell.seconds.values()))
+    assert len(gains) >= 8
+    assert min(gains) > 1.05
+    assert max(regrets) < 1.05
 
 
 def test_the_librarys_own_time_is_known_within_a_third(scores):

@@ -205,8 +205,8 @@ def with_column(value: object, name: str = "source") -> str:
             'destination_block, count, operation, got "tint"',
         ),
         ('{"size":1,"size":2}', 'expecting each field once, got "size" twice'),
-        ('{"size":NaN}', "expecting JSON, got NaN"),
-        ("[" * 100000, "expecting a schedule, got brackets nested beyond reason"),
+        ('{"size":NaN}', "schedule: expecting JSON, got NaN"),
+        ("[" * 100000, "schedule: expecting JSON with brackets nested within reason, got more"),
     ],
 )
 def test_a_text_that_is_no_schedule_is_refused_by_the_name_of_the_field(text: str, message: str) -> None:
@@ -214,6 +214,6 @@ def test_a_text_that_is_no_schedule_is_refused_by_the_name_of_the_field(text: st
         from_json(text)
 
 
-def test_text_that_is_no_json_is_refused_by_line_and_column() -> None:
-    with pytest.raises(ValueError, match=r"line 1 column 2"):
+def test_text_that_is_no_json_is_refused_by_line() -> None:
+    with pytest.raises(ValueError, match=r"schedule:1: expecting JSON"):
         from_json("{")

@@ -185,7 +185,7 @@ def test_a_wrong_rule_is_named(rule, words, tmp_path):
     "text", ["", "[]", "{}", '{"format": "topompi rules", "version": 2, "rules": []}', "[" * 99999]
 )
 def test_what_is_no_rules_file_is_refused(text):
-    with pytest.raises(RulesError, match=r"^f: expecting "):
+    with pytest.raises(RulesError, match=r"^f(:1)?: expecting "):
         Rules.parse(text, "f")
 
 
@@ -355,7 +355,7 @@ def test_native_where_nothing_is_known_or_nothing_is_scarce():
 def test_a_long_alltoall_that_shares_links_gets_a_schedule_that_fills_them():
     job = job_on("xgft:4,4;1,1@rate=1xSDR", 16, policy="random:1")
     predictor = Predictor(job.interface, model_of("Open MPI v5.0.11", {}))
-    choice = choose(predictor, "Alltoall", 10**6, 0, anything)
+    choice = choose(predictor, "Alltoall", 10**5, 0, anything)
     assert ALGORITHMS["alltoall"][choice.algorithm.partition("/")[0]].shares_links
     assert choice.reason.startswith("DCSS: 16 of 16 hosts share links")
     assert choose(predictor, "Alltoall", 100, 0, anything).algorithm == NATIVE
@@ -382,9 +382,9 @@ def test_what_is_costly_to_generate_is_costed_by_its_bound_where_many_ranks_wait
 
 
 def test_a_call_whose_blocks_are_too_many_for_a_schedule_is_costed_by_other_algorithms():
-    job = job_on("XGFT(2; 20,16; 1,16)", 256, 16)
+    job = job_on("XGFT(2; 20,16; 1,16)", 256, 64)
     predictor = Predictor(job.interface, model_of("Open MPI v5.0.11", {}))
-    native = predictor.native("Reduce_scatter_block", 96 << 22, 0)
+    native = predictor.native("Reduce_scatter_block", 96 << 24, 0)
     assert "ignores switches" in native.says
     assert 0 < native.seconds < inf
 

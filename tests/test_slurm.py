@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from tests.support import read_text as read
 from tests.support import shared_data, text_of
 from topompi.errors import TopompiError
+from topompi.inputs import open_inputs
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.hostlist import compress
 from topompi.topology.sources import slurm, slurm_yaml
-from topompi.topology.text import open_texts
 
 # A generated topology: name -> (hosts, child switches), in file order.
 Tree = dict[str, tuple[list[str], list[str]]]
@@ -432,7 +432,7 @@ def test_each_format_is_recognised_and_no_other() -> None:
 
 
 def test_janus_has_77_leaves_below_three_cores() -> None:
-    [text] = open_texts(shared_data("fabrics/janus.topology.conf"))
+    [text] = open_inputs(shared_data("fabrics/janus.topology.conf"))
     assert slurm.recognise(text.head())
     fabric = slurm.read([text], Report()).fabric
     leaves, hosts_per_leaf = np.unique(fabric.adapter_leaf, return_counts=True)
@@ -445,7 +445,7 @@ def test_janus_has_77_leaves_below_three_cores() -> None:
 
 
 def test_circe_names_one_host_at_two_leaves_and_has_no_root() -> None:
-    [text] = open_texts(shared_data("fabrics/circe-dgx2.topology.conf"))
+    [text] = open_inputs(shared_data("fabrics/circe-dgx2.topology.conf"))
     message = f"{text.name}:5: host circe-n051 is at switch s4, but at switch s2 already ({text.name}:3)"
     with pytest.raises(TopompiError) as caught:
         slurm.read([text], Report())

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests import record_fabric
 from tests.support import shared_data
 from topompi.errors import FabricError, SourceError
+from topompi.inputs import InputFile, open_inputs
 from topompi.topology import load
 from topompi.topology.builder import FabricBuilder
 from topompi.topology.discovery import Report
@@ -23,7 +24,6 @@ from topompi.topology.fabric import Fabric, infiniband_rate
 from topompi.topology.ibwriter import link_rate_name, write_ibnetdiscover
 from topompi.topology.sources import ibnetdiscover
 from topompi.topology.synthetic import PRESETS, dragonfly, fat_tree, from_spec, k_ary_n_tree, recognise_spec, torus
-from topompi.topology.text import SourceText, open_texts
 
 few = settings(max_examples=40, deadline=None)
 
@@ -53,7 +53,7 @@ def described(fabric: Fabric) -> tuple[object, ...]:
 
 def read_back(report: str) -> Fabric:
     """What the reader of ibnetdiscover reports makes of a text."""
-    text = SourceText("written", lambda: io.BytesIO(report.encode()))
+    text = InputFile("written", lambda: io.BytesIO(report.encode()))
     assert ibnetdiscover.recognise(text.head())
     return ibnetdiscover.read([text], Report()).fabric
 
@@ -385,7 +385,7 @@ def test_written_presets_read_back_equal(name: str) -> None:
 def test_real_reports_survive_being_written_again(name: str) -> None:
     """What is read from a real report is read again from what we write of it: rails, rates, nameless hosts."""
     path = shared_data(f"fabrics/{name}.ibnetdiscover.xz")
-    fabric = ibnetdiscover.read(open_texts(path), Report(partial=True)).fabric
+    fabric = ibnetdiscover.read(open_inputs(path), Report(partial=True)).fabric
     assert described(read_back(write_ibnetdiscover(fabric))) == described(fabric)
 
 

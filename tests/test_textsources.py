@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from tests.support import read_text as read
 from tests.support import shared_data
 from topompi.errors import TopompiError
+from topompi.inputs import open_inputs
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
 from topompi.topology.hostnames import find_hosts, require_hosts
 from topompi.topology.sources import coordinates, nodemap
 from topompi.topology.sources.groups import MAX_JOINED, grouped_fabric
-from topompi.topology.text import open_texts
 
 HEADING = "# rank: group id, switch id, port number (this line will be skipped)\n"
 Seat = tuple[int, int, int]
@@ -235,7 +235,7 @@ def test_each_format_is_recognised_and_no_other() -> None:
 
 @pytest.fixture(scope="module")
 def leonardo() -> Fabric:
-    [text] = open_texts(shared_data("fabrics/leonardo-nodemap.txt.xz"))
+    [text] = open_inputs(shared_data("fabrics/leonardo-nodemap.txt.xz"))
     assert nodemap.recognise(text.head())
     return nodemap.read([text], Report()).fabric
 
@@ -245,7 +245,7 @@ def test_leonardo_has_the_nodes_leaves_and_cells_of_its_map(leonardo: Fabric) ->
     assert (leonardo.num_hosts, len(leaves), leonardo.num_switches - len(leaves)) == (4992, 392, 22)
     assert leonardo.num_links == 2 * (4992 + 392 + 22 * 21 // 2)
     cells = defaultdict(set)
-    text = open_texts(shared_data("fabrics/leonardo-nodemap.txt.xz"))[0].text()
+    text = open_inputs(shared_data("fabrics/leonardo-nodemap.txt.xz"))[0].text()
     for line in text.splitlines():
         words = line.split()
         cells[words[5]].add(words[1])

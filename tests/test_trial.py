@@ -254,6 +254,8 @@ def test_a_trial_ends_early_where_nothing_rivals_native():
         "a",
         3 * (2 + SEARCH[0].rounds) + 2 * (SEARCH[1].rounds + 2),
     )
+    verdict, calls = run_trial([1.0, 1.0], [NATIVE, "a"])
+    assert (verdict.algorithm, len(calls)) == (NATIVE, 2 * (1 + 3 + 5 + 8))  # no last stage without a clear gain
 
 
 def test_survivors_are_native_and_the_fastest_that_are_not_hopeless():

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import TopompiError
 from ..graph import Undirected
 
 __all__ = ["PartitionError", "Partitioner", "cut", "partition", "repair", "subgraph", "whole_weights"]
@@ -17,7 +18,7 @@ Integers = NDArray[np.int64]
 LARGEST_SUM = 2**30
 
 
-class PartitionError(ValueError):
+class PartitionError(TopompiError, ValueError):
     """A partition was asked for that cannot be."""
 
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from ...inputs import guarded, kind_of
 from ..machine import Machine
 from ..mapping import Mapping
 from . import jsonio, mpich, openmpi, slurm
@@ -50,9 +51,11 @@ def read_mapping(path: str | os.PathLike[str], machine: Machine | None = None) -
     :param machine: the allocation: must be the file's where the file says (its digest), and is needed where not.
     :raises RankFileError: with file and line, and what should stand there.
     """
-    file = RankFile.open(Path(path), machine)
-    for form in _READERS:
-        if form.recognise(file):
-            mapping: Mapping = form.read(file)
-            return mapping
-    raise RankFileError(f"{file.name}: expecting a mapping: one of {', '.join(WRITERS)}")
+    with guarded(str(path), RankFileError):
+        file = RankFile.open(Path(path), machine)
+        for form in _READERS:
+            if form.recognise(file):
+                mapping: Mapping = form.read(file)
+                return mapping
+    kind = kind_of(file.text[:4096].encode())
+    raise RankFileError(f"{file.name}: expecting a mapping: one of {', '.join(WRITERS)}; got {kind}")

@@ -11,17 +11,19 @@ from typing import NoReturn
 
 import numpy as np
 
+from ...errors import TopompiError
+from ...inputs import current_limits, read_text
 from ..machine import Machine, allocation_digest
 from ..mapping import Mapping, MappingError
 
 __all__ = ["RankFile", "RankFileError", "header", "host_names"]
 
-_TITLE = re.compile(r"# topompi mapping: ([0-9]+) ranks on ([0-9]+) hosts, allocation ([0-9a-f]+)")
+_TITLE = re.compile(r"# topompi mapping: ([0-9]{1,18}) ranks on ([0-9]{1,18}) hosts, allocation ([0-9a-f]+)")
 _HOST = re.compile(r"# host (\S+) slots ([0-9]{1,18})")
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
-class RankFileError(ValueError):
+class RankFileError(TopompiError, ValueError):
     """A file holds no mapping, or not one for this allocation, or a format cannot express a mapping."""
 
 
@@ -62,14 +64,7 @@ class RankFile:
 
         :raises RankFileError: where it is absent, empty, or no text.
         """
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text"
-            raise RankFileError(f"{path}: cannot be read: {reason}") from error
-        if not text.strip():
-            raise RankFileError(f"{path}: expecting a mapping, got an empty file")
-        return cls(str(path), text, machine)
+        return cls(str(path), read_text(path, RankFileError, "a mapping"), machine)
 
     @cached_property
     def rows(self) -> list[tuple[int, str]]:
@@ -130,6 +125,7 @@ class RankFile:
         true = allocation_digest(hosts, np.array(slots, dtype=np.int64))
         if digest != true:
             raise RankFileError(f"{where}: expecting hosts and slots of digest {digest}, got {true}")
+        current_limits().check("ranks", sum(slots), where, RankFileError)
         if self.machine is not None and self.machine.digest != true:
             raise RankFileError(f"{where}: is for allocation {true}, but the job's is {self.machine.digest}")
 

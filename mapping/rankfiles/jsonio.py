@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from ...inputs import parse_json
 from ..mapping import Mapping
 from .header import RankFile, RankFileError
 
@@ -37,11 +38,7 @@ def read(file: RankFile) -> Mapping:
 
     :raises RankFileError: with file and line for what is no JSON, file and field for what is no mapping.
     """
-    try:
-        root = json.loads(file.text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        line = getattr(error, "lineno", 1)
-        raise RankFileError(f"{file.name}:{line}: expecting JSON: {error}") from error
+    root = parse_json(file.text, file.name, RankFileError)
     if root.get("format") != FORMAT or root.get("version") != VERSION:
         found = f"{root.get('format')!r}, version {root.get('version')!r}"
         raise RankFileError(f"{file.name}: expecting format {FORMAT!r}, version {VERSION}, got {found}")

@@ -112,7 +112,7 @@ def _mapped(file: RankFile, lines: Sequence[tuple[int, str]]) -> list[tuple[int,
         return None
     number, written = found
     nodes = written.split(",")
-    odd = next((node for node in nodes if not node.isdecimal() or int(node) >= len(lines)), None)
+    odd = next((node for node in nodes if not re.fullmatch("[0-9]{1,9}", node) or int(node) >= len(lines)), None)
     if odd is not None:
         file.fail(number, f"host lines by their number below {len(lines)}", odd)
     return [(number, lines[int(node)][1]) for node in nodes]

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from types import ModuleType
 
+from ...inputs import guarded
 from ..graph import CommunicationGraph
 from . import edgelist, jsonprofile, matrixmarket, metis, monitoring, npz, pairlist
 from .edges import Edges
@@ -31,19 +32,21 @@ def read_graph(path: str | os.PathLike[str], size: int | None = None) -> Communi
     :raises GraphFileError: with file and line, and what should stand there.
     Cost: some microseconds a line, O(edges) memory.
     """
-    edges = read_edges(path)
-    size = edges.checked_size(size)
-    return CommunicationGraph.from_arrays(size, edges.source, edges.target, edges.volume, edges.messages)
+    with guarded(str(path), GraphFileError):
+        edges = read_edges(path)
+        size = edges.checked_size(size)
+        return CommunicationGraph.from_arrays(size, edges.source, edges.target, edges.volume, edges.messages)
 
 
 def read_edges(path: str | os.PathLike[str]) -> Edges:
     """The directed edges of a file, as `read_graph` finds them."""
-    if Path(path).is_dir():
-        return monitoring.read_folder(Path(path))
-    file = GraphFile.open(path)
-    for form in FORMATS:
-        if form.recognise(file):
-            edges: Edges = form.read(file)
-            return edges
+    with guarded(str(path), GraphFileError):
+        if Path(path).is_dir():
+            return monitoring.read_folder(Path(path))
+        file = GraphFile.open(path)
+        for form in FORMATS:
+            if form.recognise(file):
+                edges: Edges = form.read(file)
+                return edges
     names = ", ".join(form.NAME for form in FORMATS)
-    raise GraphFileError(f"{file.name}: expecting one of: {names}")
+    raise GraphFileError(f"{file.name}: expecting one of: {names}; got {file.kind}")

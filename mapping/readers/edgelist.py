@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -28,21 +30,26 @@ def read(file: GraphFile) -> Edges:
 
     :raises GraphFileError: with file and line.
     """
-    rows: list[tuple[int, int, int]] = []
-    hops: list[int] = []
+    hops = array("q")
+    edges = Edges.of_rows(file.name, _rows(file, hops))
+    return replace(edges, hops=np.array(hops, dtype=np.int64)) if hops else edges
+
+
+def _rows(file: GraphFile, hops: array[int]) -> Iterator[tuple[int, int, int]]:
+    """Source, target and bytes of each line; its hops are appended."""
+    rows = 0
     for number, line in file.lines():
         words = _words(line)
         if not words:
             continue
         if len(words) not in (3, 4):
             file.fail(number, _WANTED, line)
-        rows.append((file.rank(number, words[0]), file.rank(number, words[1]), file.volume(number, words[2])))
+        rows += 1
+        yield file.rank(number, words[0]), file.rank(number, words[1]), file.volume(number, words[2])
         if len(words) == 4:
             hops.append(file.rank(number, words[3]))
-        if len(hops) not in (0, len(rows)):
+        if len(hops) not in (0, rows):
             file.fail(number, "hops on every line or on none", line)
-    edges = Edges.of_rows(file.name, rows)
-    return replace(edges, hops=np.array(hops, dtype=np.int64)) if hops else edges
 
 
 def _words(line: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...inputs import parse_json
 from .edges import Edges
 from .text import MAX_RANKS, GraphFile, GraphFileError
 
@@ -44,22 +45,18 @@ def read(file: GraphFile) -> Edges:
 
     :raises GraphFileError: with file and line for what is no JSON, with file and field for what is no graph.
     """
-    try:
-        root = json.loads(file.data)
-    except json.JSONDecodeError as error:
-        raise GraphFileError(f"{file.name}:{error.lineno}: expecting JSON: {error.msg}") from error
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise GraphFileError(f"{file.name}: expecting JSON: {error}") from error
+    root = parse_json(file.data, file.name, GraphFileError)
     if not isinstance(root, dict) or root.get("format") != FORMAT:
         given = repr(root.get("format")) if isinstance(root, dict) else type(root).__name__
         raise GraphFileError(f"{file.name}: expecting the field format to be {FORMAT!r}, got {given:.60}")
     if root.get("version") != VERSION:
         raise GraphFileError(
-            f"{file.name}: expecting version {VERSION}, as this topompi reads, got {root.get('version')}"
+            f"{file.name}: expecting version {VERSION}, as this topompi reads, got {root.get('version')!r:.60}"
         )
     size = root.get("size")
     if type(size) is not int or not 1 <= size <= MAX_RANKS:
-        raise GraphFileError(f"{file.name}: expecting size, the number of ranks, from 1, got {size!r}")
+        raise GraphFileError(f"{file.name}: expecting size, the number of ranks, from 1, got {size!r:.60}")
+    file.check_ranks(size)
     names = [name for name in _COLUMNS if name != "messages" or root.get(name) is not None]
     columns = [_column(file, root, name, size) for name in names]
     return Edges(file.name, size, True, *columns)
@@ -74,5 +71,5 @@ def _column(file: GraphFile, root: dict[str, Any], name: str, size: int) -> NDAr
     last = size - 1 if name in ("source", "target") else 2**63 - 1
     wrong = next((at for at, value in enumerate(column) if type(value) is not int or not 0 <= value <= last), None)
     if wrong is not None:
-        raise GraphFileError(f"{file.name}: expecting {name}[{wrong}] from 0 to {last}, got {column[wrong]!r}")
+        raise GraphFileError(f"{file.name}: expecting {name}[{wrong}] from 0 to {last}, got {column[wrong]!r:.60}")
     return np.array(column, dtype=np.int64)

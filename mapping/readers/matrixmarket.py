@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import io
 import re
+from typing import NoReturn
 
 import numpy as np
 
+from ...inputs import guarded
 from .edges import Edges
 from .text import GraphFile, GraphFileError
 
-__all__ = ["NAME", "read", "recognise"]
+__all__ = ["NAME", "from_matrix", "read", "recognise"]
 
 NAME = "Matrix Market"
+_EXTENTS = re.compile(rb"[0-9]{1,18}(?:[ \t]+[0-9]{1,18}){1,2}")
+_NUMBER = rb"[-+]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][-+]?[0-9]{1,9})?|nan|inf"
+_ENTRY = re.compile(rb"(?:(?:%b)(?:[ \t]+(?:%b)){0,3})?" % (_NUMBER, _NUMBER))
 _LINE = re.compile(r"^Line (\d+): *(.*)", re.DOTALL)
 
 
@@ -26,30 +31,87 @@ def read(file: GraphFile) -> Edges:
 
     A symmetric one holds each pair once and means it both ways, as Matrix Market defines.
 
-    :raises GraphFileError: with file and, where the parser says, line.
+    :raises GraphFileError: with file and, where the parser says, line; for a header that promises more ranks than the
+        limit or more entries than the file can hold, before anything is made of it.
     """
-    from scipy.io import mmread
+    from scipy.io import mminfo, mmread
     from scipy.sparse import coo_array
 
-    try:
-        matrix = coo_array(mmread(io.BytesIO(file.data)))
-    except (ValueError, OverflowError, TypeError) as error:
-        match = _LINE.match(str(error))
-        where, what = (f"{file.name}:{match[1]}", match[2]) if match else (file.name, error)
-        raise GraphFileError(f"{where}: expecting Matrix Market: {what}") from error
+    _check_lines(file)
+    data = file.data if file.data.endswith(b"\n") else file.data + b"\n"
+    with guarded(file.name, GraphFileError):
+        try:
+            rows, columns, entries, form, field, symmetry = mminfo(io.BytesIO(data))
+            _check_promise(file, (int(rows), int(columns)), int(entries), (form, field, symmetry))
+            matrix = coo_array(mmread(io.BytesIO(data)))
+        except GraphFileError:
+            raise
+        except (ValueError, TypeError, IndexError, OverflowError) as error:
+            _refuse(file, error)
     return from_matrix(file, matrix.shape, matrix.row, matrix.col, matrix.data)
+
+
+def _check_lines(file: GraphFile) -> None:
+    """Refuse lines that are no numbers: scipy's parser (1.17) reads beyond the end of text over some of these.
+
+    The first line names the form, lines of comments follow it, then come the extents, then the entries.
+    """
+    wanted, form = "extents and entries: two or three whole numbers", _EXTENTS
+    for number, raw in enumerate(io.BytesIO(file.data), 1):
+        line = raw.strip(b" \t\r\n")
+        if form is _EXTENTS and (not line or line.startswith(b"%")):
+            continue
+        if not form.fullmatch(line):
+            file.fail(number, wanted, line.decode("utf-8", errors="replace"))
+        wanted, form = "the numbers of an entry", _ENTRY
+
+
+def _refuse(file: GraphFile, error: Exception) -> NoReturn:
+    match = _LINE.match(str(error))
+    where, what = (f"{file.name}:{match[1]}", match[2]) if match else (file.name, error)
+    raise GraphFileError(f"{where}: expecting Matrix Market: {what}") from error
+
+
+def _check_promise(file: GraphFile, shape: tuple[int, int], entries: int, form: tuple[str, str, str]) -> None:
+    """Refuse a header whose entries the file has no bytes for: a line each, with what it holds and its end."""
+    _check_square(file, shape)
+    if form[0] == "array":
+        triangle = shape[0] * (shape[0] + 1) // 2 if form[2] != "general" else shape[0] * shape[1]
+        entries, least = triangle - (shape[0] if form[2] == "skew-symmetric" else 0), len("0\n")
+    else:
+        least = len("1 1\n") if form[1] == "pattern" else len("1 1 0\n")
+    if entries * least > len(file.data) + 1:  # the last end of a line may lack
+        raise GraphFileError(
+            f"{file.name}: expecting {entries:,} entries, as its header says, got {len(file.data):,} bytes"
+        )
+
+
+def _check_square(file: GraphFile, shape: tuple[int, ...]) -> None:
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise GraphFileError(f"{file.name}: expecting a square matrix, got {' x '.join(map(str, shape))}")
+    file.check_ranks(int(shape[0]))
 
 
 def from_matrix(
     file: GraphFile, shape: tuple[int, ...], row: np.ndarray, column: np.ndarray, data: np.ndarray
 ) -> Edges:
-    """The edges of the entries of a matrix, once they have been found to be bytes."""
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise GraphFileError(f"{file.name}: expecting a square matrix, got {' x '.join(map(str, shape))}")
+    """The edges of the entries of a matrix, once they have been found to be bytes.
+
+    :param file: that the matrix stands in, for messages.
+    :param shape: of the matrix.
+    :param row, column: of each entry, counted from 0, shape (entries,); ``data``: its bytes.
+    :raises GraphFileError: for a matrix that is not square, an entry outside of it, or a number that is no bytes.
+    """
+    _check_square(file, shape)
     if data.dtype.kind not in "buif":
         raise GraphFileError(f"{file.name}: expecting real numbers of bytes, got {data.dtype}")
     if data.dtype.kind == "f":
         data = np.rint(data)
+    outside = np.flatnonzero((row < 0) | (row >= shape[0]) | (column < 0) | (column >= shape[0]))
+    if len(outside):
+        at = int(outside[0])
+        entry = f"({int(row[at]) + 1}, {int(column[at]) + 1})"
+        raise GraphFileError(f"{file.name}: expecting entries within {shape[0]} x {shape[1]}, got one at {entry}")
     wrong = np.flatnonzero(~((data >= 0) & (data < 2.0**63)))
     if len(wrong):
         at = int(wrong[0])

@@ -5,19 +5,26 @@ Format: G. Karypis, METIS 5.1 manual, section 4.1. It is what the reference's pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from .edges import Edges
+import numpy as np
+from numpy.typing import NDArray
+
+from .edges import Edges, table_of
 from .text import GraphFile
 
 __all__ = ["NAME", "read", "recognise"]
 
 NAME = "METIS graphs"
 _SUFFIXES = (".graph", ".metis")
+_DIGITS = 18  # of a number in the header: it fits 64 bits, and no file holds more
+
+Integers = NDArray[np.int64]
 
 
 class _Header(NamedTuple):
+    line: int
     vertices: int
     edges: int
     sizes: bool  # a vertex size leads each line
@@ -35,7 +42,8 @@ def recognise(file: GraphFile) -> bool:
     .metis, is taken at its word, so that what is wrong after it is said as of a METIS graph.
     """
     lines = _lines(file)
-    words = lines[0][1].split() if lines else []
+    number, line = next(lines, (0, ""))
+    words = line.split()
     if not 2 <= len(words) <= 4 or not all(word.isascii() and word.isdigit() for word in words):
         return False
     stem = file.name.removesuffix(".xz").removesuffix(".gz")
@@ -43,9 +51,15 @@ def recognise(file: GraphFile) -> bool:
         return False
     if stem.endswith(_SUFFIXES) or len(words) == 2 or len(words[2]) == 3:
         return True
-    header = _header(file, *lines[0])
-    ends = sum(header.neighbour_words(len(line.split())) for _, line in lines[1:]) / (1 + header.weighted)
-    return len(lines) - 1 == header.vertices and ends == 2 * header.edges
+    if any(len(word) > _DIGITS for word in words):
+        return False
+    header = _header(file, number, line)
+    vertices, ends = 0, 0.0
+    for vertex, (_, neighbours) in enumerate(lines, 1):
+        if neighbours or vertex <= header.vertices:
+            vertices = vertex
+            ends += header.neighbour_words(len(neighbours.split())) / (1 + header.weighted)
+    return vertices == header.vertices and ends == 2 * header.edges
 
 
 def read(file: GraphFile) -> Edges:
@@ -57,44 +71,56 @@ def read(file: GraphFile) -> Edges:
         end lacks or weighs otherwise.
     """
     lines = _lines(file)
-    header = _header(file, *lines[0])
-    body = lines[1:]
-    if len(body) != header.vertices:
-        line = body[-1][0] if body else lines[0][0]
-        file.fail(line, f"{header.vertices} lines of vertices, as line {lines[0][0]} says", len(body))
-    weight = _weights(file, body, header)
-    loops = sum(u == v for u, v in weight)
-    if len(weight) + loops != 2 * header.edges:
-        file.fail(lines[0][0], f"{header.edges} edges, as it says", (len(weight) + loops) / 2)
-    rows = [(u, v, w - w // 2 if u < v else w // 2 if u > v else w) for (u, v), w in weight.items()]
-    return Edges.of_rows(file.name, rows, header.vertices)
+    header = _header(file, *next(lines, (1, "")))
+    file.check_ranks(header.vertices, header.line)
+    source, target, weight, line = table_of(_ends(file, lines, header), 4).T
+    _check_both_ends(file, header.vertices, source, target, weight, line)
+    loops = int((source == target).sum())
+    if len(source) + loops != 2 * header.edges:
+        file.fail(header.line, f"{header.edges} edges, as it says", (len(source) + loops) / 2)
+    half = weight // 2
+    volume = np.where(source < target, weight - half, np.where(source > target, half, weight))
+    return Edges(file.name, header.vertices, True, source, target, volume)
 
 
-def _weights(file: GraphFile, body: Sequence[tuple[int, str]], header: _Header) -> dict[tuple[int, int], int]:
-    """Weight of each edge from each of its ends."""
-    weight: dict[tuple[int, int], int] = {}
-    for vertex, (number, line) in enumerate(body):
-        for neighbour, one in _neighbours(file, number, line, header):
-            if (vertex, neighbour) in weight:
-                file.fail(number, f"neighbour {neighbour + 1} of vertex {vertex + 1} once", "it twice")
-            weight[vertex, neighbour] = one
-    for (u, v), one in weight.items():
-        if weight.get((v, u)) != one:
-            other = weight.get((v, u), "one end")
-            file.fail(body[u][0], f"edge {u + 1} {v + 1} at both ends with one weight", other)
-    return weight
+def _ends(file: GraphFile, lines: Iterator[tuple[int, str]], header: _Header) -> Iterator[tuple[int, int, int, int]]:
+    """Of each edge at each of its ends: that vertex, the neighbour (both from 0), the weight, the line."""
+    vertices, last = 0, header.line
+    for vertex, (number, line) in enumerate(lines, 1):
+        if vertex <= header.vertices:
+            yield from ((vertex - 1, *end, number) for end in _neighbours(file, number, line, header))
+        if vertex <= header.vertices or line:
+            vertices, last = vertex, number
+    if vertices != header.vertices:
+        file.fail(last, f"{header.vertices} lines of vertices, as line {header.line} says", vertices)
 
 
-def _lines(file: GraphFile) -> list[tuple[int, str]]:
-    """The header and a line for each vertex; blank ones are vertices without neighbours."""
-    lines = list(file.lines("%"))
-    while lines and not lines[0][1]:
-        lines.pop(0)
-    header = lines[0][1].split() if lines else []
-    vertices = int(header[0]) if header and header[0].isascii() and header[0].isdigit() else 0
-    while len(lines) > vertices + 1 and not lines[-1][1]:
-        lines.pop()
-    return lines
+def _check_both_ends(
+    file: GraphFile, vertices: int, source: Integers, target: Integers, weight: Integers, line: Integers
+) -> None:
+    """Refuse a neighbour that comes twice, and an edge that one end lacks or weighs otherwise."""
+    key, back = source * vertices + target, target * vertices + source
+    order = np.argsort(key, kind="stable")
+    again = order[1:][np.diff(key[order]) == 0]
+    if len(again):
+        at = int(again.min())
+        file.fail(int(line[at]), f"neighbour {target[at] + 1} of vertex {source[at] + 1} once", "it twice")
+    place = order[np.minimum(np.searchsorted(key[order], back), max(len(key) - 1, 0))]
+    there = key[place] == back
+    wrong = np.flatnonzero(~there | (weight[place] != weight))
+    if len(wrong):
+        at = int(wrong[0])
+        wanted = f"edge {source[at] + 1} {target[at] + 1} at both ends with one weight"
+        file.fail(int(line[at]), wanted, int(weight[place[at]]) if there[at] else "one end")
+
+
+def _lines(file: GraphFile) -> Iterator[tuple[int, str]]:
+    """The header and a line for each vertex; blank ones are vertices without neighbours, or follow the last vertex."""
+    begun = False
+    for number, line in file.lines("%"):
+        begun = begun or bool(line)
+        if begun:
+            yield number, line
 
 
 def _header(file: GraphFile, number: int, line: str) -> _Header:
@@ -104,8 +130,11 @@ def _header(file: GraphFile, number: int, line: str) -> _Header:
         file.fail(number, "'n m', 'n m fmt' or 'n m fmt ncon'", line)
     if len(fmt) != 3 or set(fmt) - set("01"):
         file.fail(number, "a format of at most three digits 0 and 1", words[2])
+    long = next((word for word in words if len(word) > _DIGITS), None)
+    if long is not None:
+        file.fail(number, f"numbers of at most {_DIGITS} digits", long)
     weights = int(fmt[1]) * (int(words[3]) if len(words) > 3 else 1)
-    return _Header(int(words[0]), int(words[1]), fmt[0] == "1", weights, fmt[2] == "1")
+    return _Header(number, int(words[0]), int(words[1]), fmt[0] == "1", weights, fmt[2] == "1")
 
 
 def _neighbours(file: GraphFile, number: int, line: str, header: _Header) -> list[tuple[int, int]]:

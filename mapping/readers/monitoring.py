@@ -62,8 +62,8 @@ def _read_run(folder: Path, name: str) -> Edges:
     absent = next((rank for rank in range(size) if rank not in paths), None)
     if absent is not None:
         raise GraphFileError(f"{folder / name}: expecting a file for each rank to {size - 1}, got none for {absent}")
-    rows = [row for rank in range(size) for row in _read_rank(GraphFile.open(paths[rank]), rank, size)]
-    return Edges.of_rows(str(folder / name), rows, size)
+    rows = (row for rank in range(size) for row in _read_rank(GraphFile.open(paths[rank]), rank, size))
+    return Edges.of_rows(str(folder / name), rows, size, messages=True)
 
 
 def _read_rank(file: GraphFile, rank: int, size: int) -> list[tuple[int, int, int, int]]:

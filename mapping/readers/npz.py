@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import tokenize
 import zipfile
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from ...inputs import current_limits, guarded
 from .edges import Edges
 from .matrixmarket import from_matrix
 from .text import GraphFile, GraphFileError
@@ -18,6 +21,20 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = ".npz"
 _WANTED = "scipy's sparse matrix, an array 'matrix' or 'volume' of shape (p, p), or arrays source, target, volume"
+
+
+# What numpy and zipfile raise over headers, and over a member that is packed in a way that zipfile does not know.
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    OSError,
+    SyntaxError,
+    NotImplementedError,
+    RuntimeError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+)
 
 
 def recognise(file: GraphFile) -> bool:
@@ -31,13 +48,18 @@ def read(file: GraphFile) -> Edges:
     Entry (i, j) of a matrix, shape (p, p), is what rank i sends to rank j. Columns are the arrays source, target,
     volume and, where there are any, messages and size.
 
-    :raises GraphFileError: with the file and the array that is wrong; pickled objects are refused.
+    :raises GraphFileError: with the file and the array that is wrong; pickled objects are refused, and arrays whose
+        header promises more than the archive holds, before anything is made of them.
     """
-    try:
-        with np.load(io.BytesIO(file.data), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
-        raise GraphFileError(f"{file.name}: expecting {_WANTED}: {error}") from error
+    with guarded(file.name, GraphFileError):
+        try:
+            _check_members(file)
+            with np.load(io.BytesIO(file.data), allow_pickle=False) as archive:
+                arrays = {name: np.asarray(archive[name]) for name in archive.files}
+        except GraphFileError:
+            raise
+        except _UNREADABLE as error:
+            raise GraphFileError(f"{file.name}: expecting {_WANTED}: {error}") from error
     if {"data", "format", "shape"} <= arrays.keys():
         return _sparse(file)
     if "source" in arrays:
@@ -49,27 +71,71 @@ def read(file: GraphFile) -> Edges:
     return from_matrix(file, dense.shape, row, column, dense[row, column])
 
 
+def _check_members(file: GraphFile) -> None:
+    """Refuse an archive beyond the limits, or arrays with other bytes than their headers promise."""
+    limits = current_limits()
+    with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
+        members = archive.infolist()
+        limits.check("members", len(members), file.name, GraphFileError)
+        whole = sum(member.file_size for member in members)
+        limits.check("bytes", whole, file.name, GraphFileError)
+        if whole > 16 << 20:
+            limits.check("ratio", whole // max(1, len(file.data)), file.name, GraphFileError)
+        for member in members:
+            with archive.open(member) as stream:
+                _check_array(f"{file.name}:{member.filename}", stream, member.file_size)
+
+
+def _check_array(place: str, stream: Any, size: int) -> None:
+    version = npy.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise GraphFileError(f"{place}: expecting an array of format 1.0 or 2.0, got {version[0]}.{version[1]}")
+    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = header(stream)
+    if dtype.hasobject:
+        raise GraphFileError(f"{place}: expecting numbers, got Python objects, which are never unpickled")
+    promised = dtype.itemsize
+    for extent in shape:
+        promised *= extent
+    there = size - stream.tell()
+    if promised != there or min(shape, default=0) < 0:
+        raise GraphFileError(f"{place}: expecting {promised:,} bytes for shape {shape}, got {there:,}")
+
+
 def _sparse(file: GraphFile) -> Edges:
     from scipy.sparse import coo_array, load_npz
 
-    try:
-        matrix = coo_array(load_npz(io.BytesIO(file.data)))
-    except (ValueError, KeyError, IndexError, NotImplementedError) as error:
-        raise GraphFileError(f"{file.name}: expecting a sparse matrix of scipy's: {error}") from error
-    return from_matrix(file, matrix.shape, matrix.row, matrix.col, matrix.data)
+    with guarded(file.name, GraphFileError):
+        try:
+            matrix = load_npz(io.BytesIO(file.data))
+            if len(matrix.shape) == 2:
+                file.check_ranks(max(matrix.shape))
+            if hasattr(matrix, "check_format"):  # compressed rows or columns: load_npz trusts them
+                matrix.check_format(full_check=True)
+            found = coo_array(matrix)
+        except GraphFileError:
+            raise
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, NotImplementedError) as error:
+            raise GraphFileError(f"{file.name}: expecting a sparse matrix of scipy's: {error}") from error
+    return from_matrix(file, found.shape, found.coords[0], found.coords[-1], found.data)
 
 
 def _columns(file: GraphFile, arrays: dict[str, NDArray[Any]]) -> Edges:
     missing = [name for name in ("source", "target", "volume") if name not in arrays]
     if missing:
         raise GraphFileError(f"{file.name}: expecting {_WANTED}, got none of {', '.join(missing)}")
+    if arrays["source"].ndim != 1:
+        raise GraphFileError(f"{file.name}: expecting source of one dimension, got shape {arrays['source'].shape}")
     names = ("source", "target", "volume", *(["messages"] if "messages" in arrays else []))
     columns = [_column(file, name, arrays[name], len(arrays["source"])) for name in names]
     known = int(max(columns[0].max(initial=-1), columns[1].max(initial=-1))) + 1
     edges = Edges(file.name, known, False, *columns)
     if "size" not in arrays:
         return edges
-    return replace(edges, size=edges.checked_size(int(np.asarray(arrays["size"]).item())), exact=True)
+    size = arrays["size"]
+    if size.size != 1 or size.dtype.kind not in "ui":
+        raise GraphFileError(f"{file.name}: expecting size to be one whole number, got {size.dtype} of {size.shape}")
+    return replace(edges, size=edges.checked_size(int(size.item())), exact=True)
 
 
 def _column(file: GraphFile, name: str, column: NDArray[Any], length: int) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from .edges import Edges, halved
 from .text import GraphFile
@@ -27,15 +28,19 @@ def read(file: GraphFile) -> Edges:
 
     :raises GraphFileError: with file and line.
     """
-    pairs: list[tuple[int, int, int]] = []
+    return Edges.of_rows(file.name, halved(_pairs(file)))
+
+
+def _pairs(file: GraphFile) -> Iterator[tuple[int, int, int]]:
+    begun = False
     for number, line in file.lines():
         if _HEADING.fullmatch(line):
-            if pairs:
-                break
+            if begun:
+                return
             continue
         match = _PAIR.fullmatch(line)
         if match:
-            pairs.append((file.rank(number, match[1]), file.rank(number, match[2]), file.volume(number, match[3])))
+            begun = True
+            yield file.rank(number, match[1]), file.rank(number, match[2]), file.volume(number, match[3])
         elif line:
             file.fail(number, "'u , v = bytes'", line)
-    return Edges.of_rows(file.name, halved(pairs))

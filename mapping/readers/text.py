@@ -1,27 +1,26 @@
-"""A file of a communication graph in memory, whatever it is packed in, and how it says what is wrong with it."""
+"""A file of a communication graph in memory, and how it says what is wrong with it."""
 
 from __future__ import annotations
 
-import gzip
-import lzma
+import io
 import math
 import os
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import NoReturn
+
+from ...errors import TopompiError
+from ...inputs import current_limits, kind_of, read_input
 
 __all__ = ["MAX_RANKS", "GraphFile", "GraphFileError"]
 
 HEAD_BYTES = 4096
 MAX_VOLUME = 2**63 - 1
 MAX_RANKS = 2**31 - 1  # MPI's ranks are C ints
-_UNPACK = {b"\xfd7zXZ\x00": lzma.decompress, b"\x1f\x8b": gzip.decompress}
 
 
-class GraphFileError(ValueError):
+class GraphFileError(TopompiError, ValueError):
     """A file holds no communication graph; the message names file, line and what should stand there."""
 
 
@@ -40,29 +39,25 @@ class GraphFile:
     def open(cls, path: str | os.PathLike[str]) -> GraphFile:
         """Read a file and unpack it.
 
-        :raises GraphFileError: where it is absent, empty or damaged.
+        :raises GraphFileError: where it is absent, empty, damaged, no regular file, or beyond a limit.
         """
-        try:
-            data = Path(path).read_bytes()
-            for magic, unpack in _UNPACK.items():
-                if data.startswith(magic):
-                    data = unpack(data)
-        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-            raise GraphFileError(f"{path}: cannot be read: {reason}") from error
-        if not data.strip():
-            raise GraphFileError(f"{path}: expecting a communication graph, got an empty file")
-        return cls(str(path), data)
+        return cls(str(path), read_input(path, GraphFileError, "a communication graph"))
 
     @cached_property
     def head(self) -> str:
         """The first kilobytes, for telling formats apart."""
         return self.data[:HEAD_BYTES].decode("utf-8", errors="replace")
 
+    @property
+    def kind(self) -> str:
+        """What it looks like, in words, where no reader takes it."""
+        return kind_of(self.data[:HEAD_BYTES])
+
     def lines(self, comment: str = "#%") -> Iterator[tuple[int, str]]:
         """Line numbers (from 1) and lines without blanks around them; those that start with a comment sign left out."""
         marks = tuple(comment)
-        for number, line in enumerate(self.data.decode("utf-8", errors="replace").splitlines(), 1):
+        reader = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8", errors="replace")
+        for number, line in enumerate(reader, 1):
             line = line.strip()
             if not line.startswith(marks):
                 yield number, line
@@ -77,6 +72,15 @@ class GraphFile:
         text = str(given)
         shown = repr(text if len(text) <= 60 else text[:57] + "...") if isinstance(given, str) else text
         raise GraphFileError(f"{self.name}:{line}: expecting {wanted}, got {shown}")
+
+    def check_ranks(self, ranks: int, line: int | None = None) -> None:
+        """Refuse more ranks than the limit, before anything of that size is made.
+
+        :param ranks: how many the file speaks of.
+        :param line: that says so, where one does.
+        """
+        place = self.name if line is None else f"{self.name}:{line}"
+        current_limits().check("ranks", ranks, place, GraphFileError)
 
     def rank(self, line: int, word: str) -> int:
         """The rank that a word spells."""

@@ -27,6 +27,7 @@ __all__ = [
     "DATA",
     "MTU",
     "address",
+    "burst_of",
     "check_rights",
     "end_processes",
     "lower",
@@ -217,6 +218,11 @@ def _addressed(host: int, interface: str) -> list[str]:
     return [f"address add {address(host, interface, prefix=True)} dev {interface}", f"link set {interface} up"]
 
 
+def burst_of(rate: float) -> int:
+    """Bytes that a shaped link of this rate (bytes/s) passes at once after a rest: two frames, and a late timer's."""
+    return 2 * (MTU + 14) + int(rate * LATENESS)
+
+
 def _shape(device: str, rate: float) -> list[str]:
     """A token bucket as small as timers allow: what it holds passes an idle link at once.
 
@@ -225,9 +231,8 @@ def _shape(device: str, rate: float) -> list[str]:
     dynamics of a congestion control algorithm: the effects of two-way traffic", 1991), and the networks that we stand
     for have none.
     """
-    burst = 2 * (MTU + 14) + int(rate * LATENESS)
     return [
-        f"qdisc add dev {device} root handle 1: tbf rate {round(rate * 8)}bit burst {burst} limit {QUEUE}",
+        f"qdisc add dev {device} root handle 1: tbf rate {round(rate * 8)}bit burst {burst_of(rate)} limit {QUEUE}",
         f"qdisc add dev {device} parent 1:1 handle 2: htb default 2",
         *(
             f"class add dev {device} parent 2: classid 2:{band} htb rate {UNSHAPED} quantum 60000 prio {band}"

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from topompi.errors import BenchmarkError
+from topompi.inputs import parse_json, read_text
 
 __all__ = ["PREFIX", "State", "directory", "states"]
 
@@ -60,7 +61,7 @@ class State:
             raise BenchmarkError(f"--name: expecting letters, digits and ._- after a letter or digit, got {name!r}")
         state = cls(name, secrets.token_hex(3), spec, hosts, owner, _start_of(owner) if owned else "")
         made = directory() / f".{state.token}"
-        made.mkdir(parents=True)
+        made.mkdir(parents=True, mode=0o700)
         (made / FILE).write_text(json.dumps(asdict(state)))
         try:
             made.rename(state.path)  # so that no one ever sees a directory without its state
@@ -109,11 +110,11 @@ def states() -> Iterator[State]:
     """The states of all networks on this machine."""
     for path in sorted(directory().glob("[!.]*")):
         try:
-            data = json.loads((path / FILE).read_text())
+            if not (path / FILE).exists():  # it was removed meanwhile
+                continue
+            data = parse_json(read_text(path / FILE, BenchmarkError, "a state"), str(path / FILE), BenchmarkError)
             yield State(**{**data, "hosts": tuple(data["hosts"])})
-        except FileNotFoundError:  # it was removed meanwhile
-            continue
-        except (ValueError, TypeError, KeyError) as error:
+        except (TypeError, KeyError) as error:
             raise BenchmarkError(f"{path / FILE}: expecting a state as `emulate up` writes it, got {error}") from error
 
 

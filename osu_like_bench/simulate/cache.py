@@ -6,6 +6,9 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from typing import Any
+
+from topompi.inputs.caches import read_cache, write_cache
 
 from .smpi import Failure
 
@@ -36,21 +39,15 @@ class Cache:
         """The seconds, or None where there is none that can be read."""
         if self.path is None:
             return None
-        try:
-            found = json.loads((self.path / f"{name}.json").read_text(encoding="utf-8"))
-            return float(found["seconds"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        found = read_cache(self.path / f"{name}.json", _is_ours)
+        return None if found is None else float(found["seconds"])
 
     def put(self, name: str, result: float | Failure) -> None:
         """Store seconds; a full disk is no error."""
         if self.path is None or isinstance(result, Failure):
             return
-        found = {"seconds": result}
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            partial = self.path / f"{name}.{os.getpid()}"
-            partial.write_text(json.dumps(found), encoding="utf-8")
-            partial.replace(self.path / f"{name}.json")  # whole or not at all, whoever else writes it
-        except OSError:
-            pass
+        write_cache(self.path / f"{name}.json", json.dumps({"seconds": result}))
+
+
+def _is_ours(found: Any) -> bool:
+    return isinstance(found, dict) and isinstance(found.get("seconds"), float) and found["seconds"] < float("inf")

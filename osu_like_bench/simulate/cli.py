@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from topompi.cli.terminal import HELP, console
+from topompi.cli.terminal import HELP, Limit, console
 from topompi.errors import BenchmarkError
 from topompi.mapping.placement import place as placed
 from topompi.schedules.registry import ALGORITHMS, find_algorithm
@@ -76,6 +76,7 @@ def command(
     most: Annotated[int, typer.Option("--most-messages", help="Leave out what has more.", min=1)] = MOST_MESSAGES,
     cache: Annotated[bool, typer.Option(help="Keep results, and use those kept.")] = True,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    limit: Limit = None,
 ) -> int:
     """Time algorithms, and the choices of other MPI libraries, on a fabric by simulation.
 

@@ -28,7 +28,7 @@ class Cost:
     """How long a schedule takes, by a model.
 
     :param seconds: until the last rank is complete, and not less than ``link_seconds``.
-    :param link_seconds: what the busiest link needs for all that crosses it in the whole schedule.
+    :param link_seconds: what the busiest link needs for all that crosses it in the whole schedule, less its burst.
     :param rank_seconds: until each rank is complete, shape (p,).
     :param finish: until the last rank of all steps so far is complete, shape (steps,).
     """
@@ -61,7 +61,8 @@ def cost(
     receives, in the step, if that is more; and ``b * t_w[h]`` on each link, over the link's rate relative to the
     network's fastest host link. The messages of one step share a link fairly: a message ends after all bytes on its
     link at the latest, and after as many times its own bytes as there are messages. The next step's messages on the
-    link wait for these. Inside a host k messages of a rank take k times as long.
+    link wait for these. A message is through a link as much sooner as ``model.burst`` bytes take, but not before it
+    starts: a token bucket, which fills while the link idles. Inside a host k messages of a rank take k times as long.
 
     The source has no clocks of links: it multiplies a step by the messages that share its busiest link. So do we within
     a step; the clocks carry over what one step leaves to the next, where ranks have drifted apart.
@@ -99,7 +100,7 @@ def cost(
         share = schedule.blocks if schedule.counts is None else schedule.counts
         traffic = between(share, network.rank_host, network.num_hosts)
         busy = link_loads(network, traffic * block_bytes * clocks.t_w[np.maximum(network.hops, 0)]) * clocks.relative
-    on_link = float(busy.max(initial=0.0))
+    on_link = float((busy - clocks.head[-1] * clocks.relative).max(initial=0.0))
     return Cost(max(float(clocks.last.max()), on_link), on_link, clocks.last, finish)
 
 
@@ -131,6 +132,7 @@ class _Clocks:
     :param size: number of ranks.
     :param window: steps of a rank in flight at most; 0 for no bound.
     :param in_flight: steps of a rank in flight at most, of as many as there are.
+    :ivar head: seconds that a burst spares a message on the fastest host link, by hops.
     :ivar last: when each rank was complete at last, shape (p,).
     :ivar busy: seconds that each link was busy, shape (links,).
     """
@@ -138,6 +140,7 @@ class _Clocks:
     def __init__(self, network: Network, model: Model, size: int, window: int, in_flight: int) -> None:
         self.network, self.model, self.window, self.in_flight = network, model, window, in_flight
         self.t_s, self.t_w = model.by_hops(int(network.hops.max(initial=0)))
+        self.head = np.where(np.arange(len(self.t_w)), model.burst * self.t_w, 0.0)
         self.relative = _fastest_host_link(network) / network.capacity
         self._free, self.busy = np.zeros(len(network.capacity)), np.zeros(len(network.capacity))
         self._complete = np.zeros((size, max(window, 1)))  # of each rank's last steps, a ring
@@ -163,8 +166,11 @@ class _Clocks:
             word = self._word(source, destination, seconds) if self.model.rendezvous.waits else 0.0
             start = np.where(asks, np.maximum(start, there) + word, start)
         inside = np.where(hops, 0.0, seconds * np.maximum(sends[source], receives[destination]))
-        through = self._on_links(loads.messages, span, network_seconds=seconds, start=start, end=start + inside)
-        through = np.maximum(through + starting, start + starting + seconds)
+        head = self.head[hops]
+        through = self._on_links(
+            loads.messages, span, network_seconds=seconds, head=head, start=start, end=start + inside
+        )
+        through = np.maximum(through, start + np.maximum(seconds - head, 0.0)) + starting
         self._leave(ranks, source, destination, through, np.where(asks, through, start + ports * each * weight))
         starts = each * loads.unseen * weight
         busy = np.maximum(*(np.bincount(one, starts, minlength=len(self.last)) for one in (source, destination)))
@@ -201,7 +207,7 @@ class _Clocks:
         return np.asarray(relative * self.in_flight * behind)
 
     def _on_links(
-        self, messages: Messages, span: slice, *, network_seconds: Floats, start: Floats, end: Floats
+        self, messages: Messages, span: slice, *, network_seconds: Floats, head: Floats, start: Floats, end: Floats
     ) -> Floats:
         """When each message is through its links, and not before ``end``; the links are busy until they are through."""
         message, link = crossings(messages, span, self.network)
@@ -213,9 +219,9 @@ class _Clocks:
         first = np.full(number, np.inf)
         np.minimum.at(first, link, start[message])
         begin = np.maximum(self._free, first)
-        shared = np.minimum(load[link], many[link] * network_seconds[message]) * self.relative[link]
+        shared = np.minimum(load[link], many[link] * network_seconds[message]) - head[message]
         through = end.copy()
-        np.maximum.at(through, message, np.maximum(begin[link], start[message]) + shared)
+        np.maximum.at(through, message, np.maximum(begin[link], start[message]) + shared * self.relative[link])
         used = many > 0
         self._free[used] = (begin + load * self.relative)[used]
         self.busy += load * self.relative

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import log2
+from math import isfinite, log2
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import TopompiError
+from ...inputs import parse_json, read_text
+
 __all__ = [
     "Model",
+    "ModelError",
     "Rendezvous",
     "binomial_gather_bound",
     "topology_aware_gather_bound",
@@ -21,6 +24,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+MOST_HOPS = 255  # no route is longer
 
 # Subramoni 2013, table 1.1: latency in seconds by switches crossed, and the link's rate in bytes/s.
 _TABLE = {
@@ -35,6 +39,14 @@ HEADERS = 1.04  # bytes on the wire for a byte of TCP in frames of 1,500
 # Fitted: what a message takes of 16 ranks on 2 processors, and how it waits for its receiver's word in Open MPI.
 _SOCKETS: dict[str, Any] = {"hops": (0, 1, 3, 5), "t_s": (20e-6, 200e-6, 210e-6, 220e-6), "t_o": 20e-6}
 _WORD_BY_SOCKETS = (65_000, 0.8, 0.4)  # the first 64 KiB of a message and its header travel with the question
+
+
+class ModelError(TopompiError, ValueError):
+    """Measurements that make no model; the message names the file and what is wrong in it."""
+
+
+def _read_measured(path: str) -> Any:
+    return parse_json(read_text(path, ModelError, "a model"), path, ModelError)
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,7 @@ class Model:
     :param t_o: the part of ``t_s`` that keeps a processor busy, in seconds: a rank's next message starts after it. None
         for all of it, as the source has it.
     :param rendezvous: how long messages wait; in the source every message waits until both its ranks are ready.
+    :param burst: bytes that a link at rest passes at once, as one does that a token bucket shapes; a wire has none.
     :raises ValueError: if the levels are none, not ascending, of different number, or a cost is negative.
     """
 
@@ -78,6 +91,7 @@ class Model:
     t_w: tuple[float, ...]
     t_o: float | None = None
     rendezvous: Rendezvous = Rendezvous()
+    burst: int = 0
 
     def __post_init__(self) -> None:
         if not self.hops or not len(self.hops) == len(self.t_s) == len(self.t_w):
@@ -120,18 +134,25 @@ class Model:
         """A model from measurements: ``{"levels": {"0": {"t_s": seconds, "t_w": seconds a byte}, "1": ...}}``.
 
         :param source: the mapping, or a JSON file that holds it; levels are named by their hops.
-        :raises ValueError: saying which level or field is not as wanted.
+        :raises ModelError: saying which level or field is not as wanted.
         """
         place = "model" if isinstance(source, Mapping) else str(source)
         try:
-            data = source if isinstance(source, Mapping) else json.loads(Path(source).read_text(encoding="utf-8"))
+            data = source if isinstance(source, Mapping) else _read_measured(place)
             levels = sorted((int(hops), level) for hops, level in data["levels"].items())
             hops, costs = [hop for hop, _ in levels], [level for _, level in levels]
             columns = [tuple(float(level[name]) for level in costs) for name in ("t_s", "t_w")]
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except ModelError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             wanted = '{"levels": {"HOPS": {"t_s": seconds, "t_w": seconds a byte}, ...}}'
-            raise ValueError(f"{place}: expecting {wanted}, got {type(error).__name__}: {error}") from error
-        return cls(tuple(hops), columns[0], columns[1])
+            raise ModelError(f"{place}: expecting {wanted}, got {type(error).__name__}: {error}") from error
+        if not all(isfinite(cost) for column in columns for cost in column) or max(hops, default=0) > MOST_HOPS:
+            raise ModelError(f"{place}: expecting finite costs and at most {MOST_HOPS} hops, got others")
+        try:
+            return cls(tuple(hops), columns[0], columns[1])
+        except ValueError as error:
+            raise ModelError(f"{place}: {error}") from error
 
     @classmethod
     def fit(cls, samples: Iterable[tuple[int, float, float]]) -> Model:

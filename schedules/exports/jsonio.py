@@ -9,10 +9,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import TopompiError
+from ...inputs import current_limits, guarded, parse_json
 from ..algorithm import current_name
 from ..schedule import COLUMNS, Schedule
 
-__all__ = ["VERSION", "from_json", "to_json"]
+__all__ = ["VERSION", "ScheduleTextError", "from_json", "to_json"]
 
 Integers = NDArray[np.int64]
 VERSION = 1
@@ -32,6 +34,10 @@ _RUNS = ("start", "stride", "length")
 _MOST = 2**31 - 1
 
 
+class ScheduleTextError(TopompiError, ValueError):
+    """A text is not the JSON of a schedule; the message names the field."""
+
+
 def to_json(schedule: Schedule) -> str:
     """The schedule as one line of JSON, the same for equal schedules.
 
@@ -45,18 +51,23 @@ def to_json(schedule: Schedule) -> str:
     return json.dumps(document, separators=(",", ":"), allow_nan=False)
 
 
-def from_json(text: str) -> Schedule:
+def from_json(text: str, name: str = "") -> Schedule:
     """The schedule that a text of ``to_json`` describes, which ``check`` has yet to prove.
 
-    :raises ValueError: if the text is not JSON, has an unknown version, or a field is absent, unknown, given twice,
-        or holds anything but what belongs there; the message names the field.
+    :param text: of the file.
+    :param name: of the file, which messages then begin with.
+    :raises ScheduleTextError: if the text is not JSON, has an unknown version, or a field is absent, unknown, given
+        twice, or holds anything but what belongs there; the message names the field.
     """
-    try:
-        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"expecting JSON, got other text: {error}") from error
-    except RecursionError:
-        raise ValueError("expecting a schedule, got brackets nested beyond reason") from None
+    document = parse_json(text, name or "schedule", ScheduleTextError, pairs=_unique)
+    with guarded(name or "schedule", ScheduleTextError):
+        try:
+            return _schedule(document)
+        except ValueError as error:  # what ``Schedule`` itself refuses, too
+            raise ScheduleTextError(f"{name}: {error}" if name else str(error)) from error
+
+
+def _schedule(document: Any) -> Schedule:
     document = _fields("a schedule", document, _FIELDS)
     if _typed("schedule", document["schedule"], (int,)) != VERSION:
         _refuse("schedule", f"version {VERSION}", document["schedule"])
@@ -69,6 +80,9 @@ def from_json(text: str) -> Schedule:
     for name, value in sizes.items():
         if not 0 <= value <= _MOST:
             _refuse(name, f"0 to {_MOST}", value)
+    # Runs of a few bytes stand for any number of rows.
+    current_limits().check("rows", rows, "rows", ScheduleTextError)
+    current_limits().check("ranks", head["size"], "size", ScheduleTextError)
     columns = _fields("columns", document["columns"], COLUMNS)
     table: dict[str, Any] = {name: _decode(f"columns.{name}", columns[name], rows) for name in COLUMNS}
     return Schedule(**head, **table)
@@ -76,7 +90,7 @@ def from_json(text: str) -> Schedule:
 
 def _refuse(name: str, wanted: str, got: object) -> NoReturn:
     shown = json.dumps(got, default=str)
-    raise ValueError(f"{name}: expecting {wanted}, got {shown if len(shown) < 60 else shown[:57] + '...'}")
+    raise ScheduleTextError(f"{name}: expecting {wanted}, got {shown if len(shown) < 60 else shown[:57] + '...'}")
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -84,12 +98,8 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"expecting each field once, got {json.dumps(twice)} twice")
+        raise ScheduleTextError(f"expecting each field once, got {json.dumps(twice)} twice")
     return found
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError(f"expecting JSON, got {name}")
 
 
 def _fields(name: str, value: object, wanted: Sequence[str]) -> dict[str, Any]:
@@ -98,10 +108,10 @@ def _fields(name: str, value: object, wanted: Sequence[str]) -> dict[str, Any]:
         _refuse(name, "an object", value)
     for field in wanted:
         if field not in value:
-            raise ValueError(f"{name}: expecting a field {field}, got none")
+            raise ScheduleTextError(f"{name}: expecting a field {field}, got none")
     for field in value:
         if field not in wanted:
-            raise ValueError(f"{name}: expecting fields {', '.join(wanted)}, got {json.dumps(field)}")
+            raise ScheduleTextError(f"{name}: expecting fields {', '.join(wanted)}, got {json.dumps(field)}")
     return value
 
 
@@ -174,4 +184,4 @@ def _decode(name: str, value: object, rows: int) -> Integers:
 
 def _same_length(name: str, rows: int, got: int) -> None:
     if got != rows:
-        raise ValueError(f"{name}: expecting {rows} rows, got {got}")
+        raise ScheduleTextError(f"{name}: expecting {rows} rows, got {got}")

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import TopompiError
 from ..schedule import Schedule
 
 __all__ = ["ScheduleError", "Violation", "first_of", "first_row"]
 
 
-class ScheduleError(ValueError):
+class ScheduleError(TopompiError, ValueError):
     """A schedule breaks a rule; the message names step, ranks, buffer and block.
 
     :param step: step of the violation, None where only the end of the schedule shows it.

@@ -197,7 +197,7 @@ def test_a_rules_file_that_is_not_there(monkeypatch):
     ("name", "value", "told"),
     [
         ("TOPOMPI_TUNE", "yes", "TOPOMPI_TUNE: expecting one of measure, again, off, got 'yes'"),
-        ("TOPOMPI_FALLBACK", "flat", "TOPOMPI_FALLBACK: expecting one of error, print, silent, got flat"),
+        ("TOPOMPI_FALLBACK", "flat", "TOPOMPI_FALLBACK: expecting one of error, print, silent, got 'flat'"),
         ("TOPOMPI_MAP_QUALITY", "good", "TOPOMPI_MAP_QUALITY: expecting a part"),
         ("TOPOMPI_TOPOLGY", "x", "TOPOMPI_TOPOLGY: expecting a variable that topompi has, such as TOPOMPI_TOPOLOGY"),
     ],

@@ -326,7 +326,7 @@ def test_environment():
             comm.Free()
         os.environ["TOPOMPI_FALLBACK"] = "sometimes"
         said = raised_alike(lambda: topompi.Intracomm(WORLD.Dup()), TopompiError)
-        assert "TOPOMPI_FALLBACK: expecting one of error, print, silent, got sometimes" in said
+        assert "TOPOMPI_FALLBACK: expecting one of error, print, silent, got 'sometimes'" in said
     finally:
         for name in ("TOPOMPI_TOPOLOGY", "TOPOMPI_HOSTS", "TOPOMPI_FALLBACK"):
             os.environ.pop(name, None)

@@ -9,7 +9,7 @@ import typer
 
 from .. import __version__
 from ..errors import TopompiError
-from . import export, topology
+from . import export, jobs, topology
 from .map import app as map_app
 from .schedule import schedule
 from .terminal import HELP, any_encoding
@@ -31,6 +31,7 @@ app.add_typer(map_app, name="map")
 app.command(name="tune")(tune)
 app.command(name="why")(why)
 app.add_typer(export.app, name="export")
+app.add_typer(jobs.app, name="jobs")
 
 
 @app.callback()
@@ -49,11 +50,12 @@ def main() -> None:
         return
     try:
         app(prog_name="topompi")
-    except (TopompiError, OSError) as error:
+    except (TopompiError, OSError, MemoryError) as error:
         if "--debug" in sys.argv:
             raise
         if isinstance(error, BrokenPipeError):
             sys.stderr.close()  # the reader of our output has gone: nobody is left to tell
         else:
-            print(f"topompi: {error}", file=sys.stderr)
+            words = f"expecting less than what memory holds, got more: {error}"
+            print(f"topompi: {words if isinstance(error, MemoryError) else error}", file=sys.stderr)
         sys.exit(1)

@@ -15,6 +15,7 @@ from ..topology.hostlist import read_hosts
 from ..tuning.ompi_rules import write_ompi_rules
 from ..tuning.record import TuneRecord
 from ..views.coordinates import write_coordinates
+from .terminal import Limit
 
 __all__ = ["ExportError", "app"]
 
@@ -33,6 +34,7 @@ def mpich_coordinates(
     hosts: Annotated[str | None, typer.Option("--hosts", help="The job's hosts: a list or a file; else all.")] = None,
     ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
     placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    limit: Limit = None,
 ) -> None:
     """Write where each rank of a job sits, for MPICH 4 and later: MPIR_CVAR_COORDINATES_FILE=FILE.
 
@@ -53,6 +55,7 @@ def mpich_coordinates(
 def ompi_rules(
     records: Annotated[list[Path], typer.Argument(help="Files of topompi tune --record, see below.")],
     output: Annotated[str, typer.Option("--output", "-o", help="The file to write, or -.")],
+    limit: Limit = None,
 ) -> None:
     """Write which of Open MPI's own algorithms to take at which size, from runs with one after the other forced.
 

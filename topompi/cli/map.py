@@ -21,7 +21,7 @@ from .mapplot import check_plot, draw_plot
 from .mapreport import draw, figures, hops_known, ratio
 from .mapsolve import OBJECTIVES, check_algorithm, routed, solve
 from .mapsources import MapCommandError, Place, reading
-from .terminal import console
+from .terminal import Limit, console
 
 __all__ = ["app"]
 
@@ -63,6 +63,7 @@ def make(
     as_json: AsJson = False,
     seed: Annotated[int, typer.Option("--seed", help="Of all that is random.", min=0)] = 0,
     budget: Annotated[float | None, typer.Option("--budget", help="Seconds to search.", min=0.0)] = None,
+    limit: Limit = None,
 ) -> None:
     """Place a program's ranks on a job's slots, as a file for its launcher.
 
@@ -126,6 +127,7 @@ def compare(
     distances: Distances = None,
     plot: Plot = None,
     as_json: AsJson = False,
+    limit: Limit = None,
 ) -> None:
     """Compare two maps, in any formats and from anywhere, for one program on one allocation.
 

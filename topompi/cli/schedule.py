@@ -27,7 +27,7 @@ from ..views.network import UNKNOWN_RATE, network_of
 from .schedulefigures import Made, link_names, steps_of, summarise
 from .scheduletable import draw_comparison, draw_steps
 from .sizes import parse_bytes
-from .terminal import console
+from .terminal import Limit, console
 
 __all__ = ["ScheduleCommandError", "schedule"]
 
@@ -62,6 +62,7 @@ def schedule(
     draw: Annotated[Path | None, typer.Option("--draw", help="FILE.svg for the tree, or the chart of links.")] = None,
     export: Annotated[str | None, typer.Option("--export", help=f"One of {', '.join(FORMATS)}, to --output.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File, or folder of SimGrid's traces.")] = None,
+    limit: Limit = None,
 ) -> None:
     """Make schedules of a collective, and show what they do to the network and what they cost.
 

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import codecs
 import sys
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
-__all__ = ["HELP", "any_encoding", "console"]
+from ..inputs.limits import raise_limits
+
+__all__ = ["HELP", "Limit", "any_encoding", "console"]
 
 HELP = {"help_option_names": ["-h", "--help"]}  # settings of a command line; its commands inherit them
+
+
+def _raised(entries: list[str] | None) -> list[str] | None:
+    raise_limits(entries or [])
+    return entries
+
+
+# An option of every command that reads; what it says holds for the process, so that no command passes it on.
+Limit = Annotated[
+    list[str] | None,
+    typer.Option("--limit", metavar="NAME=NUMBER", callback=_raised, help="Raise a limit of reading: see SECURITY.md."),
+]
 
 UNREAD = 10_000  # columns where no terminal is: a table is then read by another program, or in a file
 PLAIN = {"█": "#", "→": "->", "×": "x", "├": "|", "└": "`", "│": "|", "─": "-"}  # others become question marks

@@ -19,7 +19,7 @@ from ..topology.ibwriter import write_ibnetdiscover
 from ..topology.sources import fabricjson
 from ..topology.summary import summarise
 from .render import draw_summary, draw_tree
-from .terminal import console
+from .terminal import Limit, console
 
 __all__ = ["app"]
 
@@ -40,6 +40,7 @@ def show(
     hosts: Hosts = None,
     partial: Partial = False,
     as_json: AsJson = False,
+    limit: Limit = None,
 ) -> None:
     """Show hosts, switches, links, levels, hops, shared links and the cluster tree."""
     with _reading(source, lfts, partial) as (discovery, report):
@@ -67,6 +68,7 @@ def route(
     path: Annotated[int, typer.Option(help="Which of the receiver's paths (LMC above 0).", min=0)] = 0,
     partial: Partial = False,
     as_json: AsJson = False,
+    limit: Limit = None,
 ) -> None:
     """Print the switches from host A to host B: the host, the switches' GUIDs in order, the other host."""
     with _reading(source, lfts, partial) as (discovery, report):
@@ -88,6 +90,7 @@ def export(
     output: Annotated[str, typer.Option("--output", "-o", help="FILE.json, FILE.ibnetdiscover, or - (JSON).")],
     lfts: Lfts = None,
     partial: Partial = False,
+    limit: Limit = None,
 ) -> None:
     """Write a topology, with the routes that its source holds, as fabric.json; or as an ibnetdiscover report."""
     with _reading(source, lfts, partial) as (discovery, report):

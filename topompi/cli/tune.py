@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from ..topology import TopologyInterface
+from .terminal import Limit
 
 __all__ = ["TuneError", "tune"]
 
@@ -45,6 +46,7 @@ def tune(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The rules file to write.")] = None,
     record: Annotated[Path | None, typer.Option("--record", help="File for all samples, see topompi export.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record instead of the tables.")] = False,
+    limit: Limit = None,
 ) -> None:
     """Measure every algorithm of some collectives in this job against native, and write the rules that follow.
 

@@ -15,7 +15,7 @@ from ..schedules.registry import ALGORITHMS
 from ..topology import TopologyInterface, load
 from ..topology.hostlist import read_hosts
 from .sizes import parse_bytes
-from .terminal import console
+from .terminal import Limit, console
 
 __all__ = ["WhyError", "why"]
 
@@ -37,6 +37,7 @@ def why(
         str, typer.Option("--library", help="What MPI.Get_library_version() says, such as 'Open MPI v5.0.11'.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    limit: Limit = None,
 ) -> None:
     """Say what topompi would run for a call where nothing has been measured, and why.
 

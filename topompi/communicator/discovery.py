@@ -8,9 +8,9 @@ from typing import Any
 
 from mpi4py import MPI
 
-from ..errors import SettingError, TopompiError
+from ..errors import TopompiError
 from ..execution.rankzero import from_rank_0
-from ..selection.settings import FALLBACKS
+from ..selection.settings import word_of
 from ..topology import Discovery, TopologyInterface
 from ..topology.hostlist import read_hosts
 from ..topology.localhost import host_domains
@@ -60,9 +60,7 @@ def _place(
     names = pretended or [name for name, _, _ in facts]
     if pretended is None and discovery is not None and discovery.rank_hosts is not None:
         names = [_host_in_source(discovery.rank_hosts, rank, str(topology)) for rank in world_ranks]
-    fallback = os.environ.get("TOPOMPI_FALLBACK") or "error"
-    if fallback not in FALLBACKS:
-        raise SettingError(f"TOPOMPI_FALLBACK: expecting one of {', '.join(FALLBACKS)}, got {fallback}")
+    fallback = word_of("TOPOMPI_FALLBACK", os.environ) or "error"
     interface = TopologyInterface.place(
         names,
         None if discovery is None else discovery.routes,

@@ -63,7 +63,7 @@ class State:
         """The selector of this communicator's algorithms; collective at its first use."""
         from ..selection.selector import Selector
 
-        return Selector(self.interface, self.groups.rank, self.comm, siblings=self.siblings)
+        return Selector(self.interface, self.comm, self.siblings)
 
     def choice_of(self, method: str, nbytes: int) -> Choice | None:
         """The choice for calls of a method and size, if it is made and final; local."""

@@ -461,6 +461,12 @@ read_arrays(Run *run, PyObject *arrays, Py_buffer *views)
         int writable = one >= ARRAYS - 2 ? PyBUF_WRITABLE : 0;
         if (PyObject_GetBuffer(PyTuple_GET_ITEM(arrays, one), &views[one], PyBUF_C_CONTIGUOUS | writable) != 0)
             return 0;
+        Py_ssize_t wide = one < 16 || one == ARRAYS - 1 ? sizeof(int32_t) : sizeof(double);
+        if (views[one].itemsize != wide) {
+            PyErr_Format(PyExc_TypeError, "array %d: expecting items of %zd bytes, got %zd", one, wide,
+                         views[one].itemsize);
+            return 0;
+        }
         *to[one] = views[one].buf;
     }
     run->ranks = (int32_t)(views[2].len / 4);

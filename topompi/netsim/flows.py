@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .errors import NetsimError
 from .interpreter import ENDLESS, NO_TIME, interpret
 from .program import BACKGROUND, ONCE, Program
+from .tables import Tables
 from .tape import Tape
 from .wiring import Wiring
 
@@ -71,7 +72,7 @@ class Outcome:
 
 
 def run(
-    wiring: Wiring,
+    wiring: Wiring | Tables,
     programs: Sequence[Program],
     *,
     hosts: Hosts | None = None,
@@ -84,7 +85,7 @@ def run(
     A message flows once its sender has handed it over and, unless eager, its receiver has posted it; after the
     latencies of its links it takes its max-min fair share of them.
 
-    :param wiring: the network.
+    :param wiring: the network; tables where the routes between all pairs of hosts are too many to keep.
     :param programs: one a job.
     :param hosts: what the hosts add.
     :param seed: of the skew.

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import NetsimError
 from .program import REPEATS, Program
+from .tables import Tables
 from .wiring import Wiring
 
 __all__ = ["Tape"]
@@ -71,7 +72,9 @@ class Tape:
         return len(self.start)
 
     @classmethod
-    def of(cls, wiring: Wiring, programs: Sequence[Program], copy_rate: float, copy_latency: float = 0.0) -> Tape:
+    def of(
+        cls, wiring: Wiring | Tables, programs: Sequence[Program], copy_rate: float, copy_latency: float = 0.0
+    ) -> Tape:
         """The programs on a network.
 
         :param wiring: the network.
@@ -169,7 +172,7 @@ def _whole(numbers: ArrayLike) -> Integers:
 
 
 def _paths(
-    wiring: Wiring,
+    wiring: Wiring | Tables,
     hosts: NDArray[np.int64],
     source: NDArray[np.int64],
     destination: NDArray[np.int64],
@@ -181,4 +184,4 @@ def _paths(
         found = np.full((len(found), 1), -1, dtype=np.int32)
     inside = hosts[source] == hosts[destination]
     found[inside, 0] = len(wiring.rate) + destination[inside]
-    return np.ascontiguousarray(found), np.append(wiring.rate, np.full(len(hosts), copy_rate)).astype(np.float64)
+    return _whole(found), np.append(wiring.rate, np.full(len(hosts), copy_rate)).astype(np.float64)

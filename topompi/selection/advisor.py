@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
 from itertools import islice
 
-from ..errors import TopompiError
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import variants
 from .choice import Choice
-from .classes import COLLECTIVE, LEVELS, NATIVE, Key, class_bytes, fills_links
+from .classes import COLLECTIVE, LEVELS, NATIVE, PAIRWISE, Key, class_bytes
 from .job import Job
 from .judging import CLEAR, Verdict
 from .libraries import Library
 from .memory import Memory
 from .model import Predictor
 from .rules import Rules
-from .settings import TUNE
+from .settings import word_of
 from .trial import Contest
 from .untuned import choose
 
@@ -44,22 +42,11 @@ class Advisor:
     """
 
     def __init__(self, job: Job, environment: Mapping[str, str], library: Library | None = None) -> None:
-        self.job, self._library = job, library
-        self.tune = environment.get("TOPOMPI_TUNE", "")
-        if self.tune not in TUNE:
-            raise TopompiError(f"TOPOMPI_TUNE: expecting one of {', '.join(filter(None, TUNE))}, got {self.tune!r}")
+        self.job, self.tune = job, word_of("TOPOMPI_TUNE", environment)
         path = environment.get("TOPOMPI_RULES")
         self.rules = Rules.read(path) if path else Rules("", ())
-
-    @cached_property
-    def memory(self) -> Memory:
-        """The verdicts of earlier trials of such jobs."""
-        return Memory(self.job)
-
-    @cached_property
-    def predictor(self) -> Predictor:
-        """The cost model of this job."""
-        return Predictor(self.job.interface, self._library, self.job.siblings)
+        self.memory = Memory(job)
+        self.predictor = Predictor(job.interface, library, job.siblings)
 
     def advise(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
         """The choice for a class of calls, or what to compare in a trial.
@@ -76,30 +63,22 @@ class Advisor:
         found = self.rules.first(method, smallest, self.job, runs)
         if found is not None:
             return Choice(found[1].algorithm, f"rules file {self.rules.name}, rule {found[0]}")
+        measures = measurable and self.tune in ("measure", "again")
         verdict = self.memory.recall(key) if self.tune in ("", "measure") else None
         if verdict is not None and runs(verdict.algorithm):
-            if self.tune == "measure" and measurable and not self._sure(key, verdict):
+            # Siblings never make a second trial together: each remembers a verdict of its own, so that the next time
+            # they would compare different rivals.
+            if measures and not verdict.sure and not self._together(key):
                 return self._contest(key, [verdict.algorithm], again=True)
             trials = "an earlier trial" if verdict.trials == 1 else f"{verdict.trials} earlier trials"
             return Choice(verdict.algorithm, f"{verdict.describe()}, in {trials}", verdict.seconds)
         middle = (smallest + largest + 1) // 2
-        if self.tune in ("measure", "again") and measurable:
+        if measures:
             return self._contest(key, self.rivals(key, middle, root, runs))
         choice = choose(self.predictor, method, middle, root, runs, commutative)
-        return replace(choice, always=True) if self._always_native else choice
-
-    def _contest(self, key: Key, rivals: list[str], *, again: bool = False) -> Contest:
-        """The contest of native with some rivals, judged more strictly where siblings exchange on the same links."""
-        exchange = self.job.siblings is not None and COLLECTIVE[key[0]] == "alltoall"
-        together = exchange and fills_links(key)
-        clear = CLEAR_OF_SIBLINGS if exchange and not together else CLEAR
-        return Contest((NATIVE, *rivals), again, clear, together)
-
-    @cached_property
-    def _always_native(self) -> bool:
-        """Whether every class is native, because there is no model, no rule and no memory."""
-        forgetful = self.tune == "off" or (self.tune == "" and self.memory.empty)
-        return bool(self.predictor.inapplicable) and not self.rules.rules and forgetful
+        unruled = bool(self.predictor.inapplicable) and not self.rules.rules
+        forgetful = self.tune == "off" or (self.tune == "" and not self.memory.read())
+        return replace(choice, always=unruled and forgetful)
 
     def rivals(self, key: Key, nbytes: int, root: int, runs: Runs) -> list[str]:
         """The algorithms that a trial compares with native: ``levels``, and schedules that the model finds promising.
@@ -112,23 +91,17 @@ class Advisor:
         :param runs: whether an algorithm can run for such calls.
         """
         method, ranks = key[0], self.job.interface.num_ranks
-        if self.job.siblings is not None and fills_links(key):
-            shared = [name for name, one in ALGORITHMS[COLLECTIVE[method]].items() if one.shares_links and runs(name)]
-            return [*shared, *filter(runs, variants(COLLECTIVE[method], shared, nbytes, ranks))]
-        tried = {name for name, one in ALGORITHMS.get(COLLECTIVE[method], {}).items() if one.trial}
-        ranking = [row for row in self.predictor.rank(method, nbytes, root, runs) if row[0] in tried]
+        collective = COLLECTIVE[method]
+        known = ALGORITHMS.get(collective, {})
+        if self._together(key):
+            shared = [name for name, one in known.items() if one.shares_links and runs(name)]
+            return [*shared, *filter(runs, variants(collective, shared, nbytes, ranks))]
+        tried = {name for name, one in known.items() if one.trial and runs(name)}
+        ranking = self.predictor.rank(method, nbytes, root, tried.__contains__)
         most = UNPROMISING * ranking[0][1] if ranking else 0.0
         rivals = [name for name, seconds in ranking if not seconds > most]  # nor those that it does not cost
-        cut = filter(runs, variants(COLLECTIVE[method], rivals, nbytes, ranks))
+        cut = filter(runs, variants(collective, rivals, nbytes, ranks))
         return [*([LEVELS] if runs(LEVELS) else []), *rivals[:MOST_RIVALS], *islice(cut, MOST_CUT)]
-
-    def _sure(self, key: Key, verdict: Verdict) -> bool:
-        """Whether a remembered verdict needs no other trial.
-
-        Siblings run one trial together, and never a second: each remembers a verdict of its own, so the next time they
-        would compare different rivals.
-        """
-        return verdict.sure or (self.job.siblings is not None and fills_links(key))
 
     def keep(self, key: Key, verdict: Verdict) -> None:
         """Remember a trial's verdict, with those of earlier trials of its rival unless all is measured again."""
@@ -136,3 +109,14 @@ class Advisor:
         if before is not None and before.algorithm == verdict.rival:
             verdict = before.and_then(verdict)
         self.memory.keep(key, verdict)
+
+    def _contest(self, key: Key, rivals: list[str], *, again: bool = False) -> Contest:
+        """The contest of native with some rivals, judged more strictly where siblings try others on the same links."""
+        together = self._together(key)
+        apart = self.job.siblings is not None and COLLECTIVE[key[0]] == "alltoall" and not together
+        return Contest((NATIVE, *rivals), again, CLEAR_OF_SIBLINGS if apart else CLEAR, together)
+
+    def _together(self, key: Key) -> bool:
+        """Whether siblings make such calls, long alltoalls, at the same time and compete for links: also in a trial."""
+        exchange = self.job.siblings is not None and COLLECTIVE[key[0]] == "alltoall"
+        return exchange and class_bytes(key[1])[0] > PAIRWISE

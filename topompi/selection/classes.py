@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..execution.specs import CALLS
 
-__all__ = ["COLLECTIVE", "LEVELS", "NATIVE", "PAIRWISE", "Key", "class_bytes", "fills_links", "size_class"]
+__all__ = ["COLLECTIVE", "LEVELS", "NATIVE", "PAIRWISE", "Key", "class_bytes", "size_class"]
 
 NATIVE, LEVELS = "native", "levels"
 
@@ -25,9 +25,3 @@ def size_class(nbytes: int) -> int:
 def class_bytes(number: int) -> tuple[int, int]:
     """Smallest and largest size in bytes of a class."""
     return (1 << number >> 1, (1 << number) - 1)
-
-
-def fills_links(key: Key) -> bool:
-    """Whether calls are long alltoalls: made by several communicators at the same time, they compete for links."""
-    method, number, _ = key
-    return COLLECTIVE[method] == "alltoall" and class_bytes(number)[0] > PAIRWISE

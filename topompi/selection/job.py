@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -35,16 +36,6 @@ class Job:
     machine: str = ""
     siblings: Siblings | None = None
 
-    @property
-    def ranks(self) -> int:
-        """Number of ranks."""
-        return self.interface.num_ranks
-
-    @property
-    def hosts(self) -> int:
-        """Number of hosts."""
-        return self.interface.num_hosts
-
     @cached_property
     def ranks_per_host(self) -> tuple[int, int]:
         """Fewest and most ranks on a host."""
@@ -62,7 +53,7 @@ class Job:
         arrays: list[NDArray[Any]] = [self.interface.hop_matrix]
         if routes is not None:
             arrays += [self.interface.get_network_path_matrix(), routes.fabric.link_rate, routes.fabric.link_latency]
-        return _digest(sorted({re.sub("[0-9]+", "#", host) for host in self.interface.hosts}), *arrays)
+        return _digest(sorted(set(map(_without_digits, self.interface.hosts))), arrays)
 
     @cached_property
     def key(self) -> str:
@@ -70,18 +61,19 @@ class Job:
 
         The machine counts by name less its digits, and whole where the placement is virtual: then it is the network.
         """
-        machine = self.machine if self.interface.virtual else re.sub("[0-9]+", "#", self.machine)
-        inner = [domain for _, domain in self.interface.domains]
-        words = [self.topology, self.library, machine, self.interface.virtual]
-        others = [] if self.siblings is None else [self.siblings.network.rank_host, *self.siblings.groups]
-        return _digest(words, self.interface.rank_host, *inner, *others)
-
-    def describe(self) -> str:
-        """One line for people."""
-        return f"{self.interface.describe()}, {self.library}"
+        virtual = self.interface.virtual
+        words = [self.topology, self.library, self.machine if virtual else _without_digits(self.machine), virtual]
+        arrays: list[NDArray[Any]] = [self.interface.rank_host, *(domain for _, domain in self.interface.domains)]
+        if self.siblings is not None:
+            arrays += [self.siblings.network.rank_host, *self.siblings.groups]
+        return _digest(words, arrays)
 
 
-def _digest(words: object, *arrays: NDArray[Any]) -> str:
+def _without_digits(name: str) -> str:
+    return re.sub("[0-9]+", "#", name)
+
+
+def _digest(words: object, arrays: Iterable[NDArray[Any]]) -> str:
     digest = hashlib.sha256(json.dumps(words).encode())
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())

@@ -43,17 +43,15 @@ class Verdict:
     @property
     def sure(self) -> bool:
         """Whether later jobs need no further trial: native won, or the gain is larger than jobs differ by chance."""
-        if self.algorithm == NATIVE:
-            return True
-        return self.trials > 1 and self.ratio >= exp(SURE * JOBS_DIFFER / sqrt(self.trials - 1))
+        later = self.trials - 1
+        return self.algorithm == NATIVE or (later > 0 and self.ratio >= exp(SURE * JOBS_DIFFER / sqrt(later)))
 
     def and_then(self, later: Verdict) -> Verdict:
         """The verdict for a rival together with that of a later trial of it alone."""
-        trials, share = self.trials + 1, 1 / self.trials  # of the later one: the first does not count
+        share = 1 / self.trials  # of the later one: the first does not count
         ratio = self.ratio ** (1 - share) * later.ratio**share
-        if ratio < CLEAR:
-            return Verdict(NATIVE, ratio, later.seconds, later.rival, trials)
-        return Verdict(self.algorithm, ratio, self.seconds, later.rival, trials)
+        winner, seconds = (NATIVE, later.seconds) if ratio < CLEAR else (self.algorithm, self.seconds)
+        return Verdict(winner, ratio, seconds, later.rival, self.trials + 1)
 
     def describe(self) -> str:
         """The reason in words."""
@@ -89,16 +87,15 @@ def judge(
     ratio = float(medians[0] / medians[best]) if 0 < medians[best] < inf else 0.0
     steady = _steady(times[best], times[0], chance)
     if turn > 1:
-        cuts = range(turn, times.shape[1], turn)
-        turns = np.array([np.median(part, axis=1) for part in np.split(times[[0, best]], cuts, axis=1)]).T
-        steady = steady and _steady(turns[1], turns[0], CHANCE_TURNS)
+        turns = [np.median(times[[best, 0], at : at + turn], axis=1) for at in range(0, times.shape[1], turn)]
+        rival, native = np.transpose(turns)
+        steady = steady and _steady(rival, native, CHANCE_TURNS)
     won = best if ratio >= clear and steady else 0
     return Verdict(candidates[won], ratio, float(medians[won]), candidates[best])
 
 
 def _steady(rival: Floats, native: Floats, chance: float) -> bool:
-    """Whether the rival wins more rounds than it would by chance, or all rounds if there are few."""
+    """Whether the rival wins all rounds, or so many that one of two equals would do so with this chance at most."""
     rounds = len(rival)
-    chances = np.cumsum([comb(rounds, lost) / 2**rounds for lost in range(rounds + 1)])
-    most_lost = max(int((chances <= chance).sum()) - 1, 0)
-    return int((rival < native).sum()) >= rounds - most_lost
+    lost = rounds - int((rival < native).sum())
+    return lost == 0 or sum(comb(rounds, losses) for losses in range(lost + 1)) <= chance * 2**rounds

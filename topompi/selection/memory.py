@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from contextlib import suppress
 from dataclasses import asdict
-from math import isfinite
+from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any
 
+from ..inputs.caches import read_cache, write_cache
 from ..schedules.registry import current_name
 from .classes import Key
 from .job import Job
@@ -19,7 +20,7 @@ from .judging import Verdict
 __all__ = ["Memory", "cache_directory"]
 
 MOST_TRIALS = 1_000_000  # no file that says more was written here
-FORMAT, VERSION = "topompi decisions", 1
+HEAD = {"format": "topompi decisions", "version": 1}
 
 
 def cache_directory() -> Path:
@@ -37,65 +38,47 @@ class Memory:
     """
 
     def __init__(self, job: Job, directory: Path | None = None) -> None:
-        self._about = job.describe()
-        self.path = (cache_directory() if directory is None else directory) / f"{job.key}.json"
+        self._job, self._directory = job, directory
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing is remembered of this job."""
-        return not self._read()
+    @cached_property
+    def path(self) -> Path:
+        """The file; cost: a fingerprint of the job."""
+        return (self._directory or cache_directory()) / f"{self._job.key}.json"
 
     def recall(self, key: Key) -> Verdict | None:
         """The remembered verdict on a class of calls, None if there is none."""
-        return _verdict(self._read().get(_name(key)))
+        entry = self.read().get(_name(key))
+        match {"trials": 1, **entry} if isinstance(entry, dict) else {}:  # earlier versions did not count trials
+            case {
+                "algorithm": str(winner),
+                "rival": str(rival),
+                "ratio": float(ratio),
+                "seconds": float(seconds),
+                "trials": int(trials),
+            } if 0 <= ratio < inf and 0 <= seconds < inf and 1 <= trials <= MOST_TRIALS:
+                return Verdict(current_name(winner), ratio, seconds, current_name(rival), trials)
+        return None
 
     def keep(self, key: Key, verdict: Verdict) -> None:
         """Remember a verdict, in place of an earlier one."""
-        entry = asdict(verdict)
-        decisions = {**self._read(), _name(key): entry}
-        text = json.dumps(
-            {"format": FORMAT, "version": VERSION, "about": self._about, "decisions": decisions}, indent=1
-        )
-        with suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            _replace(self.path, text)
+        decisions = {**self.read(), _name(key): asdict(verdict)}
+        about = f"{self._job.interface.describe()}, {self._job.library}"  # for people
+        text = json.dumps({**HEAD, "about": about, "decisions": decisions}, indent=1)
+        with suppress(RuntimeError):  # no home
+            write_cache(self.path, text)
 
-    def _read(self) -> dict[str, Any]:
-        try:
-            data = json.loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, VERSION):
-            return {}
-        decisions = data.get("decisions")
-        return decisions if isinstance(decisions, dict) else {}
+    def read(self) -> dict[str, Any]:
+        """All that is remembered of the job, as it stands in the file; empty where there is nothing."""
+        with suppress(RuntimeError):  # no home
+            decisions: dict[str, Any] = (read_cache(self.path, _is_ours) or {}).get("decisions", {})
+            return decisions
+        return {}
+
+
+def _is_ours(data: Any) -> bool:
+    return isinstance(data, dict) and HEAD.items() <= data.items() and isinstance(data.get("decisions"), dict)
 
 
 def _name(key: Key) -> str:
     method, number, commutative = key
     return f"{method} {number}{'' if commutative else ' in order'}"
-
-
-def _verdict(entry: Any) -> Verdict | None:
-    match entry:
-        case {"algorithm": str(algorithm), "rival": str(rival), "ratio": float(ratio), "seconds": float(seconds)}:
-            trials = entry.get("trials", 1)  # earlier versions did not count them
-            sound = all(isfinite(number) and number >= 0 for number in (ratio, seconds))
-            counted = isinstance(trials, int) and 1 <= trials <= MOST_TRIALS
-            algorithm, rival = current_name(algorithm), current_name(rival)
-            return Verdict(algorithm, ratio, seconds, rival, trials) if sound and counted else None
-        case _:
-            return None
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file atomically: other processes see all of it or none."""
-    handle, name = tempfile.mkstemp(prefix=path.name, dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise

@@ -74,13 +74,18 @@ class Predictor:
     :param library: the model of the MPI library; None where it is unknown: then the fastest of the libraries that have
         a model stands for it.
     :param siblings: the communicators that exchange at the same time: then alltoalls are costed all together.
+    :param model: start-ups and bytes; by default those of networks whose host links are as fast.
     """
 
     def __init__(
-        self, interface: TopologyInterface, library: Library | None = None, siblings: Siblings | None = None
+        self,
+        interface: TopologyInterface,
+        library: Library | None = None,
+        siblings: Siblings | None = None,
+        model: Model | None = None,
     ) -> None:
         self.interface, self.library = interface, library
-        self._siblings = siblings
+        self._siblings, self._model = siblings, model
         self._made: dict[tuple[object, ...], Schedule] = {}
 
     @cached_property
@@ -108,8 +113,8 @@ class Predictor:
 
     @cached_property
     def model(self) -> Model:
-        """Start-ups and bytes on networks whose host links are as fast."""
-        return Model.of_rate(self.rate) if self.rate else Model.preset("stampede")
+        """Start-ups and bytes: those given, or by the rate of the host links."""
+        return self._model or (Model.of_rate(self.rate) if self.rate else Model.preset("stampede"))
 
     @cached_property
     def inapplicable(self) -> str:

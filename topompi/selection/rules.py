@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from ..errors import TopompiError
+from ..inputs import parse_json, read_text
 from ..schedules.registry import ALGORITHMS, current_name
 from ..schedules.segments import can_be_cut
 from .classes import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
 
-__all__ = ["FORMAT", "VERSION", "Rule", "Rules", "RulesError"]
+__all__ = ["Rule", "Rules", "RulesError"]
 
-FORMAT, VERSION = "topompi rules", 1
+HEAD = {"format": "topompi rules", "version": 1}
 RANGES = ("bytes", "ranks", "hosts", "ranks_per_host")
-FIELDS = ("algorithm", "methods", "collective", *RANGES, "topology", "note")
+TEXTS = ("topology", "note")
+FIELDS = ("algorithm", "methods", "collective", *RANGES, *TEXTS)
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 Range = tuple[float, float]
@@ -53,21 +56,16 @@ class Rule:
     note: str = ""
 
     def matches(self, method: str, nbytes: int, job: Job) -> bool:
-        """Whether the rule matches a call of a method with ``nbytes`` bytes in a job.
+        """Whether the rule matches a call in a job.
 
         :param method: mpi4py's name of the call.
         :param nbytes: its size in bytes.
         :param job: the job.
         """
-        fewest, most = job.ranks_per_host
-        return (
-            method in self.methods
-            and _within(nbytes, self.nbytes)
-            and _within(job.ranks, self.ranks)
-            and _within(job.hosts, self.hosts)
-            and self.ranks_per_host[0] <= fewest <= most <= self.ranks_per_host[1]
-            and self._is_network_of(job)
-        )
+        ours = (self.nbytes, self.ranks, self.hosts, self.ranks_per_host, self.ranks_per_host)
+        theirs = (nbytes, job.interface.num_ranks, job.interface.num_hosts, *job.ranks_per_host)
+        inside = all(low <= number <= high for (low, high), number in zip(ours, theirs, strict=True))
+        return method in self.methods and inside and self._is_network_of(job)
 
     def _is_network_of(self, job: Job) -> bool:
         if self.topology in ("", job.interface.source):
@@ -76,17 +74,14 @@ class Rule:
 
     def to_json(self) -> dict[str, Any]:
         """The rule as in the file, without the fields that match everything."""
-        rule: dict[str, Any] = {}
-        if self.methods != frozenset(COLLECTIVE):
-            rule["methods"] = sorted(self.methods)
         bounds = zip(RANGES, (self.nbytes, self.ranks, self.hosts, self.ranks_per_host), strict=True)
-        rule |= {
-            name: [int(low), None if high == inf else int(high)] for name, (low, high) in bounds if (low, high) != ANY
+        return {
+            **({} if self.methods == frozenset(COLLECTIVE) else {"methods": sorted(self.methods)}),
+            **{name: [low, None if high == inf else high] for name, (low, high) in bounds if (low, high) != ANY},
+            **({"topology": self.topology} if self.topology else {}),
+            "algorithm": self.algorithm,
+            **({"note": self.note} if self.note else {}),
         }
-        if self.topology:
-            rule["topology"] = self.topology
-        rule["algorithm"] = self.algorithm
-        return rule | ({"note": self.note} if self.note else {})
 
 
 @dataclass(frozen=True)
@@ -101,93 +96,76 @@ class Rules:
 
     @classmethod
     def read(cls, path: str | Path) -> Rules:
-        """The rules in a file; raises RulesError, or OSError where it cannot be read."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise RulesError(f"{path}: cannot be read: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise RulesError(f"{path}: expecting JSON in UTF-8") from error
-        return cls.parse(text, str(path))
+        """The rules in a file; raises RulesError, also where it cannot be read."""
+        return cls.parse(read_text(path, RulesError, "rules"), str(path))
 
     @classmethod
     def parse(cls, text: str, name: str = "rules") -> Rules:
         """The rules in a text of the format that ``docs/rules.md`` describes; raises RulesError."""
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise RulesError(f"{name}: expecting JSON, got {error}") from error
-        if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
-            raise RulesError(f'{name}: expecting an object with "format": "{FORMAT}" and "version": {VERSION}')
-        rules = data.get("rules")
-        if not isinstance(rules, list):
-            raise RulesError(f'{name}: expecting a list as "rules", got {_short(rules)}')
-        return cls(name, tuple(_rule(rule, f"{name}: rule {number}") for number, rule in enumerate(rules, 1)))
+        data = parse_json(text, name, RulesError)
+        if not isinstance(data, dict) or not HEAD.items() <= data.items():
+            raise _refusal(name, f"an object with {json.dumps(HEAD)[1:-1]}", data)
+        if not isinstance(data.get("rules"), list):
+            raise _refusal(name, 'a list as "rules"', data.get("rules"))
+        return cls(name, tuple(_rule(rule, f"{name}: rule {number}") for number, rule in enumerate(data["rules"], 1)))
 
     def to_json(self, **facts: Any) -> str:
         """The text of the file; ``facts`` are written into it for its readers, and have no effect."""
         lines = ",\n".join("    " + json.dumps(rule.to_json()) for rule in self.rules)
-        head = {"format": FORMAT, "version": VERSION, **facts}
-        return json.dumps(head, indent=2)[:-2] + f',\n  "rules": [\n{lines}\n  ]\n}}\n'
+        return json.dumps({**HEAD, **facts}, indent=2)[:-2] + f',\n  "rules": [\n{lines}\n  ]\n}}\n'
 
     def first(
         self, method: str, nbytes: int, job: Job, runs: Callable[[str], bool] = lambda algorithm: True
     ) -> tuple[int, Rule] | None:
         """The first rule, with its number from 1, that matches a call and whose algorithm runs there.
 
-        :param method: mpi4py's name of the call.
-        :param nbytes: its size in bytes.
-        :param job: the job.
+        :param method: as ``Rule.matches`` takes it; likewise ``nbytes`` and ``job``.
         :param runs: whether an algorithm can run for the call.
         """
-        for number, rule in enumerate(self.rules, 1):
-            if rule.matches(method, nbytes, job) and runs(rule.algorithm):
-                return number, rule
-        return None
+        numbered = enumerate(self.rules, 1)
+        return next((one for one in numbered if one[1].matches(method, nbytes, job) and runs(one[1].algorithm)), None)
+
+
+def _refusal(place: str, wanted: str, got: Any) -> RulesError:
+    return RulesError(f"{place}: expecting {wanted}, got {short(got)}")
 
 
 def _rule(data: Any, place: str) -> Rule:
     if not isinstance(data, dict):
-        raise RulesError(f"{place}: expecting an object, got {_short(data)}")
-    unknown = [name for name in data if name not in FIELDS]
-    if unknown:
-        raise RulesError(f"{place}: expecting fields of {', '.join(FIELDS)}, got {unknown[0]!r}")
+        raise _refusal(place, "an object", data)
+    for name, value in data.items():
+        if name not in FIELDS:
+            raise _refusal(place, f"fields of {', '.join(FIELDS)}", name)
+        if name in TEXTS and not isinstance(value, str):
+            raise _refusal(f"{place}: {name}", "a string", value)
     methods = _methods(data, place)
-    algorithm = data.get("algorithm")
-    algorithm = current_name(algorithm) if isinstance(algorithm, str) else algorithm
-    _check_algorithm(algorithm, methods, place)
+    algorithm = _algorithm(data.get("algorithm"), methods, f"{place}: algorithm")
     nbytes, ranks, hosts, per_host = (_range(data.get(name), f"{place}: {name}") for name in RANGES)
-    for name in ("topology", "note"):
-        if not isinstance(data.get(name, ""), str):
-            raise RulesError(f"{place}: {name}: expecting a string, got {_short(data[name])}")
-    words = data.get("topology", ""), data.get("note", "")
-    return Rule(str(algorithm), methods, nbytes, ranks, hosts, per_host, *words)
+    topology, note = (data.get(name, "") for name in TEXTS)
+    return Rule(algorithm, methods, nbytes, ranks, hosts, per_host, topology, note)
 
 
 def _methods(data: Mapping[str, Any], place: str) -> frozenset[str]:
+    """Those named, or all of one collective."""
     if "methods" in data and "collective" in data:
         raise RulesError(f"{place}: expecting methods or collective, got both")
-    if "collective" in data:
-        methods = frozenset(method for method, collective in COLLECTIVE.items() if collective == data["collective"])
-        if not methods:
-            wanted = ", ".join(sorted(set(COLLECTIVE.values())))
-            raise RulesError(f"{place}: collective: expecting one of {wanted}, got {_short(data['collective'])}")
-        return methods
-    named = data.get("methods", list(COLLECTIVE))
-    names = [named] if isinstance(named, str) else named
-    wrong = names if not isinstance(names, list) else [one for one in names if one not in list(COLLECTIVE)]
+    field = "collective" if "collective" in data else "methods"
+    known = sorted({*COLLECTIVE.values()}) if field == "collective" else list(COLLECTIVE)
+    given = data.get(field, known)
+    names = given if field == "methods" and isinstance(given, list) else [given]
+    wrong = [name for name in names if name not in known]
     if wrong or not names:
-        wanted = ", ".join(COLLECTIVE)
-        raise RulesError(f"{place}: methods: expecting some of {wanted}, got {_short(wrong)}")
-    return frozenset(names)
+        raise _refusal(f"{place}: {field}", f"one of {', '.join(known)}", wrong if names is given else given)
+    return frozenset(method for method, collective in COLLECTIVE.items() if method in names or collective in names)
 
 
-def _check_algorithm(algorithm: Any, methods: frozenset[str], place: str) -> None:
-    """An algorithm must be one that some method of its rule has."""
+def _algorithm(given: Any, methods: frozenset[str], place: str) -> str:
+    """An algorithm that some method of its rule has."""
     known = {NATIVE, LEVELS}.union(*(ALGORITHMS.get(COLLECTIVE[method], {}) for method in methods))
-    whole = isinstance(algorithm, str) and algorithm in known
-    if not whole and not any(can_be_cut(COLLECTIVE[method], algorithm) for method in methods):
-        raise RulesError(f"{place}: algorithm: expecting one of {', '.join(sorted(known))}, got {_short(algorithm)}")
+    name = current_name(given) if isinstance(given, str) else ""
+    if name not in known and not any(can_be_cut(COLLECTIVE[method], name) for method in methods):
+        raise _refusal(place, f"one of {', '.join(sorted(known))}", given)
+    return name
 
 
 def _range(data: Any, place: str) -> Range:
@@ -195,29 +173,18 @@ def _range(data: Any, place: str) -> Range:
     if data is None:
         return ANY
     pair = data if isinstance(data, list) else [data, data]
-    if len(pair) != 2 or (not isinstance(data, list) and data is None):
-        raise RulesError(f"{place}: expecting a number or [smallest, largest], got {_short(data)}")
-    low, high = (_number(value, bound, place) for value, bound in zip(pair, ANY, strict=True))
+    if len(pair) != 2:
+        raise _refusal(place, "a number or [smallest, largest]", data)
+    low, high = (bound if one is None else _number(one, place) for one, bound in zip(pair, ANY, strict=True))
     if low > high:
-        raise RulesError(f"{place}: expecting the smallest first, got {_short(data)}")
+        raise _refusal(place, "the smallest first", data)
     return low, high
 
 
-def _number(value: Any, bound: float, place: str) -> float:
-    if value is None:
-        return bound
+def _number(value: Any, place: str) -> int:
     match = re.fullmatch(r"([0-9]{1,18})([KMG]?)", value) if isinstance(value, str) else None
     if match is not None:
         return int(match[1]) * UNITS[match[2]]
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise RulesError(f'{place}: expecting a whole number of at least 0, such as 1024 or "1K", got {_short(value)}')
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise _refusal(place, 'a whole number from 0 to 2^63 - 1, such as 1024 or "1K"', value)
     return value
-
-
-def _within(value: float, bounds: Range) -> bool:
-    return bounds[0] <= value <= bounds[1]
-
-
-def _short(value: Sequence[Any] | Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,7 @@ from ..execution.rankzero import from_rank_0
 from ..execution.timing import slowest
 from ..topology import TopologyInterface
 from .choice import Choice
-from .classes import COLLECTIVE, LEVELS, NATIVE, Key, size_class
-from .judging import Verdict
+from .classes import COLLECTIVE, LEVELS, Key, size_class
 from .trial import Trial
 
 if TYPE_CHECKING:
@@ -34,38 +32,22 @@ class Selector:
     ranks, and every rank draws the same verdict from them. See ``docs/rules.md``.
 
     :param interface: where the ranks sit.
-    :param rank: this rank.
     :param comm: a communicator over them, for the selector's own collective calls.
-    :param environment: what rank 0 goes by; the process's own by default.
     :param siblings: the communicators that the same ``Split`` made; None if there are none.
     :ivar final: the choices that will not change, by class.
+    :ivar trials: those under way, by class; the same on all ranks, as ``final`` is.
     """
 
-    def __init__(
-        self,
-        interface: TopologyInterface,
-        rank: int,
-        comm: MPI.Intracomm,
-        environment: Mapping[str, str] | None = None,
-        siblings: Siblings | None = None,
-    ) -> None:
-        self._siblings = siblings
-        self._interface, self._rank = interface, rank
+    def __init__(self, interface: TopologyInterface, comm: MPI.Intracomm, siblings: Siblings | None = None) -> None:
+        self._interface, self._siblings = interface, siblings
         self._comm = MPI.Intracomm(comm)  # a plain handle: ours would ask us
-        self._environment = os.environ if environment is None else environment
         self.final: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
-        self._trials: dict[Key, Trial] = {}
+        self.trials: dict[Key, Trial] = {}
         self._typical: dict[str, int] = {}  # bytes of calls with blocks of any sizes
 
     def choose(
-        self,
-        method: str,
-        nbytes: int,
-        *,
-        root: int | None = None,
-        commutative: bool = True,
-        measurable: bool = True,
+        self, method: str, nbytes: int, *, root: int | None = None, commutative: bool = True, measurable: bool = True
     ) -> Choice:
         """The algorithm for a call.
 
@@ -84,20 +66,19 @@ class Selector:
         key = (method, size_class(nbytes), commutative)
         if key in self.final:
             return self.final[key]
-        if not measurable:
-            return self._without_trial(key, root or 0)
-        if key not in self._trials:
-            answer = self._ask(key, root or 0, measurable=True)
+        made = self.final if measurable else self._unmeasured
+        if key not in made and not (measurable and key in self.trials):
+            runs = partial(self._runs, key)
+            answer = from_rank_0(self._comm, lambda: self._advisor.advise(key, root or 0, runs, measurable=measurable))
             if isinstance(answer, Choice):
-                self.final[key] = answer
-                return answer
-            self._trials[key] = answer
-        return self._go_on(key, self._trials[key])
+                made[key] = answer
+            else:
+                self.trials[key] = Trial(answer)
+        return made[key] if key in made else self._go_on(key)
 
     def made(self, method: str, nbytes: int) -> Choice | None:
         """The final choice for calls of a method and size, if there is one; local."""
-        key = (method, size_class(nbytes), True)
-        return self.final.get(key)
+        return self.final.get((method, size_class(nbytes), True))
 
     def typical(self, method: str, own: int) -> int:
         """Bytes by which to choose for calls with blocks of any sizes, of which each rank knows only its own.
@@ -108,46 +89,25 @@ class Selector:
         :param method: the call.
         :param own: mean bytes of a block on this rank, in this call.
         """
-        found = self._typical.get(method, 0)
-        if not found:
+        if not self._typical.get(method):
             most = np.empty(1, dtype=np.int64)
             self._comm.Allreduce(np.array([own], dtype=np.int64), most, MPI.MAX)
-            found = self._typical[method] = int(most[0])
-        return found
+            self._typical[method] = int(most[0])
+        return self._typical[method]
 
-    @property
-    def trying(self) -> bool:
-        """Whether a trial is under way, the same on all ranks."""
-        return bool(self._trials)
-
-    def _without_trial(self, key: Key, root: int) -> Choice:
-        choice = self._unmeasured.get(key)
-        if choice is None:
-            answer = self._ask(key, root, measurable=False)
-            choice = self._unmeasured[key] = answer if isinstance(answer, Choice) else Choice(NATIVE, "native")
-        return choice
-
-    def _go_on(self, key: Key, trial: Trial) -> Choice:
+    def _go_on(self, key: Key) -> Choice:
         """The choice for the next call of a trial, or the final one after its last stage."""
+        trial = self.trials[key]
         while (algorithm := trial.next()) is None and trial.verdict is None:
             trial.close(slowest(self._comm, trial.times))
-        if trial.verdict is None:
+        if algorithm is not None or trial.verdict is None:
             return Choice(str(algorithm), "trial", None, trial)
-        del self._trials[key]
-        return self._finish(key, trial.verdict)
-
-    def _finish(self, key: Key, verdict: Verdict) -> Choice:
-        seconds = verdict.seconds if verdict.rival else None
-        choice = self.final[key] = Choice(verdict.algorithm, verdict.describe(), seconds)
-        if self._rank == 0 and verdict.rival:
+        del self.trials[key]
+        verdict = trial.verdict
+        self.final[key] = Choice(verdict.algorithm, verdict.describe(), verdict.seconds if verdict.rival else None)
+        if verdict.rival and self._comm.Get_rank() == 0:
             self._advisor.keep(key, verdict)
-        return choice
-
-    def _ask(self, key: Key, root: int, *, measurable: bool) -> Choice | Trial:
-        """Rank 0's answer, on all ranks; its error too."""
-        runs = partial(self._runs, key)
-        answer = from_rank_0(self._comm, lambda: self._advisor.advise(key, root, runs, measurable=measurable))
-        return answer if isinstance(answer, Choice) else Trial(answer)
+        return self.final[key]
 
     def _runs(self, key: Key, algorithm: str) -> bool:
         """Whether an algorithm can run for a class, and is not native by another name."""
@@ -166,8 +126,7 @@ class Selector:
         from .libraries import model_of
 
         job = Job(self._interface, library(), MPI.Get_processor_name(), self._siblings)
-        model = model_of(MPI.Get_library_version(), self._environment)
-        return Advisor(job, self._environment, model)
+        return Advisor(job, os.environ, model_of(MPI.Get_library_version()))
 
 
 def library() -> str:

@@ -7,27 +7,24 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ..errors import SettingError
+from ..inputs.limits import parse_limits
 
-__all__ = ["FALLBACKS", "PREFIX", "TUNE", "VARIABLES", "check_settings", "map_quality", "unknown"]
+__all__ = ["check_settings", "map_quality", "word_of"]
 
-PREFIX = "TOPOMPI_"
-TUNE = ("", "measure", "again", "off")
-FALLBACKS = ("error", "print", "silent")
-ALIKE = 0.85  # of a name and one of ours, by difflib's measure: then it is taken for a slip of the pen
-
-# name -> what it says, in a line; README.md has the whole of it.
+WORDS = {"TOPOMPI_TUNE": ("measure", "again", "off"), "TOPOMPI_FALLBACK": ("error", "print", "silent")}
 VARIABLES = {
-    "TOPOMPI_TOPOLOGY": "topology source, where the program names none",
-    "TOPOMPI_HOSTS": "virtual placement: a host list over the ranks of MPI.COMM_WORLD",
-    "TOPOMPI_FALLBACK": f"where a host is not in the topology: {', '.join(FALLBACKS)}",
-    "TOPOMPI_RULES": "rules file",
-    "TOPOMPI_TUNE": f"what may be measured: nothing new (empty), {', '.join(TUNE[1:])}",
-    "TOPOMPI_VERBOSE": "1: a table of all calls at the end",
-    "TOPOMPI_CHECK": "1: arguments are compared across ranks before each collective",
-    "TOPOMPI_MAP_QUALITY": "mapping stops at this part of the given order's objective, 0 to 1",
-    "TOPOMPI_EMULATE_STATE": "folder in which emulated networks are kept",
-    "TOPOMPI_SHARED_DATA": "folder of real data, for tests",
+    *WORDS,
+    "TOPOMPI_CHECK",
+    "TOPOMPI_EMULATE_STATE",
+    "TOPOMPI_HOSTS",
+    "TOPOMPI_MAP_QUALITY",
+    "TOPOMPI_RULES",
+    "TOPOMPI_LIMITS",
+    "TOPOMPI_SHARED_DATA",
+    "TOPOMPI_TOPOLOGY",
+    "TOPOMPI_VERBOSE",
 }
+ALIKE = 0.85  # of a name and one of ours, by difflib's measure: then it is taken for a slip of the pen
 
 
 def check_settings(environment: Mapping[str, str], *, speaks: bool = True) -> None:
@@ -38,18 +35,13 @@ def check_settings(environment: Mapping[str, str], *, speaks: bool = True) -> No
     :raises TopompiError: for a value that is not as wanted, a rules file that is not, or a name that is nearly one of
         ours.
     """
-    _check(tuple(sorted(item for item in environment.items() if item[0].startswith(PREFIX))), speaks)
-
-
-def unknown(environment: Mapping[str, str]) -> list[str]:
-    """The names that begin as ours do and are none of them."""
-    return sorted(name for name in environment if name.startswith(PREFIX) and name not in VARIABLES)
+    _check(tuple(sorted(item for item in environment.items() if item[0].startswith("TOPOMPI_"))), speaks)
 
 
 @lru_cache(maxsize=8)
 def _check(variables: tuple[tuple[str, str], ...], speaks: bool) -> None:
     values = dict(variables)
-    for name in unknown(values):
+    for name in (name for name in values if name not in VARIABLES):
         from difflib import get_close_matches  # most jobs have no such name
 
         meant = get_close_matches(name, VARIABLES, 1, ALIKE)
@@ -57,16 +49,22 @@ def _check(variables: tuple[tuple[str, str], ...], speaks: bool) -> None:
             raise SettingError(f"{name}: expecting a variable that topompi has, such as {meant[0]}")
         if speaks:
             print(f"topompi: {name}: no variable of topompi's, and left alone", file=sys.stderr, flush=True)
-    tune, fallback = values.get("TOPOMPI_TUNE", ""), values.get("TOPOMPI_FALLBACK", "")
-    if tune not in TUNE:
-        raise SettingError(f"TOPOMPI_TUNE: expecting one of {', '.join(TUNE[1:])}, got {tune!r}")
-    if fallback not in ("", *FALLBACKS):
-        raise SettingError(f"TOPOMPI_FALLBACK: expecting one of {', '.join(FALLBACKS)}, got {fallback}")
+    for name in WORDS:
+        word_of(name, values)
     map_quality(values)
+    parse_limits(values.get("TOPOMPI_LIMITS", ""))
     if values.get("TOPOMPI_RULES"):
         from .rules import Rules  # with all generators of schedules: most jobs have no rules
 
         Rules.read(values["TOPOMPI_RULES"])
+
+
+def word_of(name: str, environment: Mapping[str, str]) -> str:
+    """What a variable of few words says, empty where it is not set; SettingError for a word that is none of them."""
+    word = environment.get(name, "")
+    if word not in ("", *WORDS[name]):
+        raise SettingError(f"{name}: expecting one of {', '.join(WORDS[name])}, got {word!r}")
+    return word
 
 
 def map_quality(environment: Mapping[str, str], error: type[Exception] = SettingError) -> float:

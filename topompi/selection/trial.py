@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from math import inf
 
 import numpy as np
@@ -23,26 +22,20 @@ PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where 
 TURN, TURNS = 2, 6  # timed calls of a candidate in a row at least, and turns of each where there are calls enough
 
 
-class Outcome(Enum):
-    """The finding of a stage about the fastest rival."""
-
-    NOT_CLEAR = "its gain is small"
-    NOT_STEADY = "its gain is clear in the median, but not steady"
-    FASTER = "its gain is clear and steady"
-
-
 @dataclass(frozen=True)
 class Stage:
     """A stage of a trial.
 
-    :param rounds: timed calls of each candidate at most, and ``fewest`` at least where calls take long.
-    :param fewest: see ``rounds``.
+    :param rounds: timed calls of each candidate at most.
+    :param fewest: and at least, where calls take long.
     :param before: calls before each turn that do not count.
-    :param rivals: how many go on to the next stage: the fastest.
+    :param rivals: how many go on to the next stage: the fastest; None for all.
     :param hopeless: a rival that is slower than native by this factor does not go on.
     :param rank: what the fastest are told by, of each candidate's times so far.
-    :param ends: outcomes that end the trial here; any does after the last stage.
-    :param judged: whether all stages so far are judged (``all``), this one ``alone``, its turns too, or ``nothing``.
+    :param needs: what the fastest rival's gain so far must be for the trial to go on: ``any``, ``clear`` in the median,
+        ``steady`` too, or ``doubtful``: clear, but not steady.
+    :param judged: how many stages, this one the last, are ranked and judged by all their calls together; 0 for none.
+    :param turns: whether its turns are judged too.
     :param chance: of choosing one of two equals, at most.
     """
 
@@ -52,21 +45,32 @@ class Stage:
     rivals: int | None = None
     hopeless: float = inf
     rank: Callable[..., Floats] = np.min
-    ends: frozenset[Outcome] = frozenset()
-    judged: str = "all"
+    needs: str = "any"
+    judged: int = 1
+    turns: bool = False
     chance: float = CHANCE
+
+    def goes_on(self, verdict: Verdict, clear: float) -> bool:
+        """Whether the finding so far leaves something to find out."""
+        steady, gains = verdict.algorithm != NATIVE, verdict.ratio >= clear
+        return {"any": True, "clear": gains, "steady": steady, "doubtful": gains and not steady}[self.needs]
+
+    def affordable(self, seconds: float) -> int:
+        """Rounds by the seconds of one: fewer of long calls, which are disturbed less and for which users wait."""
+        rounds = int(min(PATIENCE / seconds, self.rounds)) if seconds > 0 else self.rounds
+        return max(rounds, self.fewest)
 
 
 # Connections are made. It does not count.
-WARM_UP = Stage(1, 1, before=0, judged="nothing")
+WARM_UP = Stage(1, 1, before=0, judged=0)
 # By itself, for the best of a dozen was lucky too; twice, for over many classes of calls some are lucky once.
-CONFIRM = Stage(54, 5, judged="alone", ends=frozenset({Outcome.NOT_CLEAR, Outcome.NOT_STEADY}))
+CONFIRM = Stage(54, 5, turns=True, needs="steady")
 # What disturbs a short call makes it longer: the shortest time ranks candidates.
 SHORT_CALLS = (
     WARM_UP,
     Stage(2, 2, rivals=4, hopeless=2.0),
-    Stage(3, 2, rivals=2, hopeless=1.1),
-    Stage(5, 3, rivals=1, hopeless=1.1, ends=frozenset({Outcome.NOT_CLEAR})),
+    Stage(3, 2, rivals=2, hopeless=1.1, judged=2),
+    Stage(5, 3, rivals=1, hopeless=1.1, judged=3, needs="clear"),
     CONFIRM,
     CONFIRM,
 )
@@ -74,9 +78,9 @@ SHORT_CALLS = (
 # They meet little of what went before, and a user waits for them: all count, from the first on.
 LONG_CALLS = (
     Stage(1, 1, before=0, rivals=4, hopeless=2.0, rank=np.median),
-    Stage(3, 2, before=0, rivals=2, hopeless=1.1, rank=np.median),
-    Stage(5, 3, before=0, rivals=1, hopeless=1.1, rank=np.median, ends=frozenset({Outcome.NOT_CLEAR, Outcome.FASTER})),
-    Stage(54, 5, before=0),
+    Stage(3, 2, before=0, rivals=2, hopeless=1.1, rank=np.median, judged=2),
+    Stage(5, 3, before=0, rivals=1, hopeless=1.1, rank=np.median, judged=3, needs="doubtful"),
+    Stage(54, 5, before=0, judged=4),
 )
 # A rival that an earlier trial found faster.
 AGAIN = (WARM_UP, CONFIRM)
@@ -106,22 +110,23 @@ class Contest:
             raise ValueError(f"expecting candidates with {NATIVE} first, got {list(self.candidates)}")
 
 
-@dataclass(frozen=True, eq=False)
 class Calls:
     """The calls of one stage.
 
     :param candidates: those that take turns, native first.
-    :param order: the candidate of each call, see ``interleave``.
-    :param turn: timed calls of a candidate in a row.
+    :param stage: the stage.
+    :param rounds: timed calls of each.
+    :ivar turn: timed calls of a candidate in a row.
+    :ivar order: the candidate of each call, see ``interleave``.
     """
 
-    candidates: tuple[str, ...]
-    order: Order
-    turn: int
+    def __init__(self, candidates: tuple[str, ...], stage: Stage, rounds: int) -> None:
+        self.candidates, self.turn = candidates, max(TURN, rounds // TURNS)
+        self.order: Order = interleave(len(candidates), rounds, self.turn, stage.before)
 
-    def rounds(self, times: Floats) -> Floats:
-        """The times of the calls that count, shape (candidates, rounds)."""
-        return np.array([times[self.order == place] for place in range(len(self.candidates))])
+    def rounds(self, times: Floats, candidates: Sequence[str]) -> Floats:
+        """The times of some candidates' calls that count, shape (candidates, rounds)."""
+        return np.array([times[self.order == self.candidates.index(name)] for name in candidates])
 
 
 History = Sequence[tuple[Calls, Floats]]  # of each stage its calls, and the slowest rank's seconds of each
@@ -142,64 +147,28 @@ def proceed(contest: Contest, history: History) -> Calls | Verdict:
         return Verdict(NATIVE, 1.0, 0.0, "")
     stages = _stages(contest, history)
     if not history:
-        return _calls(contest.candidates, stages[0], stages[0].rounds)
+        return Calls(contest.candidates, stages[0], stages[0].rounds)
     stage, (calls, times) = stages[len(history) - 1], history[-1]
-    if stage.judged == "nothing":
+    if not stage.judged:
         # The shortest tells best what later calls will take: the others made connections.
-        seconds = len(times) * float(times.min())
-        return _calls(calls.candidates, stages[1], _affordable(stages[1], seconds))
-    so_far = _rounds(calls.candidates, stages, history)
-    if stage.judged == "alone":
-        verdict = judge(calls.candidates, calls.rounds(times), contest.clear, stage.chance, calls.turn)
-    else:
-        verdict = judge(calls.candidates, so_far, contest.clear, stage.chance)
-    if len(history) == len(stages) or _outcome(verdict, contest.clear) in stage.ends:
+        return Calls(calls.candidates, stages[1], stages[1].affordable(len(times) * float(times.min())))
+    looks = [past.rounds(seconds, calls.candidates) for past, seconds in history[-stage.judged :]]
+    seconds = np.concatenate(looks, axis=1)
+    verdict = judge(calls.candidates, seconds, contest.clear, stage.chance, calls.turn if stage.turns else 1)
+    places = _survivors(seconds, stage)
+    if len(history) == len(stages) or len(places) == 1 or not stage.goes_on(verdict, contest.clear):
         return verdict
-    places = _survivors(so_far, stage)
-    if len(places) == 1:
-        return verdict
-    then = stages[len(history)]
-    rounds = _affordable(then, float(np.median(so_far[places], axis=1).sum()))
-    return _calls(tuple(calls.candidates[place] for place in places), then, rounds)
+    rounds = stages[len(history)].affordable(float(np.median(seconds[places], axis=1).sum()))
+    return Calls(tuple(calls.candidates[place] for place in places), stages[len(history)], rounds)
 
 
 def _stages(contest: Contest, history: History) -> tuple[Stage, ...]:
     if contest.together:
         return TOGETHER
-    if history:
-        first = history[0][1]
-        if min(first[0], np.median(first)) >= LONG:  # one alone may have been disturbed
-            return LONG_CALLS
+    # One alone may have been disturbed.
+    if history and min(history[0][1][0], np.median(history[0][1])) >= LONG:
+        return LONG_CALLS
     return AGAIN if contest.again else SHORT_CALLS
-
-
-def _affordable(stage: Stage, seconds: float) -> int:
-    """Rounds of a stage by their duration: fewer of long calls, which are disturbed less and for which users wait."""
-    rounds = int(min(PATIENCE / seconds, stage.rounds)) if seconds > 0 else stage.rounds
-    return max(rounds, stage.fewest)
-
-
-def _calls(candidates: tuple[str, ...], stage: Stage, rounds: int) -> Calls:
-    turn = max(TURN, rounds // TURNS)
-    return Calls(candidates, interleave(len(candidates), rounds, turn, stage.before), turn)
-
-
-def _rounds(candidates: tuple[str, ...], stages: Sequence[Stage], history: History) -> Floats:
-    """The times of some candidates in all stages that count, shape (candidates, rounds)."""
-    return np.concatenate(
-        [
-            calls.rounds(times)[[calls.candidates.index(name) for name in candidates]]
-            for stage, (calls, times) in zip(stages, history, strict=False)
-            if stage.judged != "nothing"
-        ],
-        axis=1,
-    )
-
-
-def _outcome(verdict: Verdict, clear: float) -> Outcome:
-    if verdict.algorithm != NATIVE:
-        return Outcome.FASTER
-    return Outcome.NOT_CLEAR if verdict.ratio < clear else Outcome.NOT_STEADY
 
 
 def _survivors(times: Floats, stage: Stage) -> list[int]:
@@ -218,6 +187,7 @@ class Trial:
 
     :param contest: what is compared.
     :ivar verdict: None until the last stage is closed.
+    :ivar times: seconds of the stage's calls on this rank, shape (calls,); infinite where none were noted.
     """
 
     def __init__(self, contest: Contest) -> None:
@@ -229,14 +199,13 @@ class Trial:
     def _go_on(self) -> None:
         """Lay out the calls of the next stage, if there is one."""
         what = proceed(self.contest, self._history)
-        self._next = 0
+        self._names: list[str] = []
         if isinstance(what, Verdict):
             self.verdict = what
-            self._names: list[str] = []
         else:
             self._calls = what
             self._names = [what.candidates[place if place >= 0 else -1 - place] for place in what.order]
-        self.times = np.full(len(self._names), inf)  # this rank's, of the stage's calls; infinite where there is none
+        self._next, self.times = 0, np.full(len(self._names), inf)
 
     @property
     def upcoming(self) -> str | None:
@@ -246,18 +215,14 @@ class Trial:
     def next(self) -> str | None:
         """Go on to the next call, and return its algorithm; None at the end of a stage."""
         algorithm = self.upcoming
-        if algorithm is not None:
-            self._next += 1
+        self._next += algorithm is not None
         return algorithm
 
     def note(self, seconds: float) -> None:
-        """Note the seconds of the latest call on this rank; without a note they count as infinite."""
+        """Note the seconds of the latest call on this rank."""
         self.times[self._next - 1] = seconds
 
     def close(self, times: Floats) -> None:
-        """End a stage.
-
-        :param times: seconds of each call on its slowest rank, shape (calls,), the same on all ranks.
-        """
+        """End a stage, whose calls took these seconds on their slowest ranks, shape (calls,)."""
         self._history.append((self._calls, np.asarray(times, dtype=np.float64)))
         self._go_on()

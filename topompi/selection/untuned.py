@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..schedules.alltoall.dcss import dcss
-from ..schedules.registry import ALGORITHMS
-from ..schedules.segments import variants
+from ..schedules.registry import ALGORITHMS, find_algorithm
+from ..schedules.segments import cut, variants
 from .choice import Choice
 from .classes import COLLECTIVE, NATIVE, PAIRWISE
 from .model import MOST_RANKS, Native, Predictor
@@ -58,17 +58,21 @@ def predict(
     :param predictor: as ``choose``; likewise ``method``, ``nbytes``, ``root``, ``runs`` and ``commutative``.
     """
     native = predictor.native(method, nbytes, root, commutative)
+    library = f"{native.says} ({1e6 * native.seconds:,.0f} us)"
     names = candidates(predictor, method, nbytes, runs)
     ours = sorted(((name, predictor.seconds(method, name, nbytes, root)) for name in names), key=lambda row: row[1])
     if not ours:
-        why = f"native: no schedule has proved itself for such calls; cost model: {_in_words(native)}"
+        why = f"native: no schedule has proved itself for such calls; cost model: {library}"
         return Prediction(native, (), Choice(NATIVE, why, native.seconds))
-    best, seconds = ours[0]
-    gain = native.seconds / seconds
-    says = f"cost model: {best} {gain:.2f}x as fast as {_in_words(native)}"
-    if gain < GAIN:
+    # Of those whose predictions differ by less than GAIN: the one that has proved itself for long calls alone.
+    close = [row for row in ours if GAIN * row[1] <= min(GAIN**2 * ours[0][1], native.seconds)] or ours[:1]
+    best, seconds = max(close, key=lambda row: find_algorithm(COLLECTIVE[method], cut(row[0])[0]).default)
+    says = f"cost model: {best} {native.seconds / seconds:.2f}x as fast as {library}"
+    if native.seconds < GAIN * seconds:
         return Prediction(native, tuple(ours), Choice(NATIVE, f"native: {says}", native.seconds))
-    return Prediction(native, tuple(ours), Choice(best, f"{_of_dcss(predictor, method)}{says}", seconds))
+    # The reference's rule for alltoalls (Subramoni 2013, section 6) explains; it decides nothing here.
+    rule = f"DCSS: {dcss(predictor.network).reason}; " if COLLECTIVE[method] == "alltoall" else ""
+    return Prediction(native, tuple(ours), Choice(best, f"{rule}{says}", seconds))
 
 
 def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> list[str]:
@@ -91,12 +95,3 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
     if ranks > MOST_RANKS:
         names = [name for name in names if known[name].shares_links or not known[name].costly]
     return [*names, *filter(runs, variants(collective, names, nbytes, ranks))]
-
-
-def _in_words(native: Native) -> str:
-    return f"{native.says} ({1e6 * native.seconds:,.0f} us)"
-
-
-def _of_dcss(predictor: Predictor, method: str) -> str:
-    """What the reference's rule for alltoalls says of the job (Subramoni 2013, section 6); it decides nothing here."""
-    return f"DCSS: {dcss(predictor.network).reason}; " if COLLECTIVE[method] == "alltoall" else ""

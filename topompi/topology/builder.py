@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FabricError
+from ..inputs.limits import current_limits
 from .fabric import Fabric, IntArray
 
 __all__ = ["FabricBuilder"]
@@ -104,6 +105,7 @@ class FabricBuilder:
         """The fabric; raises FabricError if a link ends at something that was never added, or nothing was."""
         if not self._switches:
             raise FabricError(f"{self.name}: no switch found")
+        current_limits().check("hosts", len(self._hosts), self.name, FabricError)
         vertex = self._adapters | {name: len(self._adapters) + s for name, s in self._switches.items()}
         columns = list(zip(*self._links, strict=True)) or [()] * 6
         self._check_ends(vertex, columns[0], columns[1])

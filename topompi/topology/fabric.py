@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..errors import FabricError
+from ..inputs.limits import current_limits
 
 if TYPE_CHECKING:
     import networkx
@@ -35,7 +39,7 @@ LANE_RATE = {
 def infiniband_rate(name: str) -> float:
     """Data rate in bytes/s of a link named as ibnetdiscover does (``4xQDR``); NaN where unknown."""
     width, _, speed = name.partition("x")
-    if not width.isdigit() or speed not in LANE_RATE:
+    if not re.fullmatch("[0-9]{1,3}", width) or speed not in LANE_RATE:
         return float("nan")
     return int(width) * LANE_RATE[speed]
 
@@ -180,10 +184,15 @@ class Fabric:
         return np.unique(label, return_inverse=True)[1].astype(np.int32)
 
     def links_by_port(self) -> IntArray:
-        """The link that leaves each switch by each port: shape (S, ports + 1), -1 where no link is."""
+        """The link that leaves each switch by each port: shape (S, ports + 1), -1 where no link is.
+
+        :raises FabricError: beyond the limit of routes, where port numbers are far above the number of ports.
+        """
         leaving = np.flatnonzero(self.link_source >= self.num_adapters)
         ports = self.link_source_port[leaving]
-        table = np.full((self.num_switches, int(ports.max(initial=0)) + 1), -1, dtype=np.int32)
+        shape = self.num_switches, int(ports.max(initial=0)) + 1
+        current_limits().check("routes", shape[0] * shape[1], self.name, FabricError)
+        table = np.full(shape, -1, dtype=np.int32)
         table[self.link_source[leaving] - self.num_adapters, ports] = leaving
         return table
 

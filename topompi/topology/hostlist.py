@@ -9,10 +9,11 @@ from itertools import product
 from typing import NoReturn
 
 from ..errors import SourceError
+from ..inputs.limits import current_limits
 
-__all__ = ["MAX_NAMES", "compress", "expand", "read_hosts"]
+__all__ = ["compress", "expand", "read_hosts"]
 
-MAX_NAMES = 1_000_000
+MAX_LENGTH = 255  # of a host name: POSIX's HOST_NAME_MAX, RFC 1123
 MAX_DIGITS = 18  # numbers of ranges stay within 64 bits, whatever a file says
 
 _TEXT = re.compile(r"[^\[\],\s]+")
@@ -29,12 +30,13 @@ def expand(expression: str) -> list[str]:
 
     :param expression: e.g. ``"n[001-016],n[019-020]"``.
     :raises SourceError: with the expression and the position (counted from 0) of what is wrong, or if there
-        are more than ``MAX_NAMES`` names. Cost: linear in the number of names.
+        are more names than the limit of hosts, or longer ones than 255 characters. Cost: linear in the number of names.
     """
     hosts: list[str] = []
+    most = current_limits().hosts
     position = _skip_blanks(expression, 0)
     while position < len(expression):
-        parts, position = _parse_name(expression, position, MAX_NAMES - len(hosts))
+        parts, position = _parse_name(expression, position, most - len(hosts))
         hosts.extend(map("".join, product(*parts)))
         position = _skip_blanks(expression, position)
         if position < len(expression):
@@ -65,6 +67,8 @@ def _parse_name(text: str, position: int, allowed: int) -> tuple[list[list[str]]
         count *= len(parts[-1])
     if not parts:
         _fail(text, "a host name", position)
+    if sum(max(map(len, part)) for part in parts) > MAX_LENGTH:
+        _fail(text, f"names of at most {MAX_LENGTH} characters", position)
     if count > allowed:
         _too_many(text)
     return parts, position
@@ -100,7 +104,10 @@ def _fail(text: str, wanted: str, position: int) -> NoReturn:
 
 
 def _too_many(text: str) -> NoReturn:
-    raise SourceError(f"host list {_shorten(text)}: expecting at most {MAX_NAMES:,} names, got more")
+    most = f"{current_limits().hosts:,}"
+    raise SourceError(
+        f"host list {_shorten(text)}: expecting at most {most} names, got more; raise this with --limit hosts=NUMBER"
+    )
 
 
 def compress(hosts: Sequence[str]) -> str:
@@ -164,10 +171,11 @@ def read_hosts(argument: str) -> list[str]:
     :raises SourceError: if the file is absent, or there is no host, or an expression is wrong (with file and
         line).
     """
-    if os.path.isfile(argument):
+    if os.path.exists(argument) and not os.path.isdir(argument):
         hosts = list(_read_file(argument))
     elif "/" in argument:
-        raise SourceError(f"{argument}: expecting a file of hosts, got none")
+        got = "a directory" if os.path.isdir(argument) else "none"
+        raise SourceError(f"{argument}: expecting a file of hosts, got {got}")
     else:
         hosts = expand(argument)
     if not hosts:
@@ -176,12 +184,16 @@ def read_hosts(argument: str) -> list[str]:
 
 
 def _read_file(path: str) -> Iterator[str]:
-    from .text import open_texts  # see ``topompi.topology``: of a job's ranks one reads files
+    from ..inputs import open_inputs  # see ``topompi.topology``: of a job's ranks one reads files
 
-    for text in open_texts(path):
+    names = 0
+    for text in open_inputs(path, SourceError, "a list of hosts"):
         text.head()  # refuses empty and binary files
         for number, line in text.lines():
             try:
-                yield from expand(line.partition("#")[0])
+                hosts = expand(line.partition("#")[0])
             except SourceError as error:
                 raise SourceError(f"{text.name}:{number}: {error}") from error
+            names += len(hosts)
+            current_limits().check("ranks", names, f"{text.name}:{number}", SourceError)
+            yield from hosts

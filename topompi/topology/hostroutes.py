@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import RouteError
+from ..inputs.limits import current_limits
 from .fabric import IntArray
 from .routes import Routes
 
@@ -41,6 +43,7 @@ class HostRoutes:
     @cached_property
     def _best(self) -> tuple[NDArray[np.int16], IntArray, IntArray]:
         adapters, count = self._adapters_by_rail, len(self.hosts)
+        current_limits().check("routes", count * count, self.routes.fabric.name, RouteError)
         leaf = [self.routes.fabric.adapter_leaf[of_rail] for of_rail in adapters]
         sender = np.broadcast_to(adapters[0][:, None], (count, count))
         receiver = np.broadcast_to(adapters[0][None, :], (count, count))

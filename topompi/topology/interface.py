@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import HostError
 from .fabric import IntArray
 from .hostnames import find_hosts, require_hosts
 from .hostroutes import HostRoutes
@@ -72,7 +73,7 @@ class TopologyInterface:
         :param source: where the topology came from; the fabric's name if empty.
         :param virtual: whether the placement is pretended.
         :param missing: what to do if hosts are not in the fabric: ``error``, or ``flat`` for one flat level of hosts.
-        :raises HostError: with ``missing="error"``, naming the hosts.
+        :raises HostError: with ``missing="error"``, naming the hosts; where there are none at all.
         Cost: the routes between the job's hosts only.
         """
         order: dict[str, int] = {}
@@ -81,6 +82,8 @@ class TopologyInterface:
         if routes is None:
             return cls(source or "hosts only", hosts, rank_host, None, virtual)
         source = source or routes.fabric.name
+        if not hosts:
+            raise HostError(f"{source}: expecting at least one host, got none")
         numbers = find_hosts(routes.fabric, hosts)
         absent = int((numbers < 0).sum())
         if absent and missing == "flat":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import RouteError
+from ..inputs.limits import current_limits
 from .fabric import Fabric, IntArray
 from .routes import Routes
 
@@ -22,8 +24,11 @@ def compute_routes(fabric: Fabric) -> Routes:
     cables, which the same digit chooses (Zahavi, "D-Mod-K routing providing non-blocking traffic for shift
     permutations on real life fat trees", 2010). Other fabrics get the same rule on their shortest paths.
 
+    :raises RouteError: for more entries than the limit of routes.
     Cost: O(switch links x leaf switches) bytes and O(S x A) table entries; no loop over pairs.
     """
+    entries = fabric.num_switches * fabric.num_adapters
+    current_limits().check("routes", entries, fabric.name, RouteError)
     table = np.full((fabric.num_switches, fabric.num_adapters), -1, dtype=np.int32)
     leaves, inverse = np.unique(fabric.adapter_leaf, return_inverse=True)
     column = inverse.astype(np.int32)

@@ -107,8 +107,8 @@ def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequen
     return TuneRecord(
         name="",
         library=library(),
-        ranks=job.ranks,
-        hosts=job.hosts,
+        ranks=interface.num_ranks,
+        hosts=interface.num_hosts,
         ranks_per_host=job.ranks_per_host,
         nodes=tuple(comm.allgather(MPI.Get_processor_name())),
         description=interface.describe(),

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import TopompiError
+from ..inputs import parse_json, read_text
 from ..schedules.registry import current_name
 
 __all__ = ["Measured", "RecordError", "TuneRecord"]
@@ -77,21 +78,18 @@ class TuneRecord:
 
     @classmethod
     def read(cls, path: str | Path) -> TuneRecord:
-        """The record in a file; raises RecordError, or OSError."""
-        return cls.parse(Path(path).read_text(encoding="utf-8", errors="replace"), str(path))
+        """The record in a file; raises RecordError."""
+        return cls.parse(read_text(path, RecordError, "a tune record"), str(path))
 
     @classmethod
     def parse(cls, text: str, name: str = "record") -> TuneRecord:
         """The record that ``to_json`` wrote; raises RecordError on anything else."""
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise RecordError(f"{name}: expecting JSON, got {error}") from error
+        data = parse_json(text, name, RecordError)
         if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, VERSION):
             raise RecordError(f'{name}: expecting an object with "format": "{FORMAT}" and "version": {VERSION}')
         try:
             return _record(data, name)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise RecordError(f"{name}: expecting the fields of a tune record, got {error!r}") from error
 
 

@@ -9,12 +9,12 @@ from types import ModuleType
 
 from ...errors import SourceError, TopompiError
 from ...extensions import imported, names_function
+from ...inputs import InputFile, guarded, kinds_of, open_inputs
 from .. import synthetic
 from ..discovery import Discovery, Report
 from ..fabric import Fabric
 from ..routecheck import check_routes
 from ..routing import compute_routes
-from ..text import SourceText, open_texts
 from . import coordinates, fabricjson, ibnetdiscover, ibports, nodemap, slurm, slurm_yaml, tables
 
 __all__ = ["load"]
@@ -44,7 +44,12 @@ def load(
     :raises SourceError: naming file and line, and what should stand there; nothing half-built is returned.
     """
     report = report or Report()
-    discovery, found = _read_fabric(str(source), report)
+    with guarded(str(source), SourceError):
+        return _load(str(source), lfts, report)
+
+
+def _load(source: str, lfts: str | os.PathLike[str] | None, report: Report) -> Discovery:
+    discovery, found = _read_fabric(source, report)
     if lfts is not None:
         found = _tables_at(lfts)
     if found:
@@ -58,7 +63,7 @@ def load(
     return discovery
 
 
-def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[SourceText]]:
+def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile]]:
     """The fabric of a source, and the forwarding tables that lie beside it."""
     if not Path(source).exists() and synthetic.recognise_spec(source):
         return Discovery(synthetic.from_spec(source)), []
@@ -68,14 +73,14 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[SourceTex
         words = f"a synthetic fabric ({synthetic.SPEC_HELP}) or a module:function"
         raise SourceError(f"{source}: expecting a file, a directory, {words}, got none")
     report.step(f"reading {source}")
-    texts = open_texts(source)
+    texts = open_inputs(source)
     formats = [(text, _format_of(text, alone=len(texts) == 1)) for text in texts]
     kinds = dict.fromkeys(kind for _, kind in formats if kind not in (None, tables))
     found = [text for text, kind in formats if kind is tables]
     if not kinds:
         hint = "; it holds forwarding tables: give them with --lfts, beside a fabric" if found else ""
         names = ", ".join(kind.NAME for kind in FORMATS)
-        raise SourceError(f"{source}: expecting one of: {names}{hint}")
+        raise SourceError(f"{source}: expecting one of: {names}; got {kinds_of(texts)}{hint}")
     if len(kinds) > 1:
         some = ", ".join(kind.NAME for kind in kinds if kind is not None)
         raise SourceError(f"{source}: expecting one topology, got several: {some}")
@@ -102,7 +107,7 @@ def _called(source: str) -> Discovery:
     return Discovery(made) if isinstance(made, Fabric) else made
 
 
-def _format_of(text: SourceText, alone: bool) -> ModuleType | None:
+def _format_of(text: InputFile, alone: bool) -> ModuleType | None:
     """The module that reads a text; None for what is no topology, such as the other files of an archive."""
     try:
         head = text.head()
@@ -113,9 +118,9 @@ def _format_of(text: SourceText, alone: bool) -> ModuleType | None:
     return next((kind for kind in (*FORMATS, tables) if kind.recognise(head)), None)
 
 
-def _tables_at(lfts: str | os.PathLike[str]) -> list[SourceText]:
-    texts = open_texts(lfts)
+def _tables_at(lfts: str | os.PathLike[str]) -> list[InputFile]:
+    texts = open_inputs(lfts)
     found = [text for text in texts if _format_of(text, alone=len(texts) == 1) is tables]
     if not found:
-        raise SourceError(f"{lfts}: expecting {tables.NAME}")
+        raise SourceError(f"{lfts}: expecting {tables.NAME}, got {kinds_of(texts)}")
     return found

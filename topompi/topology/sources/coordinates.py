@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...errors import SourceError
+from ...inputs import InputFile
 from ..discovery import Discovery, Report
-from ..text import SourceText
 from .groups import grouped_fabric
 
 __all__ = ["NAME", "read", "recognise"]
@@ -36,7 +36,7 @@ def recognise(head: str) -> bool:
     return any(_LINE.fullmatch(line) for line in lines[:2])
 
 
-def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     """The fabric that the ranks' coordinates span, and the host of each rank.
 
     The first line is skipped, as MPICH skips it, unless it is a rank's: the file that
@@ -60,7 +60,7 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
     return Discovery(fabric, rank_hosts=tuple(hosts.values()) if complete else None)
 
 
-def _read_seats(text: SourceText, seats: dict[int, _Seat], report: Report) -> None:
+def _read_seats(text: InputFile, seats: dict[int, _Seat], report: Report) -> None:
     for number, line in text.lines():
         match = _LINE.fullmatch(line)
         place = f"{text.name}:{number}"

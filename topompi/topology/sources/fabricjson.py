@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FabricError, SourceError
+from ...inputs import InputFile, current_limits, parse_json
 from ..discovery import Discovery, Report
 from ..fabric import Fabric, IntArray
 from ..routes import Routes
-from ..text import SourceText
 
 __all__ = ["FORMAT", "NAME", "VERSION", "read", "recognise", "write"]
 
 NAME = "fabric.json"
 FORMAT = "topompi fabric"
 VERSION = 1
+MAX_QUANTITY = sys.float_info.max
 MAX_PORT = 65_535  # Fabric.links_by_port makes a column a port
 
 _HEADING = re.compile(rf'\s*\{{.*"format"\s*:\s*"{FORMAT}"', re.DOTALL)
@@ -79,7 +81,7 @@ def recognise(head: str) -> bool:
     return _HEADING.match(head) is not None
 
 
-def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     """The fabric of a ``fabric.json``, and its routes where it holds them.
 
     :raises SourceError: if it is no JSON (with the line), or a field is missing, of another type or out of
@@ -88,23 +90,10 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
     """
     if len(texts) > 1:
         raise SourceError(f"expecting one {NAME}, got {', '.join(text.name for text in texts)}")
-    document = _Document(texts[0].name, _parse(texts[0]))
+    document = _Document(texts[0].name, parse_json(texts[0].data(), texts[0].name, SourceError))
     document.check_format()
     fabric = _read_fabric(document)
     return Discovery(fabric, _read_routes(document, fabric))
-
-
-def _parse(text: SourceText) -> Any:
-    try:
-        return json.loads(text.text(), parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise SourceError(f"{text.name}:{error.lineno}: expecting JSON, but {error.msg}") from error
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{text.name}: expecting JSON, but {error}") from error
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"found {constant}")
 
 
 @dataclass(frozen=True)
@@ -119,10 +108,10 @@ class _Document:
 
     def check_format(self) -> None:
         if self.field("format", str) != FORMAT:
-            self.fail("format", repr(FORMAT), repr(self.root["format"]))
+            self.fail("format", repr(FORMAT), _short(repr(self.root["format"])))
         version = self.field("version", int)
         if version < 1 or version > VERSION:
-            self.fail("version", f"at most {VERSION}, as this topompi reads", str(version))
+            self.fail("version", f"1 to {VERSION}, as this topompi reads", _short(version))
 
     def field(self, name: str, kind: type) -> Any:
         value = self.root
@@ -148,14 +137,14 @@ class _Document:
         values = self._list(name, {int}, "integers", length)
         for index, value in enumerate(values):
             if not low <= value < high:
-                self.fail(f"{name}[{index}]", f"a number from {low} to {high - 1}", str(value))
+                self.fail(f"{name}[{index}]", f"a number from {low} to {high - 1}", _short(value))
         return np.array(values, dtype=np.int32)
 
     def quantities(self, name: str, length: int) -> NDArray[np.float64]:
         values = self._list(name, {int, float, type(None)}, "numbers or null", length)
         for index, value in enumerate(values):
-            if value is not None and not 0 <= value < math.inf:
-                self.fail(f"{name}[{index}]", "a finite number of at least 0", str(value))
+            if value is not None and not 0 <= value <= MAX_QUANTITY:
+                self.fail(f"{name}[{index}]", "a finite number of at least 0", _short(value))
         return np.array([math.nan if value is None else float(value) for value in values], dtype=np.float64)
 
     def _list(self, name: str, kinds: set[type], shown: str, length: int | None = None) -> list[Any]:
@@ -168,8 +157,14 @@ class _Document:
         return values
 
 
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def _read_fabric(document: _Document) -> Fabric:
     hosts = document.unique("hosts")
+    current_limits().check("hosts", len(hosts), document.file, SourceError)
     adapters, switches = document.unique("adapters.id"), document.unique("switches.id")
     shared = set(adapters) & set(switches)
     if shared:

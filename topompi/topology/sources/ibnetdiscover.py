@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...errors import SourceError
+from ...inputs import InputFile
 from ..discovery import Discovery, Report
-from ..text import SourceText
-from .infiniband import Adapter, Cabling, guid, link_rate, source_name
+from .infiniband import Adapter, Cabling, guid, link_rate, numbers_fit, source_name
 
 __all__ = ["NAME", "read", "recognise"]
 
@@ -17,23 +17,23 @@ NAME = "ibnetdiscover"
 
 # Tabs between fields get lost where reports are pasted into tickets, hence \s* for every one of them.
 _SECTION = re.compile(
-    r'\s*(?P<type>Switch|Ca|Rt)\s*\d+\s*"[SHR]-(?P<guid>[0-9a-f]+)"\s*#\s*"(?P<name>.*)"'
-    r"(?:.*\bport\s*0\s*lid\s*(?P<lid>\d+)\s*lmc\s*(?P<lmc>\d+))?"
+    r'\s*(?P<type>Switch|Ca|Rt)\s*\d+\s*"[SHR]-(?P<guid>[0-9a-f]{1,16})"\s*#\s*"(?P<name>.*)"'
+    r"(?:.*\bport\s*0\s*lid\s*(?P<lid>\d{1,9})\s*lmc\s*(?P<lmc>\d{1,9}))?"
 )
 # [1](own port GUID) "S-node GUID"[25](port GUID) # lid 1028 lmc 0 "name" lid 212 4xQDR; the LID and the
 # GUID in front are there in the sections of adapters only, [ext 3] where ports of a chassis bear labels.
 _PORT = re.compile(
-    r"\s*\[(?P<port>\d+)\](?:\[ext[^]]*\])?\s*(?:\((?P<own>[0-9a-f]+)\))?\s*"
-    r'"(?P<type>[SHR])-(?P<peer>[0-9a-f]+)"\s*\[(?P<peer_port>\d+)\](?:\[ext[^]]*\])?\s*'
-    r"(?:\((?P<peer_guid>[0-9a-f]+)\))?\s*#\s*(?:lid\s*(?P<lid>\d+)\s*lmc\s*(?P<lmc>\d+)\s*)?"
-    r'"(?P<name>.*)"\s*lid\s*(?P<peer_lid>\d+?)\s*(?P<width>12|[1248])x(?P<speed>[\w?]+)(?P<rest>.*)'
+    r"\s*\[(?P<port>\d{1,9})\](?:\[ext[^]]*\])?\s*(?:\((?P<own>[0-9a-f]{1,16})\))?\s*"
+    r'"(?P<type>[SHR])-(?P<peer>[0-9a-f]{1,16})"\s*\[(?P<peer_port>\d{1,9})\](?:\[ext[^]]*\])?\s*'
+    r"(?:\((?P<peer_guid>[0-9a-f]{1,16})\))?\s*#\s*(?:lid\s*(?P<lid>\d{1,9})\s*lmc\s*(?P<lmc>\d{1,9})\s*)?"
+    r'"(?P<name>.*)"\s*lid\s*(?P<peer_lid>\d{1,9}?)\s*(?P<width>12|[1248])x(?P<speed>[\w?]+)(?P<rest>.*)'
 )
 _IDENTITY = re.compile(r"\s*(vend|dev|sysimgg|switchg|cag|rtg)u?id\s*=\s*0x([0-9a-f]+)")
 # What cannot be the chatter of some other program, and is therefore damaged if it is none of the above;
 # a number in brackets may be one's process id, but not within a section.
 _OURS = re.compile(r'.*"[SHR]-[0-9a-f]|\s*(Switch|Ca|Rt)\s*\d+\s*("|$)')
 _BRACKET = re.compile(r"\s*\[\d+(\]|$)")
-_HEAD = re.compile(r'^\s*(# Topology file: generated|(Switch|Ca|Rt)\s*\d+\s*"[SHR]-|(switch|ca|rt)guid=0x)', re.M)
+_HEAD = re.compile(r'^[ \t]*(# Topology file: generated|(Switch|Ca|Rt)\s*\d+\s*"[SHR]-|(switch|ca|rt)guid=0x)', re.M)
 
 
 def recognise(head: str) -> bool:
@@ -41,7 +41,7 @@ def recognise(head: str) -> bool:
     return _HEAD.search(head) is not None
 
 
-def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     """The fabric of one or several reports.
 
     :raises SourceError: (to the report) on damaged lines, devices or hosts that appear twice, cables whose
@@ -67,7 +67,7 @@ class _Section:
 class _Reader:
     """One text; ``sections`` maps the node GUIDs of all texts to their places."""
 
-    text: SourceText
+    text: InputFile
     cabling: Cabling
     report: Report
     sections: dict[str, str]
@@ -107,10 +107,13 @@ class _Reader:
         self.section = _Section(match["type"], node, name, self.system or node)
         if match["type"] == "Switch":
             self.cabling.add_switch(node, name, self.place)
-            if match["lid"]:
+            if match["lid"] and numbers_fit(self.place, self.report, LMC=match["lmc"]):
                 self.cabling.add_lids(node, int(match["lid"]), int(match["lmc"]))
 
     def _port(self, match: re.Match[str]) -> None:
+        numbers = {"port": match["port"], "port_peer": match["peer_port"], "LMC": match["lmc"]}
+        if not numbers_fit(self.place, self.report, **numbers):
+            return
         section, number = self.section, int(match["port"])
         if section is None:
             if not self.orphans:

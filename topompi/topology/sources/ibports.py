@@ -6,22 +6,22 @@ import re
 from collections.abc import Sequence
 
 from ...errors import SourceError
+from ...inputs import InputFile
 from ..discovery import Discovery, Report
-from ..text import SourceText
-from .infiniband import Adapter, Cabling, guid, link_rate, source_name
+from .infiniband import Adapter, Cabling, guid, link_rate, numbers_fit, source_name
 
 __all__ = ["NAME", "read", "recognise"]
 
 NAME = "ibnetdiscover -p"
 
 _PORT = re.compile(
-    r"\s*(?P<type>CA|SW|RT)\s+(?P<lid>\d+)\s+(?P<port>\d+)\s+0x(?P<guid>[0-9a-f]{16})\s+(?P<width>\S+)x\s+(?P<speed>\S+)"
-    r"(?:\s+-\s+(?P<peer_type>CA|SW|RT)\s+(?P<peer_lid>\d+)\s+(?P<peer_port>\d+)\s+0x(?P<peer>[0-9a-f]{16})"
+    r"\s*(?P<type>CA|SW|RT)\s+(?P<lid>\d{1,9})\s+(?P<port>\d{1,9})\s+0x(?P<guid>[0-9a-f]{16})\s+(?P<width>\S+)x\s+(?P<speed>\S+)"
+    r"(?:\s+-\s+(?P<peer_type>CA|SW|RT)\s+(?P<peer_lid>\d{1,9})\s+(?P<peer_port>\d{1,9})\s+0x(?P<peer>[0-9a-f]{16})"
     r"\s+\(\s*'(?P<name>.*)'\s+-\s+'(?P<peer_name>.*)'\s*\)|\s+'(?P<idle_name>.*)')\s*"
 )
 _OURS = re.compile(r"\s*(CA|SW|RT)\s+\d+(\s|$)")
 _HEAD = re.compile(
-    r"^\s*((CA|SW|RT)\s+\d+\s+\d+\s+0x[0-9a-f]{16}\s|DR path slid .* -> (new|known) .*\{[0-9a-f]{16}\} port)",
+    r"^[ \t]*((CA|SW|RT)\s+\d+\s+\d+\s+0x[0-9a-f]{16}\s|DR path slid .* -> (new|known) .*\{[0-9a-f]{16}\} port)",
     re.M,
 )
 
@@ -31,7 +31,7 @@ def recognise(head: str) -> bool:
     return _HEAD.search(head) is not None
 
 
-def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     """The fabric of one or several port reports; several are subnets of one fabric.
 
     :raises SourceError: (to the report) on damaged lines, hosts that appear twice, cables whose two sides
@@ -44,7 +44,7 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
     return cabling.settle()
 
 
-def _read_text(text: SourceText, cabling: Cabling, report: Report) -> None:
+def _read_text(text: InputFile, cabling: Cabling, report: Report) -> None:
     found = False
     for number, line in text.lines():
         place = f"{text.name}:{number}"
@@ -59,6 +59,8 @@ def _read_text(text: SourceText, cabling: Cabling, report: Report) -> None:
 
 
 def _port(match: re.Match[str], place: str, cabling: Cabling, report: Report) -> None:
+    if not numbers_fit(place, report, port=match["port"], port_peer=match["peer_port"]):
+        return
     identity, number = guid(match["guid"]), int(match["port"])
     name = match["name"] or match["idle_name"] or ""
     if match["type"] == "SW":

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from math import isnan, nan
 
 from ...errors import SourceError
+from ...inputs import InputFile
 from ..builder import FabricBuilder
 from ..discovery import Discovery, Report
 from ..fabric import Fabric, infiniband_rate
-from ..text import SourceText
 
-__all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "source_name"]
+__all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "numbers_fit", "source_name"]
 
 # Port of a switch (by its node GUID) or of an adapter (by its port GUID).
 End = tuple[str, int]
@@ -30,7 +30,7 @@ def guid(digits: str) -> str:
     return f"0x{int(digits, 16):016x}"
 
 
-def source_name(texts: Sequence[SourceText]) -> str:
+def source_name(texts: Sequence[InputFile]) -> str:
     """One name for several texts: what their names have in common."""
     names = [text.name for text in texts]
     return os.path.commonpath(names) if len(names) > 1 else names[0]
@@ -47,6 +47,25 @@ def link_rate(name: str, place: str, report: Report) -> float:
     if isnan(rate) and "?" not in name and "undefined" not in name:
         report.problem(SourceError(f"{place}: expecting a link rate such as 4xQDR, got {name!r}"))
     return rate
+
+
+# Ports have eight bits, and the LMC three (InfiniBand Architecture Specification, volume 1, section 4.1.3).
+_LARGEST = {"port": 255, "LMC": 7}
+
+
+def numbers_fit(place: str, report: Report, **numbers: str | None) -> bool:
+    """Whether numbers are no larger than InfiniBand has them; else a problem.
+
+    :param place: ``file:line``.
+    :param report: takes the problem.
+    :param numbers: digits, or None where there are none, by ``port``, ``port_peer`` or ``LMC``.
+    """
+    for name, digits in numbers.items():
+        kind = name.partition("_")[0]
+        if digits is not None and int(digits) > _LARGEST[kind]:
+            report.problem(SourceError(f"{place}: expecting {kind} numbers up to {_LARGEST[kind]}, got {int(digits)}"))
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -70,10 +89,11 @@ class Adapter:
         return not _NAMELESS.fullmatch(self.description.strip())
 
     @property
-    def rail_order(self) -> tuple[list[tuple[int, str]], int]:
+    def rail_order(self) -> tuple[list[tuple[int, str, str]], int]:
         """Sort key among the adapters of a host: device in natural order, then port."""
         device = self.description.strip().partition(" ")[2]
-        return [(int(part or -1), text) for text, part in re.findall(r"(\D*)(\d*)", device)], self.port
+        parts = ((text, digits.lstrip("0") or digits[-1:]) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", device))
+        return [(len(digits), digits, text) for text, digits in parts], self.port
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,15 @@ from .infiniband import guid
 __all__ = ["HEADER", "Entries", "EntryParser", "Table"]
 
 HEADER = re.compile(
-    r"\s*Unicast lids \[\w+-(?P<last>\d+|0x[0-9a-f]+)\] of switch "
-    r"(?:Lid (?P<lid>\d+)|DR path .*?) guid 0x(?P<guid>[0-9a-f]+)(?!\w)"
+    r"\s*Unicast lids \[\w+-(?P<last>\d{1,9}|0x[0-9a-f]{1,8})\] of switch "
+    r"(?:Lid (?P<lid>\d+)|DR path .*?) guid 0x(?P<guid>[0-9a-f]{1,16})(?!\w)"
 )
 _LID = re.compile(r"0x[0-9a-f]{1,4}")
 _PORT = re.compile(r"\d{1,3}")
 # The end of the GUID has to be seen, or the line may have been cut within it.
-_DESTINATION = re.compile(r"portguid 0x([0-9a-f]+)[:)]")
+_DESTINATION = re.compile(r"portguid 0x([0-9a-f]{1,16})[:)]")
 _NO_GUID = re.compile(r"|[:#] (?:\(?unknown node and type\)?|\(node info not available.*|\(path #\d+ out of \d+\))")
-_PATH = re.compile(r"path #(\d+) out of")
+_PATH = re.compile(r"path #(\d{1,9}) out of")
 
 INVALID_PORT = 255
 # Destinations that are no adapter of the fabric.

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...errors import FabricError, SourceError
+from ...inputs import InputFile
 from ..discovery import Discovery, Report
-from ..text import SourceText
 from .groups import grouped_fabric
 
 __all__ = ["NAME", "read", "recognise"]
@@ -24,7 +24,7 @@ def recognise(head: str) -> bool:
     return any({"NODE", "SWITCH"} <= set(line.upper().split()[::2]) for line in lines)
 
 
-def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     """The fabric of lines such as ``NODE 0001 RACK 1 CELL 1 SWITCH 10100``.
 
     Keys come in any order and case. Each node is a host below the leaf switch ``switch<SWITCH>``, that one
@@ -56,7 +56,7 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
     return Discovery(grouped_fabric(texts[0].name, leaf_of, group_of))
 
 
-def _data_lines(text: SourceText) -> Iterator[tuple[str, str]]:
+def _data_lines(text: InputFile) -> Iterator[tuple[str, str]]:
     for number, line in text.lines():
         line = line.partition("#")[0].strip()
         if line:

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import FabricError, SourceError
+from ...inputs import InputFile, current_limits
 from ..builder import FabricBuilder
 from ..discovery import Discovery, Report
 from ..hostlist import expand
-from ..text import SourceText
 from .groups import add_cables
 
-__all__ = ["BLOCK_TOP", "NAME", "SwitchRow", "build_tree", "join_blocks", "read", "recognise"]
+__all__ = ["BLOCK_TOP", "NAME", "SwitchRow", "build_tree", "counted", "join_blocks", "read", "recognise"]
 
 NAME = "Slurm topology.conf"
 BLOCK_TOP = "topology/block"  # the switch above all blocks; the slash keeps it apart from names that files give
 
-_FIRST_KEY = re.compile(r"^\s*(?:switchname|blockname)\s*=", re.IGNORECASE | re.MULTILINE)
+_FIRST_KEY = re.compile(r"^[ \t]*(?:switchname|blockname)\s*=", re.IGNORECASE | re.MULTILINE)
 _PAIR = re.compile(r'([A-Za-z]+)\s*=\s*(?:"([^"]*)"|([^\s"]+))(?:\s+|$)')
 _KEYS = {
     "switchname": {"nodes", "switches", "linkspeed"},
@@ -53,7 +53,7 @@ def recognise(head: str) -> bool:
     return _FIRST_KEY.search(head) is not None
 
 
-def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     """The fabric of a ``topology.conf`` (several texts are read as one file).
 
     ``LinkSpeed`` has a unit of the site's own choice (Slurm's manual: "arbitrary"), so every rate stays NaN.
@@ -63,16 +63,9 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
     :raises SourceError, FabricError: with file and line, for what Slurm refuses, and for a host at two leaf
         switches, which Slurm lets pass with a warning.
     """
-    rows: list[SwitchRow] = []
-    blocks: list[SwitchRow] = []
-    allow_empty = False
-    for text in texts:
-        for place, line in _logical_lines(text):
-            values = _parse_line(place, line, report)
-            if "switchname" in values or "blockname" in values:
-                kind = rows if "switchname" in values else blocks
-                kind += _make_rows(place, values, report)
-            allow_empty |= values.get("allowemptyswitch", "").lower() in ("yes", "true", "1")
+    lines = [(place, _parse_line(place, line, report)) for text in texts for place, line in _logical_lines(text)]
+    rows, blocks = (list(counted(_rows_of(kind, lines, report))) for kind in ("switchname", "blockname"))
+    allow_empty = any(values.get("allowemptyswitch", "").lower() in ("yes", "true", "1") for _, values in lines)
     if rows and blocks:
         report.problem(SourceError(f"{blocks[0].place}: expecting SwitchName as in the lines before, got BlockName"))
     rows += join_blocks(blocks)
@@ -81,7 +74,7 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
     return build_tree(texts[0].name, rows, report, allow_empty)
 
 
-def _logical_lines(text: SourceText) -> Iterator[tuple[str, str]]:
+def _logical_lines(text: InputFile) -> Iterator[tuple[str, str]]:
     """Lines without comments; one that ends with a backslash goes on in the next, and keeps its own place."""
     start, joined = 0, ""
     for number, line in text.lines():
@@ -121,6 +114,22 @@ def _check_keys(place: str, values: dict[str, str], report: Report) -> None:
         shown = _KEYS_SHOWN.get(first or "", "a line with SwitchName or BlockName")
         report.problem(SourceError(f"{place}: expecting {shown}, got {key}"))
         del values[key]
+
+
+def _rows_of(kind: str, lines: Iterable[tuple[str, dict[str, str]]], report: Report) -> Iterator[SwitchRow]:
+    return (row for place, values in lines if kind in values for row in _make_rows(place, values, report))
+
+
+def counted(rows: Iterable[SwitchRow]) -> Iterator[SwitchRow]:
+    """The rows, while their hosts and children together are within the limit of hosts.
+
+    :raises SourceError: beyond it, with file and line; a few bytes, such as ``n[1-99999]``, stand for many names.
+    """
+    names = 0
+    for row in rows:
+        names += len(row.nodes) + len(row.switches)
+        current_limits().check("hosts", names, row.place, SourceError)
+        yield row
 
 
 def _make_rows(place: str, values: dict[str, str], report: Report) -> list[SwitchRow]:

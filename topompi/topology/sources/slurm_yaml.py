@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import yaml
 
 from ...errors import SourceError
+from ...inputs import InputFile
 from ..discovery import Discovery, Report
 from ..hostlist import expand
-from ..text import SourceText
-from .slurm import SwitchRow, build_tree, join_blocks
+from .slurm import SwitchRow, build_tree, counted, join_blocks
 
 __all__ = ["NAME", "read", "recognise"]
 
@@ -76,7 +77,7 @@ def recognise(head: str) -> bool:
     return _FIRST_KEY.search(head) is not None
 
 
-def read(texts: Sequence[SourceText], report: Report) -> Discovery:
+def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     """The fabric of the first topology with ``cluster_default: true``, else of the first one.
 
     Trees and blocks mean what they mean in ``topology.conf``.
@@ -92,14 +93,27 @@ def read(texts: Sequence[SourceText], report: Report) -> Discovery:
     return build_tree(texts[0].name, list(_rows(chosen, texts[0].name, report)), report)
 
 
-def _parse(text: SourceText) -> _Entry:
+class _Stream:
+    """What PyYAML reads from: the lines of a text, with their limits."""
+
+    def __init__(self, text: InputFile) -> None:
+        self._lines = (line if number == 1 else f"\n{line}" for number, line in text.lines())
+
+    def read(self, size: int = -1) -> str:
+        """Some more of the text; empty at its end."""
+        return "".join(islice(self._lines, 256))
+
+
+def _parse(text: InputFile) -> _Entry:
     try:
-        node = yaml.compose(text.text(), Loader=yaml.SafeLoader)
+        node = yaml.compose(_Stream(text), Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise SourceError(f"{text.name}:{line}: expecting YAML, but {error.problem}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise SourceError(f"{text.name}: expecting YAML, but {str(error).splitlines()[0]}") from error
+    except (ValueError, IndexError, TypeError) as error:  # PyYAML's scanner raises them over some nonsense
+        raise SourceError(f"{text.name}: expecting YAML, but {error}") from error
     if node is None:
         raise SourceError(f"{text.name}: expecting a list of topologies, got an empty file")
     return _Entry(node, text.name)
@@ -114,10 +128,10 @@ def _rows(topology: dict[str, _Entry], file: str, report: Report) -> Iterator[Sw
         raise SourceError(f"{place}: expecting a tree or block topology, got a flat one, which lists no hosts")
     if given == ["tree"]:
         switches = topology["tree"].fields(["switches"], report)
-        yield from _switch_rows(switches.get("switches"), "switch", place, report)
+        yield from counted(_switch_rows(switches.get("switches"), "switch", place, report))
     else:
         blocks = topology["block"].fields(["block_sizes", "blocks"], report)
-        yield from join_blocks(list(_switch_rows(blocks.get("blocks"), "block", place, report)))
+        yield from join_blocks(list(counted(_switch_rows(blocks.get("blocks"), "block", place, report))))
 
 
 def _switch_rows(entry: _Entry | None, key: str, place: str, report: Report) -> Iterator[SwitchRow]:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SourceError
+from ...inputs import InputFile, current_limits
 from ..discovery import Discovery, Report
 from ..fabric import IntArray
 from ..routecheck import check_routes
 from ..routes import Routes
-from ..text import SourceText
 from .infiniband import source_name
 from .lft import HEADER, EntryParser, Table
 
@@ -22,8 +22,8 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = "OpenSM forwarding tables"
 
-_HEAD = re.compile(r"^\s*Unicast lids \[\w+-\w+\] of switch ", re.M)
-_FOOTER = re.compile(r"\s*(\d+)\s+(?:valid )?lids dumped")
+_HEAD = re.compile(r"^[ \t]*Unicast lids \[\w+-\w+\] of switch ", re.M)
+_FOOTER = re.compile(r"\s*(\d{1,9})\s+(?:valid )?lids dumped")
 _ERROR = re.compile(r"(?:\S+: )?iberror: ")
 MAX_PATHS = 128  # the LMC has three bits
 
@@ -33,7 +33,7 @@ def recognise(head: str) -> bool:
     return _HEAD.search(head) is not None
 
 
-def read(texts: Sequence[SourceText], discovery: Discovery, report: Report) -> Routes:
+def read(texts: Sequence[InputFile], discovery: Discovery, report: Report) -> Routes:
     """The routes that forwarding tables hold, one text for all switches or several.
 
     Destinations are told by port GUID; entries that carry none fall back on the LIDs of ``discovery``.
@@ -65,7 +65,7 @@ class _Reader:
         self.places: dict[int, str] = {}
         self.parts: list[NDArray[np.int32]] = []
 
-    def read(self, text: SourceText) -> None:
+    def read(self, text: InputFile) -> None:
         """Read one text; entries are kept as lines until their table ends, then parsed together."""
         table: Table | None = None
         skipping = False
@@ -134,7 +134,8 @@ class _Reader:
         last = np.zeros(fabric.num_adapters, dtype=np.int32)
         np.maximum.at(last, adapter, path)
         size = _block_size(last)
-        shape = (size.max(initial=1), fabric.num_switches, fabric.num_adapters)
+        shape = (int(size.max(initial=1)), fabric.num_switches, fabric.num_adapters)
+        current_limits().check("routes", shape[0] * shape[1] * shape[2], name, SourceError)
         next_link = np.full(shape, -1, dtype=np.int32)
         next_link[path, switch, adapter] = link
         for number in range(1, len(next_link)):

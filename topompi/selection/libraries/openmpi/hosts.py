@@ -6,6 +6,7 @@ The facts are those of ``ompi/mca/coll/han`` and of ``ompi/mca/coll/libnbc``, ve
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -101,22 +102,21 @@ class Build:
         return self.used - blocks
 
     def tuned(
-        self, method: str, ranks: Integers, root: int, nbytes: int, blocks: int, send: Place, receive: Place
+        self, method: str, ranks: Integers, place: int, nbytes: int, blocks: int, send: Place, receive: Place
     ) -> Rows:
-        """A blocking call among some ranks.
+        """A blocking call in each of some communicators.
 
         :param method: mpi4py's name of the call.
-        :param ranks: of the communicator.
-        :param root: the root's rank.
+        :param ranks: of the communicators, shape (communicators, size).
+        :param place: the root's in each of them.
         :param nbytes: as the decision counts them.
         :param blocks: of one message, or of one rank's share.
         :param send: where the input lies; likewise ``receive`` for the output.
         """
-        alone = np.zeros(len(ranks), dtype=np.int64)
+        alone = np.zeros(ranks.shape[1], dtype=np.int64)
         inner = Question(method, nbytes, alone, self.question.commutative, self.question.item)
         made = tuned(inner) or Decision(method.lower(), _ALONE[method], "self")
-        at = int(np.flatnonzero(ranks == root)[0])
-        schedule = self._kept(made.collective, made.algorithm, ranks, at, blocks, **made.parameters)
+        schedule = self._kept(made.collective, made.algorithm, ranks[0], place, blocks, **made.parameters)
         return self.nested(schedule, ranks, send, receive)
 
     def _kept(
@@ -132,8 +132,8 @@ class Build:
     def nested(self, schedule: Schedule, ranks: Integers, send: Place, receive: Place, unit: int = 1) -> Rows:
         """A schedule of some ranks, its scratch apart from all others.
 
-        :param schedule: of the group.
-        :param ranks: of its members.
+        :param schedule: of the group, or of each of several groups without a rank in common.
+        :param ranks: of its members, as ``nested.inside`` takes them.
         :param send: where the input lies; likewise ``receive`` for the output.
         :param unit: blocks there for each of its own.
         """
@@ -148,8 +148,8 @@ class Build:
         :param blocks: of one message, or of one rank's share.
         :param send: where the input lies; likewise ``receive`` for the output.
         """
-        every = self.hosts.low
-        parts = (self.tuned(method, one, int(one[self.place]), nbytes, blocks, send, receive) for one in every)
+        alike = [np.stack(list(hosts)) for _, hosts in groupby(sorted(self.hosts.low, key=len), key=len)]
+        parts = (self.tuned(method, hosts, self.place, nbytes, blocks, send, receive) for hosts in alike)
         return np.concatenate(list(parts))
 
     def up(self, method: str, nbytes: int, blocks: int, send: Place, receive: Place) -> Rows:
@@ -160,7 +160,8 @@ class Build:
         :param blocks: of one message, or of one rank's share.
         :param send: where the input lies; likewise ``receive`` for the output.
         """
-        return self.tuned(method, self.leaders, self.root, nbytes, blocks, send, receive)
+        place = int(np.flatnonzero(self.leaders == self.root)[0])
+        return self.tuned(method, self.leaders[None], place, nbytes, blocks, send, receive)
 
     def ibcast(self, blocks: int, place: Place) -> Rows:
         """A broadcast between hosts by coll/libnbc."""
@@ -204,7 +205,7 @@ class Build:
         :param blocks: of one message, or of one rank's share.
         :param send: where the input lies; likewise ``receive`` for the output.
         """
-        return self.tuned(method, np.arange(self.size), 0, nbytes, blocks, send, receive)
+        return self.tuned(method, np.arange(self.size)[None], 0, nbytes, blocks, send, receive)
 
     def whole(self, schedule: Schedule, send: Place, receive: Place, unit: int = 1) -> Rows:
         """A schedule of all ranks as a part.

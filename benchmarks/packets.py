@@ -1,0 +1,133 @@
+"""Alltoalls on a lossless network: time over the bound under flows, under packets, and with one queue an input.
+
+python -m benchmarks.packets                       # the table of docs/models.md, some minutes
+python -m benchmarks.packets --case small          # 64 hosts of one rank only
+python -m benchmarks.packets --speed               # packet-hops/s
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from topompi.netsim import Hosts, Program
+from topompi.netsim import run as flow
+from topompi.netsim.packets import PRESETS, Settings, Tables, run
+from topompi.schedules import Network, make
+from topompi.topology import TopologyInterface, load
+from topompi.topology.routing import compute_routes
+from topompi.views.network import network_of
+from topompi.views.program import program_of
+from topompi.views.tables import tables_of
+
+SPEC = "XGFT(2; 20,16; 1,16)@rate=4xFDR"
+ALGORITHMS = ("pairwise", "at_once", "even", "colouring", "tacs1", "interleaved")
+FDR = PRESETS["fdr"]
+TOLERANCE = 0.01  # of the flows: completions that are taken together
+
+
+@dataclass(frozen=True)
+class Case:
+    """An alltoall on 64 hosts.
+
+    :param ranks: on each host.
+    :param nbytes: of each message.
+    :param random: of how many hosts the 64 are drawn; 0 for the first 64.
+    """
+
+    ranks: int
+    nbytes: int
+    random: int = 0
+
+    def job(self, seed: int) -> tuple[Network, Tables]:
+        """The job's network, and its tables."""
+        routes = compute_routes(load(SPEC).fabric)
+        hosts = np.arange(64)
+        if self.random:
+            hosts = np.random.default_rng(seed).permutation(self.random)[:64]
+        names = [routes.fabric.hosts[host] for host in hosts for _ in range(self.ranks)]
+        interface = TopologyInterface.place(names, routes)
+        if interface.routes is None:
+            raise RuntimeError(f"{SPEC}: expecting routes, got none")
+        return network_of(interface), tables_of(interface.routes, latency=FDR.latency)
+
+    def program(self, algorithm: str, network: Network) -> Program:
+        """The alltoall with the window of the reference table: four steps of one rank a host, else one."""
+        windows = {"even": 4, "colouring": 4, "tacs1": 4} if self.ranks == 1 else dict.fromkeys(ALGORITHMS, 1)
+        one = program_of(make("alltoall", algorithm, network), network, self.nbytes)
+        return one if algorithm == "at_once" else replace(one, window=windows.get(algorithm, 1))
+
+
+CASES = {
+    "small": Case(1, 65536),
+    "ranks": Case(16, 65536),
+    "random": Case(16, 65536, random=160),
+    "short": Case(8, 4096),
+}
+VARIANTS = {
+    "packets": FDR.settings,
+    "16 KiB": replace(FDR.settings, buffer=16384),
+    "one queue": replace(FDR.settings, queueing="input"),
+}
+
+
+def ratios(case: Case, algorithm: str, variant: Settings, seeds: int) -> list[float]:
+    """Time over the bound, one a seed."""
+    found = []
+    for seed in range(seeds):
+        network, tables = case.job(seed)
+        done = run(tables, [case.program(algorithm, network)], hosts=FDR.hosts, settings=variant, seed=seed)
+        found.append(float(done.job_seconds[0] / done.bounds[0]))
+    return found
+
+
+def of_flows(case: Case, algorithm: str) -> float:
+    """Time over the bound where messages start for nothing, and all at once."""
+    network, tables = case.job(0)
+    done = flow(tables.wiring(), [case.program(algorithm, network)], hosts=Hosts(), tolerance=TOLERANCE)
+    return float(done.job_seconds[0] / done.bounds[0])
+
+
+def table(names: list[str], seeds: int) -> Iterator[str]:
+    """Rows of the table: the mean of the seeds, and their spread where it is above 0.005."""
+    for name in names:
+        case = CASES[name]
+        yield f"{name}: 64 hosts x {case.ranks}, {case.nbytes // 1024} KiB, {seeds} seed(s)"
+        for algorithm in ALGORITHMS:
+            cells = [f"flow {of_flows(case, algorithm):.2f}"] if case.ranks == 1 else []
+            for variant, settings in VARIANTS.items():
+                found = ratios(case, algorithm, settings, seeds)
+                spread = max(found) - min(found)
+                cells.append(f"{variant} {np.mean(found):.2f}" + (f" (+-{spread / 2:.2f})" if spread > 0.005 else ""))
+            yield f"  {algorithm:12} " + "  ".join(cells)
+
+
+def speed() -> Iterator[str]:
+    """Packet-hops/s of whole runs, the preparation of arrays included."""
+    for case, algorithm in ((CASES["small"], "at_once"), (CASES["ranks"], "interleaved"), (CASES["ranks"], "at_once")):
+        network, tables = case.job(0)
+        one = case.program(algorithm, network)
+        began = time.perf_counter()
+        done = run(tables, [one], hosts=FDR.hosts, settings=FDR.settings)
+        took = time.perf_counter() - began
+        hops = done.counts["hops"] / 1e6
+        yield f"64 x {case.ranks} {algorithm}: {took:.2f} s, {hops:.1f} M hops, {hops / took:.1f} M hops/s"
+
+
+def main() -> None:
+    """Print what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--case", choices=CASES, action="append")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--speed", action="store_true")
+    options = parser.parse_args()
+    for line in speed() if options.speed else table(options.case or list(CASES), options.seeds):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""Every reader of the project, with what a user does next: what was accepted must not fail later."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from osu_like_bench.compare import Series, _read, compare_records
+from osu_like_bench.emulate import state
+from osu_like_bench.simulate.cache import Cache
+from topompi.errors import TopompiError
+from topompi.mapping.machine import Machine
+from topompi.mapping.rankfiles import WRITERS, read_mapping, write_mapping
+from topompi.mapping.readers import read_graph
+from topompi.schedules import check, make
+from topompi.schedules.analysis.model import Model
+from topompi.schedules.exports.jsonio import from_json, to_json
+from topompi.schedules.network import Network
+from topompi.selection.job import Job
+from topompi.selection.memory import Memory
+from topompi.selection.rules import Rules
+from topompi.topology import Report, TopologyInterface, load
+from topompi.topology.hostlist import compress, read_hosts
+from topompi.topology.sources import fabricjson
+from topompi.topology.summary import summarise
+from topompi.tuning.ompi_rules import write_ompi_rules
+from topompi.tuning.record import TuneRecord
+from topompi.views.machine import machine_of
+from topompi.views.network import network_of
+
+__all__ = ["FABRIC", "READERS", "job", "network"]
+
+FABRIC = "xgft:4,2;1,2"
+MOST_HOSTS = 200  # whose interface is built
+
+
+@cache
+def network() -> Network:
+    """Three ranks on three hosts, as the schedules that are read want it."""
+    interface = TopologyInterface.place(["h0000", "h0001", "h0004"], load(FABRIC).routes)
+    return network_of(interface)
+
+
+@cache
+def job() -> Job:
+    """A job on that fabric."""
+    return Job(TopologyInterface.place(["h0000", "h0001", "h0004"], load(FABRIC).routes), "Open MPI v5.0.7", "m")
+
+
+def topology(path: Path) -> None:
+    partial = Report(partial=True)
+    for report in (Report(), partial):
+        try:
+            discovery = load(path, report=report)
+        except TopompiError:
+            if report is partial:
+                raise
+            continue
+        assert discovery.routes is not None
+        hosts = discovery.rank_hosts or discovery.fabric.hosts
+        interface = TopologyInterface.place(hosts[:MOST_HOSTS], discovery.routes, source=str(path))
+        summarise(discovery.routes, interface)
+        _ = interface.levels, interface.describe(), interface.get_avg_hosts_per_leaf_switch()
+        machine_of(interface)
+        fabricjson.write(discovery.fabric, discovery.routes)
+        if report is not partial:
+            return
+
+
+def tables(path: Path) -> None:
+    """Forwarding tables beside the fabric that they are for, which a file of the same folder holds."""
+    routes = load(path.parent.parent / "fabric", path).routes
+    assert routes is not None
+    _ = TopologyInterface.place(routes.fabric.hosts[:MOST_HOSTS], routes).levels
+
+
+def graph(path: Path) -> None:
+    found = read_graph(path)
+    if found.size <= 4096:
+        found.undirected()
+
+
+def monitoring(path: Path) -> None:
+    graph(path.rename(path.with_name("run.0.prof")))
+
+
+def rank_file(path: Path) -> None:
+    machine = Machine.tree(["h0", "h1", "h2"], [2, 2, 2], np.zeros((0, 3)), [4, 1])
+    found = read_mapping(path, machine)
+    for form in WRITERS:
+        try:
+            write_mapping(found, form)
+        except TopompiError:  # not every format says every mapping
+            continue
+
+
+def alone(path: Path) -> None:
+    """A rank file whose own header says for which hosts it is."""
+    write_mapping(read_mapping(path), "json")
+
+
+def rules(path: Path) -> None:
+    found = Rules.read(path)
+    found.first("Allreduce", 1024, job())
+    assert Rules.parse(found.to_json()).rules == found.rules
+
+
+def schedule(path: Path) -> None:
+    made = make("alltoall", str(path.rename(path.with_suffix(".json"))), network())
+    check(from_json(to_json(made)))
+
+
+def memory(path: Path) -> None:
+    memory = Memory(job(), path.parent)
+    path.rename(memory.path)
+    memory.recall(("Allreduce", 1024, True))
+    assert isinstance(memory.read(), dict)
+
+
+def model(path: Path) -> None:
+    costs = Model.from_measured(str(path)).by_hops(9)
+    assert all(np.isfinite(one).all() for one in costs)
+
+
+def tune_record(path: Path) -> None:
+    record = TuneRecord.read(path)
+    for one in record.results:
+        record.times(one.method, one.algorithm)
+    with suppress(TopompiError):  # it wants several runs
+        write_ompi_rules([record])
+
+
+def bench_record(path: Path) -> None:
+    record = _read(path)
+    series = Series.choose(str(path), record, "topompi")
+    table = compare_records(series, series)
+    assert table.to_json()
+    assert list(table.lines())
+
+
+def hosts(path: Path) -> None:
+    compress(read_hosts(str(path)))
+
+
+def simulated(path: Path) -> None:
+    Cache(path.rename(path.with_suffix(".json")).parent).get(path.stem)
+
+
+def emulated(path: Path) -> None:
+    folder = Path(tempfile.mkdtemp(dir=path.parent))
+    (folder / "net").mkdir()
+    shutil.move(path, folder / "net" / state.FILE)
+    os.environ["TOPOMPI_EMULATE_STATE"] = str(folder)
+    for one in state.states():
+        _ = one.namespaces, one.in_use
+
+
+READERS: dict[str, Callable[[Path], None]] = {
+    "topology": topology,
+    "tables": tables,
+    "graph": graph,
+    "monitoring": monitoring,
+    "rank file": rank_file,
+    "rank file alone": alone,
+    "rules": rules,
+    "schedule": schedule,
+    "memory": memory,
+    "model": model,
+    "tune record": tune_record,
+    "bench record": bench_record,
+    "hosts": hosts,
+    "simulated": simulated,
+    "emulated": emulated,
+}

@@ -1,0 +1,180 @@
+"""Sound inputs of every format, small and made here, and the real files where they are."""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import os
+import tarfile
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array, save_npz
+
+from osu_like_bench.emulate.state import State
+from tests.fuzz.readers import FABRIC, job, network
+from tests.ibreports import Model, default_report, ibroute, opensm_dump, pair, port_report
+from tests.support import SHARED
+from tests.test_compare import made
+from tests.test_tune import measured, record
+from topompi.mapping.machine import Machine
+from topompi.mapping.mapping import Mapping
+from topompi.mapping.rankfiles import WRITERS, write_mapping
+from topompi.schedules import make
+from topompi.schedules.exports.jsonio import to_json
+from topompi.selection.judging import Verdict
+from topompi.selection.memory import Memory
+from topompi.selection.rules import Rules
+from topompi.topology import load
+from topompi.topology.ibwriter import write_ibnetdiscover
+from topompi.topology.sources import fabricjson
+
+__all__ = ["FABRIC_REPORT", "real", "small"]
+
+HEAD = 1 << 18  # bytes of a real file's content that are mutated; the whole of one is mutated as it is packed
+FABRIC_REPORT = default_report(pair()).encode()
+
+_SLURM = """SwitchName=s1 Nodes=n[1-4],m7 LinkSpeed=100
+SwitchName=s2 Nodes=n[005-008]
+SwitchName=top Switches=s[1-2]
+"""
+_BLOCKS = "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockSizes=4,8\n"
+_YAML = """- topology: t
+  cluster_default: true
+  tree:
+    switches:
+      - switch: s1
+        nodes: n[1-4]
+      - switch: s2
+        nodes: &few n[5-8]
+      - switch: top
+        children: s[1-2]
+"""
+_RULES = """{"format": "topompi rules", "version": 1, "rules": [
+ {"methods": ["Alltoall"], "bytes": ["1K", null], "ranks": [2, 64], "algorithm": "colouring", "note": "n"},
+ {"collective": "allreduce", "bytes": 8, "hosts": [2, 4], "topology": "0123456789abcdef", "algorithm": "ring"},
+ {"algorithm": "native"}]}"""
+_MARKET = "%%MatrixMarket matrix coordinate real symmetric\n% made\n3 3 3\n1 1 5\n2 1 1e3\n3 2 7.5\n"
+_ARRAY = "%%MatrixMarket matrix array integer general\n2 2\n0\n5\n7\n0\n"
+
+
+def small() -> list[tuple[str, bytes]]:
+    """Reader and content of the inputs that are made here."""
+    return [*_topologies(), *_graphs(), *_maps(), *_others()]
+
+
+def real(root: Path | None = None) -> list[tuple[str, bytes]]:
+    """Reader and content of the real files: as they are, and unpacked as far as is mutated; none where they are not."""
+    root = root or Path(os.environ.get("TOPOMPI_SHARED_DATA", SHARED))
+    found: list[tuple[str, bytes]] = []
+    for path in sorted(path for path in root.rglob("*") if path.is_file()):
+        reader = "graph" if "commgraphs" in path.parts else "hosts" if "nodelists" in path.name else "topology"
+        data = path.read_bytes()
+        if len(data) <= HEAD:
+            found.append((reader, data))
+        if path.suffix == ".xz":
+            found.append((reader, lzma.decompress(data)[:HEAD]))
+        if path.suffix == ".txz":
+            found.append((reader, lzma.decompress(data)))
+    return found
+
+
+def _topologies() -> list[tuple[str, bytes]]:
+    fabric, ib = load(FABRIC), pair()
+    written = fabricjson.write(fabric.fabric, fabric.routes)
+    texts = [default_report(ib), port_report(ib), write_ibnetdiscover(fabric.fabric), written, _SLURM, _BLOCKS, _YAML]
+    texts += [
+        "heading\n0: 1 2 3\n1: 1 2 -1\n2: 2 0 0\n",
+        "NODE 0001 RACK 1 CELL 1 SWITCH 10\nNODE 0002 CELL 2 SWITCH 11\n",
+    ]
+    lfts = _lfts(ib)
+    kept = fabricjson.write(*_with_tables(ib))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:xz") as archive:
+        for name, text in (("fabric.txt", FABRIC_REPORT), ("lfts/1", lfts)):
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    found = [("topology", text.encode()) for text in (*texts, kept)]
+    return [*found, ("topology", packed.getvalue()), ("tables", lfts), ("tables", opensm_dump(ib).encode())]
+
+
+def _lfts(model: Model) -> bytes:
+    return "\n".join(ibroute(model, switch) for switch in model.switches).encode()
+
+
+def _with_tables(model: Model):
+    from tests.ibreports import read_default, read_tables
+
+    return read_default(default_report(model)).fabric, read_tables(model, [_lfts(model).decode()])
+
+
+def _graphs() -> list[tuple[str, bytes]]:
+    texts = [
+        "# made\n0 1 5\n1 0 6e3\n2 1 7\n",
+        "0,1,5,3\n1,0,6,1\n",
+        "--- made ---\n0 , 1 = 5\n1 , 2 = 70\n--- end ---\nx\n",
+    ]
+    texts += [
+        "3 2 001\n2 5\n1 5 3 7\n2 7\n",
+        "% made\n3 2\n2\n1 3\n2\n",
+        "2 1 111 1\n1 1 2 5\n1 1 1 5\n",
+        _MARKET,
+        _ARRAY,
+    ]
+    columns = {"source": [0, 1], "target": [1, 0], "volume": [5, 6], "messages": [1, 1]}
+    texts.append(json.dumps({"format": "topompi graph", "version": 1, "size": 3, **columns}))
+    prof = "# POINT TO POINT\nE\t0\t0\t108 bytes\t27 msgs sent\t0,0,0\nI\t0\t0\t1012 bytes\t30 msgs sent\n"
+    arrays = {name: np.array(column) for name, column in columns.items()}
+    matrix = np.array([[0, 5], [7, 0]])
+    found = [("graph", text.encode()) for text in texts]
+    packed = [{"size": np.array(4), **arrays}, {"matrix": matrix}]
+    for one in packed:
+        file = io.BytesIO()
+        np.savez(file, **one)
+        found.append(("graph", file.getvalue()))
+    for form in (coo_array, csr_array):
+        file = io.BytesIO()
+        save_npz(file, form(matrix), compressed=False)
+        found.append(("graph", file.getvalue()))
+    return [*found, ("monitoring", prof.encode())]
+
+
+def _maps() -> list[tuple[str, bytes]]:
+    machine = Machine.tree(["h0", "h1", "h2"], [2, 2, 2], np.zeros((0, 3)), [4, 1])
+    mapping = Mapping.identity(machine, 6)
+    texts = [write_mapping(mapping, form).encode() for form in WRITERS]
+    plain = [
+        "rank 0=h1 slot=0\nrank 1=h0\n",
+        "0-3,5,4\n",
+        "h0:2\nh1\n",
+        "h0\nh1\nh1\n",
+        "--distribution=plane=2 --ntasks=4\n",
+    ]
+    named = [("rank file alone", text) for text in texts]
+    return [*named, *(("rank file", text) for text in texts), *(("rank file", text.encode()) for text in plain)]
+
+
+def _others() -> list[tuple[str, bytes]]:
+    memory = Memory(job(), Path("/nowhere"))
+    verdict = asdict(Verdict("ring", 1.5, 1e-5, "ring", 2))
+    kept = {"format": "topompi decisions", "version": 1, "about": {}, "decisions": {"Allreduce 1024": verdict}}
+    assert memory.read() == {}
+    results = measured("Alltoall", 8, native=[2e-5] * 9, colouring=[1e-5] * 9)
+    costs = {"levels": {"0": {"t_s": 1e-6, "t_w": 1e-9}, "1": {"t_s": 2e-6, "t_w": 2e-9}}}
+    state = State("net", "abc123", "xgft:2;1", ("h0", "h1"), 0, "")
+    texts = {
+        "rules": _RULES,
+        "schedule": to_json(make("alltoall", "shift", network())),
+        "memory": json.dumps(kept),
+        "model": json.dumps(costs),
+        "tune record": record(results).to_json(),
+        "bench record": made(1).to_json(),
+        "hosts": "n[1-3,007],m1 # some\nrack[1,4-5]-u[42-46]\n",
+        "simulated": '{"seconds": 0.5}',
+        "emulated": json.dumps(asdict(state)),
+    }
+    assert Rules.parse(_RULES).rules
+    return [(reader, text.encode()) for reader, text in texts.items()]

@@ -1,0 +1,126 @@
+"""Allocators: what each owes, worked examples, and the exact one as an oracle."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topompi.jobs import (
+    ALLOCATORS,
+    Cluster,
+    check,
+    find_allocator,
+)
+from topompi.jobs.allocation import Job
+
+NAMED = [name for name in ALLOCATORS if name != "counts"]
+ISOLATING = ("exclusive", "isolated", "disjoint", "exact")
+
+
+def test_the_worked_sequence_of_the_isolated_allocator():
+    """Pollard et al., SC18: three pods of three leaves of three nodes."""
+    policy, cluster = find_allocator("isolated"), Cluster.regular(27, 3, 3)
+    state = policy.state(cluster)
+    expected = [
+        (2, [0, 1]),
+        (4, [3, 4, 5, 6]),
+        (3, [9, 10, 11]),
+        (10, [12, *range(18, 27)]),
+        (1, [2]),
+        (2, [7, 8]),
+        (4, None),
+        (12, None),
+        (-1, None),  # the second job ends
+        (5, None),
+        (3, [3, 4, 5]),
+    ]
+    for index, (size, nodes) in enumerate(expected):
+        if size < 0:
+            state.end(1)
+            continue
+        placement = policy.place(Job(index, size), state)
+        assert (None if placement is None else sorted(placement.nodes.tolist())) == nodes
+        if placement is not None:
+            state.start(Job(index, size), placement)
+
+
+def test_the_detector_finds_the_conflicts_of_the_literature():
+    """Figure 2 of Pollard et al.: red and blue share a leaf's links, blue and yellow a pod's, red and yellow none."""
+    cluster = Cluster.regular(18, 3, 3)
+    found = check({0: [0, 3], 1: [1, 2, 4, 9, 10], 2: [6, 12, 13]}, cluster.links)
+    assert set(found.pairs) == {(0, 1), (1, 2)}
+
+
+@pytest.mark.parametrize("allocator", list(ALLOCATORS))
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_place_succeeds_if_and_only_if_feasible(allocator, seed):
+    rng = random.Random(seed)
+    sizes = [rng.randint(1, 6) for _ in range(6)]
+    cluster = Cluster.of("random", sizes, [2, 1, 3])
+    policy = find_allocator(allocator)
+    state, running = policy.state(cluster), []
+    for index in range(25):
+        if running and rng.random() < 0.4:
+            state.end(running.pop(rng.randrange(len(running))))
+        job = Job(index, rng.randint(1, sum(sizes)) if rng.random() < 0.4 else rng.randint(1, 5))
+        placement = policy.place(job, state)
+        assert (placement is not None) == policy.feasible(job, state)
+        if placement is None:
+            continue
+        nodes = placement.nodes
+        assert len(set(nodes.tolist())) == len(nodes) >= (0 if allocator == "counts" else job.size)
+        assert not state.busy[nodes].any()
+        state.start(job, placement)
+        running.append(index)
+    for index in running:
+        state.end(index)
+    assert state.free == cluster.num_nodes
+    assert not state.busy.any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_where_any_isolating_allocator_finds_nodes_the_exact_one_does(seed):
+    rng = random.Random(seed)
+    cluster = Cluster.regular(24, 3, 4)
+    policies = {name: find_allocator(name) for name in ISOLATING}
+    states = {name: policy.state(cluster) for name, policy in policies.items()}
+    for index in range(6):
+        job = Job(index, rng.randint(1, 12))
+        found = {name: policies[name].place(job, states[name]) for name in ISOLATING}
+        if found["exact"] is None:
+            assert found["disjoint"] is None
+            assert found["isolated"] is None
+            continue
+        for name in ISOLATING:  # all go on from one state
+            states[name].start(job, found["exact"])
+
+
+def test_no_links_in_use_are_no_conflicts():
+    assert not check({0: [0, 1], 1: [3]}, Cluster.regular(18, 3, 3).links)
+    assert not check({}, Cluster.regular(18, 3, 3).links)
+
+
+@pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if find_allocator(name).monotone])
+def test_a_job_that_fits_still_fits_after_others_have_ended(allocator):
+    rng = random.Random(4)
+    for _ in range(60 if allocator != "exact" else 6):
+        cluster = Cluster.of("random", [rng.randint(1, 6) for _ in range(6)], [2, 1, 3])
+        policy = find_allocator(allocator)
+        state, running = policy.state(cluster), []
+        for index in range(20):
+            placement = policy.place(job := Job(index, rng.randint(1, 9)), state)
+            if placement is not None:
+                state.start(job, placement)
+                running.append(index)
+        rng.shuffle(running)
+        fitted: set[int] = set()
+        for index in running:
+            state.end(index)
+            fits = {size for size in range(1, cluster.num_nodes + 1) if policy.feasible(Job(99, size), state)}
+            assert fitted <= fits
+            fitted = fits

@@ -1,0 +1,103 @@
+"""``topompi jobs``: its commands on small inputs, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from topompi.cli.app import app
+from topompi.errors import TopompiError
+
+LOG = "; MaxNodes: 16\n" + "".join(
+    f"{job} {submit} -1 {run} {nodes} -1 -1 {nodes} {2 * run} -1 1 {job % 3} -1 -1 -1 -1 -1 -1\n"
+    for job, (submit, run, nodes) in enumerate([(0, 100, 6), (5, 50, 6), (6, 30, 8), (7, 10, 2), (9, 10, 17)], 1)
+)
+
+
+def run(*words: object, code: int = 0) -> str:
+    found = CliRunner().invoke(app, ["jobs", *map(str, words)])
+    if isinstance(found.exception, TopompiError):
+        raise found.exception
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.swf"
+    path.write_text(LOG)
+    return path
+
+
+def test_simulate_says_what_ran_and_what_was_rejected(log: Path, tmp_path: Path):
+    told = json.loads(run("simulate", log, "--cluster", "leaves=4x2", "--policy", "isolated", "--json"))
+    assert told["start"] == [0, 5, 55, 7, -1]
+    assert told["summary"]["rejected"] == 1
+    text = run("simulate", log, "--cluster", "leaves=4x2", "--limit", 3, "--jobs-csv", tmp_path / "jobs.csv")
+    assert "3 jobs" in text
+    assert len((tmp_path / "jobs.csv").read_text().splitlines()) == 4
+
+
+def test_compare_sets_policies_and_speeds_side_by_side(log: Path):
+    names = "first,isolated,isolated@faster:50"
+    told = json.loads(run("compare", log, "--cluster", "leaves=4x2", "-p", names, "--json"))
+    assert list(told) == names.split(",")
+    assert told["first"]["percent"] > told["isolated"]["percent"] == 0
+    assert told["isolated@faster:50"]["makespan"] < told["isolated"]["makespan"]
+    assert "isolated@faster:50" in run("compare", log, "--cluster", "leaves=4x2", "-p", "isolated@faster:50")
+
+
+def test_allocate_names_nodes_and_check_finds_no_shared_link(tmp_path: Path):
+    now = tmp_path / "now"
+    now.write_text("# running\nold n[0-1,4]\n")
+    told = json.loads(run("allocate", 5, "--cluster", "leaves=4x2x2", "--running", now, "--json"))
+    assert told["shares_with"] == []
+    now.write_text(f"old n[0-1,4]\nnew {told['nodes']}\n")
+    assert "0 pairs" in run("check", now, "--cluster", "leaves=4x2x2")
+    now.write_text("old n[0-1,4]\nnew n[2,6]\n")
+    assert "old and new share 4 links" in run("check", now, "--cluster", "leaves=4x2x2", code=1)
+
+
+def test_allocate_reads_squeue_and_says_why_a_job_waits(tmp_path: Path):
+    jobs = [(7, "RUNNING", "n[0-12]"), (8, "PENDING", "")]
+    listed = [{"job_id": number, "job_state": [state], "nodes": nodes} for number, state, nodes in jobs]
+    (tmp_path / "now").write_text(json.dumps({"jobs": listed}))
+    where = ("--cluster", "leaves=4x2x2", "--running", tmp_path / "now")
+    assert "3 nodes are free" in run("allocate", 4, *where, code=1)
+    assert "n[13-15]" in run("allocate", 3, *where)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("old n[0-1,99]", "job old: expecting hosts of .*, got 'n99'"),
+        ("old n0 n1", "line 1: expecting a new job's name and a host list"),
+        ('{"jobs": 3}', "expecting squeue --json"),
+        ('{"jobs": [{"job_id": 1, "job_state": ["RUNNING"], "nodes": 5}]}', "job 1: expecting a host list, got 5"),
+    ],
+)
+def test_what_runs_now_is_refused_by_file_and_job(tmp_path: Path, content: str, message: str):
+    (tmp_path / "now").write_text(content)
+    with pytest.raises(TopompiError, match=message):
+        run("check", tmp_path / "now", "--cluster", "leaves=4x2x2")
+
+
+@pytest.mark.parametrize("words", ["--depth -1", "--depth x", "--order x", "--speed faster:200", "-p x"])
+def test_words_that_mean_nothing_are_refused(log: Path, words: str):
+    with pytest.raises(TopompiError, match="expecting"):
+        run("simulate", log, "--cluster", "leaves=4x2", *words.split())
+
+
+def test_a_topology_source_is_a_cluster(log: Path):
+    told = json.loads(run("simulate", log, "--cluster", "xgft:4,2,2;1,4,2", "--policy", "disjoint", "--json"))
+    assert told["summary"]["jobs"] == 4
+
+
+def test_the_command_does_not_load_mpi():
+    program = "import sys, topompi.cli.jobs; sys.exit('mpi4py' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

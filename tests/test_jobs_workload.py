@@ -1,0 +1,156 @@
+"""Workloads: what readers take, refuse, and say; what generators and transformations keep."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.workloads import random_workload
+from topompi.errors import TopompiError
+from topompi.jobs import Workload, WorkloadError, read_swf, read_workload
+from topompi.jobs.workload import write_batsim
+from topompi.jobs.workload.generate import capacity_mix, lublin_feitelson, power_of_two_mix
+from topompi.jobs.workload.transform import extract, larger, scale_run, segments, shake
+
+SWF = "; Version: 2.2\n; MaxNodes: 64\n" + "1 0 -1 34616 472 -1 -1 156 -1 -1 0 16 -1 64 -1 1 -1 -1\n" * 8
+SACCT = """JobID|User|NNodes|Timelimit|Submit|Start|Elapsed|End
+7|ann|4|1-02:00:00|2014-08-01T00:00:10|2014-08-01T00:00:10|01:02:03|2014-08-01T01:02:13
+7.batch|ann|4||2014-08-01T00:00:10|2014-08-01T00:00:10|01:02:03|2014-08-01T01:02:13
+8_3|bob|1|UNLIMITED|2014-08-01T00:00:00|2014-08-01T00:00:20|03:04|2014-08-01T00:03:24
+9||0|10:00|2014-08-01T00:00:00|Unknown|00:00|Unknown
+"""
+BATSIM = json.dumps(
+    {
+        "nb_res": 4,
+        "jobs": [{"id": "w!5", "subtime": 10.4, "walltime": 100, "res": 4, "profile": "1"}] * 3,
+        "profiles": {"1": {"type": "delay", "delay": 20.2}},
+    }
+)
+
+
+def refusal(read: Callable[[], Workload]) -> str | None:
+    """The message of the error of ours that a reader raises; none where it reads. Any other error passes on."""
+    try:
+        read()
+    except TopompiError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("content", [SWF, SACCT, BATSIM], ids=["swf", "sacct", "batsim"])
+def test_mutated_logs_raise_only_our_errors_and_name_the_file(tmp_path: Path, content: str):
+    rng, path, refused = random.Random(1), tmp_path / "log", 0
+    for _ in range(700):
+        text = bytearray(content.encode())
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(text))
+            text[at : at + rng.randint(0, 3)] = bytes(
+                rng.choices(b'0123456789.-eE \n;x|:"{}[],\x00\xffinfT', k=rng.randint(0, 3))
+            )
+        path.write_bytes(text)
+        for partial in (False, True):
+            message = refusal(lambda partial=partial: read_workload(path, 4, partial))
+            assert message is None or str(path) in message
+            refused += message is not None
+    assert refused > 100
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "; head\n1 0 -1 x 4 -1 -1 4 -1 -1 0 16 -1 64 -1 1 -1 -1\n",
+            r"line 2: field 4 \(run time\): .*, got 'x'",
+        ),
+        (SACCT.replace("|4|1-02", "|four|1-02"), r"line 2: NNodes: expecting a whole number .*, got 'four'"),
+        (SACCT.replace("01:02:03", "1h"), r"line 2: Elapsed: expecting a time such as 1-02:03:04, got '1h'"),
+        (
+            SACCT.replace("2014-08-01T00:00:10|2", "yesterday|2"),
+            r"line 2: Submit: .*, got 'yesterday'",
+        ),
+        ("JobID|User\n", "line 1: expecting a field Submit"),
+        (BATSIM.replace("10.4", "-3"), r"job 1: subtime: expecting a number from 0 .*, got '-3'"),
+        (BATSIM.replace("delay", "msg_par"), "job 1: profile: expecting one of type delay"),
+        ("{}", "expecting an object with jobs"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_place_and_partial_reading_goes_on(tmp_path: Path, content: str, message: str):
+    (tmp_path / "log").write_text(content)
+    with pytest.raises(WorkloadError, match=message):
+        read_workload(tmp_path / "log")
+    if "line 1" not in message and "object" not in message:
+        assert read_workload(tmp_path / "log", partial=True).reading.problems
+
+
+def test_slurm_s_jobs_are_read_and_steps_are_not(tmp_path: Path):
+    (tmp_path / "log").write_text(SACCT)
+    jobs = read_workload(tmp_path / "log")
+    assert jobs.number.tolist() == [8, 7]
+    assert jobs.nodes.tolist() == [1, 4]
+    assert jobs.run.tolist() == [184, 3723]
+    assert jobs.request.tolist() == [0, 93_600]
+    assert np.diff(jobs.submit).tolist() == [10]
+    assert jobs.reading.dropped == {"no nodes": 1}
+
+
+def test_what_is_written_for_batsim_is_read_again(tmp_path: Path):
+    jobs = random_workload(3, 50, 8)
+    write_batsim(jobs, tmp_path / "w.json", 8)
+    again = read_workload(tmp_path / "w.json")
+    for column in ("number", "submit", "run", "request", "nodes"):
+        assert (getattr(again, column) == getattr(jobs, column)).all()
+    assert again.machine_nodes == 8
+
+
+def test_transformations_change_what_they_say_and_nothing_else():
+    jobs = random_workload(3, 50, 8)
+    assert (larger(jobs, 3).nodes == 3 * jobs.nodes).all()
+    assert (scale_run(jobs, 2).run == 2 * jobs.run).all()
+    shaken = shake(jobs, np.random.default_rng(0), 30)
+    assert sorted(shaken.number.tolist()) == sorted(jobs.number.tolist())
+    before = dict(zip(jobs.number.tolist(), jobs.submit.tolist(), strict=True))
+    moved = [abs(at - before[one]) for one, at in zip(shaken.number.tolist(), shaken.submit.tolist(), strict=True)]
+    assert 0 < max(moved) <= 30
+    assert (np.diff(shaken.submit) >= 0).all()
+    assert sum(len(part) for part in segments(jobs, 7)) == 50
+    cut = extract(jobs, 100, 300)
+    assert ((cut.submit - jobs.submit[0] >= 100) & (cut.submit - jobs.submit[0] < 300)).all()
+
+
+@pytest.mark.parametrize("make", [capacity_mix, power_of_two_mix, lublin_feitelson])
+def test_a_seed_makes_the_same_workload_and_another_one_another(make):
+    one, again, other = (make(np.random.default_rng(seed), 2000, 1296) for seed in (1, 1, 2))
+    assert (one.submit == again.submit).all()
+    assert (one.nodes == again.nodes).all()
+    assert (one.run != other.run).any()
+    assert one.nodes.max() <= 1296
+    assert (np.diff(one.submit) >= 0).all()
+
+
+def test_drawn_loads_have_the_figures_of_the_literature():
+    cab = capacity_mix(np.random.default_rng(1), 20_000, 1296, 0.9)
+    assert 0.80 < (cab.nodes < 18).mean() < 0.87
+    assert cab.nodes.max() <= 256
+    assert cab.run.max() <= 86_400
+    assert (cab.run * cab.nodes).sum() / (1296 * np.ptp(cab.submit)) == pytest.approx(0.9, rel=0.03)
+    mare = power_of_two_mix(np.random.default_rng(1), 20_000)
+    assert (mare.run * mare.nodes).mean() == pytest.approx(40.7 * 3600, rel=0.01)
+    big = mare.nodes[mare.nodes > 18]
+    assert 0.01 < (big % 18 == 0).mean() < 0.06
+
+
+def test_a_million_jobs_take_less_than_200_mebibytes():
+    jobs = capacity_mix(np.random.default_rng(0), 1000, 1296)
+    held = sum(getattr(jobs, one).nbytes for one in ("number", "submit", "run", "request", "nodes", "user"))
+    assert held / 1000 * 10**6 < 200 * 2**20
+
+
+def test_a_damaged_archive_is_refused_by_name(tmp_path: Path):
+    (tmp_path / "log.gz").write_bytes(b"\x1f\x8b\x08\x00broken")
+    with pytest.raises(WorkloadError, match=r"log\.gz: cannot be read"):
+        read_swf(tmp_path / "log.gz")

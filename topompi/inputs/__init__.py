@@ -1,0 +1,22 @@
+"""Whatever somebody hands in: files opened, unpacked and read within limits, and JSON parsed, in one place."""
+
+from __future__ import annotations
+
+from .files import InputFile, kinds_of, open_inputs, read_input, read_text
+from .guard import guarded
+from .jsontext import parse_json
+from .kinds import kind_of
+from .limits import Limits, current_limits
+
+__all__ = [
+    "InputFile",
+    "Limits",
+    "current_limits",
+    "guarded",
+    "kind_of",
+    "kinds_of",
+    "open_inputs",
+    "parse_json",
+    "read_input",
+    "read_text",
+]

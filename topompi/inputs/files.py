@@ -1,0 +1,240 @@
+"""Files, directories and archives as inputs: opened, unpacked and read as streams, within limits."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import tarfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from ..errors import SourceError, TopompiError
+from .guard import guarded
+from .kinds import kind_of
+from .limits import current_limits
+from .unpacking import Budget, Part, Store, unpack
+
+__all__ = ["InputFile", "kinds_of", "open_inputs", "read_input", "read_text"]
+
+HEAD_BYTES = 4096
+LINES_A_LOOK = 4096  # between two looks at the clock
+MOST_LOOKED_AT = 256  # files, to say what they are
+_NODES = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO (write its content to a file)"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One input: a file, unpacked, or a member of a directory or archive.
+
+    :param name: what messages call it.
+    :param open: opens a stream of its bytes.
+    :param error: what is raised where it cannot be read.
+    :param wanted: what it should hold, in words.
+    :param ends: when reading has taken too long, by the monotonic clock.
+    """
+
+    name: str
+    open: Callable[[], IO[bytes]]
+    error: type[TopompiError] = SourceError
+    wanted: str = "a topology"
+    ends: float = float("inf")
+
+    def head(self) -> str:
+        """The first kilobytes, for telling formats apart; raises ``error`` if empty or binary."""
+        data = self.first_bytes()
+        if not data.strip():
+            raise self.error(f"{self.name}: expecting {self.wanted}, got an empty file")
+        if b"\x00" in data:
+            raise self.error(f"{self.name}: expecting text, got {kind_of(data)}")
+        return data.decode("utf-8", errors="replace").removeprefix("\ufeff")
+
+    def first_bytes(self) -> bytes:
+        """The first kilobytes as they are."""
+        with guarded(self.name, self.error), self.open() as stream:
+            return stream.read(HEAD_BYTES)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Line numbers from 1 with their lines, without line ends (LF or CRLF); read as a stream.
+
+        :raises TopompiError: ``error``, for damage, and beyond the limit of seconds.
+        """
+        with guarded(self.name, self.error), self.open() as stream:
+            for number, line in enumerate(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace"), 1):
+                if number % LINES_A_LOOK == 0 and time.monotonic() > self.ends:
+                    most = current_limits()
+                    most.check("seconds", most.seconds + 1, f"{self.name}:{number}", self.error)
+                yield number, line.rstrip("\r\n")
+
+    def data(self) -> bytes:
+        """All bytes."""
+        with guarded(self.name, self.error), self.open() as stream:
+            return stream.read()
+
+    def text(self) -> str:
+        """All of the text, for formats that a library parses."""
+        return self.data().decode("utf-8-sig", errors="replace")
+
+
+def open_inputs(
+    path: str | os.PathLike[str], error: type[TopompiError] = SourceError, wanted: str = "a topology"
+) -> list[InputFile]:
+    """The inputs at a path: one for a file, one a member for a directory or tar archive, sorted by name.
+
+    Packed files are told by their content and unpacked once: to memory, beyond 64 MiB to a file without a name.
+
+    :param path: of a file, a directory or an archive.
+    :param error: what to raise.
+    :param wanted: what should be there, in words.
+    :raises TopompiError: ``error``, if nothing is there, or a FIFO or device, for damage, and beyond a limit.
+    """
+    path = Path(path)
+    budget = Budget(current_limits(), error)
+    with guarded(str(path), error):
+        if not path.exists():
+            raise error(f"{path}: no such file or directory")
+        files = _walk(path, budget) if path.is_dir() else [path]
+        found = [one for file in files for one in _open_file(file, budget)]
+    return [replace(one, wanted=wanted) for one in found]
+
+
+def kinds_of(inputs: Sequence[InputFile]) -> str:
+    """What the files of a source are that nobody reads, in words; of many the commonest three."""
+    kinds = Counter(kind_of(one.first_bytes()) for one in inputs[:MOST_LOOKED_AT])
+    if len(inputs) < 2:
+        return next(iter(kinds), "no file")
+    some = "; ".join(f"{count} of {name}" for name, count in kinds.most_common(3))
+    return f"{len(inputs)} files, {some}{'; ...' if len(kinds) > 3 else ''}"
+
+
+def read_input(path: str | os.PathLike[str], error: type[TopompiError], wanted: str) -> bytes:
+    """The bytes of one file, unpacked.
+
+    :param path: of the file.
+    :param error: what to raise.
+    :param wanted: what it should hold, in words.
+    :raises TopompiError: ``error``, as `open_inputs` does, and for a directory, an archive and an empty file.
+    """
+    budget = Budget(current_limits(), error)
+    with guarded(str(path), error):
+        _, opener = _unpacked(Path(path), budget)
+        with opener() as stream:
+            data = stream.read()
+    if not data.strip():
+        raise error(f"{path}: expecting {wanted}, got an empty file")
+    return data
+
+
+def read_text(path: str | os.PathLike[str], error: type[TopompiError], wanted: str) -> str:
+    """The text of one file in UTF-8.
+
+    :param path: of the file.
+    :param error: what to raise.
+    :param wanted: what it should hold, in words.
+    :raises TopompiError: ``error``, as `read_input` does; with the line of what is no UTF-8.
+    """
+    data = read_input(path, error, wanted)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = data[: problem.start].count(b"\n") + 1
+        raise error(f"{path}:{line}: expecting {wanted} in UTF-8, got {kind_of(data[:HEAD_BYTES])}") from problem
+
+
+def _walk(folder: Path, budget: Budget) -> list[Path]:
+    """The regular files below a folder; it stops where they are too many."""
+    found: list[Path] = []
+    for at, _, names in os.walk(folder):
+        for name in names:
+            file = Path(at) / name
+            if file.is_file():
+                budget.take_member(str(folder))
+                found.append(file)
+    return sorted(found)
+
+
+def _open_file(path: Path, budget: Budget) -> list[InputFile]:
+    length, opener = _unpacked(path, budget)
+    with guarded(str(path), budget.error), opener() as stream:
+        if stream.read(262)[257:] != b"ustar":
+            return [InputFile(str(path), opener, budget.error, ends=budget.ends)]
+        stream.seek(0)
+        members = list(_members(path, stream, length, budget))
+    return sorted((_member(path, *member, opener, budget) for member in members), key=lambda one: one.name)
+
+
+def _members(path: Path, stream: IO[bytes], length: int, budget: Budget) -> Iterator[tuple[str, int, int]]:
+    """Name, offset and size of each file of a tar archive."""
+    with tarfile.open(fileobj=stream, mode="r:") as archive:
+        for member in _read_on(path, archive, budget):
+            budget.take_member(str(path))
+            if member.issparse():
+                raise budget.error(f"{path}:{member.name}: expecting a plain file in the archive, got a sparse one")
+            if member.isfile() and not 0 <= member.size <= length - member.offset_data:
+                raise budget.error(f"{path}:{member.name}: cannot be read: the archive ends within it")
+            if member.isfile():
+                yield member.name, member.offset_data, member.size
+        _check_end(path, stream, archive.offset, budget)
+
+
+def _read_on(path: Path, archive: tarfile.TarFile, budget: Budget) -> Iterator[tarfile.TarInfo]:
+    """The members; an error after the first one names the one before it."""
+    before = ""
+    try:
+        for member in archive:
+            before = member.name
+            yield member
+    except tarfile.TarError as problem:
+        place = f"{path}:{before}" if before else str(path)
+        raise budget.error(f"{place}: cannot be read, it or what follows is damaged: {problem}") from problem
+
+
+def _check_end(path: Path, stream: IO[bytes], offset: int, budget: Budget) -> None:
+    """Tar takes a header that it cannot read, but for the first one, for the end; the true end is nothing or zeros."""
+    stream.seek(offset)
+    if stream.read(512).strip(b"\x00"):
+        raise budget.error(f"{path}: cannot be read, it is damaged: no header of a member at byte {offset:,}")
+
+
+def _member(path: Path, name: str, start: int, size: int, opener: Callable[[], IO[bytes]], budget: Budget) -> InputFile:
+    def part() -> IO[bytes]:
+        return io.BufferedReader(Part(opener(), start, size))
+
+    return InputFile(f"{path}:{name}", part, budget.error, ends=budget.ends)
+
+
+def _unpacked(path: Path, budget: Budget) -> tuple[int, Callable[[], IO[bytes]]]:
+    """The length of a file's content, unpacked, and what opens a stream of it."""
+    with guarded(str(path), budget.error), _open_regular(path, budget.error) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        store: Store | None = unpack(stream, size, str(path), budget)
+    if store is None:
+        budget.take_bytes(size, str(path))
+        return size, lambda: _open_regular(path, budget.error)
+    return store.length, store.open
+
+
+def _open_regular(path: Path, error: type[TopompiError]) -> IO[bytes]:
+    """Open a file that is one: looking at a device, or waiting for a FIFO's writer, must not happen by mistake."""
+    with guarded(str(path), error):
+        _require_regular(path, os.stat(path).st_mode, error)
+        # It may have been replaced between the look and the opening: not to wait is what O_NONBLOCK is for.
+        stream = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115 -- returned
+        _require_regular(path, os.fstat(stream.fileno()).st_mode, error)
+        return stream
+
+
+def _require_regular(path: Path, mode: int, error: type[TopompiError]) -> None:
+    kind = next((name for is_kind, name in _NODES if is_kind(mode)), None)
+    if kind is not None:
+        raise error(f"{path}: expecting a regular file, got {kind}")

@@ -1,0 +1,98 @@
+"""How much may be read: limits with names and defaults, which an option or ``TOPOMPI_LIMITS`` raises."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+
+from ..errors import SettingError, TopompiError
+
+__all__ = ["VARIABLE", "Limits", "current_limits", "parse_limits", "raise_limits"]
+
+VARIABLE = "TOPOMPI_LIMITS"
+_ENTRY = re.compile(r"\s*([a-z]+)\s*=\s*([0-9]{1,15})([KMGT]?)\s*")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one input may hold at most.
+
+    :param bytes: of all that is read of one source, unpacked.
+    :param ratio: how many times as large as its file an archive may become, where it exceeds 16 MiB. Of the reports and
+        tables of real fabrics xz makes a hundred and twentieth at most.
+    :param members: files of a directory or archive.
+    :param hosts: of a fabric or a host list; Fugaku has 158,976.
+    :param ranks: of a communication graph or a mapping; Fugaku has 7,630,848 cores.
+    :param routes: entries of the routing tables of a fabric (paths x switches x adapters) or between the hosts of a
+        job (hosts x hosts), of two or four bytes each.
+    :param rows: of a schedule; an alltoall of 4,096 ranks has so many where each message is one.
+    :param seconds: of reading one source.
+    """
+
+    bytes: int = 4 << 30
+    ratio: int = 500
+    members: int = 16_384
+    hosts: int = 262_144
+    ranks: int = 8_388_608
+    routes: int = 1 << 29
+    rows: int = 1 << 24
+    seconds: int = 600
+
+    def check(self, name: str, amount: int, place: str, error: type[TopompiError]) -> None:
+        """Raise ``error`` where a source would exceed a limit, saying how to raise it.
+
+        :param name: of the limit.
+        :param amount: what the source asks for.
+        :param place: the file, or file and line.
+        :param error: what to raise.
+        """
+        most: int = getattr(self, name)
+        if amount > most:
+            shown = f"{amount:,}" if amount < 10**18 else "more"
+            what = {"routes": "entries in tables of routes", "ratio": "times its size when unpacked"}.get(name, name)
+            raise error(
+                f"{place}: expecting at most {most:,} {what}, got {shown}; raise this with --limit {name}=NUMBER"
+            )
+
+
+def parse_limits(text: str, where: str = VARIABLE) -> dict[str, int]:
+    """Limits as users write them: ``hosts=1M,bytes=8G``, units of 1,024.
+
+    :raises SettingError: for an unknown name or what is no number.
+    """
+    found: dict[str, int] = {}
+    names = [one.name for one in fields(Limits)]
+    for entry in filter(str.strip, text.split(",")):
+        match = _ENTRY.fullmatch(entry)
+        if not match or match[1] not in names:
+            raise SettingError(f"{where}: expecting NAME=NUMBER with a name of {', '.join(names)}, got {entry:.60}")
+        found[match[1]] = int(match[2]) * _UNITS[match[3]]
+    return found
+
+
+_raised: dict[str, int] = {}
+
+
+def raise_limits(entries: Iterable[str]) -> None:
+    """Set limits of this process, over those of the environment; without entries as before."""
+    wanted = [parse_limits(entry, "--limit") for entry in entries]
+    _raised.clear()
+    for one in wanted:
+        _raised.update(one)
+
+
+def current_limits() -> Limits:
+    """The limits that hold now.
+
+    :raises SettingError: if ``TOPOMPI_LIMITS`` is not as wanted.
+    """
+    return _made(os.environ.get(VARIABLE, ""), tuple(_raised.items()))
+
+
+@lru_cache(maxsize=8)  # readers ask for each line
+def _made(environment: str, raised: tuple[tuple[str, int], ...]) -> Limits:
+    return replace(Limits(), **{**parse_limits(environment), **dict(raised)})

@@ -1,0 +1,38 @@
+"""Many jobs on one machine: workload logs, queues, allocation of nodes, and which jobs share links. Pure: no MPI.
+
+`simulate` runs a ``Workload`` on a ``Cluster`` under a ``Backfill`` queue, one of ``ALLOCATORS`` and a model of speed,
+and gives an ``Outcome``; `check` says which jobs share which directed links.
+"""
+
+from .allocation import ALLOCATORS, find_allocator
+from .cluster import Cluster
+from .errors import AllocationError, JobsError, WorkloadError
+from .isolation import Conflicts, check
+from .observers import IsolationCheck, Observer, Promises
+from .outcome import Outcome
+from .queueing import ORDERS, Backfill
+from .simulation import simulate
+from .speed import find_speed
+from .workload import Workload, read_swf, read_workload
+
+__all__ = [
+    "ALLOCATORS",
+    "ORDERS",
+    "AllocationError",
+    "Backfill",
+    "Cluster",
+    "Conflicts",
+    "IsolationCheck",
+    "JobsError",
+    "Observer",
+    "Outcome",
+    "Promises",
+    "Workload",
+    "WorkloadError",
+    "check",
+    "find_allocator",
+    "find_speed",
+    "read_swf",
+    "read_workload",
+    "simulate",
+]

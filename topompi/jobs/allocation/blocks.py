@@ -1,0 +1,182 @@
+"""Virtual network blocks (A. Jokanovic, Resource management techniques aware of interference, 2014, section 4.2).
+
+Big jobs fill leaves from the first one up, small jobs from the last one down; big jobs take whole leaves or a leaf's
+largest power of two, and their remainders go together into a few leaves of each pod. Ours, where the source is silent:
+these remainder leaves are the first ones of each pod, and may be taken whole while they are empty.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from ..errors import AllocationError
+from .state import Allocator, Job, Placement, State
+
+__all__ = ["RULES", "Blocks"]
+
+RULES = "abcdef"
+NO_LEAF = -1
+Indices = NDArray[np.integer]
+
+
+class _Blocks(State):
+    """Per leaf the jobs of the small block, those of the big block, and of these the ones that own their part."""
+
+    def __init__(self, cluster: Cluster, remainder_leaves: int | None) -> None:
+        super().__init__(cluster)
+        count = cluster.num_leaves
+        self.small, self.big, self.owned = (np.zeros(count, dtype=np.int64) for _ in range(3))
+        sizes, starts = np.diff(cluster.leaf_start), cluster.pod_start
+        in_pod = np.diff(starts)
+        each = np.minimum(in_pod // 3, 2) if remainder_leaves is None else np.full(len(in_pod), remainder_leaves)
+        place = np.arange(count) - starts[:-1][cluster.pod_of_leaf]
+        self.full = sizes == cluster.leaf_size
+        self.remainders = (place < each[cluster.pod_of_leaf]) | ~self.full
+        self.part = 2 ** (cluster.leaf_size.bit_length() - 1)
+
+    def _change(self, job: Job, placement: Placement, sign: int) -> None:
+        super()._change(job, placement, sign)
+        block, remainder = placement.role
+        leaves = np.unique(self.cluster.leaf[placement.nodes])
+        if block == "small":
+            self.small[leaves] += sign
+        elif block != "stray":
+            self.big[leaves] += sign
+        if block == "big":
+            self.owned[leaves[leaves != remainder]] += sign
+
+    def limits(self, blocks: bool) -> tuple[int, int]:
+        """The last leaf that big jobs may use, and the first one for small jobs."""
+        last = self.cluster.num_leaves - 1
+        if not blocks:
+            return last, 0
+        small, big = np.flatnonzero(self.small), np.flatnonzero(self.big)
+        return int(small[0]) - 1 if len(small) else last, int(big[-1]) + 1 if len(big) else 0
+
+
+class Blocks(Allocator):
+    """Virtual network blocks.
+
+    :param off: rules that are switched off, letters of ``RULES``: a two blocks with moving limits; b leaves in a part
+        of 2^k nodes and the rest; c remainders together in remainder leaves, else each on an empty leaf; d small jobs
+        into remainder leaves of the big block; e neighbouring leaves of one pod first; f wait, else any free nodes.
+    :param remainder_leaves: of each pod; none: a third of its leaves, at most 2.
+    :param multiples: give parts to all multiples of a part, not to powers of two only.
+    """
+
+    name = "blocks"
+
+    def __init__(self, off: str = "", remainder_leaves: int | None = None, multiples: bool = False) -> None:
+        if set(off) - set(RULES):
+            raise AllocationError(f"blocks: expecting rules among {RULES}, got {off!r}")
+        self.on = frozenset(RULES) - frozenset(off)
+        self.remainder_leaves, self.multiples = remainder_leaves, multiples
+
+    def state(self, cluster: Cluster) -> State:
+        """The state of the cluster without jobs."""
+        return _Blocks(cluster, self.remainder_leaves)
+
+    def adopt(self, job: Job, nodes: NDArray[np.integer], cluster: Cluster) -> Placement:
+        """A job that fits a leaf counts to the small block, any other to the big one.
+
+        :param job: the job.
+        :param nodes: on which it runs.
+        :param cluster: of these nodes.
+        """
+        return Placement(nodes, ("small" if job.size <= cluster.leaf_size else "big", NO_LEAF))
+
+    def place(self, job: Job, state: State) -> Placement | None:
+        """Nodes by the rules, or None where the job has to wait."""
+        assert isinstance(state, _Blocks)
+        if job.size > state.free:
+            return None
+        small = job.size <= state.cluster.leaf_size
+        found = self._small(job.size, state) if small else self._big(job.size, state)
+        if found is None and "f" not in self.on:
+            return Placement(np.flatnonzero(state.busy == 0)[: job.size], ("stray", NO_LEAF))
+        return found
+
+    def _small(self, size: int, state: _Blocks) -> Placement | None:
+        first = state.limits("a" in self.on)[1]
+        leaves = np.arange(state.cluster.num_leaves)
+        fits = leaves[(state.leaf_free >= size) & (leaves >= first) & (state.big == 0)]
+        if len(fits):
+            return Placement(state.first_free(int(fits[-1]), size), ("small", NO_LEAF))
+        inside = (state.small == 0) & state.full & ~state.remainders
+        tails = leaves[inside & (state.cluster.leaf_size - state.part >= size)]
+        if "b" in self.on and size <= 2:
+            for leaf in tails.tolist():
+                start = int(state.cluster.leaf_start[leaf]) + state.part
+                free = start + np.flatnonzero(state.busy[start : int(state.cluster.leaf_start[leaf + 1])] == 0)
+                if len(free) >= size:
+                    return Placement(free[:size], ("guest", NO_LEAF))
+        if "d" in self.on:
+            fits = leaves[state.remainders & (state.owned == 0) & (state.small == 0) & (state.leaf_free >= size)]
+            if len(fits):
+                return Placement(state.first_free(int(fits[0]), size), ("guest", NO_LEAF))
+        return None
+
+    def _big(self, size: int, state: _Blocks) -> Placement | None:
+        last, whole = state.limits("a" in self.on)[0], state.cluster.leaf_size
+        leaves = np.arange(state.cluster.num_leaves)
+        usable = (leaves <= last) & (state.small == 0)
+        if "b" in self.on and size % state.part == 0 and (self.multiples or size & (size - 1) == 0):
+            free = usable & state.full & (_busy_in_part(state) == 0) & ~(state.remainders & (state.big > 0))
+            found = self._choose(size // state.part, free, state)
+            return None if found is None else _parts(found, state.part, state)
+        count, rest = divmod(size, whole)
+        remainder, free = NO_LEAF, usable & state.full & (state.leaf_free == whole)
+        if rest:
+            fits = usable & state.remainders & (state.owned == 0) & (state.leaf_free >= rest)
+            if "c" not in self.on:
+                fits = usable & (state.big == 0) & (state.leaf_free == np.diff(state.cluster.leaf_start))
+                fits &= state.leaf_free >= rest
+            # Remainder leaves in use first, so that the empty ones stay whole.
+            order = sorted(np.flatnonzero(fits).tolist(), key=lambda leaf: (state.big[leaf] == 0, leaf))
+            if not order:
+                return None
+            remainder = order[0]
+            free[remainder] = False
+        found = self._choose(count, free, state)
+        if found is None:
+            return None
+        nodes = [state.take(found, count * whole)]
+        if rest:
+            nodes.append(state.first_free(remainder, rest))
+        return Placement(np.concatenate(nodes), ("big", remainder if "c" in self.on else NO_LEAF))
+
+    def _choose(self, count: int, free: NDArray[np.bool_], state: _Blocks) -> Indices | None:
+        """So many of the free leaves; remainder leaves only where the others do not suffice."""
+        for among in (free & ~state.remainders, free):
+            if among.sum() >= count:
+                return _near(count, among, state.cluster) if "e" in self.on else np.flatnonzero(among)[:count]
+        return None
+
+
+def _busy_in_part(state: _Blocks) -> Indices:
+    starts = state.cluster.leaf_start
+    total = np.concatenate(([0], np.cumsum(state.busy > 0)))
+    busy: Indices = total[np.minimum(starts[:-1] + state.part, starts[1:])] - total[starts[:-1]]
+    return busy
+
+
+def _parts(leaves: Indices, part: int, state: _Blocks) -> Placement:
+    nodes = state.cluster.leaf_start[leaves][:, None] + np.arange(part)
+    return Placement(nodes.ravel().astype(np.int64), ("big", NO_LEAF))
+
+
+def _near(count: int, free: NDArray[np.bool_], cluster: Cluster) -> Indices:
+    """Neighbouring leaves of one pod; else any of one pod; else neighbours; else of the fewest pods."""
+    leaves, pods = np.flatnonzero(free), cluster.pod_of_leaf
+    span = leaves[count - 1 :] - leaves[: len(leaves) - count + 1]
+    same = pods[leaves[count - 1 :]] == pods[leaves[: len(leaves) - count + 1]]
+    for wanted in ((span == count - 1) & same, same, span == count - 1):
+        if wanted.any():
+            at = int(np.argmax(wanted))
+            return leaves[at : at + count]
+    most = np.argsort(-np.bincount(pods[leaves], minlength=cluster.num_pods), kind="stable")
+    place = np.empty_like(most)
+    place[most] = np.arange(len(most))
+    return np.sort(leaves[np.argsort(place[pods[leaves]], kind="stable")][:count])

@@ -1,0 +1,92 @@
+"""Allocators that give whole leaves or pods to one job of those that need more than a leaf."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..cluster import Cluster
+from .oblivious import _tightest
+from .state import Allocator, Job, Placement, State
+
+__all__ = ["Exclusive", "LeafExclusive"]
+
+
+class _Owned(State):
+    """Counts of jobs larger than a leaf in each pod."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.pod_big = np.zeros(cluster.num_pods, dtype=np.int64)
+
+    def _change(self, job: Job, placement: Placement, sign: int) -> None:
+        super()._change(job, placement, sign)
+        if job.size > self.cluster.leaf_size:
+            self.pod_big[np.unique(self.cluster.pod[placement.nodes])] += sign
+
+
+class Exclusive(Allocator):
+    """Small jobs in one leaf; a bigger one in pods that have no other bigger one (Jokanovic 2014, Exclusive).
+
+    One pod that fits, the fullest; else the pods with the most free nodes.
+    """
+
+    name = "exclusive"
+
+    def state(self, cluster: Cluster) -> State:
+        """The state of the cluster without jobs."""
+        return _Owned(cluster)
+
+    def feasible(self, job: Job, state: State) -> bool:
+        """By the sums of free nodes alone."""
+        assert isinstance(state, _Owned)
+        if job.size <= state.cluster.leaf_size:
+            return bool(state.leaf_free.max() >= job.size)
+        return bool(state.pod_free[state.pod_big == 0].sum() >= job.size)
+
+    def place(self, job: Job, state: State) -> Placement | None:
+        """Nodes of one leaf, or of pods without another big job."""
+        assert isinstance(state, _Owned)
+        if not self.feasible(job, state):
+            return None
+        if job.size <= state.cluster.leaf_size:
+            return Placement(state.first_free(_tightest(state.leaf_free, job.size), job.size))
+        free = np.where(state.pod_big == 0, state.pod_free, 0)
+        pod = _tightest(free, job.size)
+        pods = [pod] if pod >= 0 else np.argsort(-free, kind="stable").tolist()
+        starts = state.cluster.pod_start
+        order = np.concatenate([np.arange(starts[one], starts[one + 1]) for one in pods if free[one]])
+        return Placement(state.take(order, job.size))
+
+
+class LeafExclusive(Allocator):
+    """Jobs that fit a leaf share leaves; a bigger one takes whole free leaves and holds what it does not use.
+
+    The lowest pod that fits, else the first free leaves. The nodes that it uses come first in its placement. Above the
+    leaves, jobs may share links.
+    """
+
+    name = "leaf-exclusive"
+
+    def place(self, job: Job, state: State) -> Placement | None:
+        """Nodes of one leaf, or whole leaves."""
+        cluster = state.cluster
+        if job.size <= cluster.leaf_size:
+            leaf = _tightest(state.leaf_free, job.size)
+            return Placement(state.first_free(leaf, job.size)) if leaf >= 0 else None
+        sizes = np.diff(cluster.leaf_start)
+        empty = state.leaf_free * (state.leaf_free == sizes)
+        pods = np.flatnonzero(np.add.reduceat(empty, cluster.pod_start[:-1]) >= job.size)
+        if len(pods):
+            empty[cluster.pod_of_leaf != pods[0]] = 0
+        total = np.cumsum(empty)
+        if total[-1] < job.size:
+            return None
+        leaves = np.flatnonzero(empty[: int(np.searchsorted(total, job.size)) + 1])
+        return Placement(state.take(leaves, cluster.num_nodes))
+
+    def feasible(self, job: Job, state: State) -> bool:
+        """By the sums of free nodes alone."""
+        if job.size <= state.cluster.leaf_size:
+            return bool(state.leaf_free.max() >= job.size)
+        whole = state.leaf_free == np.diff(state.cluster.leaf_start)
+        return bool(state.leaf_free[whole].sum() >= job.size)

@@ -1,0 +1,98 @@
+"""Allocators that start a job wherever enough nodes are free: jobs may share links."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .state import Allocator, Job, Placement, State
+
+__all__ = ["BestFit", "Contiguous", "Counts", "First"]
+
+
+class _ByCount(Allocator):
+    by_count = True
+
+    def feasible(self, job: Job, state: State) -> bool:
+        """Whether enough nodes are free."""
+        return job.size <= state.free
+
+    def place(self, job: Job, state: State) -> Placement | None:
+        """The policy's choice among the free nodes."""
+        return Placement(self._choose(job.size, state)) if job.size <= state.free else None
+
+    def _choose(self, size: int, state: State) -> NDArray[np.integer]:
+        raise NotImplementedError
+
+
+class Counts(_ByCount):
+    """Nodes are counted, not named."""
+
+    name = "counts"
+
+    def _choose(self, size: int, state: State) -> NDArray[np.integer]:
+        return np.empty(0, dtype=np.int64)
+
+
+class First(_ByCount):
+    """The free nodes of lowest number (Jokanovic 2014, First available)."""
+
+    name = "first"
+
+    def _choose(self, size: int, state: State) -> NDArray[np.integer]:
+        return np.flatnonzero(state.busy == 0)[:size]
+
+
+class Contiguous(_ByCount):
+    """One leaf that fits; else the shortest run of neighbouring leaves with free nodes; else the first free nodes.
+
+    Jokanovic 2014, First contiguous. A run breaks at leaves without a free node and does not heed pods; among equals
+    the lowest leaf counts.
+    """
+
+    name = "contiguous"
+
+    def _choose(self, size: int, state: State) -> NDArray[np.integer]:
+        free = state.leaf_free
+        total = np.concatenate(([0], np.cumsum(free)))
+        last = np.searchsorted(total, total[:-1] + size)  # the run from a leaf ends before this leaf
+        gap = np.concatenate(([0], np.cumsum(free == 0)))
+        whole = last < len(total)
+        whole[whole] &= gap[last[whole]] == gap[:-1][whole]
+        if not whole.any():
+            return np.flatnonzero(state.busy == 0)[:size]
+        starts = np.flatnonzero(whole)
+        best = starts[np.argmin(last[starts] - starts)]
+        return state.take(np.arange(best, last[best]), size)
+
+
+class BestFit(_ByCount):
+    """The lowest subtree that fits, and in it the leaves that leave the fewest free nodes behind.
+
+    Slurm's topology/tree: a leaf, a pod or the cluster; among equals the one with the fewest free nodes. In it the leaf
+    whose free nodes exceed the rest the least, or where none suffices the leaf with the most, until all are found.
+    """
+
+    name = "bestfit"
+
+    def _choose(self, size: int, state: State) -> NDArray[np.integer]:
+        leaf = _tightest(state.leaf_free, size)
+        if leaf >= 0:
+            return state.first_free(leaf, size)
+        pod = _tightest(state.pod_free, size)
+        free = state.leaf_free.copy()
+        if pod >= 0:
+            free[state.cluster.pod_of_leaf != pod] = 0
+        order: list[int] = []
+        while size > 0:
+            fits = _tightest(free, size)
+            order.append(fits if fits >= 0 else int(np.argmax(free)))
+            size -= int(free[order[-1]])
+            free[order[-1]] = 0
+        return state.take(np.array(order), int(state.leaf_free[order].sum() + min(size, 0)))
+
+
+def _tightest(free: NDArray[np.integer], size: int) -> int:
+    """The place with the fewest free nodes among those with enough; -1 for none."""
+    fits = np.flatnonzero(free >= size)
+    return int(fits[np.argmin(free[fits])]) if len(fits) else -1

@@ -1,0 +1,140 @@
+"""The cluster that jobs run on: nodes on leaves, leaves in pods, and the routes between them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import JobsError
+from .isolation import Routes, TreeRoutes
+
+__all__ = ["Cluster"]
+
+Indices = NDArray[np.int32]
+_REGULAR = re.compile(r"(?:leaves=)?([1-9][0-9]{0,6})(?:x([1-9][0-9]{0,6}))?(?:x([1-9][0-9]{0,6}))?")
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """Nodes numbered leaf by leaf, and leaves pod by pod.
+
+    :param name: what messages call it.
+    :param leaf_start: first node of each leaf and, last, the number of nodes, shape (leaves + 1,).
+    :param pod_start: first leaf of each pod and, last, the number of leaves, shape (pods + 1,).
+    :param hosts: names of the nodes; empty where they have none.
+    :param routes: directed links that jobs use; none: those of the tree of leaves and pods.
+    """
+
+    name: str
+    leaf_start: Indices
+    pod_start: Indices
+    hosts: tuple[str, ...] = ()
+    routes: Routes | None = None
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        leaf_sizes: ArrayLike,
+        pod_leaves: ArrayLike,
+        hosts: tuple[str, ...] = (),
+        routes: Routes | None = None,
+    ) -> Cluster:
+        """A cluster of leaves with these numbers of nodes, and pods with these numbers of leaves.
+
+        :param name: what messages call it.
+        :param leaf_sizes: nodes of each leaf, 1 or more.
+        :param pod_leaves: leaves of each pod, 1 or more; their sum is the number of leaves.
+        :param hosts: names of the nodes.
+        :param routes: directed links that jobs use.
+        :raises JobsError: where the numbers contradict each other.
+        """
+        leaves, pods = np.asarray(leaf_sizes, dtype=np.int64), np.asarray(pod_leaves, dtype=np.int64)
+        if not len(leaves) or leaves.min() < 1 or not len(pods) or pods.min() < 1:
+            raise JobsError(f"{name}: expecting one or more leaves and pods of 1 or more, got {leaves} and {pods}")
+        if pods.sum() != len(leaves):
+            raise JobsError(f"{name}: expecting pods of {len(leaves)} leaves together, got {pods.sum()}")
+        starts = [np.concatenate(([0], np.cumsum(sizes))).astype(np.int32) for sizes in (leaves, pods)]
+        return cls(name, starts[0], starts[1], hosts, routes)
+
+    @classmethod
+    def regular(cls, nodes: int, leaf: int, leaves_per_pod: int | None = None) -> Cluster:
+        """A cluster of leaves of one size in pods of one size; the last of either may be smaller.
+
+        :param nodes: of the whole cluster.
+        :param leaf: nodes a leaf.
+        :param leaves_per_pod: all leaves are one pod if none.
+        """
+        if nodes < 1 or leaf < 1 or (leaves_per_pod is not None and leaves_per_pod < 1):
+            raise JobsError(f"cluster: expecting 1 or more nodes, got {nodes} in leaves of {leaf}")
+        leaves = np.diff(np.append(np.arange(0, nodes, leaf), nodes))
+        each = leaves_per_pod or len(leaves)
+        pods = np.diff(np.append(np.arange(0, len(leaves), each), len(leaves)))
+        return cls.of(f"{nodes} nodes, leaves={leaf}x{each}", leaves, pods)
+
+    @classmethod
+    def parse(cls, text: str, nodes: int | None = None) -> Cluster:
+        """The cluster that ``leaves=18x18`` (nodes a leaf, leaves a pod) or ``leaves=18x18x4`` (pods) says.
+
+        :param text: the specification.
+        :param nodes: of the whole cluster, where the specification does not say.
+        :raises JobsError: for other words, or an unknown number of nodes.
+        """
+        match = _REGULAR.fullmatch(text.strip())
+        if match is None:
+            raise JobsError(f"cluster: expecting leaves=NODESxLEAVES such as leaves=18x18, got {text!r}")
+        leaf, each = int(match[1]), int(match[2]) if match[2] else None
+        if match[3]:
+            nodes = leaf * int(match[2]) * int(match[3]) if nodes is None else nodes
+        if nodes is None:
+            raise JobsError(f"cluster: expecting the number of nodes beside {text!r}, got none")
+        return cls.regular(nodes, leaf, each)
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.leaf_start[-1])
+
+    @property
+    def num_leaves(self) -> int:
+        """Number of leaves."""
+        return len(self.leaf_start) - 1
+
+    @property
+    def num_pods(self) -> int:
+        """Number of pods."""
+        return len(self.pod_start) - 1
+
+    @cached_property
+    def leaf(self) -> Indices:
+        """Leaf of each node."""
+        return np.repeat(np.arange(self.num_leaves, dtype=np.int32), np.diff(self.leaf_start))
+
+    @cached_property
+    def pod_of_leaf(self) -> Indices:
+        """Pod of each leaf."""
+        return np.repeat(np.arange(self.num_pods, dtype=np.int32), np.diff(self.pod_start))
+
+    @cached_property
+    def pod(self) -> Indices:
+        """Pod of each node."""
+        return self.pod_of_leaf[self.leaf]
+
+    @cached_property
+    def leaf_size(self) -> int:
+        """Nodes of the largest leaf: jobs up to it are small."""
+        return int(np.diff(self.leaf_start).max())
+
+    @cached_property
+    def pod_size(self) -> int:
+        """Nodes of the largest pod: jobs up to it are medium."""
+        return int(np.diff(self.leaf_start[self.pod_start]).max())
+
+    @cached_property
+    def links(self) -> Routes:
+        """The routes, or where there are none the links of the tree of leaves and pods."""
+        return self.routes or TreeRoutes(self.leaf, self.pod)

@@ -1,0 +1,123 @@
+"""Pictures of outcomes: nodes over time, queue and use, waits by size; in colours that colour-blind people can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import JobsError
+from .metrics import queue_length, utilisation, wait_by_size
+from .outcome import Outcome
+
+__all__ = ["SUFFIXES", "check_plot", "draw", "draw_comparison"]
+
+SUFFIXES = (".svg", ".png")
+DAY = 86400
+BARS = 20_000  # rectangles of a Gantt chart; of a longer outcome the first jobs are drawn
+# M. Okabe and K. Ito, Color Universal Design, 2008.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a file name of another kind, and a machine without matplotlib, before any long work.
+
+    :raises JobsError: for another suffix than .svg or .png, or without matplotlib.
+    """
+    if path.suffix not in SUFFIXES:
+        raise JobsError(f"plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+    try:
+        import matplotlib  # noqa: F401 -- only whether it is there
+    except ImportError as error:
+        raise JobsError("plot: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
+
+
+def draw(outcome: Outcome, path: Path) -> None:
+    """Nodes over time, coloured by the size of jobs; use and queue beneath. Without node numbers only the latter."""
+    rows = 3 if outcome.has_nodes else 2
+    figure = _figure(path, (10, 3 + 1.6 * rows))
+    panels = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=[3, 1, 1][-rows:])[:, 0]
+    if outcome.has_nodes:
+        _gantt(panels[0], outcome)
+    origin = int(outcome.workload.submit.min(initial=0))
+    for axes, steps, label in (
+        (panels[-2], utilisation(outcome), "nodes in use"),
+        (panels[-1], queue_length(outcome), "jobs waiting"),
+    ):
+        axes.step((steps.times - origin) / DAY, steps.values, where="post", color=COLOURS[0], linewidth=0.7)
+        axes.set(ylabel=label, ylim=(0, None))
+    panels[-2].set_ylim(0, 1.02)
+    panels[-1].set_xlabel("days since the first arrival")
+    figure.suptitle(f"{', '.join(outcome.policy)} on {outcome.cluster.name}", fontsize=9)
+    _save(figure, path)
+
+
+def draw_comparison(outcomes: Mapping[str, Outcome], path: Path) -> None:
+    """Waits by size class of several policies: boxes from the first to the third quartile, on a logarithmic axis.
+
+    Whiskers reach to the 5th and 95th percentile; a wait below a second counts as one.
+    """
+    figure = _figure(path, (10, 4.5))
+    axes = figure.subplots()
+    waits = {name: wait_by_size(outcome) for name, outcome in outcomes.items()}
+    classes = list(dict.fromkeys(one for of in waits.values() for one in of))
+    classes.sort(key=lambda one: int(one.split("-")[0]))
+    width = 0.8 / max(len(outcomes), 1)
+    for at, (name, of) in enumerate(waits.items()):
+        places = [place + (at + 0.5) * width - 0.4 for place, one in enumerate(classes) if one in of]
+        data = [np.maximum(of[one], 1) for one in classes if one in of]
+        colour = COLOURS[at % len(COLOURS)]
+        drawn = axes.boxplot(
+            data, positions=places, widths=0.9 * width, whis=(5, 95), showfliers=False, patch_artist=True
+        )
+        for box in drawn["boxes"]:
+            box.set(facecolor=colour, label=name if box is drawn["boxes"][0] else None)
+        for line in drawn["medians"]:
+            line.set(color="black")
+    axes.set(yscale="log", ylabel="wait in seconds", xlabel="nodes of a job")
+    axes.set_xticks(range(len(classes)), classes)
+    axes.legend(fontsize=8)
+    _save(figure, path)
+
+
+def _gantt(axes: Any, outcome: Outcome) -> None:
+    from matplotlib.collections import PolyCollection
+    from matplotlib.colors import LogNorm
+
+    origin = int(outcome.workload.submit.min(initial=0))
+    corners, sizes = [], []
+    for job in outcome.ran.tolist():
+        nodes = np.sort(outcome.held_by(job))
+        cuts = np.flatnonzero(np.diff(nodes) > 1)
+        left, right = (outcome.start[job] - origin) / DAY, (outcome.end[job] - origin) / DAY
+        for low, high in zip(nodes[np.append(0, cuts + 1)], nodes[np.append(cuts, len(nodes) - 1)] + 1, strict=True):
+            corners.append([(left, low), (right, low), (right, high), (left, high)])
+            sizes.append(int(outcome.workload.nodes[job]))
+        if len(corners) > BARS:
+            break
+    most = max(2, outcome.cluster.num_nodes)
+    bars = PolyCollection(corners, array=np.array(sizes), cmap="cividis_r", norm=LogNorm(1, most), linewidths=0)
+    axes.add_collection(bars)
+    axes.autoscale_view()
+    axes.set(ylabel="node", ylim=(0, outcome.cluster.num_nodes))
+    for pod in outcome.cluster.leaf_start[outcome.cluster.pod_start[1:-1]]:
+        axes.axhline(pod, color="black", linewidth=0.5)
+    axes.figure.colorbar(bars, ax=axes, label="nodes of a job", location="top", aspect=60)
+
+
+def _figure(path: Path, size: tuple[float, float]) -> Any:
+    check_plot(path)
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, layout="constrained")
+
+
+def _save(figure: Any, path: Path) -> None:
+    from matplotlib import rc_context
+
+    with rc_context(
+        {"svg.hashsalt": "topompi jobs", "svg.fonttype": "none"}
+    ):  # or every drawing of the same data has other identifiers
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -1,0 +1,95 @@
+"""Outcomes in the formats of others: evalys' and Batsim's jobs.csv, Batsim's schedule.csv; and our own JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .metrics import summarise
+from .outcome import Outcome
+
+__all__ = ["to_json", "write_jobs", "write_schedule"]
+
+JOBS = (
+    *("job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources", "requested_time"),
+    *("success", "final_state", "starting_time", "execution_time", "finish_time", "waiting_time", "turnaround_time"),
+    *("stretch", "allocated_resources"),
+)
+
+
+def write_jobs(outcome: Outcome, path: Path) -> None:
+    """One line a job, as Batsim writes and evalys reads them; rejected jobs have no times."""
+    jobs = outcome.workload
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(JOBS)
+        for job in range(len(jobs)):
+            start, end, submit = int(outcome.start[job]), int(outcome.end[job]), int(jobs.submit[job])
+            front = [int(jobs.number[job]), Path(jobs.name).name, "log", submit, int(jobs.nodes[job])]
+            front.append(int(jobs.estimate[job]))
+            if start < 0:
+                writer.writerow([*front, 0, "REJECTED", "", "", "", "", "", "", ""])
+                continue
+            ended = bool(jobs.run[job] > end - start == jobs.estimate[job])
+            state = "COMPLETED_WALLTIME_REACHED" if ended else "COMPLETED_SUCCESSFULLY"
+            run, around = end - start, end - submit
+            times = [start, run, end, start - submit, around, around / max(run, 1)]
+            writer.writerow([*front, int(not ended), state, *times, _ranges(outcome.held_by(job))])
+
+
+def write_schedule(outcome: Outcome, path: Path) -> None:
+    """One line for all jobs, with Batsim's names."""
+    figures, ran = summarise(outcome), outcome.ran
+    around = (outcome.end - outcome.workload.submit)[ran]
+    killed = int((outcome.workload.run[ran] > outcome.workload.estimate[ran]).sum())
+    row = {
+        "nb_jobs": len(outcome.workload),
+        "nb_jobs_finished": figures.jobs,
+        "nb_jobs_success": figures.jobs - killed,
+        "nb_jobs_killed": killed,
+        "nb_jobs_rejected": figures.rejected,
+        "makespan": figures.makespan,
+        "mean_waiting_time": figures.mean_wait,
+        "max_waiting_time": figures.max_wait,
+        "mean_turnaround_time": float(around.mean()) if len(around) else 0.0,
+        "max_turnaround_time": int(around.max(initial=0)),
+        "mean_slowdown": figures.slowdown,
+    }
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(row))
+        writer.writeheader()
+        writer.writerow(row)
+
+
+def to_json(outcome: Outcome) -> str:
+    """What ran where under which policy, the figures, and start and end of every job."""
+    queue, allocator, speed = outcome.policy
+    content: dict[str, Any] = {
+        "version": 1,
+        "workload": outcome.workload.name,
+        "cluster": outcome.cluster.name,
+        "queue": queue,
+        "allocator": allocator,
+        "speed": speed,
+        "summary": asdict(summarise(outcome)),
+        "job": outcome.workload.number.tolist(),
+        "start": outcome.start.tolist(),
+        "end": outcome.end.tolist(),
+    }
+    return json.dumps(content)
+
+
+def _ranges(nodes: NDArray[np.integer]) -> str:
+    """Ascending ranges such as ``0-3 7``."""
+    if not len(nodes):
+        return ""
+    nodes = np.sort(nodes)
+    cuts = np.flatnonzero(np.diff(nodes) > 1)
+    first, last = nodes[np.append(0, cuts + 1)], nodes[np.append(cuts, len(nodes) - 1)]
+    return " ".join(f"{a}-{b}" if a != b else str(a) for a, b in zip(first.tolist(), last.tolist(), strict=True))

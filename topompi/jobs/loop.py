@@ -1,0 +1,168 @@
+"""The event loop in Python: any queue, allocator and speed, and observers.
+
+At one instant all ends come first, then all arrivals, then one pass; a job of 0 seconds ends in a further pass of its
+instant.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .allocation import Allocator, Placement
+from .cluster import Cluster
+from .observers import Observer
+from .queueing import Backfill, Order, Situation, find_order
+from .speed import Speed
+from .workload import Workload
+
+__all__ = ["Loop"]
+
+EVENTS_A_REPORT = 2**12
+Integers = NDArray[np.int64]
+
+
+class Loop:
+    """One simulation.
+
+    :param workload: the jobs, all of which fit the cluster.
+    :param cluster: where they run.
+    :param queue: the discipline; likewise ``allocator`` and ``speed``.
+    :param observers: are told what happens.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        queue: Backfill,
+        allocator: Allocator,
+        speed: Speed,
+        observers: Sequence[Observer],
+    ) -> None:
+        self.workload, self.queue, self.speed, self.observers = workload, queue, speed, observers
+        self.order: Order = find_order(queue.order)
+        estimates = workload.estimate
+        if not speed.steady:
+            slow = np.ceil(workload.run / speed.slowest).astype(np.int64)
+            estimates = np.where(workload.request > 0, workload.request, slow)
+        self.submit: list[int] = workload.submit.tolist()
+        self.estimates: list[int] = estimates.tolist()
+        self.situation = Situation(cluster, allocator, workload.nodes.tolist(), self.estimates, self._started)
+        self.start = np.full(len(workload), -1, dtype=np.int64)
+        self.start_pass, self.end = self.start.copy(), self.start.copy()
+        self._passes = 0
+        self.nodes: list[NDArray[np.integer]] = [np.empty(0, dtype=np.int32)] * len(workload)
+        self._durations: list[int] = speed.durations(workload).tolist()
+        self._ends: list[tuple[int, int]] = []  # (second, job), a heap; what is no longer so is passed over
+        self._work = _Work() if not speed.steady else None
+        self._rank: list[int] = []
+        if self.order.fixed:
+            keys = self.order.keys(workload, 0)
+            rank = np.empty(len(workload), dtype=np.int64)
+            rank[np.argsort(keys, kind="stable")] = np.arange(len(workload))
+            self._rank = rank.tolist()
+
+    def run(self, progress: Callable[[int], None] | None) -> None:
+        """Until all jobs have ended; ``progress`` is told now and then how many have."""
+        arrived, ended, total = 0, 0, len(self.submit)
+        situation, end = self.situation, self.end
+        while ended < total:
+            while self._ends and end[self._ends[0][1]] != self._ends[0][0]:
+                heappop(self._ends)
+            now = self._ends[0][0] if self._ends else self.submit[arrived]
+            if arrived < total:
+                now = min(now, self.submit[arrived])
+            situation.now = now
+            for index in self._pop_ended(now):
+                self._ended(index)
+                ended += 1
+            while arrived < total and self.submit[arrived] == now:
+                self._enqueue(arrived)
+                arrived += 1
+            self._pass()
+            self._passes += 1
+            if progress is not None and self._passes % EVENTS_A_REPORT == 0:
+                progress(ended)
+
+    def _pop_ended(self, now: int) -> list[int]:
+        found: list[int] = []
+        while self._ends and self._ends[0][0] == now:
+            _, index = heappop(self._ends)
+            if self.end[index] == now and (not found or found[-1] != index):
+                found.append(index)
+        return found
+
+    def _pass(self) -> None:
+        situation = self.situation
+        if not self.order.fixed and len(situation.waiting) > 1:
+            jobs = np.sort(np.array(situation.waiting))
+            keys = self.order.keys(self.workload.select(jobs), situation.now)
+            situation.waiting[:] = jobs[np.argsort(keys, kind="stable")].tolist()
+        self.queue.start_jobs(situation)
+        if self._work is not None:
+            self._change_rates(self._work)
+        for observer in self.observers:
+            observer.passed(situation)
+
+    def _enqueue(self, index: int) -> None:
+        if self._rank:
+            insort(self.situation.waiting, index, key=self._rank.__getitem__)
+        else:
+            self.situation.waiting.append(index)
+
+    def _started(self, index: int, placement: Placement) -> None:
+        now = self.situation.now
+        self.start[index], self.start_pass[index], self.nodes[index] = now, self._passes, placement.nodes
+        self._ends_at(index, now + self._durations[index])
+        if self._work is not None:
+            self._work.begin(index, now, self._durations[index])
+        for observer in self.observers:
+            observer.started(index, self.situation)
+
+    def _ended(self, index: int) -> None:
+        now = self.situation.now
+        self.situation.end(index)
+        if self._work is not None:
+            self._work.left.pop(index)
+        used = int(now - self.start[index]) * self.situation.sizes[index]
+        self.order.ended(int(self.workload.user[index]), used, now)
+        for observer in self.observers:
+            observer.ended(index, self.situation)
+
+    def _ends_at(self, index: int, when: int) -> None:
+        if self.end[index] != when:
+            self.end[index] = when
+            heappush(self._ends, (when, index))
+
+    def _change_rates(self, work: _Work) -> None:
+        now = self.situation.now
+        for index, when in work.ends(now, self.speed.rates(self.situation.state)):
+            self._ends_at(index, min(when, int(self.start[index]) + self.estimates[index]))
+
+
+class _Work:
+    """Seconds of work that running jobs have left, and since when they go at which rate."""
+
+    def __init__(self) -> None:
+        self.left: dict[int, tuple[float, int, float]] = {}
+
+    def begin(self, index: int, now: int, seconds: int) -> None:
+        """A job starts at rate 1."""
+        self.left[index] = seconds, now, 1.0
+
+    def ends(self, now: int, rates: dict[int, float]) -> list[tuple[int, int]]:
+        """The jobs whose rate is another from now on, and when they end then, in whole seconds rounded up."""
+        changed = []
+        for index, (seconds, since, before) in self.left.items():
+            rate = rates.get(index, 1.0)
+            if rate != before:
+                seconds = max(0.0, seconds - before * (now - since))
+                self.left[index] = seconds, now, rate
+                changed.append((index, now + math.ceil(round(seconds / rate, 6))))
+        return changed

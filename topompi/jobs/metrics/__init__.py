@@ -1,0 +1,20 @@
+"""What an outcome is worth: waits, use of the machine, packing, and who shared the network with whom."""
+
+from .packing import average_hops, fragmentation
+from .sharing import Sharing, sharing
+from .summary import SIZE_CLASSES, Summary, summarise, wait_by_size
+from .timeline import Steps, queue_length, utilisation
+
+__all__ = [
+    "SIZE_CLASSES",
+    "Sharing",
+    "Steps",
+    "Summary",
+    "average_hops",
+    "fragmentation",
+    "queue_length",
+    "sharing",
+    "summarise",
+    "utilisation",
+    "wait_by_size",
+]

@@ -1,0 +1,59 @@
+"""How close together a job's nodes are, and how the free ones lie."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from ..outcome import Outcome
+from .incidence import incidence_of
+
+__all__ = ["average_hops", "fragmentation", "ideal_hops"]
+
+
+def average_hops(outcome: Outcome) -> NDArray[np.float64]:
+    """Mean hops between two nodes of each job, shape (n,): 0 in a leaf, 2 in a pod, 4 beyond; NaN for rejected jobs.
+
+    The average packing of Pollard et al., SC18, section IV-C, by its closed form; a job of one node has 0.
+    """
+    size = outcome.workload.nodes.astype(np.float64)
+    apart = np.zeros(len(size))
+    for group in (outcome.cluster.leaf, outcome.cluster.pod):
+        rows = incidence_of(outcome, group)
+        apart += 2 * (size**2 - np.bincount(rows.job, rows.nodes.astype(np.float64) ** 2, len(size)))
+    hops = apart / np.maximum(size * (size - 1), 1)
+    hops[outcome.rejected] = np.nan
+    return hops
+
+
+def ideal_hops(size: int, cluster: Cluster) -> float:
+    """The least mean hops of a job: whole pods are filled first, and in them whole leaves."""
+    if size < 2:
+        return 0.0
+    apart = 0
+    for largest in (cluster.leaf_size, cluster.pod_size):
+        whole, rest = divmod(size, largest)
+        apart += 2 * (size**2 - whole * largest**2 - rest**2)
+    return apart / (size * (size - 1))
+
+
+def fragmentation(outcome: Outcome) -> float:
+    """The share of free node-seconds that lie on leaves where some job holds nodes, from first arrival to last end."""
+    jobs, cluster, ran = outcome.workload, outcome.cluster, outcome.ran
+    if not len(ran):
+        return 0.0
+    rows = incidence_of(outcome, cluster.leaf, held=True)
+    begin, span = int(jobs.submit.min()), int(outcome.end.max() - jobs.submit.min())
+    order = np.lexsort((outcome.start[rows.job], rows.group))
+    leaf, job = rows.group[order], rows.job[order]
+    # Seconds in use of each leaf: intervals by start, cut where those before them end; leaf after leaf on one axis.
+    axis = leaf * (span + 1) - begin
+    start, end = outcome.start[job] + axis, outcome.end[job] + axis
+    before = np.concatenate(([-1], np.maximum.accumulate(end)[:-1]))
+    used = np.bincount(leaf, np.maximum(0, end - np.maximum(start, before)), cluster.num_leaves)
+    sizes = np.diff(cluster.leaf_start)
+    wholly = float((sizes * (span - used)).sum())
+    busy = float((rows.nodes * (outcome.end - outcome.start)[rows.job]).sum())
+    free = cluster.num_nodes * span - busy
+    return 1 - wholly / free if free else 0.0

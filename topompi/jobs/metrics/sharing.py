@@ -1,0 +1,86 @@
+"""Who shared the network with whom, by leaves and pods (A. Jokanovic 2014, section 4.3).
+
+A job uses the links of a leaf where it has nodes there and elsewhere; likewise of a pod. Two jobs share where they use
+the links of one leaf, or pod, at the same time. A job of 0 seconds shares with those that run at its instant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..outcome import Outcome
+from .incidence import incidence_of
+
+__all__ = ["Sharing", "sharing"]
+
+Indices = NDArray[np.int64]
+PAIRS_AT_ONCE = 2**22  # bounds the memory to some 100 MB
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How much was shared.
+
+    :param leaf_pairs: pairs of jobs that shared a leaf's links; likewise ``pod_pairs``.
+    :param percent: of jobs that shared with another.
+    :param partners: mean over all jobs of the number of other jobs shared with.
+    """
+
+    leaf_pairs: int
+    pod_pairs: int
+    percent: float
+    partners: float
+
+
+def sharing(outcome: Outcome) -> Sharing:
+    """The pairs of both levels; cost: one row for each pair and each leaf that it shares."""
+    count = len(outcome.workload)
+    levels = [_pairs(outcome, group) for group in (outcome.cluster.leaf, outcome.cluster.pod)]
+    both = np.unique(np.concatenate(levels))
+    sharers = len(np.unique(np.concatenate((both // max(count, 1), both % max(count, 1)))))
+    jobs = max(1, len(outcome.ran))
+    return Sharing(len(levels[0]), len(levels[1]), 100 * sharers / jobs, 2 * len(both) / jobs)
+
+
+def _pairs(outcome: Outcome, group: NDArray[np.integer]) -> Indices:
+    """Pairs that share a group's links, each once, as first job times number of jobs plus second job."""
+    rows = incidence_of(outcome, group)
+    count = len(outcome.workload)
+    crossing = np.bincount(rows.job, minlength=count)[rows.job] > 1
+    job, of = rows.job[crossing], rows.group[crossing]
+    order = np.lexsort((outcome.start_pass[job], of))
+    job, of = job[order], of[order]
+    if not len(job):
+        return np.empty(0, dtype=np.int64)
+    begin, until = _passes(outcome)
+    axis = of * (int(until.max()) + 1)  # group after group on one axis
+    start, end = begin[job] + axis, until[job] + axis
+    later = np.searchsorted(start, end) - np.arange(len(job)) - 1  # those behind that start before this one ends
+    found = [np.empty(0, dtype=np.int64)]
+    total = np.cumsum(later)
+    first = 0
+    while first < len(job):
+        last = max(first + 1, int(np.searchsorted(total, total[first] - later[first] + PAIRS_AT_ONCE)))
+        found.append(_spell_out(job, later, first, last, count))
+        first = last
+    return np.unique(np.concatenate(found))
+
+
+def _passes(outcome: Outcome) -> tuple[Indices, Indices]:
+    """The first pass at whose end each job runs, and the first one that starts other jobs without it running."""
+    start, run = outcome.start_pass, outcome.end > outcome.start
+    order = np.argsort(start)
+    moments = np.append(outcome.start[order], np.iinfo(np.int64).max)
+    passes = np.append(start[order], start.max(initial=0) + 1)
+    return start, np.where(run, passes[np.searchsorted(moments, outcome.end)], start + 1)
+
+
+def _spell_out(job: Indices, later: Indices, first: int, last: int, count: int) -> Indices:
+    each = later[first:last]
+    one = np.repeat(np.arange(first, last), each)
+    other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(each) - each, each)
+    pair = np.sort(np.stack((job[one], job[other])), axis=0)
+    return np.unique(pair[0] * count + pair[1])

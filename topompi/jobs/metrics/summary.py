@@ -1,0 +1,76 @@
+"""The figures by which policies are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..outcome import Outcome
+from .timeline import utilisation
+
+__all__ = ["SHORT", "SIZE_CLASSES", "Summary", "summarise", "wait_by_size"]
+
+SHORT = 10  # seconds; shorter jobs count as so long in the bounded slowdown (D. Feitelson et al., JSSPP 1997)
+SIZE_CLASSES = (1, 4, 18, 64, 256)  # largest size of each class; one more class has the rest
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Figures of an outcome; seconds, and means over the jobs that ran.
+
+    :param jobs: that ran; ``rejected``: those that the cluster cannot run.
+    :param makespan: from the first arrival to the last end.
+    :param mean_wait: likewise ``median_wait`` and ``max_wait``.
+    :param slowdown: (wait + run) over run, of jobs that ran at all.
+    :param bounded_slowdown: (wait + run) over the run or 10 s, whatever is longer, at least 1.
+    :param utilisation: the share of node-seconds in use until the last end; likewise ``held``, with nodes held unused.
+    :param sum_of_starts: of all jobs, to compare runs.
+    """
+
+    jobs: int
+    rejected: int
+    makespan: int
+    mean_wait: float
+    median_wait: float
+    max_wait: int
+    slowdown: float
+    bounded_slowdown: float
+    utilisation: float
+    held: float
+    sum_of_starts: int
+
+
+def summarise(outcome: Outcome) -> Summary:
+    """The figures of an outcome."""
+    ran = outcome.ran
+    if not len(ran):
+        return Summary(0, len(outcome.rejected), 0, 0.0, 0.0, 0, 0.0, 0.0, 0.0, 0.0, 0)
+    start, end, submit = outcome.start[ran], outcome.end[ran], outcome.workload.submit[ran]
+    wait, run = start - submit, end - start
+    ran_at_all = run > 0
+    slowdown = (wait + run)[ran_at_all] / run[ran_at_all]
+    bounded = np.maximum(1, (wait + run) / np.maximum(run, SHORT))
+    return Summary(
+        jobs=len(ran),
+        rejected=len(outcome.rejected),
+        makespan=int(end.max() - submit.min()),
+        mean_wait=float(wait.mean()),
+        median_wait=float(np.median(wait)),
+        max_wait=int(wait.max()),
+        slowdown=float(slowdown.mean()) if len(slowdown) else 1.0,
+        bounded_slowdown=float(bounded.mean()),
+        utilisation=utilisation(outcome).mean(),
+        held=utilisation(outcome, held=True).mean(),
+        sum_of_starts=int(start.sum()),
+    )
+
+
+def wait_by_size(outcome: Outcome, classes: tuple[int, ...] = SIZE_CLASSES) -> dict[str, NDArray[np.int64]]:
+    """The waits of the jobs of each size class, by its name such as ``5-18``; empty classes are left out."""
+    sizes, wait = outcome.workload.nodes[outcome.ran], (outcome.start - outcome.workload.submit)[outcome.ran]
+    place = np.searchsorted(classes, sizes)
+    least = [1, *(largest + 1 for largest in classes)]
+    names = [str(a) if a == b else f"{a}-{b}" for a, b in zip(least, classes, strict=False)] + [f"{least[-1]}-"]
+    return {name: wait[place == at] for at, name in enumerate(names) if (place == at).any()}

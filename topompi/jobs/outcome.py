@@ -1,0 +1,63 @@
+"""What a simulation found: when each job started and ended, and on which nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cluster import Cluster
+from .workload import Workload
+
+__all__ = ["Outcome"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Starts, ends and nodes of jobs, columns of length n in the order of the workload.
+
+    :param workload: what ran.
+    :param cluster: where.
+    :param policy: the queue, the allocator and the speed, in words.
+    :param start: seconds, -1 for jobs that were rejected because they fit not even the empty cluster.
+    :param start_pass: the pass that started each job, counted from 0: an instant may have several.
+    :param end: seconds, -1 likewise.
+    :param offset: of each job's first node in ``nodes``, shape (n + 1,); all 0 where nodes were only counted.
+    :param nodes: nodes held by jobs, one after the other in the order of jobs.
+    """
+
+    workload: Workload
+    cluster: Cluster
+    policy: tuple[str, str, str]
+    start: Integers
+    start_pass: Integers
+    end: Integers
+    offset: Integers
+    nodes: NDArray[np.int32]
+
+    @cached_property
+    def ran(self) -> NDArray[np.intp]:
+        """Positions of the jobs that ran."""
+        return np.flatnonzero(self.start >= 0)
+
+    @property
+    def rejected(self) -> NDArray[np.intp]:
+        """Positions of the jobs that the cluster cannot run under this policy."""
+        return np.flatnonzero(self.start < 0)
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether it is known which nodes jobs held."""
+        return len(self.nodes) > 0
+
+    def held_by(self, job: int) -> NDArray[np.int32]:
+        """The nodes that a job held."""
+        return self.nodes[self.offset[job] : self.offset[job + 1]]
+
+    def nodes_of(self, job: int) -> NDArray[np.int32]:
+        """The nodes that a job used: some policies hold more."""
+        return self.held_by(job)[: self.workload.nodes[job]]

@@ -1,0 +1,134 @@
+"""Several reservations, or one for every waiting job: a plan, made anew in the queue's order at every pass.
+
+Conservative backfilling is a plan with a reservation for each waiting job (Mu'alem and Feitelson, IEEE TPDS 12(6),
+2001).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import NamedTuple, Protocol
+
+from ..allocation import Job, Placement
+from .situation import Promise, Situation
+
+__all__ = ["plan"]
+
+
+class _Slot(NamedTuple):
+    when: int
+    placement: Placement | None
+
+
+class _Plan(Protocol):
+    def earliest(self, job: Job, only_now: bool) -> _Slot | None:
+        """When a job can start without delaying those reserved."""
+        ...
+
+    def reserve(self, job: Job, slot: _Slot) -> None:
+        """Keep nodes for a job."""
+        ...
+
+
+def plan(situation: Situation, depth: int | None) -> None:
+    """Start the jobs whose earliest slot is now; reserve the slots of the first ``depth`` others, or of all."""
+    waiting, kept, blocked = situation.waiting, list[int](), 0
+    last = _last_that_fits(situation)
+    if last < 0:
+        return
+    made: _Plan = (_CountedPlan if situation.allocator.by_count else _PlacedPlan)(situation)
+    for index in waiting[: last + 1]:
+        job = situation.job(index)
+        has_reservation = depth is None or blocked < depth
+        slot = made.earliest(job, only_now=not has_reservation)
+        if slot is not None and slot.when == situation.now:
+            placement = slot.placement or situation.find(job, situation.state)
+            assert placement is not None  # by count, enough nodes are free
+            made.reserve(job, slot)
+            situation.start(job, placement)
+            continue
+        kept.append(index)
+        blocked += 1
+        if slot is not None and has_reservation:
+            if blocked == 1:
+                situation.promise = Promise(index, slot.when, slot.placement)
+            made.reserve(job, slot)
+    waiting[: last + 1] = kept
+
+
+def _last_that_fits(situation: Situation) -> int:
+    """The last waiting job that could start if it were alone: a plan need not reach further; -1 for none."""
+    for place in range(len(situation.waiting) - 1, -1, -1):
+        index = situation.waiting[place]
+        if situation.sizes[index] > situation.state.free:
+            continue
+        if situation.allocator.by_count or situation.find(situation.job(index), situation.state) is not None:
+            return place
+    return -1
+
+
+class _CountedPlan:
+    """A timeline: from ``times[i]`` on, ``free[i]`` nodes are free."""
+
+    def __init__(self, situation: Situation) -> None:
+        self.times, self.free = [situation.now], [situation.state.free]
+        for when, jobs in situation.releases_by_time():
+            self.times.append(when)
+            self.free.append(self.free[-1] + sum(situation.sizes[job] for job in jobs))
+
+    def earliest(self, job: Job, only_now: bool) -> _Slot | None:
+        """The first time from which enough nodes are free for the whole estimate."""
+        first, length = 0, max(job.estimate, 1)
+        for at, free in enumerate(self.free):
+            if at > first and self.times[at] >= self.times[first] + length:
+                break
+            if free < job.size:
+                if only_now:
+                    return None
+                first = at + 1
+        return _Slot(self.times[first], None)
+
+    def reserve(self, job: Job, slot: _Slot) -> None:
+        """Take the nodes out of the timeline."""
+        first = bisect_left(self.times, slot.when)
+        end = slot.when + max(job.estimate, 1)
+        last = bisect_left(self.times, end)
+        if last == len(self.times) or self.times[last] != end:
+            self.times.insert(last, end)
+            self.free.insert(last, self.free[last - 1])
+        for at in range(first, last):
+            self.free[at] -= job.size
+
+
+class _PlacedPlan:
+    """Reservations on nodes: a slot is free where the allocator finds nodes beside all who hold some during it."""
+
+    def __init__(self, situation: Situation) -> None:
+        self.situation = situation
+        self.reserved: list[tuple[int, int, Job, Placement]] = []
+
+    def earliest(self, job: Job, only_now: bool) -> _Slot | None:
+        """The first time at which nodes are found that nobody holds during the estimate."""
+        situation, length = self.situation, max(job.estimate, 1)
+        state, now = situation.state.copy(), situation.now
+        ends: dict[int, list[int]] = {now: [], **dict(situation.releases_by_time())}
+        for _, end, other, _ in self.reserved:
+            ends.setdefault(end, []).append(other.number)
+        for when in sorted(ends):
+            for index in ends[when]:
+                if index in state.running:
+                    state.end(index)
+            for begin, end, other, placement in self.reserved:
+                if begin < when + length and end > when and other.number not in state.running:
+                    state.start(other, placement)
+            found = situation.find(job, state)
+            if found is not None:
+                return _Slot(when, found)
+            if only_now:
+                break
+        return None
+
+    def reserve(self, job: Job, slot: _Slot) -> None:
+        """Keep the nodes; those of a job that starts now are in use."""
+        if slot.when > self.situation.now and slot.placement is not None:
+            self.reserved.append((slot.when, slot.when + max(job.estimate, 1), job, slot.placement))

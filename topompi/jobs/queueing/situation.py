@@ -1,0 +1,84 @@
+"""What a pass over the queue sees and may do."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ..allocation import Allocator, Job, Placement, State
+from ..cluster import Cluster
+
+__all__ = ["Promise", "Situation"]
+
+
+class Promise(NamedTuple):
+    """A job that waits at the head of the queue starts at this second or before, on these nodes if need be."""
+
+    number: int
+    when: int
+    placement: Placement | None
+
+
+class Situation:
+    """The time, the nodes in use, running jobs by estimated end, and waiting jobs in the queue's order.
+
+    :param cluster: where jobs run.
+    :param allocator: who finds their nodes.
+    :param sizes: nodes of each job of the workload.
+    :param estimates: seconds that each is estimated to run.
+    :param on_start: told of each job that a pass starts, and of its placement.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        allocator: Allocator,
+        sizes: list[int],
+        estimates: list[int],
+        on_start: Callable[[int, Placement], None],
+    ) -> None:
+        self.allocator, self.state = allocator, allocator.state(cluster)
+        self.sizes, self.estimates, self._on_start = sizes, estimates, on_start
+        self.now = 0
+        self.releases: list[tuple[int, int]] = []  # (estimated end, job), ascending
+        self.waiting: list[int] = []
+        self.promise: Promise | None = None
+        self._end_of: dict[int, int] = {}
+
+    def job(self, index: int) -> Job:
+        """What an allocator is told of a job."""
+        return Job(index, self.sizes[index], self.estimates[index])
+
+    def find(self, job: Job, state: State) -> Placement | None:
+        """Nodes for a job; where the allocator finds none any more, those promised, if they are still good."""
+        found = self.allocator.place(job, state)
+        promise = self.promise
+        if found is not None or self.allocator.monotone or promise is None or promise.number != job.number:
+            return found
+        placement = promise.placement
+        return placement if placement is not None and self.allocator.admits(placement, state) else None
+
+    def start(self, job: Job, placement: Placement) -> None:
+        """A job starts now; the caller takes it out of the queue."""
+        self.state.start(job, placement)
+        self._end_of[job.number] = self.now + job.estimate
+        insort(self.releases, (self.now + job.estimate, job.number))
+        if self.promise is not None and self.promise.number == job.number:
+            self.promise = None
+        self._on_start(job.number, placement)
+
+    def end(self, index: int) -> None:
+        """A running job has ended."""
+        self.state.end(index)
+        del self.releases[bisect_left(self.releases, (self._end_of.pop(index), index))]
+
+    def releases_by_time(self) -> Iterator[tuple[int, list[int]]]:
+        """Estimated ends, ascending, and the jobs of each; an estimate of 0 holds nodes until the next second."""
+        at, count = 0, len(self.releases)
+        while at < count:
+            when, jobs = max(self.releases[at][0], self.now + 1), []
+            while at < count and max(self.releases[at][0], self.now + 1) == when:
+                jobs.append(self.releases[at][1])
+                at += 1
+            yield when, jobs

@@ -1,0 +1,150 @@
+"""Models of run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..allocation import State
+from ..errors import JobsError
+from ..isolation import check
+from ..workload import Workload
+
+__all__ = ["SPEEDS", "AsLogged", "Faster", "Ranges", "SharedLinks", "Speed", "find_speed"]
+
+Integers = NDArray[np.int64]
+
+
+class Speed:
+    """Seconds that jobs run; where ``steady`` is false, rates may change at each start and end of a job.
+
+    ``slowest`` is the lowest rate: a job without a request is estimated to run at it.
+    """
+
+    name = ""
+    steady = True
+    slowest = 1.0
+
+    def durations(self, workload: Workload) -> Integers:
+        """Seconds that each job runs at rate 1."""
+        return workload.duration
+
+    def rates(self, state: State) -> dict[int, float]:
+        """Rates of running jobs, above 0; those that are left out run at rate 1."""
+        return {}
+
+
+class AsLogged(Speed):
+    """Jobs run as long as the log says."""
+
+    name = "as-logged"
+
+
+class Faster(Speed):
+    """Jobs above a number of nodes take so many per cent less time (Pollard et al., SC18, section V-C).
+
+    :param percent: of the logged time, 0 to below 100.
+    :param above: jobs of this many nodes or fewer stay as they are.
+    """
+
+    def __init__(self, percent: float, above: int = 4) -> None:
+        if not 0 <= percent < 100:
+            raise JobsError(f"speed: expecting 0 <= per cent < 100, got {percent}")
+        self.percent, self.above = percent, above
+        self.name = f"faster:{percent:g}"
+
+    def durations(self, workload: Workload) -> Integers:
+        """Shorter by the same share."""
+        return _shortened(workload, np.where(workload.nodes > self.above, self.percent, 0.0))
+
+
+class Ranges(Speed):
+    """Each job draws one of several ranges of per cent; inside it, the reduction grows with its nodes up to 512.
+
+    V1 and V2 of Pollard et al., SC18, section V-C. The growth starts at 0 nodes, which is ours, as the ranges are drawn
+    with equal chances.
+
+    :param kind: V1: 0-10, 0-20 or 0-30 for every job; V2: nothing below 5 nodes, 0-10 or 0-20 up to 128, and 0-10,
+        10-20 or 10-30 above.
+    :param seed: of the draws: a job draws the same range whatever the policy.
+    :param anchor: nodes at which the growth starts.
+    """
+
+    RANGES = ((0, 10), (0, 20), (0, 30))
+    RANGES_ABOVE_128 = ((0, 10), (10, 20), (10, 30))
+    FULL = 512
+
+    def __init__(self, kind: str, seed: int = 0, anchor: int = 0) -> None:
+        if kind not in ("V1", "V2") or not 0 <= anchor < self.FULL:
+            raise JobsError(f"speed: expecting V1 or V2 and an anchor below {self.FULL}, got {kind!r} and {anchor}")
+        self.kind, self.seed, self.anchor = kind, seed, anchor
+        self.name = f"{kind}:{seed}"
+
+    def durations(self, workload: Workload) -> Integers:
+        """Shorter by each job's own share."""
+        nodes = workload.nodes
+        draws = np.random.default_rng(self.seed).random(len(workload))
+        ranges = np.array(self.RANGES, dtype=float)[(draws * 3).astype(int)]
+        if self.kind == "V2":
+            ranges = np.array(self.RANGES, dtype=float)[(draws * 2).astype(int)]
+            large = nodes > 128
+            ranges[large] = np.array(self.RANGES_ABOVE_128, dtype=float)[(draws[large] * 3).astype(int)]
+            ranges[nodes < 5] = 0
+        share = np.clip((nodes - self.anchor) / (self.FULL - self.anchor), 0, 1)
+        return _shortened(workload, ranges[:, 0] + (ranges[:, 1] - ranges[:, 0]) * share)
+
+
+class SharedLinks(Speed):
+    """A job runs slower while it can share links between switches with another.
+
+    :param percent: more time that a second of work takes then.
+    """
+
+    steady = False
+
+    def __init__(self, percent: float) -> None:
+        if percent < 0:
+            raise JobsError(f"speed: expecting 0 or more per cent, got {percent}")
+        self.slowest = 1 / (1 + percent / 100)
+        self.name = f"shared:{percent:g}"
+
+    def rates(self, state: State) -> dict[int, float]:
+        """The rate of all jobs that share; cost: a check of the running jobs."""
+        held = {index: placement.nodes[: job.size] for index, (job, placement) in state.running.items()}
+        sharing = {job for pair in check(held, state.cluster.links).pairs for job in pair}
+        return dict.fromkeys(sharing, self.slowest)
+
+
+def _shortened(workload: Workload, percent: NDArray[np.float64]) -> Integers:
+    """Run times less so many per cent, rounded; jobs are still ended at their estimate."""
+    run = np.rint(workload.run * (1 - percent / 100)).astype(np.int64)
+    shortened: Integers = np.minimum(run, workload.estimate)
+    return shortened
+
+
+SPEEDS: dict[str, Callable[[str], Speed]] = {
+    "as-logged": lambda _: AsLogged(),
+    "faster": lambda word: Faster(float(word)),
+    "V1": lambda word: Ranges("V1", int(word or 0)),
+    "V2": lambda word: Ranges("V2", int(word or 0)),
+    "shared": lambda word: SharedLinks(float(word)),
+}
+
+
+def find_speed(name: str | Speed) -> Speed:
+    """The model of a name such as ``as-logged``, ``faster:10``, ``V1:SEED`` or ``shared:5``, or the given one.
+
+    :raises JobsError: for a name or number that is not one.
+    """
+    if isinstance(name, Speed):
+        return name
+    kind, _, word = name.partition(":")
+    try:
+        return SPEEDS[kind](word)
+    except (KeyError, ValueError) as error:
+        if isinstance(error, JobsError):
+            raise
+        known = "as-logged, faster:PERCENT, V1:SEED, V2:SEED or shared:PERCENT"
+        raise JobsError(f"speed: expecting {known}, got {name!r}") from None

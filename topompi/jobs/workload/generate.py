@@ -1,0 +1,108 @@
+"""Workloads that are drawn: where no log is public. Each has its source; numbers that are ours are said to be."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import WorkloadError
+from .workload import Workload
+
+__all__ = ["capacity_mix", "lublin_feitelson", "power_of_two_mix"]
+
+DAY = 86400
+
+
+def capacity_mix(rng: np.random.Generator, jobs: int, nodes: int, load: float = 1.0) -> Workload:
+    """A load like that of Cab (Pollard et al., SC18): jobs up to 256 nodes and 24 h, 83 % of them below 18 nodes.
+
+    Sizes are log-uniform inside both classes, run times log-normal with a median of half an hour, requests up to 4
+    times the run; arrivals follow the hour of the day. These forms are ours.
+
+    :param rng: what draws.
+    :param jobs: how many.
+    :param nodes: of the machine that the load refers to.
+    :param load: node-seconds of all jobs over those of the machine until the last arrival; above 1 the queue grows.
+    """
+    _check(jobs, nodes, load)
+    small = rng.random(jobs) < 0.83
+    sizes = np.where(small, _log_uniform(rng, jobs, 1, 18), _log_uniform(rng, jobs, 18, min(257, nodes + 1)))
+    run = np.clip(rng.lognormal(np.log(1800), 1.6, jobs), 1, DAY).astype(np.int64)
+    return _arriving(rng, "capacity mix", sizes, run, nodes, load)
+
+
+def power_of_two_mix(rng: np.random.Generator, jobs: int, nodes: int = 3096, load: float = 0.84) -> Workload:
+    """A load like the one that A. Jokanovic 2014 ran: 40.7 node-hours a job in the mean, most jobs small.
+
+    70 % of the jobs have up to 18 nodes; of the others 70 % a power of two, 2 % a multiple of 18. Shares other than the
+    last are ours, as are log-normal run times, which are scaled to the mean.
+
+    :param rng: what draws.
+    :param jobs: how many.
+    :param nodes: of the machine that the load refers to.
+    :param load: node-seconds of all jobs over those of the machine until the last arrival.
+    """
+    _check(jobs, nodes, load)
+    kind = rng.random(jobs)
+    big = np.minimum(_log_uniform(rng, jobs, 19, 513), nodes)
+    power = np.minimum(2 ** rng.integers(5, 10, jobs), nodes)
+    typical = rng.choice([1, 2, 4, 8, 16, 18], jobs)
+    uniform = rng.integers(1, 19, jobs)
+    small = np.where(rng.random(jobs) < 0.5, typical, uniform)
+    multiple = 18 * rng.integers(2, 15, jobs)
+    sizes = np.select([kind < 0.7, kind < 0.91, kind < 0.916], [small, power, multiple], big)
+    sizes = np.minimum(sizes, nodes)
+    run = np.clip(rng.lognormal(np.log(3600), 1.4, jobs), 10, 3 * DAY)
+    run *= 40.7 * 3600 * jobs / (run * sizes).sum()
+    return _arriving(rng, "power-of-two mix", sizes, np.maximum(1, run).astype(np.int64), nodes, load)
+
+
+def lublin_feitelson(rng: np.random.Generator, jobs: int, nodes: int) -> Workload:
+    """Batch jobs of the model of U. Lublin and D. Feitelson, JPDC 63(11), 2003, with its published parameters.
+
+    Serial with probability 0.244, a power of two with 0.576; log2 of the other sizes two-stage uniform; the logarithm
+    of run times hyper-gamma, its mixture depending on the size; gaps between arrivals gamma in log2 seconds. The daily
+    cycle is ours: a cosine in place of the paper's table.
+
+    :param rng: what draws.
+    :param jobs: how many.
+    :param nodes: of the machine; the largest size.
+    """
+    _check(jobs, nodes, 1)
+    most = np.log2(nodes)
+    middle = max(0.8, most - 2.5)
+    low, high = rng.uniform(0.8, middle, jobs), rng.uniform(middle, max(middle, most), jobs)
+    stage = np.where(rng.random(jobs) < 0.86, low, high)
+    kind = rng.random(jobs)
+    exponent = np.where(kind < 0.244, 0, np.where(kind < 0.244 + 0.576, np.rint(stage), stage))
+    sizes = np.clip(np.rint(2**exponent), 1, nodes).astype(np.int64)
+    first = np.clip(-0.0054 * sizes + 0.78, 0, 1)
+    log_run = np.where(rng.random(jobs) < first, rng.gamma(4.2, 0.94, jobs), rng.gamma(312, 0.03, jobs))
+    run = np.maximum(1, np.exp(np.minimum(log_run, 12))).astype(np.int64)
+    gaps = 2 ** rng.gamma(10.23, 0.4871, jobs)
+    submit = _by_day(np.cumsum(gaps))
+    return Workload.of("Lublin-Feitelson", submit=submit, run=run, nodes=sizes)
+
+
+def _arriving(
+    rng: np.random.Generator, name: str, sizes: NDArray[np.int64], run: NDArray[np.int64], nodes: int, load: float
+) -> Workload:
+    """Jobs that arrive at random over the time in which they make this load, with requests of whole minutes."""
+    span = (sizes * run).sum() / (nodes * load)
+    submit = _by_day(np.sort(rng.uniform(0, span, len(run))))
+    request = 60 * np.ceil(run * rng.uniform(1, 4, len(run)) / 60).astype(np.int64)
+    return Workload.of(name, submit=submit, run=run, request=request, nodes=sizes)
+
+
+def _by_day(moments: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The same moments, drawn together towards the afternoon of each day; their order stays."""
+    return np.floor(moments - 0.6 * DAY / (2 * np.pi) * np.sin(2 * np.pi * moments / DAY) + DAY / 10).astype(np.int64)
+
+
+def _log_uniform(rng: np.random.Generator, count: int, least: int, below: int) -> NDArray[np.int64]:
+    return np.exp(rng.uniform(np.log(least), np.log(max(below, least + 1)), count)).astype(np.int64)
+
+
+def _check(jobs: int, nodes: int, load: float) -> None:
+    if jobs < 1 or nodes < 1 or not 0 < load < np.inf:
+        raise WorkloadError(f"workload: expecting jobs, nodes and load above 0, got {jobs}, {nodes} and {load}")

@@ -1,0 +1,62 @@
+"""Workloads made of workloads; every function gives a new one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import WorkloadError
+from .workload import Workload
+
+__all__ = ["extract", "larger", "scale_run", "segments", "shake"]
+
+
+def larger(workload: Workload, factor: int) -> Workload:
+    """Every job needs so many times the nodes; times stay (Pollard et al., SC18, the 2x and 3x logs)."""
+    if factor < 1:
+        raise WorkloadError(f"larger: expecting a factor of 1 or more, got {factor}")
+    return replace(workload, name=f"{workload.name} {factor}x", nodes=workload.nodes * np.int32(factor))
+
+
+def scale_run(workload: Workload, factor: float) -> Workload:
+    """Run times and requests times a factor, rounded to seconds."""
+    if not 0 < factor < np.inf:
+        raise WorkloadError(f"scale_run: expecting a positive factor, got {factor}")
+    run, request = (np.rint(column * factor).astype(np.int64) for column in (workload.run, workload.request))
+    request = np.where(workload.request > 0, np.maximum(request, 1), 0)
+    return replace(workload, name=f"{workload.name} run x{factor:g}", run=run, request=request)
+
+
+def shake(workload: Workload, rng: np.random.Generator, seconds: int) -> Workload:
+    """Arrivals moved by up to so many seconds either way, drawn uniformly.
+
+    Small changes of input show how much of a figure is chance (D. Tsafrir, K. Ouaknine, D. Feitelson, MASCOTS 2007).
+
+    :param workload: the jobs.
+    :param rng: what draws.
+    :param seconds: 0 or more.
+    """
+    if seconds < 0:
+        raise WorkloadError(f"shake: expecting 0 seconds or more, got {seconds}")
+    moved = np.maximum(0, workload.submit + rng.integers(-seconds, seconds + 1, len(workload)))
+    order = np.argsort(moved, kind="stable")
+    return replace(workload.select(order), name=f"{workload.name} shaken {seconds} s", submit=moved[order])
+
+
+def extract(workload: Workload, first: int, last: int) -> Workload:
+    """The jobs that arrive from one second on and before another.
+
+    :param workload: the jobs.
+    :param first: seconds since the first arrival; likewise ``last``.
+    """
+    since = workload.submit - (workload.submit[0] if len(workload) else 0)
+    return workload.select((since >= first) & (since < last), f"{workload.name} from {first} to {last} s")
+
+
+def segments(workload: Workload, count: int) -> list[Workload]:
+    """The log cut into so many parts of equal numbers of jobs, to replay each by itself."""
+    if not 1 <= count <= max(1, len(workload)):
+        raise WorkloadError(f"segments: expecting 1 to {max(1, len(workload))}, got {count}")
+    parts = np.array_split(np.arange(len(workload)), count)
+    return [workload.select(part, f"{workload.name} part {at}") for at, part in enumerate(parts, 1)]

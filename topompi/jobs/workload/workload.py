@@ -1,0 +1,155 @@
+"""A workload: jobs as columns, in the order of their arrival."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import WorkloadError
+
+__all__ = ["LATEST", "Reading", "Workload"]
+
+Integers = NDArray[np.int64]
+LATEST = 10**15  # seconds; sums over a million jobs stay within 64 bits
+
+
+@dataclass
+class Reading:
+    """What a reader left out and why.
+
+    :param partial: go on after a line that is wrong, and count it.
+    :param dropped: reason -> number of jobs left out.
+    :param problems: messages of the wrong lines met so far; stays empty without ``partial``.
+    """
+
+    partial: bool = False
+    dropped: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def drop(self, reason: str) -> None:
+        """Count a job that is left out."""
+        self.dropped[reason] = self.dropped.get(reason, 0) + 1
+
+    def problem(self, error: WorkloadError) -> None:
+        """Raise the error, or keep its message and return if partial reading was asked for."""
+        if not self.partial:
+            raise error
+        self.problems.append(str(error))
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Jobs in the order of their arrival, as columns of length n; seconds are whole.
+
+    :param name: where the jobs came from.
+    :param number: job numbers of the log.
+    :param submit: seconds at which jobs arrive, ascending.
+    :param run: seconds that jobs run if nobody ends them, 0 or more.
+    :param request: seconds that users asked for, 0 where they did not.
+    :param nodes: nodes that jobs need, 1 or more.
+    :param user: numbers of users, -1 where unknown.
+    :param header: the log's header, line by line.
+    :param reading: what the reader left out.
+    """
+
+    name: str
+    number: Integers
+    submit: Integers
+    run: Integers
+    request: Integers
+    nodes: NDArray[np.int32]
+    user: NDArray[np.int32]
+    header: tuple[str, ...] = ()
+    reading: Reading = field(default_factory=Reading)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        *,
+        submit: ArrayLike,
+        run: ArrayLike,
+        nodes: ArrayLike,
+        request: ArrayLike | None = None,
+        number: ArrayLike | None = None,
+        user: ArrayLike | None = None,
+        header: tuple[str, ...] = (),
+        reading: Reading | None = None,
+    ) -> Workload:
+        """A workload of columns in any order: they are sorted by arrival; equal arrivals keep their order.
+
+        :param name: where the jobs came from.
+        :param submit: seconds, length n; likewise ``run``, ``request`` (none: 0), all below ``LATEST``.
+        :param nodes: nodes of each job, 1 or more.
+        :param number: job numbers; 1 to n if none.
+        :param user: numbers of users; -1 if none.
+        :param header: lines to keep.
+        :param reading: what the reader left out.
+        :raises WorkloadError: for columns of unlike lengths, negative times, or jobs without nodes.
+        """
+        arrive = _column(name, "submit", submit, 0)
+        count = len(arrive)
+        columns = {
+            "run": _column(name, "run", run, 0),
+            "request": np.zeros(count, np.int64) if request is None else _column(name, "request", request, 0),
+            "number": np.arange(1, count + 1) if number is None else _column(name, "number", number, -LATEST),
+            "nodes": _column(name, "nodes", nodes, 1, 2**31),
+            "user": np.full(count, -1) if user is None else _column(name, "user", user, -1, 2**31),
+        }
+        for word, column in columns.items():
+            if len(column) != count:
+                raise WorkloadError(f"{name}: expecting {count} values of {word}, got {len(column)}")
+        order = np.argsort(arrive, kind="stable")
+        return cls(
+            name=name,
+            submit=arrive[order],
+            number=columns["number"][order].astype(np.int64),
+            run=columns["run"][order],
+            request=columns["request"][order],
+            nodes=columns["nodes"][order].astype(np.int32),
+            user=columns["user"][order].astype(np.int32),
+            header=header,
+            reading=reading or Reading(),
+        )
+
+    def __len__(self) -> int:
+        return len(self.submit)
+
+    def select(self, chosen: ArrayLike | slice, name: str = "") -> Workload:
+        """The jobs of these positions, this mask or slice, in their order; times stay as they are."""
+        at = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
+        columns = {one: getattr(self, one)[at] for one in ("number", "submit", "run", "request", "nodes", "user")}
+        return replace(self, name=name or self.name, **columns)
+
+    @cached_property
+    def machine_nodes(self) -> int | None:
+        """Nodes of the log's machine, by the header's ``MaxNodes``; None where it does not say."""
+        for line in self.header:
+            if match := re.fullmatch(r";\s*MaxNodes:\s*([0-9]{1,9})\b.*", line):
+                return int(match[1]) or None
+        return None
+
+    @cached_property
+    def estimate(self) -> Integers:
+        """Seconds that a scheduler reckons with: the request where there is one, else the run time."""
+        return np.where(self.request > 0, self.request, self.run)
+
+    @cached_property
+    def duration(self) -> Integers:
+        """Seconds that jobs run: they are ended at their request."""
+        return np.minimum(self.run, self.estimate)
+
+
+def _column(name: str, word: str, values: ArrayLike, least: int, below: int = LATEST) -> Integers:
+    column = np.asarray(values)
+    if column.ndim != 1 or (column.dtype.kind not in "iu" and column.size):
+        raise WorkloadError(f"{name}: expecting whole numbers of {word} in one row, got {column.dtype} {column.shape}")
+    wrong = np.flatnonzero((column < least) | (column >= below))
+    if len(wrong):
+        at = int(wrong[0])
+        raise WorkloadError(f"{name}: job {at + 1}: expecting {word} in {least}..{below - 1}, got {column[at]}")
+    return column.astype(np.int64)

@@ -1,0 +1,181 @@
+"""Programs and networks as the arrays that the engine takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import NetsimError
+from ..flows import Hosts
+from ..program import COMPUTE, REPEATS, Program
+from ..tables import Floats, Integers, Tables
+from .settings import NO_LIMIT, Settings
+
+__all__ = ["PICO", "Jobs", "link_arrays", "numbers"]
+
+PICO = 1e12  # the engine counts picoseconds
+LONGEST = 1e6  # seconds of a burst or a start; the engine's clock ends at 4.6e6
+MOST = 1 << 28  # of ranks, messages, steps and links each: events name them with 28 bits
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs:
+    """The programs of all jobs as one.
+
+    :param columns: the engine's arrays, by name.
+    :param connections: pairs of ranks that exchange messages.
+    :param base: first rank of each job, and the number of all, shape (jobs + 1,).
+    :param pairs: hosts of each message, its bytes and its job, shape (4, messages).
+    """
+
+    columns: dict[str, NDArray[Any]]
+    connections: int
+    base: Integers
+    pairs: tuple[Integers, Integers, Floats, Integers]
+
+    @classmethod
+    def of(cls, tables: Tables, programs: Sequence[Program], lanes: int, start: Floats) -> Jobs:
+        """The programs on a network.
+
+        :param tables: the network.
+        :param programs: one a job.
+        :param lanes: number of lanes.
+        :param start: when each rank begins after its job, in seconds, shape (ranks,).
+        :raises NetsimError: for hosts and lanes that there are not.
+        """
+        for one in programs:
+            if one.hosts.min(initial=0) < 0 or one.hosts.max(initial=-1) >= tables.num_hosts:
+                raise NetsimError(f"{one.name}: expecting hosts in range({tables.num_hosts}), got {one.hosts.max()}")
+            if one.lane >= lanes:
+                raise NetsimError(f"{one.name}: expecting a lane in range({lanes}), got {one.lane}")
+            longest = max(one.start, one.amount[one.kind == COMPUTE].max(initial=0.0))
+            if longest > LONGEST:
+                raise NetsimError(f"{one.name}: expecting at most {LONGEST:g} s of a burst or a start, got {longest:g}")
+        base = np.concatenate(([0], np.cumsum([one.num_ranks for one in programs])))
+        rank = np.concatenate([one.rank + first for one, first in zip(programs, base, strict=False)])
+        step = np.concatenate([one.step for one in programs])
+        begins = np.append(True, (np.diff(rank) != 0) | (np.diff(step) != 0))[: len(rank)]
+        step_of_row = (np.cumsum(begins) - 1).astype(np.int32)
+        del step
+        messages, columns = _messages(programs, base, step_of_row)
+        if max(len(rank), len(messages[2]), len(tables.rate) * lanes) >= MOST:
+            raise NetsimError(f"packets: expecting fewer than {MOST} operations and links, got more")
+        hosts = np.concatenate([one.hosts for one in programs])
+        begin = start + np.repeat([one.start for one in programs], np.diff(base))
+        every = np.arange(base[-1] + 1)
+        columns |= {
+            "job_lane": _short([one.lane for one in programs]),
+            "job_repeat": _short([REPEATS.index(one.repeat) for one in programs]),
+            "job_first_rank": _short(base),
+            "rank_host": _short(hosts),
+            "rank_job": _short(np.repeat(np.arange(len(programs)), np.diff(base))),
+            "rank_window": _short(np.repeat([one.window for one in programs], np.diff(base))),
+            "rank_start": np.rint(begin * PICO).astype(np.int64),
+            "rank_first_row": _short(np.searchsorted(rank, every)),
+            "rank_first_step": _short(np.searchsorted(rank[begins], every)),
+            "row_kind": np.concatenate([one.kind for one in programs]).astype(np.int8),
+            "row_step": step_of_row,
+            "step_operations": _short(np.bincount(step_of_row, minlength=int(begins.sum()))),
+            "step_rank": _short(rank[begins]),
+            "rank_end": np.zeros(base[-1], dtype=np.int64),
+            "job_end": np.zeros(len(programs), dtype=np.int64),
+        }
+        source, destination, nbytes, job = messages
+        first, second = np.minimum(source, destination), np.maximum(source, destination)
+        known, which = np.unique(first * base[-1] + second, return_inverse=True)
+        columns["message_connection"] = _short(2 * which + (source > destination))
+        return cls(columns, len(known), base, (hosts[source], hosts[destination], nbytes, job))
+
+
+def _messages(
+    programs: Sequence[Program], base: Integers, step_of_row: NDArray[np.int32]
+) -> tuple[tuple[Integers, Integers, Floats, Integers], dict[str, NDArray[Any]]]:
+    """Source, destination, bytes and job of all messages, and the columns that name them."""
+    found = [one.messages for one in programs]
+    rows = np.cumsum([0, *(len(one.rank) for one in programs)])
+    send, receive = (
+        np.concatenate([getattr(one, name) + first for one, first in zip(found, rows, strict=False)])
+        for name in ("send_row", "receive_row")
+    )
+    source, destination = (
+        np.concatenate([getattr(one, name) + first for one, first in zip(found, base, strict=False)])
+        for name in ("source", "destination")
+    )
+    nbytes = np.concatenate([one.nbytes for one in found])
+    counts = [len(one.nbytes) for one in found]
+    value = np.concatenate([np.where(one.kind == COMPUTE, np.rint(one.amount * PICO), 0) for one in programs])
+    value = value.astype(np.int64)
+    value[send] = value[receive] = np.arange(len(send))
+    columns: dict[str, NDArray[Any]] = {
+        "row_value": value,
+        "message_bytes": np.rint(nbytes).astype(np.int64),
+        "message_source": _short(source),
+        "message_target": _short(destination),
+        "send_step": step_of_row[send],
+        "receive_step": step_of_row[receive],
+        "job_first_message": _short(np.cumsum([0, *counts])),
+    }
+    return (source, destination, nbytes, np.repeat(np.arange(len(programs)), counts)), columns
+
+
+def _short(column: Any) -> NDArray[np.int32]:
+    return np.ascontiguousarray(column, dtype=np.int32)
+
+
+def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
+    """The links, the next-hop tables and the arbitration tables, by the engine's names, with room for counters."""
+    arbitration = settings.arbitration
+    low = arbitration.low
+    if not low and not arbitration.high:
+        low = tuple((lane, 1) for lane in range(settings.lanes))
+    return {
+        "link_source": tables.source,
+        "link_target": tables.target,
+        "link_inverse": PICO / tables.rate,
+        "link_latency": np.rint(tables.latency * PICO).astype(np.int64),
+        "uplink": tables.uplink,
+        "next_link": tables.next_link,
+        "high": _short(np.array(arbitration.high).reshape(-1, 2)),
+        "low": _short(np.array(low).reshape(-1, 2)),
+        "lane_bytes": np.zeros((len(tables.rate), settings.lanes), dtype=np.int64),
+        "lane_wait": np.zeros((len(tables.rate), settings.lanes), dtype=np.int64),
+    }
+
+
+def numbers(tables: Tables, settings: Settings, hosts: Hosts, jobs: Jobs) -> dict[str, float]:
+    """The engine's numbers: bytes, picoseconds and switches; ``shift`` is the width of its buckets of events.
+
+    :param tables: the network.
+    :param settings: switches and adapters.
+    :param hosts: overheads.
+    :param jobs: the programs.
+    """
+    used = len(np.unique(jobs.columns["rank_host"]))
+    packet = (settings.mtu + settings.header) / float(np.median(tables.rate)) * PICO if len(tables.rate) else 1.0
+    limit = settings.arbitration.limit
+    return {
+        "lanes": settings.lanes,
+        "mtu": settings.mtu,
+        "header": settings.header,
+        "control": settings.control,
+        "room": settings.room,
+        "grain": settings.grain,
+        "eager": min(hosts.eager, 2.0**62),
+        "high_limit": -1 if limit == NO_LIMIT else limit * 4096,
+        "cut_through": settings.cut_through,
+        "one_queue": settings.queueing == "input",
+        "put": settings.rendezvous == "put",
+        "in_order": settings.adapter == "in order",
+        "by_bytes": settings.arbitration.unit != "packets",
+        "send_overhead": round(hosts.send_overhead * PICO),
+        "receive_overhead": round(hosts.receive_overhead * PICO),
+        "gap": round(PICO / settings.message_rate),
+        "copy_latency": round(hosts.copy_latency * PICO),
+        "copy_inverse": PICO / hosts.copy_rate,
+        "shift": max(1, int(np.log2(max(2.0, packet / max(1, used))))),
+        "connections": jobs.connections,
+    }

@@ -1,0 +1,71 @@
+"""A fabric as the cluster that jobs run on: its leaves, pods and routes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ..errors import RouteError
+from ..jobs.cluster import Cluster
+from ..jobs.isolation import TableRoutes
+from ..topology import Fabric, Routes
+
+__all__ = ["cluster_of"]
+
+Indices = NDArray[np.integer]
+
+
+def cluster_of(routes: Routes) -> Cluster:
+    """The cluster of all hosts that hang on a leaf switch, by their first adapter.
+
+    A pod has the leaves that are joined through switches next to leaves. Nodes stand pod by pod, leaf by leaf, in the
+    fabric's order of hosts. Of several paths to a host all count.
+
+    :raises RouteError: where a leaf has no route to a host.
+    Cost: leaves x hosts x (longest route) numbers.
+    """
+    fabric = routes.fabric
+    first = np.array([adapters[0] for adapters in fabric.host_adapters], dtype=np.int64)
+    hosts = np.flatnonzero(fabric.adapter_leaf[first] >= 0)
+    switch = fabric.adapter_leaf[first[hosts]]
+    pod = _pod_of_switch(fabric)[switch]
+    order = np.lexsort((hosts, switch, pod))
+    hosts, switch, pod = hosts[order], switch[order], pod[order]
+    change = np.flatnonzero(np.diff(switch, prepend=-1))
+    leaf = np.repeat(np.arange(len(change)), np.diff(np.append(change, len(hosts))))
+    pods = np.unique(pod[change], return_counts=True)[1]
+    steps = _steps(routes, switch[change], first[hosts])
+    names = tuple(fabric.hosts[host] for host in hosts.tolist())
+    table = TableRoutes(leaf.astype(np.int32), steps, len(fabric.switch_links))
+    return Cluster.of(fabric.name, np.bincount(leaf), pods, names, table)
+
+
+def _pod_of_switch(fabric: Fabric) -> Indices:
+    """Components of leaves and the switches next to them."""
+    source, target = (
+        ends[fabric.switch_links] - fabric.num_adapters for ends in (fabric.link_source, fabric.link_target)
+    )
+    low = (fabric.switch_level[source] <= 1) & (fabric.switch_level[target] <= 1)
+    shape = (fabric.num_switches, fabric.num_switches)
+    graph = coo_array((np.ones(int(low.sum())), (source[low], target[low])), shape=shape)
+    pods: Indices = connected_components(graph, directed=False)[1]
+    return pods
+
+
+def _steps(routes: Routes, switches: Indices, adapters: Indices) -> NDArray[np.int32]:
+    """Links between switches from each leaf to each node, numbered in the order of ``switch_links``."""
+    fabric = routes.fabric
+    number = np.full(fabric.num_links + 1, -1, dtype=np.int32)  # the last one stands for -1, no link
+    number[fabric.switch_links] = np.arange(len(fabric.switch_links))
+    starts, ends = np.repeat(switches, len(adapters)), np.tile(adapters, len(switches))
+    found = []
+    for path in range(routes.num_paths):
+        hops, links, _ = routes.walk(starts.astype(np.int32), ends.astype(np.int32), path)
+        if (hops < 0).any():
+            at = int(np.argmax(hops < 0))
+            names = fabric.switch_names[starts[at]], fabric.adapter_ids[ends[at]]
+            raise RouteError(f"{fabric.name}: expecting a route from {names[0]} to {names[1]}, got none")
+        found.append(number[links[:, :-1]])
+    return np.concatenate(found, axis=1).reshape(len(switches), len(adapters), -1)
