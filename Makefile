@@ -1,4 +1,4 @@
-# Two commands do everything, setup included: `make bench` and `make test`. MPI=mpich takes MPICH instead of Open MPI.
+# Three commands do everything, setup included: `make demo`, `make bench` and `make test`. MPI=mpich takes MPICH instead of Open MPI.
 MPI ?= openmpi
 PYTHON ?= python3
 
@@ -13,7 +13,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures fuzz test test-long test-exhaustive test-mpi4py lint venv wheel clean
+.PHONY: demo bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures fuzz test test-long test-exhaustive test-mpi4py soak lint venv wheel clean
 
 venv: $(VENV)/done
 
@@ -32,6 +32,10 @@ $(VENV)/done: pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/
 	$(PY) -m compileall -q topompi schedules mapping osu_like_bench
 	touch $@
 
+# What topompi does, in a minute: pictures in topompi-demo/.
+demo: venv
+	$(PY) -m topompi demo
+
 bench: venv
 	$(BENCH) gather $(BENCH_OPTIONS)
 	$(BENCH) bcast $(BENCH_OPTIONS)
@@ -44,6 +48,7 @@ bench-schedules: venv
 bench-execution: venv
 	$(PY) -m benchmarks.overhead
 	$(PY) -m benchmarks.execution
+	$(PY) -m benchmarks.lifetimes
 
 bench-mapping: venv
 	$(PY) -m benchmarks.mapping
@@ -95,6 +100,11 @@ test-mpi4py: venv
 FUZZ_SECONDS ?= 300
 fuzz: venv
 	$(PY) -m tests.fuzz --seconds $(FUZZ_SECONDS) --keep build/fuzz $(FUZZ_OPTIONS)
+
+# All collectives, splits, errors and frees at random on 5 ranks, in every mode, compared with native bit by bit.
+SOAK_SECONDS ?= 3600
+soak: venv
+	$(PY) -m tests.hostile.soak $(SOAK_SECONDS) $(SOAK_SEED)
 
 # A wheel for this machine, in dist/.
 wheel: venv

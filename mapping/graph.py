@@ -59,6 +59,9 @@ class CommunicationGraph:
     dims: tuple[int, ...] | None = None
     periods: tuple[bool, ...] | None = None
 
+    def __repr__(self) -> str:
+        return f"CommunicationGraph({self.size:,} ranks, {len(self.targets):,} pairs, {int(self.volume.sum()):,} bytes)"
+
     @classmethod
     def from_arrays(
         cls, size: int, source: ArrayLike, target: ArrayLike, volume: ArrayLike, messages: ArrayLike | None = None

@@ -55,6 +55,9 @@ class Machine:
         if (self.links is None) != (self.capacity is None):
             raise MachineError("machine: expecting links and their capacity, or neither, got one of them")
 
+    def __repr__(self) -> str:
+        return f"Machine({self.num_hosts:,} hosts, {self.num_slots:,} slots)"
+
     @classmethod
     def hierarchy(cls, levels: str | Sequence[int], distance: str | Sequence[int]) -> Machine:
         """A regular tree, written lowest level first: ``Machine.hierarchy("16:16:8", "1:10:100")``.

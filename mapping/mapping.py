@@ -47,6 +47,10 @@ class Mapping:
         if (self.rank_of_slot[self.slot_of_rank] != ranks).any() or (self.rank_of_slot >= 0).sum() != len(ranks):
             raise MappingError("mapping: expecting rank_of_slot to be the inverse of slot_of_rank, -1 where empty")
 
+    def __repr__(self) -> str:
+        on = len(np.unique(self.host_of_rank))
+        return f"Mapping({len(self.slot_of_rank):,} ranks on {on:,} of {len(self.hosts):,} hosts)"
+
     @classmethod
     def of(cls, slot_of_rank: ArrayLike, hosts: Sequence[str], slots: ArrayLike) -> Mapping:
         """The mapping of ranks to these slots of an allocation.

@@ -34,6 +34,9 @@ class Network:
     latency: NDArray[np.float64]
     siblings: SiblingGroups | None = None
 
+    def __repr__(self) -> str:
+        return f"Network({self.num_ranks:,} ranks on {self.num_hosts:,} hosts, {len(self.capacity):,} links)"
+
     @property
     def num_ranks(self) -> int:
         """Number of ranks, p."""

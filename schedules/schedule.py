@@ -139,6 +139,10 @@ class Schedule:
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
 
+    def __repr__(self) -> str:
+        rooted = "" if self.root is None else f", root {self.root}"
+        return f"Schedule({self.collective} {self.algorithm!r}{rooted}: {self.size:,} ranks, {self.blocks:,} block(s))"
+
     @classmethod
     def from_rows(
         cls,

@@ -8,9 +8,19 @@ import pytest
 
 from tests.support import ROOT
 
-TOPOMPI = ["", "topology", "topology show", "topology route", "topology export", "schedule", "map", "map compare"]
+TOPOMPI = [
+    "",
+    "topology",
+    "topology show",
+    "topology route",
+    "topology draw",
+    "topology export",
+    "schedule",
+    "map",
+    "map compare",
+]
 
-TOPOMPI += ["tune", "why", "export", "export ompi-rules", "export mpich-coordinates"]
+TOPOMPI += ["tune", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
 BENCH = ["compare", "simulate", "emulate", "emulate run", "figures"]
 
 

@@ -22,7 +22,7 @@ def test_without_checks_nothing_is_compared():
         "print('nobody compared', comm._checks)"
     )
     done = run_mpi(2, "-c", code, env={"TOPOMPI_CHECK": "0"})
-    assert done.stdout.count("nobody compared False") == 2, done.stderr[-2000:]
+    assert done.stdout.count("nobody compared 0") == 2, done.stderr[-2000:]
 
 
 COUNTS = """
@@ -61,3 +61,48 @@ def test_calls_that_one_rank_alone_counts_are_chosen_alike(place, tune, tmp_path
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     assert done.stdout.count("right") == 3
     assert "operation" in done.stdout + done.stderr
+
+
+LATE = """
+import sys, time
+import numpy as np
+from mpi4py import MPI
+comm, data = MPI.COMM_WORLD, np.zeros(2)
+comm.Barrier()
+late = comm.rank == comm.size - 1
+if late:
+    time.sleep(3.5)
+{call}
+comm.Barrier()
+if late:
+    print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("comm.Bcast(data, root=1)", "Bcast, root 1, bytes 16"),
+        ("comm.allreduce(3)", "allreduce, operation SUM"),
+        ("comm.Split(0)", "Split"),
+        ("comm.Ialltoall(np.zeros(comm.size), np.zeros(comm.size)).Wait()", "Ialltoall"),
+    ],
+)
+def test_ranks_that_wait_for_another_say_where_and_in_which_call(call, said, tmp_path):
+    """Those that wait say so once a second or two; the one that they wait for says nothing."""
+    program = tmp_path / "late.py"
+    program.write_text(LATE.replace("{call}", call))
+    done = run_mpi(3, "-m", "topompi", "--check=2", program)
+    assert done.stdout.count("done") == 1, done.stderr[-2000:]
+    lines = [line for line in done.stderr.splitlines() if line.startswith("topompi:")]
+    line = 1 + program.read_text().splitlines().index(call)
+    expected = [
+        f"topompi: rank {r} waits in {said} on MPI_COMM_WORLD, rank {r} of 3, at late.py:{line}, for 2 s"
+        for r in (0, 1)
+    ]
+    assert sorted(lines) == expected, done.stderr
+
+
+def test_seconds_of_the_checks_are_checked():
+    done = run_mpi(2, "-m", "topompi", "--check=soon", "-c", "0")
+    assert "TOPOMPI_CHECK: expecting 0, 1, or seconds up to 1000000, got 'soon'" in done.stderr

@@ -2,6 +2,8 @@
 
 import json
 from collections import defaultdict
+from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from mpi4py import MPI
@@ -21,10 +23,18 @@ DIFFERENCES = {
     "too short at the root, by counts": "likewise; the error classes of the library's own messages differ",
     "too short for all": "likewise; MPICH drops what is too long",
     "too long for all": "likewise",
+    "longer blocks from the last": "likewise; which ranks hear of it depends on the algorithm",
 }
 # Not run: unlike sizes, where calls are chosen for by size, so that a rank with another size than the others waits for
 # them; and what hangs natively.
-LEFT_OUT = {"too short at the last"}
+LEFT_OUT = {
+    "too short at the last",
+    "longer at the last",
+    "shorter at the last",
+    "longer at the last, long",
+    "longer from the root",
+    "other counts at the last",  # ours: a schedule follows the counts that a rank gives, and these differ
+}
 if MPI.get_vendor()[0] == "MPICH":
     LEFT_OUT |= {"one buffer twice, allgather", "one buffer twice, gather", "too long at the last, gather"}
 
@@ -35,13 +45,13 @@ def outcomes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     write_rules(folder)
 
-    def run(mode):
-        found, left = defaultdict(lambda: defaultdict(list)), [case for case in CASES if case not in LEFT_OUT]
+    def run(mode, cases=tuple(case for case in CASES if case not in LEFT_OUT), limit=8):
+        found, left = defaultdict(lambda: defaultdict(list)), list(cases)
         while left:
-            here = folder / f"{mode}{len(left)}"
-            here.mkdir()
+            here = Path(mkdtemp(dir=folder))
             launch = ["-m", *words(mode, folder), PROGRAM, here, *left]
-            done = mpi_job(RANKS, *launch, timeout=40 + len(left), env=ENVIRONMENT)
+            env = {**ENVIRONMENT, "HOSTILE_LIMIT": str(limit)}
+            done = mpi_job(RANKS, *launch, timeout=40 + len(left), env=env)
             begun = set()
             for rank in range(RANKS):
                 for line in (here / str(rank)).read_text().splitlines():

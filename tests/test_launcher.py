@@ -99,7 +99,9 @@ def test_verbose_tells_what_ran_and_why():
     assert rows["Bcast"].split()[1:4] == ["512-1023", "3", "2,400"]
     assert rows["Alltoall"].split()[1:4] == ["1", "1", "1"]
     assert "us" in rows["Bcast"]
-    assert rows["Ibarrier"].endswith("not handled by topompi")
+    assert rows["Ibarrier"].endswith("the MPI library's always")
+    assert rows["allgather"].endswith("objects, pickled by mpi4py, go by the MPI library; arrays go by topompi")
+    assert "calls between two ranks: the MPI library's, not counted" in lines[0]
 
 
 def test_counters_sum_up_by_class_and_algorithm():

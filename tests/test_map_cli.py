@@ -59,6 +59,16 @@ def fabric_hosts():
     return load(FABRIC).fabric.hosts
 
 
+def test_slots_that_fill_only_some_hosts_of_a_source_are_said_to_be_the_first(topompi, tmp_path, monkeypatch):
+    graph = stencil(tmp_path / "g", (4, 4))
+    options = ("--graph", graph, "--topology", FABRIC)
+    hosts = fabric_hosts()
+    assert f"the first 4 hosts of {FABRIC}, {hosts[0]} to {hosts[3]}" in topompi(*options, "--slots", 4).err
+    assert "the first" not in topompi(*options, "--slots", 1).err
+    monkeypatch.setenv("SLURM_JOB_NODELIST", ",".join(hosts[4:8]))
+    assert "the first" not in topompi(*options, "--slots", 4).err
+
+
 def edges_of(path):
     return [tuple(map(int, line.split())) for line in path.read_text().splitlines()]
 

@@ -130,6 +130,18 @@ def test_a_rule_whose_algorithm_cannot_run_is_passed_over():
     assert (number, rule.algorithm) == (2, "doubling")
 
 
+def test_a_rule_that_is_passed_over_is_named_with_its_reason(monkeypatch, tmp_path):
+    path = tmp_path / "rules.json"
+    path.write_text(rules_text('{"algorithm": "levels"}', '{"methods": "Alltoall", "algorithm": "native"}'))
+    choice = advise(advisor(monkeypatch, tmp_path, RULES=path))
+    reason = "levels cannot run: Alltoall has no form over leaders"
+    assert choice == Choice(NATIVE, f"rules file {path}, rule 2; rule 1 of {path} passed over, {reason}")
+    other = advisor(monkeypatch, tmp_path, RULES=path).advise(
+        ("Bcast", 10, True), 0, lambda name: True, measurable=False
+    )
+    assert other == Choice("levels", f"rules file {path}, rule 1")
+
+
 def test_every_host_must_have_the_ranks_that_a_rule_wants():
     uneven = replace(JOB, interface=TopologyInterface.place(["a", "a", "b"]))
     rule = Rule(NATIVE, ranks_per_host=(2, 2))

@@ -7,7 +7,6 @@ import pytest
 from mpi4py import MPI
 
 from tests.support import ROOT, pytest_on_ranks
-from topompi.communicator.siblings import Siblings
 from topompi.selection.advisor import CLEAR_OF_SIBLINGS, Advisor
 from topompi.selection.classes import NATIVE
 from topompi.selection.job import Job
@@ -17,6 +16,7 @@ from topompi.selection.selector import Selector
 from topompi.selection.trial import TOGETHER, Contest, Trial
 from topompi.selection.untuned import choose
 from topompi.topology import TopologyInterface, load
+from topompi.views.siblings import Siblings
 
 ROUTES = load("XGFT(2; 4,4; 1,1)").routes
 

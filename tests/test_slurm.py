@@ -455,3 +455,23 @@ def test_circe_names_one_host_at_two_leaves_and_has_no_root() -> None:
     assert report.problems == [message]
     assert (fabric.num_hosts, fabric.num_switches) == (79, 5)
     assert len(set(fabric.switch_component.tolist())) == 5
+
+
+# Printed by Slurm 22.05 for three leaves of four nodes below two spines.
+PRINTED = """\
+SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[01-04]
+SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n[05-08]
+SwitchName=leaf3 Level=0 LinkSpeed=1 Nodes=n[09-12]
+SwitchName=spine1 Level=1 LinkSpeed=1 Nodes=n[01-12] Switches=leaf[1-3]
+SwitchName=spine2 Level=1 LinkSpeed=1 Nodes=n[01-12] Switches=leaf[1-3]
+"""
+
+
+def test_what_scontrol_prints_is_the_fabric_of_the_file():
+    lines = [f"SwitchName=leaf{leaf} Nodes=n[{4 * leaf - 3:02d}-{4 * leaf:02d}]" for leaf in (1, 2, 3)]
+    lines += [f"SwitchName=spine{spine} Switches=leaf[1-3]" for spine in (1, 2)]
+    printed, written = conf(PRINTED), conf("\n".join(lines))
+    for name in ("hosts", "switch_names"):
+        assert getattr(printed, name) == getattr(written, name)
+    for name in ("link_source", "link_target", "adapter_host"):
+        assert (getattr(printed, name) == getattr(written, name)).all()

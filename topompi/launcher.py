@@ -18,7 +18,7 @@ usage: mpirun -n N python -m topompi [options] script.py [arguments]
 runs an mpi4py program whose MPI.COMM_WORLD follows the network
 options:
   --verbose           print at the end what each collective did, and why
-  --check             verify that all ranks make the same calls
+  --check[=SECONDS]   verify that all ranks make the same calls; after so many (30) seconds say who waits in which
   --topology SOURCE   see `topompi topology show`; also --hosts LIST, --rules FILE, --tune MODE, --fallback WORD:
                       they stand for TOPOMPI_TOPOLOGY, TOPOMPI_HOSTS, TOPOMPI_RULES, ...
 """
@@ -67,6 +67,8 @@ def _parse(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         name, equals, value = rest[0].partition("=")
         if name in FLAGS and not equals:
             settings[FLAGS[name]] = "1"
+        elif name == "--check":
+            settings[FLAGS[name]] = value
         elif name in VALUES and (equals or len(rest) > 1):
             settings[VALUES[name]] = value if equals else rest.pop(1)
         else:

@@ -38,6 +38,9 @@ class Cost:
     rank_seconds: Floats
     finish: Floats
 
+    def __repr__(self) -> str:
+        return f"Cost({self.seconds:.4g} s, busiest link {self.link_seconds:.4g} s, {len(self.rank_seconds):,} ranks)"
+
     @property
     def critical_rank(self) -> int:
         """The rank that is complete last, the lowest among equals."""

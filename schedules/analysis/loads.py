@@ -115,6 +115,24 @@ class Analysis:
     min_steps: int
     alpha: float
 
+    def __repr__(self) -> str:
+        messages = int(self.messages_by_hops.sum())
+        return f"Analysis({messages:,} messages in {self.active_steps:,} steps, {self.conflicts.sum():,} conflicts)"
+
+    def summary(self) -> str:
+        """Some lines for people: messages, bytes by distance, conflicts, the busiest link, the time and its bound."""
+        messages, total = int(self.messages_by_hops.sum()), int(self.bytes_by_hops.sum())
+        lines = [f"{messages:,} messages, {total:,} bytes, in {self.active_steps:,} steps"]
+        for hops in np.flatnonzero(self.messages_by_hops).tolist():
+            where = "inside a host" if hops == 0 else f"{hops} hop{'s' * (hops > 1)}"
+            lines.append(f"{where}: {self.messages_by_hops[hops]:,} messages, {self.bytes_by_hops[hops]:,} bytes")
+        lines.append(f"{self.conflicts.sum():,} transfers more on links than fit at full rate")
+        if len(self.link):
+            carried = np.bincount(self.link, weights=self.bytes)
+            lines.append(f"busiest link: {carried.argmax()}, {int(carried.max()):,} bytes")
+        lines.append(f"{self.seconds:.4g} s step by step; no schedule takes less than {self.bound.seconds:.4g} s")
+        return "\n".join(lines)
+
     @cached_property
     def relative_load(self) -> Floats:
         """Transfers over the link's width, shape (entries,)."""

@@ -18,9 +18,7 @@ from topompi.topology import TopologyInterface, load
 WORLD = MPI.COMM_WORLD
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
 SLACK = 1 << 20  # bytes: pools that still grow
-VIEW = TopologyInterface.place(
-    [f"h000{rank * 5 // 2 % 8}" for rank in range(SIZE)], load("xgft:2,2,2;1,1,1").routes, virtual=True
-)
+VIEW = TopologyInterface.place([f"h000{rank * 5 // 2 % 8}" for rank in range(SIZE)], load("xgft:2,2,2;1,1,1").routes)
 
 
 class Turns:
@@ -35,19 +33,59 @@ class Turns:
         return Choice(self.names.get(method, "native"), "forced")
 
 
+def grouped(comm, create):
+    group = comm.Get_group()
+    made = create(group)
+    group.Free()
+    return made
+
+
+def completed(duplicate):
+    made, request = duplicate
+    request.Wait()
+    return made
+
+
+def merged(comm):
+    half = comm.Split(RANK % 2, RANK)
+    between = half.Create_intercomm(0, comm, 1 - RANK % 2)
+    made = between.Merge(bool(RANK % 2))
+    between.Free()
+    half.Free()
+    return topompi.Intracomm(made, topology=VIEW)
+
+
+# Each kind of communicator that a call on another one makes.
 CHILDREN = (
     lambda comm: comm.Split(RANK % 2, RANK),
+    lambda comm: comm.Split(0, -RANK),
+    lambda comm: comm.Split_type(MPI.COMM_TYPE_SHARED),
     lambda comm: comm.Dup(),
+    lambda comm: comm.Dup_with_info(MPI.INFO_NULL),
+    lambda comm: completed(comm.Idup()),
+    lambda comm: comm.Clone(),
+    lambda comm: grouped(comm, comm.Create),
+    lambda comm: grouped(comm, comm.Create_group),
     lambda comm: comm.Create_cart([SIZE]),
+    lambda comm: comm.Create_graph(list(range(1, SIZE + 1)), [(rank + 1) % SIZE for rank in range(SIZE)]),
+    lambda comm: comm.Create_dist_graph_adjacent([(RANK - 1) % SIZE], [(RANK + 1) % SIZE]),
+    merged,
 )
 
 
 def cycle(number):
     comm = topompi.Intracomm(WORLD.Dup(), topology=VIEW)
     use(comm)
-    child = CHILDREN[number % 3](comm)
+    data = np.ones(SIZE)
+    request = comm.Alltoall_init(data, np.zeros(SIZE))
+    request.Start()  # in flight while others come and go
+    child = CHILDREN[number % len(CHILDREN)](comm)
     use(child, number)
     child.free()
+    request.Wait()
+    request.Free()
+    if child != MPI.COMM_NULL:  # one that was wrapped
+        child.Free()
     if number % 2:
         comm.free()
     comm.Free()

@@ -4,11 +4,13 @@ To be run as ``mpirun -n N python -m pytest --with-mpi tests/programs/lifecycle.
 """
 
 import gc
+import json
 import os
 import resource
 import tempfile
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +21,8 @@ import topompi.communicator.discovery
 import topompi.execution.timing
 import topompi.selection.trial
 from topompi.errors import HostError, SourceError, TopompiError
+from topompi.execution.rankzero import Answers
+from topompi.selection.advisor import Advisor
 from topompi.selection.choice import Choice
 from topompi.selection.trial import Trial
 from topompi.topology import TopologyInterface, load
@@ -148,7 +152,7 @@ def test_calls_like_an_earlier_one_are_not_chosen_for_again():
             chosen.append(method)
             return Choice("native", "as it is")
 
-    comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
+    comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, load(SPEC).routes))
     comm._state.selector = Counting()
     flat = SIZE == 1  # never chosen for
     other = topompi.Intracomm(comm)
@@ -350,6 +354,59 @@ def test_create_use_free_leaks_no_memory():
             gc.collect()
             sizes.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     assert sizes[1] - sizes[0] < 4096, f"{sizes[1] - sizes[0]} KiB more after 200 cycles"
+
+
+def counted(monkeypatch, kind, name):
+    """The calls of a method from now on."""
+    made, call = [], getattr(kind, name)
+    monkeypatch.setattr(kind, name, lambda *given, **named: made.append(1) or call(*given, **named))
+    return made
+
+
+@pytest.mark.skipif(SIZE == 1, reason="never chosen for")
+def test_what_was_chosen_is_not_worked_out_again_for_the_same_ranks(monkeypatch):
+    """A duplicate takes the choices over; in other communicators of the same ranks rank 0 remembers its answers."""
+    comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, load(SPEC).routes))
+    advised, asked = counted(monkeypatch, Advisor, "advise"), counted(monkeypatch, Answers, "ask")
+    total = np.empty(2)
+    for turn in range(3):
+        children = [comm.Split(0, RANK), comm.Split(0, -RANK), comm.Dup()]
+        for child in children:
+            child.Allreduce(np.full(2, float(RANK + turn)), total)
+            assert (total == sum(range(SIZE)) + SIZE * turn).all()
+        again = children[0].Dup()
+        again.Allreduce(np.ones(2), total)
+        for child in (again, *children):
+            child.Free()
+    assert len(asked) == 9  # the duplicates of children that had chosen asked nothing
+    assert len(advised) == {0: 1, SIZE - 1: 1}.get(RANK, 0)  # rank 0 of either order
+    comm.Allreduce(np.ones(2), total)
+    with_all = comm.Dup()
+    with_all.Allreduce(np.ones(2), total)
+    assert len(asked) == 10
+    with_all.Free()
+    comm.Free()
+
+
+@pytest.mark.skipif(SIZE == 1, reason="never chosen for")
+@pytest.mark.parametrize("algorithm", ["native", "doubling"])
+def test_rules_are_known_to_all_ranks_and_none_asks(monkeypatch, algorithm):
+    with tempfile.TemporaryDirectory() as folder:
+        rules = Path(folder, "rules.json")
+        rule = {"collective": "allreduce", "algorithm": algorithm}
+        rules.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": [rule]}))
+        monkeypatch.setenv("TOPOMPI_RULES", str(rules) if RANK == 0 else "/nowhere")
+        comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
+        WORLD.Barrier()  # rank 0's file is read
+    asked, total = counted(monkeypatch, Answers, "ask"), np.empty(2)
+    for _ in range(2):
+        for child in (comm.Dup(), comm.Split(0, -RANK), comm.Create_cart([SIZE])):
+            child.Allreduce(np.full(2, float(RANK)), total)
+            assert (total == sum(range(SIZE))).all()
+            assert child._state.selector.choose("Allreduce", 16).algorithm == algorithm
+            child.Free()
+    assert not asked
+    comm.Free()
 
 
 def test_what_is_left_is_freed_by_mpi_at_the_end():

@@ -7,6 +7,7 @@ from mpi4py import MPI
 import topompi
 from topompi.schedules import ALGORITHMS
 from topompi.selection.choice import Choice
+from topompi.topology import TopologyInterface, load
 
 WORLD = MPI.COMM_WORLD
 HOSTS = [f"h000{rank // 2 % 8}" for rank in range(WORLD.size)]
@@ -34,7 +35,7 @@ class Always:
     ],
 )
 def test_objects_are_combined_in_the_order_of_ranks(name, algorithm, of_rank, op):
-    comm = topompi.Intracomm(WORLD.Dup(), topology="xgft:2,2,2;1,1,1", hosts=HOSTS)
+    comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, load("xgft:2,2,2;1,1,1").routes))
     comm._state.selector = Always(algorithm)
     mine = of_rank(WORLD.rank)
     expected, got = getattr(WORLD, name)(mine, op), getattr(comm, name)(mine, op)

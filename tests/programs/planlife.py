@@ -123,6 +123,23 @@ def persistent_requests_keep_to_their_states(executor):
         request.Start()
 
 
+def started_collectives_leave_others_alone(executor):
+    """Of two under way, and a call between them, each gets its own messages."""
+    slow, other, now = np.zeros(8), np.zeros(8), np.zeros(8)
+    requests = [running.prepare(executor, "Bcast", "chain", (data, 0)) for data in (slow, other)]
+    for turn in range(3):
+        for number, data in enumerate((slow, other, now)):
+            data[:] = 10 * turn + number if RANK == 0 else -1
+        for request in requests:
+            request.Start()
+        running.run(executor, "Bcast", "chain", (now, 0))
+        for request in reversed(requests):
+            request.Wait()
+        assert [data.tolist() for data in (slow, other, now)] == [[10 * turn + number] * 8 for number in range(3)]
+    for request in requests:
+        request.Free()
+
+
 def buffers_are_checked(executor):
     read_only = np.zeros(4)
     read_only.flags.writeable = False
@@ -169,6 +186,7 @@ def main():
     what_is_costly_is_made_once_for_all_ranks()
     what_rank_0_cannot_make_is_native_and_what_fails_there_fails_everywhere()
     persistent_requests_keep_to_their_states(executor)
+    started_collectives_leave_others_alone(executor)
     buffers_are_checked(executor)
     what_is_kept_is_bounded()
     freed_executor_refuses(executor)

@@ -10,6 +10,9 @@ import typer
 from .. import __version__
 from ..errors import TopompiError
 from . import export, jobs, topology
+from .demo import demo
+from .doctor import doctor
+from .env import env
 from .map import app as map_app
 from .schedule import schedule
 from .terminal import HELP, any_encoding
@@ -32,6 +35,9 @@ app.command(name="tune")(tune)
 app.command(name="why")(why)
 app.add_typer(export.app, name="export")
 app.add_typer(jobs.app, name="jobs")
+app.command(name="demo")(demo)
+app.command(name="doctor")(doctor)
+app.command(name="env")(env)
 
 
 @app.callback()

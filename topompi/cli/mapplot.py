@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ SUFFIXES = (".svg", ".png")
 HOST = "#d62728"
 BY_HOPS = {"1": "#2ca02c", "3": "#1f6fd6", "5": "#e377c2", "7": "#17becf"}
 FURTHER = ("#ff7f0e", "#9467bd", "#8c564b", "#bcbd22", "#7f7f7f")
+FAINTEST = 0.15  # shade of the least that is sent at all
+MOST_NAMES = 16  # of hosts along a side
 MOST_CELLS = 128  # a side of a heat map; more hosts share cells
 
 
@@ -73,7 +76,8 @@ def draw_plot(
             # Not clipped: the picture fills its frame, and a clip's identifier differs from run to run.
             axes.imshow(_picture(volume, distance, colours, largest), interpolation="nearest", clip_on=False)
             axes.set(title=name, xlabel="receiving host", ylabel="sending host")
-            _name_cells(axes, len(volume), machine.num_hosts)
+            _name_cells(axes, len(volume), machine.hosts)
+        _shade_legend(heat[-1], largest)
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
@@ -133,14 +137,40 @@ def _picture(
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
         full[distance == (-1 if key == "host" else int(key))] = parts
     strength = np.sqrt(volume / largest) if largest else volume
-    strength = np.where(volume > 0, 0.15 + 0.85 * strength, 0.0)[:, :, None]
+    strength = np.where(volume > 0, FAINTEST + (1 - FAINTEST) * strength, 0.0)[:, :, None]
     picture: NDArray[np.float64] = 1 - strength * (1 - full)
     return picture
 
 
-def _name_cells(axes: Any, cells: int, hosts: int) -> None:
-    """A few ticks, in numbers of hosts."""
-    at = np.unique(np.linspace(0, cells - 1, min(cells, 6)).round().astype(int))
-    named = [str(one * hosts // cells) for one in at.tolist()]
-    axes.set_xticks(at, named)
-    axes.set_yticks(at, named)
+def _name_cells(axes: Any, cells: int, hosts: Sequence[str]) -> None:
+    """Names of a few hosts; of a cell that several share, the first's."""
+    at = np.unique(np.linspace(0, cells - 1, min(cells, MOST_NAMES)).round().astype(int))
+    named = [hosts[one * len(hosts) // cells] for one in at.tolist()]
+    axes.set_xticks(at, named, rotation=90 if max(map(len, named)) > 3 else 0, fontsize=8)
+    axes.set_yticks(at, named, fontsize=8)
+
+
+def _shade_legend(axes: Any, largest: float) -> None:
+    """What the shades mean: full at the pair of hosts with most bytes, and a few below it."""
+    from matplotlib.patches import Patch
+
+    parts = (1.0, 0.25, 0.01)
+    shades = [0.85 * (1 - FAINTEST - (1 - FAINTEST) * part**0.5) for part in parts]
+    patches = [Patch(facecolor=str(shade), edgecolor="0.5") for shade in shades]
+    words = [_bytes(part * largest) for part in parts]
+    title = "darker: more bytes from host to host"
+    axes.legend(
+        patches,
+        words,
+        title=title,
+        fontsize=8,
+        title_fontsize=8,
+        loc="upper center",
+        bbox_to_anchor=(-0.1, -0.28),
+        ncols=len(parts),
+    )
+
+
+def _bytes(number: float) -> str:
+    power = next((power for power in range(4) if number < 1000 ** (power + 1)), 4)
+    return f"{number / 1000**power:,.3g} {('B', 'KB', 'MB', 'GB', 'TB')[power]}"

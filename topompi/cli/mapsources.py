@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from ..mapping.machine import Machine
 from ..topology import Report, TopologyInterface, load
 from ..topology.hostlist import read_hosts
 from ..views.machine import machine_of
+from .jobhosts import JOB_HOSTS
 from .terminal import console
 
 __all__ = ["MapCommandError", "Place", "parse_slots", "reading"]
@@ -120,11 +122,13 @@ class Place:
 
     def _allocation(self, ranks: int, all_hosts: Sequence[str]) -> tuple[list[str], list[int]]:
         """Hosts and slots: as told, else the Slurm job's, else all hosts and the ranks evenly in blocks."""
-        in_slurm = os.environ.get("SLURM_JOB_NODELIST") if self.hosts is None else None
+        in_slurm = os.environ.get(JOB_HOSTS) if self.hosts is None else None
         written = self.hosts or in_slurm
         listed = list(all_hosts) if written is None else read_hosts(written)
         names = list(dict.fromkeys(listed))
         slots = self.slots or (os.environ.get("SLURM_TASKS_PER_NODE") if in_slurm else None)
+        if slots is not None and written is None:
+            self._warn(ranks, slots, names)
         if slots is not None:
             if len(names) < len(listed):
                 raise MapCommandError("expecting each host once beside --slots")
@@ -132,6 +136,13 @@ class Place:
         if len(names) < len(listed):  # one name a slot
             return names, [listed.count(name) for name in names]
         return names, (ranks // len(names) + (np.arange(len(names)) < ranks % len(names))).tolist()
+
+    def _warn(self, ranks: int, slots: str, names: Sequence[str]) -> None:
+        """Tell standard error where ranks fill only a source's first hosts, and nobody said which the job's are."""
+        filled = int(np.searchsorted(np.cumsum(parse_slots(slots, len(names))), ranks)) + 1
+        if filled < len(names):
+            job = f"no --hosts and no {JOB_HOSTS}: the map is for the first {filled:,} hosts of {self.topology}"
+            print(f"{job}, {names[0]} to {names[filled - 1]}", file=sys.stderr)
 
 
 def parse_slots(written: str, hosts: int) -> list[int]:

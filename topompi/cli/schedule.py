@@ -22,8 +22,8 @@ from ..schedules.exports.simgrid import write_traces
 from ..schedules.proof import check as prove
 from ..schedules.registry import ALGORITHMS, current_name, find_algorithm
 from ..topology import Report, TopologyInterface, load
-from ..topology.hostlist import read_hosts
 from ..views.network import UNKNOWN_RATE, network_of
+from .jobhosts import HOSTS_HELP, find_hosts
 from .schedulefigures import Made, link_names, steps_of, summarise
 from .scheduletable import draw_comparison, draw_steps
 from .sizes import parse_bytes
@@ -46,7 +46,7 @@ def schedule(
         str, typer.Option("--algorithm", "-a", help="A name, module:function, FILE.json, or all.")
     ] = "all",
     lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
-    hosts: Annotated[str | None, typer.Option("--hosts", help="A host list or file; by default all hosts.")] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
     ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
     placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
     root: Annotated[int, typer.Option("--root", help="The root of a rooted collective.", min=0)] = 0,
@@ -157,7 +157,7 @@ def _interface(
 ) -> TopologyInterface:
     routes = load(topology, lfts, report).routes
     assert routes is not None  # load() fills them in
-    names = list(routes.fabric.hosts) if hosts is None else read_hosts(hosts)
+    names = find_hosts(hosts) or list(routes.fabric.hosts)
     return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology, virtual=True)
 
 

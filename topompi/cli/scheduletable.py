@@ -40,6 +40,8 @@ def draw_comparison(console: Console, summary: dict[str, Any], *, explain: bool)
     for one in summary["schedules"]:
         if one["wins"]:
             _say(console, f"{one['algorithm']} wins {one['wins']}")
+    what = "each link's bytes and each rank's start-ups; no packets, no other jobs"
+    _say(console, f"cost by formula, model {summary['model']}: {what}")
     if "dcss" in summary:
         _say(console, f"DCSS chooses {summary['dcss']['choice']}: {summary['dcss']['reason']}")
     if summary["proved"]:

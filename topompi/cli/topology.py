@@ -1,4 +1,4 @@
-"""``topompi topology``: show a fabric, follow a route, convert between formats."""
+"""``topompi topology``: show a fabric, draw it, follow a route, convert between formats."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ import typer
 
 from ..errors import RouteError, SourceError
 from ..topology import Discovery, HostRoutes, Report, Routes, TopologyInterface, load
-from ..topology.hostlist import read_hosts
 from ..topology.hostnames import require_hosts
 from ..topology.ibwriter import write_ibnetdiscover
 from ..topology.sources import fabricjson
 from ..topology.summary import summarise
+from .jobhosts import HOSTS_HELP, find_hosts
 from .render import draw_summary, draw_tree
 from .terminal import Limit, console
+from .topologydraw import draw
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Fabrics and routes.", no_args_is_help=True)
+app.command()(draw)
 
 _SOURCES = "A topology file, directory or archive, a synthetic fabric in words, or your own module:function."
 Source = Annotated[str, typer.Argument(help=_SOURCES)]
 Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
-Hosts = Annotated[str | None, typer.Option("--hosts", help="Only these: a host list such as n[01-16], or a file.")]
+Hosts = Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)]
 Partial = Annotated[bool, typer.Option("--partial", help="Continue with what is sound, and list the rest.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -45,10 +47,11 @@ def show(
     """Show hosts, switches, links, levels, hops, shared links and the cluster tree."""
     with _reading(source, lfts, partial) as (discovery, report):
         routes = _routes(discovery)
-        names = routes.fabric.hosts if hosts is None else read_hosts(hosts)
+        job = find_hosts(hosts)
+        names = routes.fabric.hosts if job is None else job
         report.step("cluster tree")
         interface = TopologyInterface.place(names, routes, source=source)
-        summary = summarise(routes, interface, job=hosts is not None)
+        summary = summarise(routes, interface, job=job is not None)
     summary["problems"], summary["notes"] = report.problems, report.notes
     if as_json:
         print(json.dumps(summary))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -13,9 +13,12 @@ from ..errors import TopompiError
 from ..mapping.placement import place
 from ..schedules.registry import ALGORITHMS
 from ..topology import TopologyInterface, load
-from ..topology.hostlist import read_hosts
+from .jobhosts import HOSTS_HELP, find_hosts
 from .sizes import parse_bytes
 from .terminal import Limit, console
+
+if TYPE_CHECKING:
+    from ..selection.choice import Choice
 
 __all__ = ["WhyError", "why"]
 
@@ -29,13 +32,16 @@ def why(
     size: Annotated[str, typer.Argument(help="Bytes, such as 64K: as topompi tune counts them.")],
     topology: Annotated[str, typer.Option("--topology", help="A topology source, as for topompi topology show.")],
     lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
-    hosts: Annotated[str | None, typer.Option("--hosts", help="A host list or file; by default all hosts.")] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
     ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
     placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
     root: Annotated[int, typer.Option("--root", help="The root of a rooted collective.", min=0)] = 0,
     library: Annotated[
         str, typer.Option("--library", help="What MPI.Get_library_version() says, such as 'Open MPI v5.0.11'.")
     ] = "",
+    rules: Annotated[
+        str | None, typer.Option("--rules", help="A rules file.", envvar="TOPOMPI_RULES", show_envvar=True)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     limit: Limit = None,
 ) -> None:
@@ -43,7 +49,8 @@ def why(
 
     The first row is the MPI library's own algorithm; without --library the fastest of those that the libraries with a
     model would take. Below it is the default set: what may run without a trial. The last line says what a trial could
-    find by the same model.
+    find by the same model. With --rules a rule that matches decides, and those before it that cannot run are named with
+    their reasons; a rule for a topology or a library is matched with --topology.
     """
     from ..selection.model import Predictor
     from ..selection.untuned import choose, predict
@@ -55,26 +62,49 @@ def why(
     def runs(algorithm: str) -> bool:
         return algorithm.partition("/")[0] in ALGORITHMS[_collective(method)]
 
-    if predictor.inapplicable:
-        choice = choose(predictor, method, nbytes, root, runs)
-        print(json.dumps({"algorithm": choice.algorithm, "reason": choice.reason}) if as_json else choice.reason)
+    facts: dict[str, Any]
+    ruled, said = _by_rules(rules, method, nbytes, interface)
+    if predictor.inapplicable or ruled:
+        choice = ruled or choose(predictor, method, nbytes, root, runs)
+        reason = "; ".join(filter(None, (choice.reason, said)))
+        facts = {"algorithm": choice.algorithm, "reason": reason}
+        print(json.dumps(facts) if as_json else f"{choice.algorithm} runs: {reason}" if ruled else reason)
         return
     found = predict(predictor, method, nbytes, root, runs)
     best = predictor.rank(method, nbytes, root, lambda name: runs(name) and not _joint(method, name))[0]
-    facts: dict[str, Any] = {
+    facts = {
         "operation": method,
         "bytes": nbytes,
         "job": interface.describe(),
         "native": {"algorithm": found.native.says, "seconds": found.native.seconds},
         "default": [{"algorithm": name, "seconds": seconds} for name, seconds in found.ours],
         "algorithm": found.choice.algorithm,
-        "reason": found.choice.reason,
+        "reason": "; ".join(filter(None, (found.choice.reason, said))),
         "trial": {"algorithm": best[0], "seconds": best[1]},
     }
     if as_json:
         print(json.dumps(facts))
     else:
         _print(facts, float(found.choice.predicted or 0.0))
+
+
+def _by_rules(path: str | None, method: str, nbytes: int, interface: TopologyInterface) -> tuple[Choice | None, str]:
+    """The choice of the rule that decides, if one does, and what is to be said of rules that cannot run."""
+    if not path:
+        return None, ""
+    from ..execution.eligibility import why_not
+    from ..selection.choice import Choice
+    from ..selection.classes import class_bytes, size_class
+    from ..selection.job import Job
+    from ..selection.rules import Rules
+
+    def runs(algorithm: str) -> bool:
+        divides = algorithm != "levels" or len(interface.levels) > 0
+        return divides and not _joint(method, algorithm) and not why_not(method, algorithm)
+
+    found, job, smallest = Rules.read(path), Job(interface, ""), class_bytes(size_class(nbytes))[0]
+    said, first = found.passed_over(method, smallest, job, runs), found.first(method, smallest, job, runs)
+    return (Choice(first[1].algorithm, f"rules file {path}, rule {first[0]}") if first else None), said
 
 
 def _print(facts: dict[str, Any], predicted: float) -> None:
@@ -100,7 +130,7 @@ def _print(facts: dict[str, Any], predicted: float) -> None:
 def _interface(topology: str, lfts: Path | None, hosts: str | None, ppn: int, placement: str) -> TopologyInterface:
     routes = load(topology, lfts).routes
     assert routes is not None  # load() fills them in
-    names = list(routes.fabric.hosts) if hosts is None else read_hosts(hosts)
+    names = find_hosts(hosts) or list(routes.fabric.hosts)
     return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology)
 
 

@@ -1,10 +1,12 @@
-"""The checks of ``TOPOMPI_CHECK=1``: before each collective, all ranks verify that they make the same call."""
+"""The checks of ``TOPOMPI_CHECK``: before each collective, all ranks verify that they make the same call."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ from numpy.typing import NDArray
 from ..errors import TopompiError
 from ..execution.buffers import DeviceMemoryError, block, blocks, is_in_place, vector
 from ..execution.specs import CALLS, CallSpec, Counts, Form
+from .watchdog import call_site, watching
 
-__all__ = ["AgreementError", "check"]
+__all__ = ["AgreementError", "checked"]
 
 
 class AgreementError(TopompiError, ValueError):
@@ -47,15 +50,17 @@ class Facts:
     problem: str | None = None
 
 
-def check(
-    comm: MPI.Intracomm, method: str, arguments: tuple[Any, ...], root: int | None = None, op: Any = None
-) -> None:
-    """Verify that all ranks make the same call with arguments that fit; collective.
+@contextmanager
+def checked(
+    comm: Any, method: str, arguments: tuple[Any, ...], root: int | None = None, op: Any = None
+) -> Iterator[None]:
+    """Verify that all ranks make the same call with arguments that fit, then run what stands inside; collective.
 
     The check compares method, root, operation, the bytes of vectors, and for each pair of ranks the bytes that one
     sends with those that the other expects. MPI demands more of datatypes: the kinds of their items must match too.
+    Where check and call take longer than the communicator's seconds, the watchdog says so.
 
-    :param comm: the ranks that make the call.
+    :param comm: the communicator of ours on which the call is made.
     :param method: name of mpi4py's method.
     :param arguments: all arguments of the method, in their order, the root and the operation among them.
     :param root: the root; None in a call without one.
@@ -64,8 +69,24 @@ def check(
     Cost: one allgather of objects, and p * p numbers: for debugging.
     """
     plain = MPI.Intracomm(comm)
-    said = Facts(method, root, None if op is None else _name(op))
-    told = plain.allgather(_described(said, arguments, plain.Get_rank(), plain.Get_size()))
+    rank, size = plain.Get_rank(), plain.Get_size()
+    said = _described(Facts(method, root, None if op is None else _name(op)), arguments, rank, size)
+    with watching(comm._checks, partial(_waits, said, call_site(), plain.Get_name(), rank, size)):
+        _compare(plain.allgather(said))
+        yield
+
+
+def _waits(said: Facts, where: str, name: str, rank: int, size: int) -> str:
+    """What the watchdog says of a call."""
+    about = {"root": said.root, "operation": said.operation, "bytes": said.size}
+    details = "".join(f", {what} {value}" for what, value in about.items() if value is not None)
+    world = MPI.COMM_WORLD.Get_rank()
+    return (
+        f"rank {world} waits in {said.method}{details} on {name or 'a communicator'}, rank {rank} of {size}, at {where}"
+    )
+
+
+def _compare(told: Sequence[Facts]) -> None:
     method = told[0].method  # rank 0's, so that all ranks raise the same message
     _check_same(method, "collective", [one.method for one in told])
     _check_same(method, "root", [one.root for one in told])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
@@ -30,9 +31,17 @@ class Collectives(Handle):
 
     def _choose(self, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None) -> None:
         """Choose an algorithm and run the call; check its arguments and count it where the user asked for that."""
-        spec, state = CALLS[method], self._working()
-        if self._checks:
-            agreement.check(state.comm, method, arguments, root, op)
+        if self._knows_natives():
+            getattr(self, method)(*arguments)
+            return
+        state = self._working()
+        with agreement.checked(self, method, arguments, root, op) if self._checks else nullcontext():
+            self._run_chosen(state, method, arguments, root, op)
+
+    def _run_chosen(
+        self, state: State, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
+    ) -> None:
+        spec = CALLS[method]
         choice, size = choose(state, spec, arguments, root, op)
         if choice.always:
             state.only = choice
@@ -57,9 +66,12 @@ class Collectives(Handle):
 
     def _combine(self, method: str, sendobj: Any, op: Any) -> Any:
         """A reduction of objects by the algorithm chosen for messages of unknown size; such calls are never timed."""
-        name, spec, state = method.lower(), CALLS[method], self._working()
-        if self._checks:
-            agreement.check(state.comm, name, (sendobj, op), None, op)
+        name, state = method.lower(), self._working()
+        with agreement.checked(self, name, (sendobj, op), None, op) if self._checks else nullcontext():
+            return self._combine_chosen(state, method, sendobj, op)
+
+    def _combine_chosen(self, state: State, method: str, sendobj: Any, op: Any) -> Any:
+        name, spec = method.lower(), CALLS[method]
         choice = state.only or state.selector.choose(method, 0, commutative=False, measurable=False)
         if counters.enabled:
             counters.count(name, 0, choice.algorithm, choice.reason)
@@ -71,11 +83,21 @@ class Collectives(Handle):
 
     def _prepare(self, method: str, arguments: tuple[Any, ...], info: MPI.Info) -> MPI.Prequest:
         """A request that runs a collective at each start, by a plan if one is chosen, else by the MPI library."""
-        name, spec, state = f"{method}_init", CALLS[method], self._working()
-        given = dict(zip(spec.parameters, arguments, strict=True))
+        state, given = self._working(), dict(zip(CALLS[method].parameters, arguments, strict=True))
         root, op = given.get("root"), given.get("op")
-        if self._checks:
-            agreement.check(state.comm, name, arguments, root, op)
+        with agreement.checked(self, f"{method}_init", arguments, root, op) if self._checks else nullcontext():
+            return self._prepare_chosen(state, method, arguments, root, op, info)
+
+    def _prepare_chosen(
+        self,
+        state: State,
+        method: str,
+        arguments: tuple[Any, ...],
+        root: int | None,
+        op: MPI.Op | None,
+        info: MPI.Info,
+    ) -> MPI.Prequest:
+        name, spec = f"{method}_init", CALLS[method]
         choice, size = choose(state, spec, arguments, root, op, measurable=False)
         algorithm = "native" if choice.algorithm == "levels" else choice.algorithm
         if counters.enabled:

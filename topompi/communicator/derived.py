@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from mpi4py import MPI
@@ -45,10 +46,14 @@ def register(native: type[MPI.Comm], ours: type[Any]) -> None:
     _kinds.append((native, ours))
 
 
-def adopt(comm: Any, parent: Any) -> Any:
+def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     """Our communicator for the one that a call on ``parent`` made; its topology is its ranks' part of the parent's.
 
     No communication: the part of the topology is worked out when it is first used.
+
+    :param comm: of mpi4py's own kind.
+    :param parent: the communicator of ours.
+    :param same: whether the ranks and their order are the parent's.
     """
     kind = next((ours for native, ours in _kinds if isinstance(comm, native)), None)
     if kind is None:
@@ -57,7 +62,9 @@ def adopt(comm: Any, parent: Any) -> Any:
     if child == MPI.COMM_NULL:
         return child
     child._checks, child._owns = parent._checks, True
-    child._origin = parent._place
+    child._origin = parent._family
+    if isinstance(child, Handle) and (bequest := parent._bequest) is not None:
+        child._inherit(bequest if same else bequest.of_some)
     return child
 
 
@@ -73,14 +80,14 @@ def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled and name == "Create_intercomm":
-            counters.count(name, 0, "native", "not handled by topompi")
-        if everyone and self._checks:
-            agreement.check(self, name, ())
-        made = call(self, *args, **kwargs)
-        child = adopt(made[0] if isinstance(made, tuple) else made, self)
-        siblings = meet(self, name, args, kwargs) if name in PARTING else self._siblings if name in SAME_RANKS else None
-        if siblings is not None:
-            child._siblings = siblings
+            counters.count(name, 0, "native", "the MPI library's always")
+        with agreement.checked(self, name, ()) if everyone and self._checks else nullcontext():
+            made = call(self, *args, **kwargs)
+        same = name in SAME_RANKS
+        child = adopt(made[0] if isinstance(made, tuple) else made, self, same)
+        meeting = meet(self, name, args, kwargs) if name in PARTING else self._meeting if same else None
+        if meeting is not None:
+            child._meeting = meeting
         return (child, *made[1:]) if isinstance(made, tuple) else child
 
     setattr(kind, name, method)

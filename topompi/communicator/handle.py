@@ -8,25 +8,26 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
-import numpy as np
 from mpi4py import MPI
 
 from ..dispatch.calls import Calls
+from ..dispatch.common import Bequest, Common, Origin
 from ..dispatch.counters import counters
 from ..dispatch.state import State, attach, attached
 from ..selection.choice import Choice
+from ..selection.policy import Policy
 from ..topology import TopologyInterface
-from ..views.part import restricted
-from ..views.siblings import Siblings
+from ..views.siblings import Meeting, Siblings
 from .discovery import find_topology
-from .starting import checks_wanted
+from .starting import settings_of
 
 __all__ = ["Handle", "pickle_by_name"]
 
 # As MPI names them; the launcher puts one of ours in the place of MPI.COMM_WORLD.
 PREDEFINED = {"COMM_WORLD": MPI.COMM_WORLD, "COMM_SELF": MPI.COMM_SELF, "COMM_NULL": MPI.COMM_NULL}
 
-NOTHING = Calls()  # never written to
+NOTHING, ALL = Calls(), Calls()  # never written to but here
+ALL.all = True
 
 _keyval_lock = Lock()
 
@@ -41,11 +42,16 @@ class Handle(MPI.Intracomm):
 
     # The state as this handle saw it last: an attribute of ours is read far quicker than one of MPI's.
     _held: State | None = None
-    # In a communicator made from another one: the topology of the other one, and this rank's number there.
-    _origin: tuple[TopologyInterface, int] | None = None
-    # The communicators that the same ``Split`` or ``Sub`` made.
-    _siblings: Siblings | None = None
-    _checks = False
+    # In a communicator made from another one: the topology of the other one.
+    _origin: Origin | None = None
+    # Of the ``Split`` or ``Sub`` that made this one.
+    _meeting: Meeting | None = None
+    # What this one took over when it was made.
+    _inherited: Bequest | None = None
+    # What rank 0 said of its environment, where this handle was not made by another one.
+    _policy = Policy()
+    # Seconds in a call after which the watchdog speaks; 0 where calls are not checked.
+    _checks = 0
     _owns = False
     # Whether it is the launcher's world, or another handle of that: freeing leaves alone what is kept with it.
     _lasts = False
@@ -72,24 +78,43 @@ class Handle(MPI.Intracomm):
     ) -> None:
         if self == MPI.COMM_NULL:
             return
-        self._checks = checks_wanted(MPI.Intracomm(self))
+        self._checks, self._policy = settings_of(MPI.Intracomm(self))
         if isinstance(topology, TopologyInterface):
             if topology.num_ranks != self.Get_size():
                 raise ValueError(f"expecting a topology over {self.Get_size()} ranks, got {topology.num_ranks}")
-            self._attach(topology)
+            self._attach(Common(topology, self._policy))
         elif topology is not None or hosts is not None:
-            self._attach(find_topology(self, topology, hosts))
+            self._attach(Common(find_topology(self, topology, hosts), self._policy))
         elif isinstance(comm, Handle):
-            self._origin, self._siblings = comm._origin, comm._siblings
+            self._origin, self._meeting, self._inherited = comm._origin, comm._meeting, comm._inherited
             self._lasts = comm._lasts
         self._hold(self._state)
         if counters.enabled and MPI.COMM_WORLD.Get_rank() == 0:
-            counters.report_at_exit(f"topompi: {self.interface.describe()}; rank 0's calls, median times")
+            what = "collective calls, median times (calls between two ranks: the MPI library's, not counted)"
+            counters.report_at_exit(f"topompi: {self.interface.describe()}; rank 0's {what}")
 
-    def _attach(self, interface: TopologyInterface) -> State:
-        state = State(MPI.Intracomm(self), interface, self._siblings)
+    def _attach(self, common: Common, bequest: Bequest | None = None) -> State:
+        state = State(MPI.Intracomm(self), common, bequest)
         attach(self, state)
         return state
+
+    def _inherit(self, bequest: Bequest | None) -> None:
+        """Take over what a communicator leaves to this one, which is new; no communication."""
+        self._inherited = bequest
+        if bequest is None or self._checks or counters.enabled:
+            return
+        if bequest.only:
+            self._calls = ALL
+        elif bequest.common is not None:
+            self._calls = bequest.common.natives
+
+    def _knows_natives(self) -> bool:
+        """Whether this handle, new and without a state, has just got a table with calls to look into; local."""
+        if self._held is not None or self._origin is None or self._calls is not NOTHING or self._checks:
+            return False
+        common = self._origin.common_of(self, self._meeting)
+        self._inherit(Bequest(common, common.only, {}, {}))
+        return self._calls.all or len(self._calls) > 0
 
     def _hold(self, state: State) -> None:
         self._held = state
@@ -109,27 +134,34 @@ class Handle(MPI.Intracomm):
         if state is None or not state.usable:
             with _keyval_lock:  # no MPI call in here waits for another rank
                 found = attached(self)
-            state = self._attach(self._find()) if found is None else found
+            state = self._attach(self._find(), self._inherited) if found is None else found
             self._hold(state)
         return state
 
     @property
-    def _place(self) -> tuple[TopologyInterface, int] | None:
-        """A topology that contains this rank, and the rank's number there; None if none has been found yet."""
+    def _family(self) -> Origin | None:
+        """From where communicators made from this one have their topology; None if none has been found yet."""
         held = self._held
-        return self._origin or (None if held is None else (held.interface, held.groups.rank))
+        return self._origin or (None if held is None else held.origin)
 
-    def _find(self) -> TopologyInterface:
-        """Where the ranks sit: their part of the topology they came from, else found anew; collective.
+    @property
+    def _bequest(self) -> Bequest | None:
+        """What a communicator takes over that is made from this one now; None if nothing is known yet."""
+        held = self._held
+        return self._inherited if held is None or not held.usable else held.bequest
 
-        Cost: one allgather of 8 bytes a rank, or that of ``find_topology``.
-        """
+    @property
+    def _siblings(self) -> Siblings | None:
+        """The communicators that the same ``Split`` or ``Sub`` made; None if there are none."""
+        return None if self._meeting is None else self._meeting.siblings
+
+    def _find(self) -> Common:
+        """Where the ranks sit: their part of the topology they came from; found anew, collectively, if from none."""
+        if self._inherited is not None and self._inherited.common is not None:
+            return self._inherited.common
         if self._origin is None:
-            return find_topology(self)
-        interface, rank = self._origin
-        ranks = np.empty(self.Get_size(), dtype=np.int64)
-        MPI.Intracomm(self).Allgather(np.array([rank], dtype=np.int64), ranks)
-        return restricted(interface, ranks)
+            return Common(find_topology(self), self._policy)
+        return self._origin.common_of(self, self._meeting)
 
     def _working(self) -> State:
         """The state, to run a collective with.
@@ -202,7 +234,7 @@ class Handle(MPI.Intracomm):
         super().Disconnect()
 
     def _release(self) -> None:
-        if self == MPI.COMM_NULL or self in PREDEFINED.values():  # which MPI refuses to free
+        if self == MPI.COMM_NULL or (not self._owns and self in PREDEFINED.values()):  # which MPI refuses to free
             return
         state = attached(self)
         if state is not None:

@@ -57,8 +57,8 @@ class Distgraphcomm(Topocomm, MPI.Distgraphcomm):
 class Intercomm(MPI.Intercomm):
     """An intercommunicator: its collectives are the MPI library's, and ``Merge`` makes an ``Intracomm``."""
 
-    _checks = False  # what ``Merge`` makes inherits it; calls here are not checked: the two groups say other things
-    _place = _siblings = None
+    _checks = 0  # what ``Merge`` makes inherits it; calls here are not checked: the two groups say other things
+    _family = _meeting = _bequest = None
     _owns = True
 
     def Merge(self, high: bool = False) -> Intracomm:

@@ -38,6 +38,10 @@ NEIGHBOURS = {
 }
 
 
+# Why such a call is the MPI library's, and, second, why one of objects is.
+_REASON = ("the MPI library's always", "objects, pickled by mpi4py, go by the MPI library; arrays go by topompi")
+
+
 def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = True, slot: Any = None) -> None:
     """Replace a method of a class by one that counts and checks the call before the MPI library runs it.
 
@@ -53,11 +57,12 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled:
-            counters.count(name, 0, "native", "not handled by topompi")
-        if checked and self._checks:
-            given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}
-            root, op = (given.get(one) if one in parameters else None for one in ("root", "op"))
-            agreement.check(self, name, tuple(map(given.get, parameters)), root, op)
-        return call(self, *args, **kwargs)
+            counters.count(name, 0, "native", _REASON[name in OBJECTS])
+        if not (checked and self._checks):
+            return call(self, *args, **kwargs)
+        given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}
+        root, op = (given.get(one) if one in parameters else None for one in ("root", "op"))
+        with agreement.checked(self, name, tuple(map(given.get, parameters)), root, op):
+            return call(self, *args, **kwargs)
 
     setattr(kind, name, method if slot is None else passing(method, call, slot))

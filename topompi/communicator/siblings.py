@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from ..views.siblings import Siblings
+from ..views.siblings import Meeting
 
 __all__ = ["meet"]
 
 
-def meet(parent: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Siblings | None:
-    """The siblings of the communicator that a call of ``Split`` or ``Sub`` gave this rank; None if there are none.
+def meet(parent: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Meeting | None:
+    """What tells the siblings of the communicator that ``Split`` or ``Sub`` gave this rank; None if there are none.
 
-    Collective over the parent if its topology has routes between hosts; without communication otherwise.
+    Collective over the parent if a choice may depend on them; without communication otherwise.
 
     :param parent: the communicator of ours that was split.
     :param name: of the method that split it, ``Split`` or ``Sub``.
@@ -23,14 +23,14 @@ def meet(parent: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     :param kwargs: keyword arguments of that call.
     Cost: one allgather of 24 bytes a rank.
     """
-    place = parent._place
-    if place is None or place[0].routes is None or place[0].num_hosts < 2:
+    origin = parent._family
+    if origin is None or not origin.policy.minds_siblings(origin.interface):
         return None
-    interface, rank = place
     color, key = _cut(parent, *args, **kwargs) if name == "Sub" else _split(*args, **kwargs)
     table = np.empty((parent.Get_size(), 3), dtype=np.int64)
-    MPI.Intracomm(parent).Allgather(np.array([color, key, rank], dtype=np.int64), table)
-    return Siblings.of_split(interface, table, parent.Get_rank())
+    MPI.Intracomm(parent).Allgather(np.array([color, key, origin.rank], dtype=np.int64), table)
+    meeting = Meeting(origin.interface, table, parent.Get_rank())
+    return meeting if color >= 0 and meeting.divides else None
 
 
 def _split(color: int = 0, key: int = 0) -> tuple[int, int]:

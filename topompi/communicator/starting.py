@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from mpi4py import MPI
 
 from ..errors import TopompiError
-from ..selection.settings import check_settings
+from ..selection.policy import Policy
+from ..selection.settings import check_settings, is_forgetful, patience
 
-__all__ = ["checks_wanted"]
+if TYPE_CHECKING:
+    from ..selection.rules import Rules
 
-WRONG = 2
+__all__ = ["settings_of"]
+
+WRONG, RULES, FORGETFUL = 1, 2, 4  # bits of what rank 0 says
 
 
-def checks_wanted(comm: MPI.Intracomm) -> bool:
-    """Whether rank 0's ``TOPOMPI_CHECK`` asks for checks; collective: one broadcast of a byte.
+def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
+    """The seconds of rank 0's ``TOPOMPI_CHECK``, 0 for no checks, and by what all ranks choose; collective.
 
     :param comm: a communicator of the MPI library's own kind.
     :raises TopompiError: the same on all ranks, where a variable of rank 0's is not as wanted.
+    Cost: one broadcast of 8 bytes; one more of the rules file, if there is one.
     """
-    failure: TopompiError | None = None
-    answer = np.zeros(1, dtype=np.int8)
+    said: tuple[str, str] | TopompiError | None = None
+    answer = np.zeros(2, dtype=np.int32)
     if comm.Get_rank() == 0:
         try:
             check_settings(os.environ, speaks=MPI.COMM_WORLD.Get_rank() == 0)
-            answer[0] = os.environ.get("TOPOMPI_CHECK", "") not in ("", "0")
+            answer[1] = patience(os.environ)
+            answer[0] |= FORGETFUL * is_forgetful(os.environ)
+            if name := os.environ.get("TOPOMPI_RULES"):
+                said = name, Path(name).read_text(encoding="utf-8")
+                answer[0] |= RULES
         except TopompiError as error:
-            failure, answer[0] = error, WRONG
+            said, answer[0] = error, WRONG
     comm.Bcast(answer)
-    if answer[0] != WRONG:
-        return bool(answer[0])
-    told: TopompiError = comm.bcast(failure)
-    raise told
+    if answer[0] & (WRONG | RULES):
+        said = comm.bcast(said)
+    if isinstance(said, TopompiError):
+        raise said
+    return int(answer[1]), Policy(None if said is None else _parsed(*said), bool(answer[0] & FORGETFUL))
+
+
+@lru_cache(maxsize=8)
+def _parsed(name: str, text: str) -> Rules:
+    from ..selection.rules import Rules  # with all generators of schedules: most jobs have no rules
+
+    return Rules.parse(text, name)

@@ -13,7 +13,7 @@ from ..execution.sizes import nbytes, own_bytes
 from ..execution.specs import CallSpec
 from ..execution.timing import timed
 from ..selection.choice import Choice
-from .calls import Run
+from .calls import Calls, Run
 from .state import State
 
 if TYPE_CHECKING:
@@ -79,14 +79,16 @@ def run_and_remember(
     if choice.trial is not None:
         run = _timed(state.comm, choice.trial, run)
     if again is not None and choice is not NOT_UNDERSTOOD:
-        remember(state, spec, arguments, run if choice.trial is None else _tried(choice, run, again))
+        remember(state.calls, spec, arguments, run if choice.trial is None else _tried(choice, run, again))
+        if choice.local and choice.algorithm == "native":
+            remember(state.common.natives, spec, arguments, run)
     return run
 
 
-def remember(state: State, spec: CallSpec, arguments: tuple[Any, ...], run: Run) -> None:
-    """Put what runs a call into the table, if its message is an array and its operation predefined.
+def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run) -> None:
+    """Put what runs a call into a table, if its message is an array and its operation predefined.
 
-    :param state: of the communicator that has the table.
+    :param calls: the table.
     :param spec: the call.
     :param arguments: all arguments of mpi4py's method; their root, operation and bytes are the key.
     :param run: called with the communicator and the arguments of each such call.
@@ -96,7 +98,7 @@ def remember(state: State, spec: CallSpec, arguments: tuple[Any, ...], run: Run)
     given = dict(zip(spec.parameters, arguments, strict=True))
     root, op = given.get("root", 0), given.get("op")
     if spec.sized_by is not None and type(message := arguments[spec.sized_by]) is ndarray and lasting(op):
-        state.calls.add(spec.number, int(root), op, message.nbytes, run)  # mpi4py takes any number for a root
+        calls.add(spec.number, int(root), op, message.nbytes, run)  # mpi4py takes any number for a root
 
 
 def _runner(state: State, method: str, algorithm: str) -> Run:

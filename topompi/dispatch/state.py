@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +10,12 @@ from mpi4py import MPI
 from ..execution.executor import Executor
 from ..execution.groups import Groups
 from ..topology import TopologyInterface
-from ..views.network import network_of
 from .calls import Calls
+from .common import Bequest, Common, Origin
 
 if TYPE_CHECKING:
-    from ..schedules import Network
     from ..selection.choice import Choice
     from ..selection.selector import Selector
-    from ..views.siblings import Siblings
 
 __all__ = ["State", "attach", "attached"]
 
@@ -27,31 +24,34 @@ class State:
     """The parts of a communicator, each made when it is first used.
 
     :param comm: the user's communicator, as one of mpi4py's own kind; not owned.
-    :param interface: where its ranks sit.
-    :param siblings: the communicators that the same ``Split`` made; None if there are none.
+    :param common: what it shares with other communicators over the same ranks.
+    :param bequest: what it takes over from the communicator that it was made from; None if from none.
     :ivar groups: the communicator and its sub-communicators.
     :ivar executor: runs plans over the groups.
     :ivar calls: the table of calls already chosen for.
     :ivar only: the one choice for every call, if there is only one; else None.
     """
 
-    def __init__(self, comm: MPI.Intracomm, interface: TopologyInterface, siblings: Siblings | None = None) -> None:
-        self.interface, self.siblings = interface, siblings
-        self.groups = Groups(comm, [level.cluster for level in interface.levels])
-        self.executor = Executor(self.groups, self._network)
+    def __init__(self, comm: MPI.Intracomm, common: Common, bequest: Bequest | None = None) -> None:
+        self.common = common
+        self.groups = Groups(comm, common.hierarchy)
+        self._chosen = {} if bequest is None else bequest.chosen.copy()
+        shared = {} if bequest is None else bequest.shared.copy()
+        self.executor = Executor(self.groups, lambda: common.network, common.plans, shared)
         self.calls = Calls()
         self.calls.passes = True
         # Decided from what all ranks know, since the selector would communicate.
-        self.only = _only(self.groups, interface)
-
-    def _network(self) -> Network:
-        network = network_of(self.interface)
-        return network if self.siblings is None else replace(network, siblings=self.siblings.sibling_groups)
+        self.only = common.only if bequest is None else bequest.only or common.only
 
     @property
     def comm(self) -> MPI.Intracomm:
         """The user's communicator, of mpi4py's own kind."""
         return self.groups.comm
+
+    @property
+    def interface(self) -> TopologyInterface:
+        """Where the ranks sit."""
+        return self.common.interface
 
     @property
     def usable(self) -> bool:
@@ -60,10 +60,23 @@ class State:
 
     @cached_property
     def selector(self) -> Selector:
-        """The selector of this communicator's algorithms; collective at its first use."""
+        """The selector of this communicator's algorithms."""
         from ..selection.selector import Selector
 
-        return Selector(self.interface, self.comm, self.siblings)
+        common = self.common
+        made = Selector(common.interface, self.comm, common.siblings, common.policy, common.answers)
+        made.final = self._chosen
+        return made
+
+    @cached_property
+    def origin(self) -> Origin:
+        """The topology from which communicators made from this one take theirs; the communicator must exist."""
+        return Origin(self.comm, self.common)
+
+    @property
+    def bequest(self) -> Bequest:
+        """What a communicator takes over that is made from this one now, of the same ranks in the same order."""
+        return Bequest(self.common, self.only, self._chosen.copy(), self.executor.shared.copy())
 
     def choice_of(self, method: str, nbytes: int) -> Choice | None:
         """The choice for calls of a method and size, if it is made and final; local."""
@@ -75,15 +88,6 @@ class State:
         """Free sub-communicators, plans and the table of calls; collective. A second call does nothing."""
         self.calls.clear()
         self.executor.free()
-
-
-def _only(groups: Groups, interface: TopologyInterface) -> Choice | None:
-    """The choice for every call on one rank, or on one host without inner levels; else None."""
-    from ..selection.choice import Choice
-
-    if groups.size == 1:
-        return Choice("native", "native: one rank")
-    return Choice("native", "native: one host") if interface.num_hosts == 1 and not groups.divided else None
 
 
 _keyval = MPI.KEYVAL_INVALID

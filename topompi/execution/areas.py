@@ -17,7 +17,7 @@ __all__ = ["TAG", "Area", "Call", "Pieces", "Span", "Specification"]
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 Specification = list[Any]
 
-TAG = 0  # of all messages: the communicator is ours alone, and both ends of a pair post in one order
+TAG = 0  # of messages of calls that block: the communicator is ours alone, and both ends of a pair post in one order
 FEWEST_ROWS = 4  # moves of less than so many blocks are slices, not indices
 
 

@@ -33,7 +33,7 @@ class Binding:
     weight: int = 0
 
 
-def bind(plan: Plan, operands: Operands, groups: Groups) -> Binding:
+def bind(plan: Plan, operands: Operands, groups: Groups, tag: int) -> Binding:
     """Bind a plan to the operands of a call.
 
     Dense data are sent and received where they lie. Data with gaps are packed into memory of the binding before the
@@ -42,25 +42,27 @@ def bind(plan: Plan, operands: Operands, groups: Groups) -> Binding:
     :param plan: this rank's plan.
     :param operands: what the call gives: buffers, extent, operation.
     :param groups: of the communicator; messages go over ``groups.messages``.
+    :param tag: of all messages.
     :raises ValueError: for pieces in place, in a plan that moves or overwrites them.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
-    calls = calls_of(plan, areas, groups.messages, groups.alone, operands.op)
+    calls = calls_of(plan, areas, groups.messages, groups.alone, operands.op, tag)
     weight = (plan.scratch + plan.arrived + plan.overwrites * operands.shared) * operands.extent
     return Binding([*before, *calls, *after], weight)
 
 
-def bind_persistent(plan: Plan, operands: Operands, groups: Groups) -> tuple[list[Resumable], list[Flight]]:
+def bind_persistent(plan: Plan, operands: Operands, groups: Groups, tag: int) -> tuple[list[Resumable], list[Flight]]:
     """Bind a plan as ``bind`` does, for a run that is started again and again.
 
     :param plan: this rank's plan.
     :param operands: what the call gives: buffers, extent, operation.
     :param groups: of the communicator; messages go over ``groups.messages``.
+    :param tag: of all messages.
     :returns: the calls of a run, and the messages that these start, to be freed at the end.
     :raises ValueError: as ``bind``.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
-    calls, flights = resumable_calls(plan, areas, groups.messages, groups.alone, operands.op)
+    calls, flights = resumable_calls(plan, areas, groups.messages, groups.alone, operands.op, tag)
     return [*(Resumable(*call) for call in before), *calls, *(Resumable(*call) for call in after)], flights
 
 

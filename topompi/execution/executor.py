@@ -9,11 +9,13 @@ from ..schedules import Network, Schedule
 from .groups import Groups
 from .latest import Latest
 
-__all__ = ["Executor"]
+__all__ = ["PLANS_HELD", "Executor", "Shared"]
 
 PLANS_HELD = 128  # for the latest algorithms, roots and sizes; each holds O(p) numbers
 BINDINGS_HELD = 64  # of plans to the latest buffers
 BYTES_HELD = 1 << 26  # of scratch of all bindings together
+
+Shared = dict[tuple[str, str], Schedule | str]
 
 
 class Executor:
@@ -21,17 +23,24 @@ class Executor:
 
     :param groups: the communicator and its sub-communicators.
     :param network: called for the network when that is first needed, since it holds n * n routes.
-    :ivar plans: this rank's parts of schedules, and the plans made of them.
-    :ivar shared: schedules that rank 0 made for all, by collective and algorithm, or why there is none; never dropped,
+    :param plans: this rank's parts of schedules, and the plans made of them, perhaps with those of other communicators
+        over the same ranks.
+    :param shared: schedules that rank 0 made for all, by collective and algorithm, or why there is none; never dropped,
         so that all ranks have the same.
     :ivar bindings: plans bound to the buffers of the latest calls.
     """
 
-    def __init__(self, groups: Groups, network: Callable[[], Network]) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        network: Callable[[], Network],
+        plans: Latest | None = None,
+        shared: Shared | None = None,
+    ) -> None:
         self.groups, self._make_network = groups, network
-        self.plans = Latest(PLANS_HELD)
+        self.plans = Latest(PLANS_HELD) if plans is None else plans
         self.bindings = Latest(BINDINGS_HELD, BYTES_HELD)
-        self.shared: dict[tuple[str, str], Schedule | str] = {}
+        self.shared: Shared = {} if shared is None else shared
 
     @cached_property
     def network(self) -> Network:
@@ -39,8 +48,7 @@ class Executor:
         return self._make_network()
 
     def free(self) -> None:
-        """Free the groups, and drop all plans; collective."""
-        self.plans.clear()
+        """Free the groups, and drop what is bound to them; collective."""
         self.shared.clear()
         self.bindings.clear()
         self.groups.free()

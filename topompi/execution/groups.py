@@ -13,6 +13,11 @@ from .latest import Latest
 
 __all__ = ["Groups"]
 
+# Duplicates of COMM_SELF that no communicator uses now: making one takes as long as making a communicator of all ranks.
+_spare: list[MPI.Intracomm] = []
+
+FIRST_TAG = 100  # those below are of calls that block, by number of the method
+MOST_TAGS = 32767 - FIRST_TAG  # MPI 4.1, 9.1.2: MPI_TAG_UB is at least 32767
 STAGES_HELD = 128  # of the latest roots and sizes; each holds O(p) numbers
 
 
@@ -23,17 +28,18 @@ class Groups:
     never match the user's.
 
     :param comm: the user's communicator; not owned.
-    :param clusters: cluster of each rank at each level, coarsest first.
+    :param divided: cluster of each rank at each level, coarsest first; or the hierarchy that they make.
     :ivar usable: whether it has not been freed.
     :ivar stages: plans of leaders' collectives, for the latest roots and sizes.
     """
 
-    def __init__(self, comm: MPI.Intracomm, clusters: Sequence[NDArray[np.integer]] = ()) -> None:
+    def __init__(self, comm: MPI.Intracomm, divided: Hierarchy | Sequence[NDArray[np.integer]] = ()) -> None:
         self.comm, self.rank, self.size = comm, comm.Get_rank(), comm.Get_size()
-        self.hierarchy = Hierarchy(self.size, clusters)
+        self.hierarchy = divided if isinstance(divided, Hierarchy) else Hierarchy(self.size, divided)
         self.usable = True
         self.stages = Latest(STAGES_HELD)
         self._parts: dict[int, MPI.Intracomm] | None = None
+        self._tags = 0
         self._alone: MPI.Intracomm | None = None
         self._messages: MPI.Intracomm | None = None
 
@@ -65,7 +71,10 @@ class Groups:
     def alone(self) -> MPI.Intracomm:
         """A communicator of this rank only, with a context of its own."""
         if self._alone is None:
-            self._alone = MPI.Intracomm(MPI.COMM_SELF).Dup()
+            try:
+                self._alone = _spare.pop()
+            except IndexError:
+                self._alone = MPI.Intracomm(MPI.COMM_SELF).Dup()
         return self._alone
 
     @property
@@ -75,6 +84,14 @@ class Groups:
             self._check_usable()
             self._messages = self.comm.Dup()
         return self._messages
+
+    def next_tag(self) -> int:
+        """The tag of one more collective whose messages may be under way beside those of others.
+
+        The same on all ranks, if each asks once in every call that makes such a collective.
+        """
+        self._tags = (self._tags + 1) % MOST_TAGS
+        return FIRST_TAG + self._tags
 
     def plan(self, root: int) -> RootedPlan:
         """The stages that this rank has in a collective over leaders with the given root."""
@@ -92,7 +109,9 @@ class Groups:
         self.usable = False
         self.stages.clear()
         if not MPI.Is_finalized():  # else MPI has freed them
-            for own in (*(self._parts or {}).values(), self._alone, self._messages):
+            for own in (*(self._parts or {}).values(), self._messages):
                 if own is not None:
                     own.Free()
+            if self._alone is not None:
+                _spare.append(self._alone)  # what goes over it is complete when the call returns
         self._parts = self._alone = self._messages = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 __all__ = ["Latest"]
@@ -28,7 +29,8 @@ class Latest:
         found = self._values.get(key)
         if found is None:
             return None
-        self._values.move_to_end(key)
+        with suppress(KeyError):  # another thread has dropped it
+            self._values.move_to_end(key)
         return found[0]
 
     def put(self, key: Any, value: Any, weight: int = 0) -> None:

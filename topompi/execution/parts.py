@@ -46,6 +46,8 @@ def part_of(
     Cost: that of the generator and of this rank's rows, once for each set of arguments. With ``ordered`` the rows of
     all ranks as well, to prove that they keep rank order: above ``MOST_PROVED`` ranks there is no part.
     """
+    if isinstance(refusal := executor.shared.get((collective, algorithm)), str):
+        return refusal
     key = ("part", collective, algorithm, root, None if counts is None else counts.tobytes(), ordered, blocks)
     wanted = _Wanted(collective, algorithm, root, counts, ordered, blocks)
     made: Part | str = executor.plans.made(key, lambda: _made(executor, wanted))
@@ -91,9 +93,8 @@ class _Wanted(NamedTuple):
 def _made(executor: Executor, wanted: _Wanted) -> Part | str:
     try:
         rank, schedule = executor.groups.rank, executor.shared.get((wanted.collective, wanted.algorithm))
-        if isinstance(schedule, str):
-            return schedule
-        schedule = _generated(executor.network, wanted) if schedule is None else schedule
+        if not isinstance(schedule, Schedule):
+            schedule = _generated(executor.network, wanted)
         rows = schedule.rows_of(rank)
         precedes = np.ones(len(rows), dtype=bool)
         if wanted.ordered:

@@ -20,7 +20,12 @@ CELL = 256  # bytes of a message that Open MPI sends inline, btl_sm_max_inline_s
 
 
 def calls_of(
-    plan: Plan, areas: Mapping[int, Area], comm: MPI.Intracomm, alone: MPI.Intracomm, op: MPI.Op | None
+    plan: Plan,
+    areas: Mapping[int, Area],
+    comm: MPI.Intracomm,
+    alone: MPI.Intracomm,
+    op: MPI.Op | None,
+    tag: int = TAG,
 ) -> list[Call]:
     """The calls of one run: one for a step with at most one message each way, else non-blocking calls and one wait.
 
@@ -29,8 +34,9 @@ def calls_of(
     :param comm: for the messages of plans; no other messages may use it.
     :param alone: a communicator of this rank only, which copies data with gaps.
     :param op: the operation of a reduction; None in other calls.
+    :param tag: of all messages.
     """
-    posts = [_posts(step, areas, comm.Irecv, comm.Isend) for step in plan.steps]
+    posts = [_posts(step, areas, comm.Irecv, comm.Isend, tag) for step in plan.steps]
     if plan.lanes > 1:
         moves = [_moves(step, areas, alone) for step in plan.steps]
         reductions = [_reductions(step, areas, op, alone) for step in plan.steps]
@@ -55,7 +61,7 @@ def run_all(calls: Iterable[Call]) -> None:
     try:
         for call, arguments in rest:
             call(*arguments)
-    except Exception:
+    except BaseException:  # a signal's handler may have raised it
         finish(rest)
         raise
 
@@ -151,7 +157,12 @@ def _bytes_of(message: Specification) -> int:
 
 
 def resumable_calls(
-    plan: Plan, areas: Mapping[int, Area], comm: MPI.Intracomm, alone: MPI.Intracomm, op: MPI.Op | None
+    plan: Plan,
+    areas: Mapping[int, Area],
+    comm: MPI.Intracomm,
+    alone: MPI.Intracomm,
+    op: MPI.Op | None,
+    tag: int = TAG,
 ) -> tuple[list[Resumable], list[Flight]]:
     """The calls of a run that is repeated, one start and one wait a step, and the messages that they start.
 
@@ -160,13 +171,14 @@ def resumable_calls(
     :param comm: for the messages of plans; no other messages may use it.
     :param alone: a communicator of this rank only, which copies data with gaps.
     :param op: the operation of a reduction; None in other calls.
+    :param tag: of all messages: other collectives may run between the steps of this one.
     """
     calls: list[Resumable] = []
     flights: list[Flight] = []
     waits: deque[list[Resumable]] = deque()  # of each step in flight what completes it
     for step in plan.steps:
         calls += (Resumable(*call) for call in _moves(step, areas, alone))
-        posts = _posts(step, areas, comm.Irecv, comm.Isend)
+        posts = _posts(step, areas, comm.Irecv, comm.Isend, tag)
         ends = [Resumable(*call) for call in _reductions(step, areas, op, alone)]
         if posts:
             flights.append(Flight(posts, comm))
@@ -180,10 +192,10 @@ def resumable_calls(
     return [*calls, *(call for ends in waits for call in ends)], flights
 
 
-def _posts(step: Step, areas: Mapping[int, Area], receive: Any, send: Any) -> list[Call]:
+def _posts(step: Step, areas: Mapping[int, Area], receive: Any, send: Any, tag: int = TAG) -> list[Call]:
     """The receives and sends of a step."""
     return [
-        (call, (message, one.peer, TAG))
+        (call, (message, one.peer, tag))
         for call, some in ((receive, step.receives), (send, step.sends))
         for one in some
         if (message := _message(one, areas)) is not None

@@ -7,10 +7,10 @@ from typing import Any
 
 from mpi4py import MPI
 
-from ..schedules import ALGORITHMS
-from ..schedules.segments import can_be_cut, cut, divides, segments_of
+from ..schedules.segments import cut, divides, segments_of
 from .binding import Binding, bind, bind_persistent
 from .buffers import DeviceMemoryError
+from .eligibility import why_not
 from .executor import Executor
 from .groups import Groups
 from .keys import quick_key
@@ -37,18 +37,7 @@ def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
     :param commutative: whether the operation of a reduction is.
     """
-    if algorithm == "native":
-        return True
-    spec, (name, slash, _) = CALLS[method], algorithm.partition("/")
-    ordered = spec.reduces and not commutative
-    if algorithm == "levels":
-        return spec.leaders and not ordered
-    entry = ALGORITHMS.get(spec.collective, {}).get(name)
-    if entry is None or (ordered and not entry.keeps_order):
-        return False
-    if spec.local:
-        return entry.local_counts and not slash
-    return not slash or can_be_cut(spec.collective, algorithm)
+    return not why_not(method, algorithm, commutative=commutative)
 
 
 def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
@@ -87,7 +76,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     try:
         for call, some in rest:
             call(*some)
-    except Exception:
+    except BaseException:  # a signal's handler may have raised it
         finish(rest)
         raise
     return algorithm
@@ -163,12 +152,13 @@ def prepare(
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
+    tag = executor.groups.next_tag()
     operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)[0]
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(executor.groups.comm, *arguments)
         return native
-    return PersistentPlan(*bind_persistent(plan, operands, executor.groups), arguments)
+    return PersistentPlan(*bind_persistent(plan, operands, executor.groups, tag), arguments)
 
 
 def _bound(
@@ -181,7 +171,8 @@ def _bound(
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         return None
-    binding = bind(plan, operands, executor.groups)
+    # What a refused call leaves behind, as where a root alone has no room, does not meet calls of other methods.
+    binding = bind(plan, operands, executor.groups, CALLS[method].number)
     if key is not None and operands.by_address:
         executor.bindings.put(key, binding, binding.weight)
     return binding
@@ -233,6 +224,8 @@ def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands
         (None, 1) if segment is None else _pieces(spec.collective, name, segment, operands, executor.groups.size)
     )
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
+    if isinstance(executor.shared.get((spec.collective, name)), str):  # other communicators' plans are held here too
+        return None
     key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
 
     def make() -> Plan | str:

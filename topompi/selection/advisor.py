@@ -58,6 +58,11 @@ class Advisor:
         :param runs: whether an algorithm can run for such calls.
         :param measurable: whether the calls can be timed.
         """
+        answer = self._answer(key, root, runs, measurable=measurable)
+        said = self.rules.passed_over(key[0], class_bytes(key[1])[0], self.job, runs, commutative=key[2])
+        return replace(answer, reason=f"{answer.reason}; {said}") if said and isinstance(answer, Choice) else answer
+
+    def _answer(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
         method, number, commutative = key
         smallest, largest = class_bytes(number)
         found = self.rules.first(method, smallest, self.job, runs)

@@ -19,6 +19,7 @@ class Choice:
     :param reason: in words, with the numbers that decided.
     :param predicted: seconds by the cost model or an earlier measurement; None where nothing predicts.
     :param trial: the trial that this call is one of: it wants to know what it took on this rank.
+    :param local: whether all ranks choose so without asking rank 0, on any communicator over the same ranks.
     :param always: every call of this communicator would be answered so, of any method and size.
     """
 
@@ -27,3 +28,4 @@ class Choice:
     predicted: float | None = None
     trial: Trial | None = None
     always: bool = False
+    local: bool = False

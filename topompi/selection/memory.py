@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
@@ -16,17 +15,12 @@ from ..schedules.registry import current_name
 from .classes import Key
 from .job import Job
 from .judging import Verdict
+from .settings import cache_directory
 
 __all__ = ["Memory", "cache_directory"]
 
 MOST_TRIALS = 1_000_000  # no file that says more was written here
 HEAD = {"format": "topompi decisions", "version": 1}
-
-
-def cache_directory() -> Path:
-    """``$XDG_CACHE_HOME/topompi``, else ``~/.cache/topompi``."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "topompi"
 
 
 class Memory:

@@ -24,6 +24,7 @@ from ..topology import TopologyInterface
 from ..views.network import UNKNOWN_RATE, network_of
 from .classes import COLLECTIVE, LEVELS, PAIRWISE
 from .libraries import KNOWN, Decision, Library, Question
+from .policy import unmodelled
 
 if TYPE_CHECKING:
     from ..views.siblings import Siblings
@@ -119,10 +120,8 @@ class Predictor:
     @cached_property
     def inapplicable(self) -> str:
         """Why nothing can be predicted for this job; empty where it can."""
-        if self.interface.virtual:
-            return "a virtual placement, whose links are not those that the ranks run on"
-        if self.interface.routes is None:
-            return "nothing is known above the hosts"
+        if why := unmodelled(self.interface):
+            return why
         if (network_of(self.interface).capacity == UNKNOWN_RATE).all():
             return "the topology source gives no rates of links"
         if len(np.unique(self.network.leaf)) < 2:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
 from math import inf
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
 from ..errors import TopompiError
+from ..execution.eligibility import why_not
 from ..inputs import parse_json, read_text
 from ..schedules.registry import ALGORITHMS, current_name
-from ..schedules.segments import can_be_cut
+from ..schedules.segments import can_be_cut, cut
 from .classes import COLLECTIVE, LEVELS, NATIVE
 from .job import Job
 
@@ -109,6 +112,12 @@ class Rules:
             raise _refusal(name, 'a list as "rules"', data.get("rules"))
         return cls(name, tuple(_rule(rule, f"{name}: rule {number}") for number, rule in enumerate(data["rules"], 1)))
 
+    @cached_property
+    def name_joint(self) -> bool:
+        """Whether one of them names an algorithm that is made together with the exchanges of siblings."""
+        names = {cut(rule.algorithm)[0] for rule in self.rules}
+        return any(one.joint for of_one in ALGORITHMS.values() for name, one in of_one.items() if name in names)
+
     def to_json(self, **facts: Any) -> str:
         """The text of the file; ``facts`` are written into it for its readers, and have no effect."""
         lines = ",\n".join("    " + json.dumps(rule.to_json()) for rule in self.rules)
@@ -122,8 +131,33 @@ class Rules:
         :param method: as ``Rule.matches`` takes it; likewise ``nbytes`` and ``job``.
         :param runs: whether an algorithm can run for the call.
         """
-        numbered = enumerate(self.rules, 1)
-        return next((one for one in numbered if one[1].matches(method, nbytes, job) and runs(one[1].algorithm)), None)
+        return next((found for found in self.matching(method, nbytes, job) if runs(found[1].algorithm)), None)
+
+    def matching(self, method: str, nbytes: int, job: Job) -> Iterator[tuple[int, Rule]]:
+        """All rules that match a call, with their numbers from 1.
+
+        :param method: mpi4py's name of the call.
+        :param nbytes: its size in bytes.
+        :param job: the job.
+        """
+        return (found for found in enumerate(self.rules, 1) if found[1].matches(method, nbytes, job))
+
+    def passed_over(
+        self, method: str, nbytes: int, job: Job, runs: Callable[[str], bool], *, commutative: bool = True
+    ) -> str:
+        """In words, the rules before the one that runs whose algorithms cannot run, and why; empty where none is.
+
+        :param method: mpi4py's name of the call.
+        :param nbytes: its size in bytes.
+        :param job: the job.
+        :param runs: whether an algorithm can run for the call.
+        :param commutative: whether the operation of a reduction is.
+        """
+        said = []
+        for number, rule in takewhile(lambda found: not runs(found[1].algorithm), self.matching(method, nbytes, job)):
+            reason = why_not(method, rule.algorithm, commutative=commutative) or "not in this job"
+            said.append(f"rule {number} of {self.name} passed over, {rule.algorithm} cannot run: {reason}")
+        return "; ".join(said)
 
 
 def _refusal(place: str, wanted: str, got: Any) -> RulesError:

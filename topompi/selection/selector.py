@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
-from ..execution.rankzero import from_rank_0
+from ..execution.rankzero import Answers
 from ..execution.timing import slowest
 from ..topology import TopologyInterface
 from .choice import Choice
 from .classes import COLLECTIVE, LEVELS, Key, size_class
+from .policy import Policy
 from .trial import Trial
 
 if TYPE_CHECKING:
     from ..views.siblings import Siblings
     from .advisor import Advisor
+    from .job import Job
 
 __all__ = ["Selector", "library"]
 
@@ -34,12 +36,22 @@ class Selector:
     :param interface: where the ranks sit.
     :param comm: a communicator over them, for the selector's own collective calls.
     :param siblings: the communicators that the same ``Split`` made; None if there are none.
+    :param policy: what all ranks know of rank 0's environment.
+    :param answers: rank 0's answers so far, those to other communicators over the same ranks among them.
     :ivar final: the choices that will not change, by class.
     :ivar trials: those under way, by class; the same on all ranks, as ``final`` is.
     """
 
-    def __init__(self, interface: TopologyInterface, comm: MPI.Intracomm, siblings: Siblings | None = None) -> None:
-        self._interface, self._siblings = interface, siblings
+    def __init__(
+        self,
+        interface: TopologyInterface,
+        comm: MPI.Intracomm,
+        siblings: Siblings | None = None,
+        policy: Policy | None = None,
+        answers: Answers | None = None,
+    ) -> None:
+        self._interface, self._siblings, self._policy = interface, siblings, policy
+        self._answers = Answers() if answers is None else answers
         self._comm = MPI.Intracomm(comm)  # a plain handle: ours would ask us
         self.final: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
@@ -68,12 +80,11 @@ class Selector:
             return self.final[key]
         made = self.final if measurable else self._unmeasured
         if key not in made and not (measurable and key in self.trials):
-            runs = partial(self._runs, key)
-            answer = from_rank_0(self._comm, lambda: self._advisor.advise(key, root or 0, runs, measurable=measurable))
+            answer = self._ask(key, root or 0, measurable=measurable)
             if isinstance(answer, Choice):
                 made[key] = answer
             else:
-                self.trials[key] = Trial(answer)
+                self.trials[key] = answer
         return made[key] if key in made else self._go_on(key)
 
     def made(self, method: str, nbytes: int) -> Choice | None:
@@ -109,6 +120,24 @@ class Selector:
             self._advisor.keep(key, verdict)
         return self.final[key]
 
+    def _ask(self, key: Key, root: int, *, measurable: bool) -> Choice | Trial:
+        """Rank 0's answer, on all ranks; its error too. What all ranks know it is not asked."""
+        runs = partial(self._runs, key)
+        known = None if self._policy is None else self._policy.choice(key, self._job, runs)
+        if known is not None:
+            return known
+
+        def asked() -> object:
+            return key, measurable, os.environ.get("TOPOMPI_RULES"), os.environ.get("TOPOMPI_TUNE")
+
+        answer = self._answers.ask(
+            self._comm,
+            asked,
+            lambda: self._advisor.advise(key, root, runs, measurable=measurable),
+            lambda said: isinstance(said, Choice),
+        )
+        return answer if isinstance(answer, Choice) else Trial(answer)
+
     def _runs(self, key: Key, algorithm: str) -> bool:
         """Whether an algorithm can run for a class, and is not native by another name."""
         from ..execution.running import can_run
@@ -122,11 +151,15 @@ class Selector:
     @cached_property
     def _advisor(self) -> Advisor:
         from .advisor import Advisor  # with models and generators: rank 0 alone asks
-        from .job import Job
         from .libraries import model_of
 
-        job = Job(self._interface, library(), MPI.Get_processor_name(), self._siblings)
-        return Advisor(job, os.environ, model_of(MPI.Get_library_version()))
+        return Advisor(self._job, os.environ, model_of(MPI.Get_library_version()))
+
+    @cached_property
+    def _job(self) -> Job:
+        from .job import Job
+
+        return Job(self._interface, library(), MPI.Get_processor_name(), self._siblings)
 
 
 def library() -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 
 from ..errors import SettingError
 from ..inputs.limits import parse_limits
 
-__all__ = ["check_settings", "map_quality", "word_of"]
+__all__ = ["VARIABLES", "cache_directory", "check_settings", "is_forgetful", "map_quality", "patience", "word_of"]
 
+PATIENCE = 30  # seconds in a call, where ``TOPOMPI_CHECK`` is 1
+LONGEST_PATIENCE = 10**6  # seconds
 WORDS = {"TOPOMPI_TUNE": ("measure", "again", "off"), "TOPOMPI_FALLBACK": ("error", "print", "silent")}
 VARIABLES = {
     *WORDS,
@@ -53,6 +58,7 @@ def _check(variables: tuple[tuple[str, str], ...], speaks: bool) -> None:
         word_of(name, values)
     map_quality(values)
     parse_limits(values.get("TOPOMPI_LIMITS", ""))
+    patience(values)
     if values.get("TOPOMPI_RULES"):
         from .rules import Rules  # with all generators of schedules: most jobs have no rules
 
@@ -81,3 +87,33 @@ def map_quality(environment: Mapping[str, str], error: type[Exception] = Setting
     if not 0 <= quality <= 1:
         raise error(f"TOPOMPI_MAP_QUALITY: expecting a part of the given order's cost, 0 to 1, got {written!r}")
     return quality
+
+
+def cache_directory() -> Path:
+    """``$XDG_CACHE_HOME/topompi``, else ``~/.cache/topompi``."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "topompi"
+
+
+def is_forgetful(environment: Mapping[str, str]) -> bool:
+    """Whether nothing may be measured, and nothing is remembered of any job.
+
+    :param environment: where ``TOPOMPI_TUNE`` stands.
+    """
+    tune, remembered = environment.get("TOPOMPI_TUNE", ""), False
+    with suppress(RuntimeError):  # a user without a home directory
+        remembered = any(cache_directory().glob("*.json"))
+    return tune == "off" or (tune == "" and not remembered)
+
+
+def patience(environment: Mapping[str, str]) -> int:
+    """The seconds of ``TOPOMPI_CHECK`` after which the watchdog says in which call a rank waits; 0 for no checks.
+
+    :param environment: where it stands.
+    :raises SettingError: for what is no whole number from 0 to ``LONGEST_PATIENCE``.
+    """
+    written = environment.get("TOPOMPI_CHECK") or "0"
+    number = int(written) if written.isascii() and written.isdigit() and len(written) < 10 else -1
+    if not 0 <= number <= LONGEST_PATIENCE:
+        raise SettingError(f"TOPOMPI_CHECK: expecting 0, 1, or seconds up to {LONGEST_PATIENCE}, got {written!r}")
+    return PATIENCE if number == 1 else number

@@ -39,3 +39,8 @@ def __getattr__(name: str) -> Any:
 
         return load
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, imported or not."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -27,6 +27,9 @@ class Discovery:
     rank_hosts: tuple[str, ...] | None = None
     lids: Mapping[int, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"Discovery({self.fabric!r}, {'no routes' if self.routes is None else self.routes.engine!r})"
+
 
 @dataclass
 class Report:

@@ -80,6 +80,12 @@ class Fabric:
     link_latency: FloatArray
     cabled: bool = True
 
+    def __repr__(self) -> str:
+        return (
+            f"Fabric({self.name!r}: {self.num_hosts:,} hosts, {self.num_adapters:,} adapters, "
+            f"{self.num_switches:,} switches, {self.num_links:,} directed links)"
+        )
+
     @property
     def num_hosts(self) -> int:
         """Number of hosts."""

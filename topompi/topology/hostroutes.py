@@ -30,6 +30,9 @@ class HostRoutes:
     routes: Routes
     hosts: IntArray
 
+    def __repr__(self) -> str:
+        return f"HostRoutes(between {len(self.hosts):,} hosts, {self.routes!r})"
+
     @cached_property
     def hops(self) -> NDArray[np.int16]:
         """Switches crossed from host i to host j, shape (n, n): 0 on the diagonal, -1 where there is no route."""

@@ -30,6 +30,9 @@ class Level:
     name: str
     cluster: IntArray
 
+    def __repr__(self) -> str:
+        return f"Level({self.name!r}: {len(self.leaders):,} clusters of {len(self.cluster):,} ranks)"
+
     @cached_property
     def leaders(self) -> IntArray:
         """Lowest rank of each cluster, ascending."""
@@ -94,6 +97,9 @@ class TopologyInterface:
     def with_domains(self, domains: Sequence[tuple[str, Sequence[int]]]) -> TopologyInterface:
         """The same view with levels inside hosts: (name, domain number of each rank or -1), coarsest first."""
         return replace(self, domains=tuple((name, np.array(of_rank, dtype=np.int32)) for name, of_rank in domains))
+
+    def __repr__(self) -> str:
+        return f"TopologyInterface({self.describe()})"
 
     @property
     def num_ranks(self) -> int:

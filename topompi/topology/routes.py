@@ -33,6 +33,9 @@ class Routes:
     engine: str
     next_link: NDArray[np.int32]
 
+    def __repr__(self) -> str:
+        return f"Routes({self.engine!r}, {self.num_paths} path(s) to a host, {self.fabric!r})"
+
     @property
     def num_paths(self) -> int:
         """Number of paths kept for each adapter (2 to the power of the largest LMC)."""

@@ -11,7 +11,7 @@ from .fabric import Fabric
 from .interface import TopologyInterface
 from .routes import Routes
 
-__all__ = ["summarise"]
+__all__ = ["levels_of", "summarise"]
 
 
 def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False) -> dict[str, Any]:
@@ -127,6 +127,14 @@ def _job_levels(fabric: Fabric, interface: TopologyInterface) -> list[dict[str, 
     part = interface.routes.fabric
     level = fabric.switch_level[[fabric.switch_index[identity] for identity in part.switch_ids]]
     return _switch_levels(part, level, np.arange(part.num_links))
+
+
+def levels_of(routes: Routes) -> list[dict[str, Any]]:
+    """The levels of a whole fabric, as ``summarise`` has them: the switches that routes between its hosts cross."""
+    fabric = routes.fabric
+    part = routes.restrict(np.arange(fabric.num_hosts, dtype=np.int32)).fabric.switch_index
+    crossed = np.array([identity in part for identity in fabric.switch_ids], dtype=bool)
+    return _switch_levels(fabric, fabric.switch_level, _links_of_switches(fabric, crossed))
 
 
 def _switch_levels(fabric: Fabric, level: NDArray[np.int32], links: NDArray[np.intp]) -> list[dict[str, Any]]:

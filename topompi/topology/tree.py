@@ -32,6 +32,9 @@ class ClusterTree:
     parent: IntArray
     height: IntArray
 
+    def __repr__(self) -> str:
+        return f"ClusterTree({self.num_hosts:,} hosts, {len(self.parent) - self.num_hosts:,} clusters)"
+
     @property
     def root(self) -> int:
         """The node that has no parent."""

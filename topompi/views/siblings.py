@@ -13,7 +13,7 @@ from ..topology import TopologyInterface
 from .network import network_of
 from .part import restricted
 
-__all__ = ["Siblings"]
+__all__ = ["Meeting", "Siblings"]
 
 Integers = NDArray[np.int64]
 
@@ -59,3 +59,33 @@ class Siblings:
     def sibling_groups(self) -> SiblingGroups:
         """The groups on their network, in the form that schedules take."""
         return SiblingGroups(self.network, self.groups, self.number)
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """What the ranks of a communicator said when they split it: what its siblings can be worked out from, when needed.
+
+    :param interface: a topology that has all ranks of the communicator.
+    :param table: as ``Siblings.of_split`` takes it.
+    :param rank: this rank in the communicator.
+    """
+
+    interface: TopologyInterface
+    table: Integers
+    rank: int
+
+    @property
+    def divides(self) -> bool:
+        """Whether the split made more than one communicator."""
+        colors = self.table[:, 0]
+        return bool((colors != colors.max()).any())
+
+    @cached_property
+    def key(self) -> tuple[int, bytes]:
+        """Equal for meetings with the same siblings."""
+        return int(self.table[self.rank, 0]), self.table.tobytes()
+
+    @cached_property
+    def siblings(self) -> Siblings | None:
+        """The communicators; None if there is one only."""
+        return Siblings.of_split(self.interface, self.table, self.rank)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from sys import stderr
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +69,8 @@ class Reordering(Handle):
         from .order import THRESHOLD, Aim, communication_graph
 
         plain = self._working().comm
-        if self._checks:
-            agreement.check(plain, "remap", ())
+        with agreement.checked(self, "remap", ()) if self._checks else nullcontext():
+            pass
 
         def ask() -> tuple[CommunicationGraph, Aim]:
             aim = Aim(objective, THRESHOLD if threshold is None else threshold, quality, seed, seconds)

@@ -15,14 +15,14 @@ from .groups import add_cables
 
 __all__ = ["BLOCK_TOP", "NAME", "SwitchRow", "build_tree", "counted", "join_blocks", "read", "recognise"]
 
-NAME = "Slurm topology.conf"
+NAME = "Slurm topology.conf or what scontrol show topology prints"
 BLOCK_TOP = "topology/block"  # the switch above all blocks; the slash keeps it apart from names that files give
 
 _FIRST_KEY = re.compile(r"^[ \t]*(?:switchname|blockname)\s*=", re.IGNORECASE | re.MULTILINE)
 _PAIR = re.compile(r'([A-Za-z]+)\s*=\s*(?:"([^"]*)"|([^\s"]+))(?:\s+|$)')
 _KEYS = {
-    "switchname": {"nodes", "switches", "linkspeed"},
-    "blockname": {"nodes"},
+    "switchname": {"nodes", "switches", "linkspeed", "level"},
+    "blockname": {"nodes", "blockindex", "blocksize"},
     "blocksizes": set(),
     "allowemptyswitch": set(),
 }
@@ -58,7 +58,8 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
 
     ``LinkSpeed`` has a unit of the site's own choice (Slurm's manual: "arbitrary"), so every rate stays NaN.
     A block is one leaf switch, and several blocks hang below one switch named ``topology/block``;
-    ``BlockSizes`` only says how Slurm may aggregate neighbouring blocks.
+    ``BlockSizes`` only says how Slurm may aggregate neighbouring blocks. What ``scontrol show topology`` prints is read
+    too: there a switch with ``Level`` names all nodes below it beside its child switches, and only these count.
 
     :raises SourceError, FabricError: with file and line, for what Slurm refuses, and for a host at two leaf
         switches, which Slurm lets pass with a warning.
@@ -139,6 +140,8 @@ def _make_rows(place: str, values: dict[str, str], report: Report) -> list[Switc
         if len(names) != 1:
             raise SourceError(f"expecting one switch name, got {len(names)}")
         nodes, switches = expand(values.get("nodes", "")), expand(values.get("switches", ""))
+        if "level" in values and switches:
+            nodes = []
     except SourceError as error:
         report.problem(SourceError(f"{place}: {error}"))
         return []

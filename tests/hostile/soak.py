@@ -1,0 +1,249 @@
+"""All collectives, splits, errors and frees at random for long, compared with native bit by bit.
+
+``python -m tests.hostile.soak SECONDS [SEED]`` starts a job of 5 ranks in each mode, one after another, with an equal
+share of the seconds each; a job that fails or does not end in time makes it fail. All ranks draw the same numbers, so
+the seed and the step of a failure, which are printed, are enough to repeat it.
+"""
+
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from tests.hostile.modes import ENVIRONMENT, MODES, words, write_rules
+from tests.support import mpi_job
+
+RANKS = 5
+MOST = 12  # communicators alive
+LENGTHS = (0, 1, 2, 7, 64, 513, 5000)  # elements of a block
+KINDS = ("i4", "i8", "f8", "u1")
+SLACK = 48 << 10  # KiB of memory that a rank may gain after a fifth of the time
+
+
+class Soak:
+    """One rank's part: what is drawn is drawn alike on all ranks, but for what messages hold."""
+
+    def __init__(self, world, seed):
+        from mpi4py import MPI
+
+        self.mpi, self.world = MPI, world
+        self.rng = np.random.default_rng(seed)
+        self.alive, self.done = [world.Dup()], Counter()
+        self.plain = MPI.Intracomm(world).Dup()
+        self.requests = []
+
+    def step(self):
+        """One action, drawn by weight."""
+        actions = {self.collective: 30, self.make: 4, self.free: 4, self.misuse: 3, self.persist: 3}
+        names = list(actions)
+        weights = np.array(list(actions.values()), float)
+        names[self.rng.choice(len(names), p=weights / weights.sum())]()
+
+    def pick(self):
+        """A living communicator; None where this rank is not in the one that was drawn."""
+        return self.alive[self.rng.integers(len(self.alive))]
+
+    def make(self):
+        """A communicator of one of the kinds, from any living one."""
+        kind, parent = self.rng.integers(9), self.pick()
+        parts, order = int(self.rng.integers(1, 4)), int(self.rng.choice([-1, 1]))
+        if len(self.alive) >= MOST:
+            return
+        made = self.mpi.COMM_NULL if parent is None else self._made(kind, parent, parts, order)
+        self.alive.append(made if made != self.mpi.COMM_NULL else None)
+        self.done["communicators"] += 1
+
+    def _made(self, kind, parent, parts, order):
+        rank, size = parent.rank, parent.size
+        if kind == 0:
+            return parent.Dup()
+        if kind in (1, 2):
+            return parent.Split(rank % parts, order * rank)
+        if kind == 3:
+            return parent.Create_cart([size], reorder=bool(parts % 2))
+        if kind == 4:
+            return parent.Split(self.mpi.UNDEFINED if rank == size - 1 and size > 1 else 0, 0)
+        if kind == 5:
+            return parent.Clone()
+        if kind == 6:
+            made, request = parent.Idup()
+            request.Wait()
+            return made
+        with_last = parent.Get_group()
+        group = with_last.Excl([0]) if size > 1 else with_last.Incl([0])
+        made = parent.Create(group) if kind == 7 else parent.Create_group(group) if rank or size == 1 else None
+        group.Free()
+        with_last.Free()
+        return self.mpi.COMM_NULL if made is None else made
+
+    def free(self):
+        """Free one, in one of the two ways."""
+        at, small = 1 + int(self.rng.integers(MOST)), bool(self.rng.integers(2))
+        if at >= len(self.alive):
+            return
+        comm = self.alive.pop(at)
+        if comm is not None:
+            comm.free() if small else comm.Free()
+        self.done["frees"] += 1
+
+    def collective(self):
+        """A call on ours and the same on the MPI library's own handle."""
+        drawn = self._drawn()
+        comm = self.pick()
+        if comm is not None:
+            self._compare(comm, *drawn)
+        self.done["calls"] += 1
+
+    def _drawn(self):
+        from topompi.execution.specs import CALLS
+
+        methods = [name for name in CALLS if name not in ("Alltoallw",)]
+        method = methods[self.rng.integers(len(methods))]
+        return method, int(self.rng.choice(LENGTHS)), str(self.rng.choice(KINDS)), int(self.rng.integers(1 << 20))
+
+    def _compare(self, comm, method, length, kind, number):
+        native = self.mpi.Intracomm(comm)
+        results = []
+        for one in (native, comm):
+            arguments, seen = self._arguments(one, method, length, kind, number)
+            getattr(one, method)(*arguments)
+            results.append([part.tobytes() for part in seen])
+        assert results[0] == results[1], (method, length, kind, number, comm.size)
+
+    def _arguments(self, comm, method, length, kind, number):
+        from topompi.execution.specs import CALLS
+
+        rank, size, root = comm.rank, comm.size, number % comm.size
+        spec, op = CALLS[method], [self.mpi.SUM, self.mpi.MAX, self.mpi.MIN][number % 3]
+        values = lambda n: ((np.arange(n) * 7 + 13 * rank + number) % 31).astype(kind)  # noqa: E731
+        zeros = lambda n: np.zeros(n, kind)  # noqa: E731
+        counts = [(length + 3 * one + number) % (length + 2) for one in range(size)]
+        if method == "Barrier":
+            return (), []
+        if method == "Bcast":
+            data = values(length) if rank == root else zeros(length)
+            return (data, root), [data]
+        whole = {"Gather": (1, 0), "Scatter": (0, 1), "Allgather": (1, 0), "Alltoall": (1, 1)}
+        if method in whole:
+            many_received, many_sent = whole[method]
+            send = values(length * (size if many_sent else 1))
+            receive = zeros(length * (size if many_received else 1))
+        elif method in ("Gatherv", "Allgatherv"):
+            send, receive = values(counts[rank]), zeros(sum(counts))
+            return (send, [receive, counts], *([root] if spec.rooted else [])), [receive]
+        elif method == "Scatterv":
+            send, receive = values(sum(counts)), zeros(counts[rank])
+            return ([send, counts], receive, root), [receive]
+        elif method == "Alltoallv":
+            mine = [(length + rank + one) % (length + 3) for one in range(size)]
+            send, receive = values(sum(mine)), zeros(sum(mine))
+            return ([send, mine], [receive, mine]), [receive]
+        elif method == "Reduce_scatter_block":
+            send, receive = values(length * size), zeros(length)
+        elif method == "Reduce_scatter":
+            send, receive = values(sum(counts)), zeros(counts[rank])
+            return (send, receive, counts, op), [receive]
+        else:
+            send, receive = values(length), zeros(length)
+        more = [*([op] if spec.reduces else []), *([root] if spec.rooted else [])]
+        undefined = (method == "Exscan" and rank == 0) or (
+            spec.rooted and spec.collective in ("gather", "reduce") and rank != root
+        )
+        return (send, receive, *more), [] if undefined else [receive]
+
+    def misuse(self):
+        """A call that is refused on all ranks, natively and by ours."""
+        kind, comm = self.rng.integers(4), self.pick()
+        self.done["errors"] += 1
+        if comm is None:
+            return
+        data, other = np.zeros(4), np.zeros(4)
+        calls = (
+            lambda one: one.Allreduce(data, other, self.mpi.BAND),
+            lambda one: one.Bcast([data, 2, self.mpi.DATATYPE_NULL]),
+            lambda one: one.Allgather(np.zeros(3), np.zeros(2 * one.size + one.size + 1)),
+            lambda one: one.Bcast(data, one.size),
+        )
+        refused = []
+        for one in (self.mpi.Intracomm(comm), comm):
+            try:
+                calls[kind](one)
+                refused.append("passed")
+            except Exception as error:
+                refused.append(type(error).__name__)
+        assert refused[0] == refused[1], (kind, refused)
+
+    def persist(self):
+        """Start a persistent call now, and complete it some steps later; communicators come and go meanwhile."""
+        length, comm = int(self.rng.choice(LENGTHS)), self.alive[0]
+        if self.requests:
+            request, send, receive = self.requests.pop()
+            request.Wait()
+            request.Free()
+            expected = np.empty_like(receive)
+            self.mpi.Intracomm(comm).Allreduce(send, expected)
+            assert receive.tobytes() == expected.tobytes()
+            self.done["persistent calls"] += 1
+            return
+        send = np.arange(length, dtype="i8") + comm.rank
+        receive = np.zeros(length, "i8")
+        request = comm.Allreduce_init(send, receive)
+        request.Start()
+        self.requests.append((request, send, receive))
+
+
+def within(seconds, seed):
+    """One job: ranks of ``MPI.COMM_WORLD``, which the launcher has made ours."""
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    soak, begin, before = Soak(world, seed), time.monotonic(), 0
+    goes_on, steps = np.ones(1, bool), 0
+    while goes_on[0]:
+        try:
+            soak.step()
+        except BaseException:
+            print(f"rank {world.rank}: seed {seed}, step {steps}", file=sys.stderr, flush=True)
+            raise
+        steps += 1
+        if steps % 100 == 0:
+            goes_on[0] = time.monotonic() - begin < seconds
+            soak.plain.Bcast(goes_on)
+            if not before and time.monotonic() - begin > seconds / 5:
+                before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before if before else 0
+    most = max(soak.plain.allgather(grown))
+    if world.rank == 0:
+        done = ", ".join(f"{number:,} {what}" for what, number in sorted(soak.done.items()))
+        print(f"seed {seed}: {steps:,} steps, no difference: {done}; {most} KiB more", flush=True)
+    if most > SLACK:
+        sys.exit(f"expecting at most {SLACK} KiB more, got {most}")
+
+
+def main():
+    if sys.argv[1] == "--within":
+        within(float(sys.argv[2]), int(sys.argv[3]))
+        return
+    seconds, seed = float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
+    failed = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        write_rules(folder)
+        for number, mode in enumerate(MODES):
+            share, begin = seconds / len(MODES), time.monotonic()
+            launch = ["-m", *words(mode, folder), Path(__file__), "--within", share, seed + number]
+            done = mpi_job(RANKS, *launch, timeout=share + 120, env={**ENVIRONMENT, "XDG_CACHE_HOME": scratch})
+            said = f"{mode}, {RANKS} ranks, {time.monotonic() - begin:.0f} s: "
+            print(said + (done.stdout.strip() if done.returncode == 0 else "failed"), flush=True)
+            if done.returncode:
+                failed.append(mode)
+                print(done.stdout[-2000:], done.stderr[-6000:], sep="\n", file=sys.stderr, flush=True)
+    sys.exit(f"expecting no difference, got some in {', '.join(failed)}" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

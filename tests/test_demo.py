@@ -1,0 +1,70 @@
+"""``topompi demo`` as a new user runs it, and the recorded graph that it maps."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tests.support import ROOT
+from topompi.mapping.readers import read_graph
+
+PICTURES = ["job.html", "job.svg", "given.html", "mapped.html"]
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """What the demo prints and leaves, where nothing but Python is on the path and nobody has set anything."""
+    folder = tmp_path_factory.mktemp("demo")
+    environment = {"PATH": "/nowhere", "PYTHONPATH": str(ROOT), "HOME": str(folder)}
+    command = [sys.executable, "-m", "topompi", "demo"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder, env=environment)
+    return done, folder / "topompi-demo"
+
+
+def test_the_demo_needs_no_mpi_and_leaves_its_pictures(shown):
+    done, folder = shown
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(path.name for path in folder.iterdir()) == sorted(PICTURES)
+    assert done.stdout.splitlines()[-1] == "your job: none here (no Slurm job); next command: topompi doctor"
+    ElementTree.parse(folder / "job.svg")
+    assert "ranks" in (folder / "job.svg").read_text() or ": 0-1" in (folder / "job.svg").read_text()
+
+
+def test_the_mapped_exchange_is_faster_predicted_and_simulated_and_neither_beats_its_busiest_link(shown):
+    rows = dict(re.findall(r"^ +(given|mapped) +([\d.]+ ms +[\d.]+ ms)", shown[0].stdout, re.MULTILINE))
+    times = {name: [float(one) for one in re.findall(r"[\d.]+", row)] for name, row in rows.items()}
+    assert times["mapped"][0] < times["given"][0]
+    assert times["mapped"][1] < times["given"][1]
+    assert all(predicted <= simulated for predicted, simulated in times.values())
+    said = float(re.search(r"is ([\d.]+)x as fast", shown[0].stdout)[1])
+    assert said == pytest.approx(times["given"][1] / times["mapped"][1], rel=0.02)
+
+
+def test_no_alltoall_beats_the_bound_and_ours_is_near_it(shown):
+    rows = re.findall(r"^ +(Open MPI|MPICH|topompi).*? ms +([\d.]+)", shown[0].stdout, re.MULTILINE)
+    ratios = {name: float(ratio) for name, ratio in rows}
+    assert set(ratios) == {"Open MPI", "MPICH", "topompi"}
+    assert min(ratios.values()) >= 1
+    assert ratios["topompi"] < min(1.1, ratios["MPICH"])
+
+
+def test_in_a_slurm_job_the_demo_ends_with_the_command_for_it(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "SLURM_JOB_NODELIST": "n[1-4]"}
+    command = [sys.executable, "-m", "topompi", "demo", "-o", "pictures"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, env=environment)
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("your job: n[1-4]; next command: scontrol show topology > topology.txt")
+
+
+def test_the_recorded_graph_is_a_stencil_of_32_ranks():
+    graph = read_graph(str(files("osu_like_bench") / "graphs" / "stencil3d.txt"))
+    assert graph.size == 32
+    neighbours = np.bincount(graph.sources[graph.volume > 1000], minlength=32)
+    assert neighbours.min() >= 3

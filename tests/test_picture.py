@@ -1,0 +1,237 @@
+"""Pictures of fabrics: bytes on links against sums by hand, what is drawn as one, what fits, and a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topompi.cli.app import main
+from topompi.topology import load
+from topompi.views.picture.bundles import bundles_of
+from topompi.views.picture.fabricscene import Job, fabric_scene
+from topompi.views.picture.folding import MOST, OTHERS, fold
+from topompi.views.picture.loads import crossed_switches, link_loads
+from topompi.views.picture.names import ranges
+from topompi.views.picture.scene import Box, Line, Text
+from topompi.views.picture.writers import svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+SOURCES = ["XGFT(2; 3,2; 1,1)", "XGFT(2; 4,4; 1,2)", "stampede", "ranger", "torus:4x4x4", "dragonfly:4,2,2", "kary:4,3"]
+ROUTES = {source: load(source).routes for source in SOURCES}
+SMALL = ROUTES["XGFT(2; 4,4; 1,2)"]
+
+messages = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15), st.integers(1, 10**6)), min_size=1, max_size=40)
+
+
+def job_of(hosts):
+    return Job(np.unique(hosts), {int(host): np.flatnonzero(hosts == host).tolist() for host in np.unique(hosts)})
+
+
+@given(messages, st.permutations(range(16)))
+def test_a_link_carries_what_its_routes_bring(pairs, hosts):
+    source, target, nbytes = (np.array(column) for column in zip(*pairs, strict=True))
+    loads = link_loads(SMALL, np.array(hosts), (source, target, nbytes))
+    fabric, expected = SMALL.fabric, Counter()
+    for one, other, size in pairs:
+        if one != other:
+            start, end = (int(fabric.host_adapters[hosts[rank]][0]) for rank in (one, other))
+            expected[int(fabric.adapter_uplink[start])] += size
+            _, links, _ = SMALL.walk(fabric.adapter_leaf[[start]], np.array([end]))
+            expected.update(dict.fromkeys(links[links >= 0].tolist(), 0))
+            for link in links[links >= 0].tolist():
+                expected[link] += size
+    assert {link: loads.bytes[link] for link in np.flatnonzero(loads.bytes).tolist()} == dict(expected)
+    busiest = loads.busiest(3)
+    assert [loads.seconds[link] for link in busiest] == sorted(loads.seconds[loads.bytes > 0], reverse=True)[:3]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_switch_is_in_one_node_and_a_level_has_not_too_many(source):
+    fabric = ROUTES[source].fabric
+    nodes = fold(fabric)
+    assert sorted(np.concatenate([node.switches for node in nodes]).tolist()) == list(range(fabric.num_switches))
+    for level, count in Counter(node.level for node in nodes).items():
+        switches = int((fabric.switch_level == level).sum())
+        assert count == switches if switches <= MOST else count <= MOST
+    assert all((fabric.switch_level[node.switches] == node.level).all() for node in nodes)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(0, 6399), min_size=1, max_size=12, unique=True))
+def test_the_leaves_of_a_job_stand_alone_and_no_other_switch_is_called_crossed(hosts):
+    routes = ROUTES["stampede"]
+    crossed = crossed_switches(routes, np.unique(hosts))
+    nodes = fold(routes.fabric, crossed)
+    leaves = {int(leaf) for leaf in routes.fabric.adapter_leaf[hosts]}
+    alone = {int(node.switches[0]) for node in nodes if node.level == 0 and len(node.switches) == 1}
+    assert leaves <= alone
+    assert sum(node.level == 0 for node in nodes) <= MOST + OTHERS
+    assert all(node.crossed == crossed[node.switches].any() for node in nodes)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_bundles_hold_every_cable_between_nodes_once(source):
+    fabric = ROUTES[source].fabric
+    of_switch = np.empty(fabric.num_switches, dtype=np.int64)
+    for number, node in enumerate(fold(fabric)):
+        of_switch[node.switches] = number
+    ends = [
+        of_switch[column[fabric.switch_links] - fabric.num_adapters]
+        for column in (fabric.link_source, fabric.link_target)
+    ]
+    assert 2 * sum(one.cables for one in bundles_of(fabric, of_switch, None)) == int((ends[0] != ends[1]).sum())
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("with_job", [False, True])
+def test_pictures_have_room_for_their_words_and_boxes(source, with_job):
+    routes = ROUTES[source]
+    hosts = np.repeat(np.arange(0, routes.fabric.num_hosts, max(routes.fabric.num_hosts // 12, 1)), 2)
+    job = job_of(hosts) if with_job else None
+    ring = (np.arange(len(hosts)), np.roll(np.arange(len(hosts)), 1), np.full(len(hosts), 1000))
+    scene = fabric_scene(routes, source, job, link_loads(routes, hosts, ring) if with_job else None)
+    for text in (one for one in scene.items if isinstance(one, Text)):
+        left = {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * text.length
+        assert text.x - left >= -1, text
+        assert text.x - left + text.length <= scene.width + 1, text
+        assert 0 <= text.y <= scene.height
+    boxes = sorted((box.y, box.x, box.width) for box in scene.items if isinstance(box, Box) and box.edge)
+    for (y, x, width), (below, right, _) in pairwise(boxes):
+        assert y != below or x + width <= right
+    assert scene.width < 2800  # what can still be read on two screens
+    assert ElementTree.fromstring(svg(scene)).find(SVG + "title").text == source
+
+
+def test_levels_that_are_over_subscribed_are_marked_and_others_are_not():
+    def marked(source):
+        words = [one.words for one in fabric_scene(load(source).routes, source).items if isinstance(one, Text)]
+        return [one for one in words if "over-subscribed" in one]
+
+    assert marked("XGFT(2; 4,4; 1,2)") == ["4 switches, 2 : 1 over-subscribed"]
+    assert marked("XGFT(2; 4,4; 1,4)") == []
+
+
+def test_the_busiest_link_is_the_widest_line_and_idle_ones_are_thin():
+    source, target = np.array([0, 0]), np.array([4, 8])
+    loads = link_loads(SMALL, np.arange(16), (source, target, np.array([1000, 250])))
+    lines = [one for one in fabric_scene(SMALL, "", job_of(np.arange(16)), loads).lines() if one.ends[0] >= 0]
+    used = sorted({(line.width, line.colour) for line in lines}, reverse=True)
+    assert used[0][1] == "#c62828"
+    assert sum("1 KB" in line.tip or "1.25 KB" in line.tip or "250 B" in line.tip for line in lines) == sum(
+        line.width > 1 for line in lines
+    )
+    assert all(line.width < 1 for line in lines if "up" not in line.tip)
+    assert isinstance(lines[0], Line)
+
+
+@given(st.sets(st.integers(0, 200), min_size=1))
+def test_ranges_hold_the_numbers_they_were_made_of(numbers):
+    parts = [list(map(int, part.split("-"))) for part in ranges(sorted(numbers)).split(",")]
+    assert [one for part in parts for one in range(part[0], part[-1] + 1)] == sorted(numbers)
+    assert all(after[0] > before[-1] + 1 for before, after in pairwise(parts))
+
+
+@pytest.fixture
+def draw(monkeypatch, capsys, tmp_path):
+    """Runs ``topompi topology draw`` in this process and a folder of its own."""
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*args):
+        monkeypatch.setattr(sys, "argv", ["topompi", "topology", "draw", *map(str, args)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return SimpleNamespace(code=ended.value.code or 0, err=capsys.readouterr().err)
+
+    return run
+
+
+def test_graphs_schedules_and_maps_are_drawn_from_the_command_line(draw, tmp_path):
+    (tmp_path / "graph").write_text("0 3 5000000\n1 2 7\n")
+    (tmp_path / "map.json").write_text(_map_file(tmp_path))
+    for options in (
+        ("--hosts", "h[0000,0004,0008,0012]", "--loads", "graph"),
+        ("--hosts", "h[0000,0004,0008,0012]", "--loads", "alltoall:even", "--bytes", "1M"),
+        ("--map", "map.json", "--loads", "graph"),
+    ):
+        done = draw("XGFT(2; 4,4; 1,2)", "-o", "x.svg", *options)
+        assert done.code == 0, done.err
+        words = [one.text or "" for one in ElementTree.parse("x.svg").iter(SVG + "text")]
+        (busy,) = [one for one in words if one.startswith("busiest links: ")]
+        assert " MB" in busy
+    assert draw("XGFT(2; 4,4; 1,2)", "-o", "x.pdf").err.startswith(
+        "topompi: expecting a file name in .svg, .png, .html"
+    )
+    few = draw("XGFT(2; 4,4; 1,2)", "-o", "x.svg", "--hosts", "h[0000-0001]", "--loads", "graph")
+    assert "expecting at most 2 ranks, as the job has, got 4" in few.err
+
+
+def _map_file(folder):
+    from topompi.mapping.mapping import Mapping
+    from topompi.mapping.rankfiles import write_mapping
+
+    return write_mapping(Mapping.of([3, 2, 1, 0], ["h0000", "h0004", "h0008", "h0012"], [1] * 4), "json")
+
+
+def test_a_png_is_a_picture_of_the_same_shape(draw, tmp_path):
+    pytest.importorskip("matplotlib")
+    from matplotlib.image import imread
+
+    assert draw("XGFT(2; 3,2; 1,1)", "-o", "x.png").code == 0
+    picture = imread(tmp_path / "x.png")
+    assert picture.shape[1] > picture.shape[0] > 100
+    assert 0.02 < float((picture[:, :, :3].min(axis=2) < 0.9).mean()) < 0.6  # neither blank nor black
+
+
+# What a person would do: turn the wheel over the picture, and rest the pointer on a switch; what is then seen is told.
+ACTIONS = """<script>
+const before = document.querySelector("#view svg").viewBox.baseVal.width;
+const svg_ = document.querySelector("#view svg"), node_ = svg_.querySelector('.node[data-node="0"]');
+const at = node_.getBoundingClientRect(), where = {bubbles: true, clientX: at.x + 2, clientY: at.y + 2};
+svg_.dispatchEvent(new WheelEvent("wheel", {...where, deltaY: -1}));
+const inside = node_.getBoundingClientRect();
+node_.dispatchEvent(new PointerEvent("pointermove", where));
+const links = [...document.querySelectorAll(".link")];
+document.title = JSON.stringify({
+  zoomed: svg_.viewBox.baseVal.width / before, kept: Math.abs(inside.x - at.x) + Math.abs(inside.y - at.y),
+  tip: document.getElementById("tip").textContent, shown: document.getElementById("tip").style.display,
+  near: links.filter(one => one.classList.contains("near")).length,
+  own: links.filter(one => one.dataset.low === "0" || one.dataset.high === "0").length,
+  faded: links.filter(one => getComputedStyle(one).opacity < 0.5).length, links: links.length,
+  outside: [...document.querySelectorAll("svg text")].filter(one => { const box = one.getBBox();
+    return box.x < -1 || box.x + box.width > all[2] + 1; }).length });
+</script></body>"""
+
+
+@pytest.mark.parametrize("source", ["XGFT(2; 3,2; 1,1)", "stampede"])
+def test_a_browser_zooms_at_the_pointer_and_shows_a_switch_with_its_links(draw, tmp_path, source):
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no browser here: chromium not found")
+    assert draw(source, "-o", "x.html").code == 0
+    page = (tmp_path / "x.html").read_text()
+    assert not re.search(r'(src|href)="', page)  # it needs no other file
+    (tmp_path / "acted.html").write_text(page.replace("</body>", ACTIONS))
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,800"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", (tmp_path / "acted.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    seen = json.loads(re.search(r"<title>(\{.*?\})</title>", done.stdout)[1].replace("&amp;", "&"))
+    assert seen["zoomed"] == pytest.approx(0.8)
+    assert seen["kept"] < 3  # pixels: what the pointer is on stays there
+    assert seen["shown"] == "block"
+    assert "level 0" in seen["tip"]
+    assert seen["near"] == seen["own"] > 0
+    assert seen["faded"] == seen["links"] - seen["own"]
+    assert seen["outside"] == 0

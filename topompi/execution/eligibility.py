@@ -1,0 +1,32 @@
+"""Which algorithms can run which calls, decided from what all ranks know, without the network and without MPI."""
+
+from __future__ import annotations
+
+from ..schedules.registry import ALGORITHMS
+from ..schedules.segments import can_be_cut
+from .specs import CALLS
+
+__all__ = ["why_not"]
+
+
+def why_not(method: str, algorithm: str, *, commutative: bool = True) -> str:
+    """The reason why an algorithm cannot run a call, in words; empty if it can.
+
+    :param method: the call, a key of ``specs.CALLS``.
+    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
+    :param commutative: whether the operation of a reduction is.
+    """
+    if algorithm == "native":
+        return ""
+    spec, (name, slash, _) = CALLS[method], algorithm.partition("/")
+    ordered = "the operation does not commute" if spec.reduces and not commutative else ""
+    if algorithm == "levels":
+        return ordered if spec.leaders else f"{method} has no form over leaders"
+    entry = ALGORITHMS.get(spec.collective, {}).get(name)
+    if entry is None:
+        return f"{spec.collective} has no algorithm of this name"
+    if ordered and not entry.keeps_order:
+        return ordered
+    if spec.local and (slash or not entry.local_counts):
+        return f"a rank of {method} knows only its own blocks, and this schedule needs to know all"
+    return "" if not slash or can_be_cut(spec.collective, algorithm) else "its messages cannot be cut"

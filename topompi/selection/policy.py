@@ -1,0 +1,70 @@
+"""What all ranks can decide of a call without asking rank 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..topology import TopologyInterface
+from .choice import Choice
+
+if TYPE_CHECKING:
+    from .classes import Key
+    from .job import Job
+    from .rules import Rules
+
+__all__ = ["Policy", "unmodelled"]
+
+
+def unmodelled(interface: TopologyInterface) -> str:
+    """Why nothing can be predicted on a job's network, as far as that is seen at a glance; else empty."""
+    if interface.virtual:
+        return "a virtual placement, whose links are not those that the ranks run on"
+    return "nothing is known above the hosts" if interface.routes is None else ""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What rank 0 said of its environment when a communicator was made: true of all that are made from it.
+
+    :param rules: the rules file; None if there is none.
+    :param forgetful: whether nothing is measured, and nothing remembered of any job.
+    """
+
+    rules: Rules | None = None
+    forgetful: bool = False
+
+    def only(self, interface: TopologyInterface) -> Choice | None:
+        """The choice for every call of a job, if there is only one."""
+        if interface.num_ranks == 1:
+            return Choice("native", "native: one rank")
+        if interface.num_hosts == 1 and not interface.levels:
+            return Choice("native", "native: one host")
+        return None if self.rules is not None else self._unmodelled(interface)
+
+    def choice(self, key: Key, job: Job, runs: Callable[[str], bool]) -> Choice | None:
+        """The choice for a class of calls; None where rank 0 has to be asked.
+
+        :param key: the class.
+        :param job: the job; equal on all ranks but for the machine.
+        :param runs: whether an algorithm can run for such calls.
+        """
+        if self.rules is not None:
+            from .classes import class_bytes
+
+            found = self.rules.first(key[0], class_bytes(key[1])[0], job, runs)
+            if found is not None:
+                return Choice(found[1].algorithm, f"rules file {self.rules.name}, rule {found[0]}", local=True)
+        return self._unmodelled(job.interface)
+
+    def minds_siblings(self, interface: TopologyInterface) -> bool:
+        """Whether a choice may depend on the other communicators that the same split made."""
+        if interface.routes is None or interface.num_hosts < 2:
+            return False
+        named = self.rules is not None and self.rules.name_joint
+        return named or self._unmodelled(interface) is None
+
+    def _unmodelled(self, interface: TopologyInterface) -> Choice | None:
+        why = unmodelled(interface) if self.forgetful else ""
+        return Choice("native", f"native: {why}", local=True) if why else None

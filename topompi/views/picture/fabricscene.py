@@ -1,0 +1,289 @@
+"""A fabric as a scene: switches by level, the hosts below them, the links between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...topology import Routes
+from ...topology.summary import levels_of
+from .bundles import Bundle, bundles_of
+from .folding import Node, fold
+from .loads import Loads, crossed_switches
+from .names import amount, cut, level_words, link_name, listed, ranges, shortened, switch_names
+from .scene import Box, Line, Scene, Text
+
+__all__ = ["Job", "fabric_scene"]
+
+BOW = 70.0  # highest of a link between switches of one level
+LEFT, TOP, SIDE = 232.0, 64.0, 24.0  # margins in pixels
+LEVEL, BOX, ROW = 136.0, 44.0, 15.0  # from level to level, height of a switch and of a host
+NARROWEST, WIDEST = 64.0, 128.0  # column of a leaf switch
+MOST_LISTED = 96  # hosts that are drawn one by one
+MOST_ROWS = 24  # of them below one switch
+OVER = 1.01  # bytes from below to bytes up, beyond which a level is marked
+MOST_BUSY = 3  # busiest links that are named
+BLUE, PALE, GREY, RED, BAND = "#1f6fd6", "#dce9fa", "#8a8a8a", "#c62828", "#fdecea"
+SHADES = ((0.9, RED), (0.5, "#ef8e19"), (0.0, BLUE))  # share of the busiest link's time, and above it this colour
+IDLE = "#d4d4d4"
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Whose ranks a picture shows.
+
+    :param hosts: hosts of the fabric, each once.
+    :param ranks: host of the fabric -> its ranks, ascending; empty where only hosts are known.
+    """
+
+    hosts: Integers
+    ranks: Mapping[int, Sequence[int]]
+
+
+def fabric_scene(
+    routes: Routes, title: str, job: Job | None = None, loads: Loads | None = None, full: float | None = None
+) -> Scene:
+    """The picture of a fabric.
+
+    Levels of many switches and hosts beyond some dozens are drawn together; what a job crosses stays apart as long as
+    there is room. Links are as wide as the time they need for their bytes, and levels whose links up carry less than
+    those from below are marked.
+
+    :param routes: the fabric, and the routes over all of it.
+    :param title: its heading.
+    :param job: hosts and ranks to show; None for none.
+    :param loads: bytes on the links; None to draw the number of cables instead.
+    :param full: seconds that are drawn at full width; by default those of the busiest link.
+    """
+    return _Picture(routes, job, loads, full).scene(title)
+
+
+class _Picture:
+    """What is drawn, and where."""
+
+    def __init__(self, routes: Routes, job: Job | None, loads: Loads | None, full: float | None) -> None:
+        self.fabric, self.job, self.loads = routes.fabric, job, loads
+        self.full = full or (float(loads.seconds.max(initial=0.0)) if loads is not None else 0.0)
+        self.names = switch_names(self.fabric)
+        self.crossed = None if job is None else crossed_switches(routes, job.hosts)
+        self.nodes = fold(self.fabric, self.crossed)
+        self.levels = levels_of(routes)
+        self.of_switch = np.full(self.fabric.num_switches, -1, dtype=np.int64)
+        for number, node in enumerate(self.nodes):
+            self.of_switch[node.switches] = number
+        self.bundles = bundles_of(self.fabric, self.of_switch, loads)
+        self.hosts = self._hosts_of_nodes()
+        shown = (
+            self.hosts
+            if job is None
+            else [[one for one in row if one in set(job.hosts.tolist())] for row in self.hosts]
+        )
+        self.one_by_one = sum(map(len, shown)) <= MOST_LISTED and max(map(len, shown), default=0) <= MOST_ROWS
+        self.shown = shown
+        self._place()
+
+    def _hosts_of_nodes(self) -> list[list[int]]:
+        """Hosts below each node, by the leaf of their first adapter, in the order of the fabric."""
+        hosts: list[list[int]] = [[] for _ in self.nodes]
+        for host, adapters in enumerate(self.fabric.host_adapters):
+            leaf = self.fabric.adapter_leaf[adapters]
+            if len(leaf) and leaf[0] >= 0:
+                hosts[self.of_switch[leaf[0]]].append(host)
+        return hosts
+
+    def _place(self) -> None:
+        """Columns for the leaf switches; the others spread over the same width."""
+        rows = sorted({node.level for node in self.nodes}, key=lambda level: (level < 0, level))
+        most = max((sum(node.level == level for node in self.nodes) for level in rows), default=1)
+        letters = max((len(line) for node in self.nodes for line in self._label(node)), default=8)
+        words = max((len(line) for number in range(len(self.nodes)) for line in self._host_lines(number)), default=8)
+        self.column = min(WIDEST, max(NARROWEST, 6.2 * max(letters, words) + 14))
+        self.width = max(LEFT + most * self.column + SIDE, 860.0)
+        deepest = max((len(self._host_lines(number)) for number in range(len(self.nodes))), default=0)
+        bows = (
+            BOW
+            if any(self.nodes[one.low].level == self.nodes[one.high].level == rows[-1] for one in self.bundles)
+            else 0
+        )
+        self.bottom = TOP + 30 + bows + LEVEL * max(len(rows) - 1, 0) + BOX
+        self.height = self.bottom + 46 + ROW * deepest + 84
+        self.y = {level: self.bottom - BOX - LEVEL * at for at, level in enumerate(rows)}
+        self.x: list[float] = []
+        for level in rows:
+            count = sum(node.level == level for node in self.nodes)
+            step = (self.width - LEFT - SIDE) / max(count, 1)
+            self.x += [LEFT + step * (at + 0.5) for at in range(count)]
+
+    def scene(self, title: str) -> Scene:
+        scene = Scene(self.width, self.height, title)
+        scene.items += self._bands()
+        scene.items += self._links()
+        for number, node in enumerate(self.nodes):
+            scene.items += self._switch(number, node)
+            scene.items += self._hosts(number)
+        scene.items.append(Text(10, 44, self._subtitle(), 11, colour=GREY))
+        return Scene(scene.width, scene.height, title, [*scene.items, *self._legend()])
+
+    def _subtitle(self) -> str:
+        fabric = self.fabric
+        words = f"{fabric.num_hosts:,} hosts, {fabric.num_switches:,} switches, {fabric.num_links:,} directed links"
+        if self.job is not None:
+            ranks = sum(map(len, self.job.ranks.values()))
+            words += f"; job: {len(self.job.hosts):,} hosts" + (f", {ranks:,} ranks" if ranks else "")
+        folded = sum(len(node.switches) > 1 for node in self.nodes)
+        return words + ("; boxes with a number stand for several switches" if folded else "")
+
+    def _bands(self) -> list[Line | Box | Text]:
+        """A row for each level, with its name, and in red where less leads up than comes from below."""
+        items: list[Line | Box | Text] = []
+        for level, y in self.y.items():
+            facts = next((one for one in self.levels if one["level"] == level), None)
+            ratio = None if facts is None else facts["oversubscription"]
+            over = ratio is not None and ratio > OVER
+            if over:
+                items.append(Box(0, y - 10, self.width, BOX + 20, BAND))
+            items.append(Text(10, y + 14, "not connected" if level < 0 else f"level {level}", 12, bold=True))
+            items.append(
+                Text(
+                    10,
+                    y + 30,
+                    level_words(facts, self._switches_at(level), ratio, over),
+                    11,
+                    colour=RED if over else GREY,
+                )
+            )
+        return items
+
+    def _switches_at(self, level: int) -> int:
+        return sum(len(node.switches) for node in self.nodes if node.level == level)
+
+    def _label(self, node: Node) -> list[str]:
+        names = [self.names[one] for one in node.switches.tolist()]
+        if len(names) == 1:
+            return [shortened(names[0], 18)]
+        return [f"{len(names):,} switches", shortened(names[0], 18), f"to {shortened(names[-1], 15)}"]
+
+    def _switch(self, number: int, node: Node) -> list[Line | Box | Text]:
+        lines, x, y = self._label(node), self.x[number], self.y[node.level]
+        width = min(self.column - 6, 6.2 * max(map(len, lines)) + 12)
+        names = [self.names[one] for one in node.switches.tolist()]
+        tip = f"{listed(names)}: level {node.level}, {len(self.hosts[number]):,} hosts below"
+        colour = PALE if node.crossed or self.job is None else "#f1f1f1"
+        items: list[Line | Box | Text] = [
+            Box(x - width / 2, y, width, BOX, colour, BLUE if node.crossed else GREY, tip, number)
+        ]
+        first = y + BOX / 2 + 4 - 6.5 * (len(lines) - 1)
+        for at, line in enumerate(lines):
+            items.append(Text(x, first + 13 * at, line, 10.5 if at == 0 else 9.5, "middle", bold=at == 0))
+        return items
+
+    def _host_lines(self, number: int) -> list[str]:
+        """What stands below a leaf switch: its hosts with their ranks, or how many they are."""
+        hosts, every = self.shown[number], len(self.hosts[number])
+        if not every:
+            return []
+        if not self.one_by_one:
+            count = f"{every:,} hosts" if self.job is None else f"{len(hosts):,} of {every:,} hosts"
+            names = [self.fabric.hosts[host] for host in hosts]
+            ranks = sorted(rank for host in hosts for rank in self._ranks(host))
+            more = [f"{names[0]} … {names[-1]}"] if len(names) > 1 else names
+            return [
+                count,
+                *(shortened(one, 20) for one in more),
+                *([cut(f"ranks {ranges(ranks)}", 20)] if ranks else []),
+            ]
+        lines = []
+        for host in hosts:
+            mine = self._ranks(host)
+            lines.append(shortened(self.fabric.hosts[host], 16) + (cut(f": {ranges(mine)}", 12) if mine else ""))
+        rest = every - len(hosts)
+        return lines + ([f"{rest:,} other hosts"] if rest and self.job is not None else [])
+
+    def _ranks(self, host: int) -> Sequence[int]:
+        return () if self.job is None else self.job.ranks.get(host, ())
+
+    def _hosts(self, number: int) -> list[Line | Box | Text]:
+        lines = self._host_lines(number)
+        if not lines:
+            return []
+        x, y, width = self.x[number], self.bottom + 40, self.column - 6
+        names = listed([self.fabric.hosts[host] for host in self.hosts[number]])
+        mine = bool(self.shown[number]) and self.job is not None
+        box = Box(
+            x - width / 2,
+            y - 12,
+            width,
+            ROW * len(lines) + 4,
+            PALE if mine else "#f7f7f7",
+            BLUE if mine else IDLE,
+            names,
+        )
+        items: list[Line | Box | Text] = [Line(((x, self.bottom), (x, y - 12)), *self._host_look(number)), box]
+        for at, line in enumerate(lines):
+            other = line.endswith("other hosts")
+            items.append(Text(x, y + ROW * at, line, 10, "middle", GREY if other else "#222222"))
+        return items
+
+    def _host_look(self, number: int) -> tuple[str, float]:
+        """Colour and width of the line to a leaf switch's hosts: of the busiest host's link."""
+        if self.loads is None:
+            return GREY, 1.5
+        adapters = np.concatenate([self.fabric.host_adapters[host] for host in self.hosts[number]])
+        links = np.concatenate((self.fabric.adapter_uplink[adapters], self.fabric.adapter_downlink[adapters]))
+        return self._look(float(self.loads.seconds[links[links >= 0]].max(initial=0.0)), 1)
+
+    def _links(self) -> list[Line | Box | Text]:
+        order = sorted(self.bundles, key=lambda one: (one.seconds, one.cables))  # the busiest are drawn last
+        return [self._link(one) for one in order]
+
+    def _link(self, bundle: Bundle) -> Line:
+        ends = [(self.x[end], self.y[self.nodes[end].level]) for end in (bundle.low, bundle.high)]
+        (x1, y1), (x2, y2) = ends
+        if y1 == y2:  # beside each other: a bow above the row
+            reach = min(BOW, 16 + abs(x2 - x1) * 0.18)
+            points = tuple((x1 + (x2 - x1) * t, y1 - 4 * reach * t * (1 - t)) for t in np.linspace(0, 1, 13).tolist())
+        else:
+            points = ((x1, y1), (x2, y2 + BOX)) if y1 > y2 else ((x1, y1 + BOX), (x2, y2))
+        tip = bundle.tip(self._name(bundle.low), self._name(bundle.high))
+        return Line(points, *self._look(bundle.seconds, bundle.cables), tip, (bundle.low, bundle.high))
+
+    def _look(self, seconds: float, cables: int) -> tuple[str, float]:
+        """Colour and width of a line: by its time, where loads are known, else by its cables."""
+        if self.loads is None:
+            most = max(one.cables for one in self.bundles) if self.bundles else 1
+            return "#9bb8dd" if self.job is None else "#c9c9c9", 0.8 + 2.2 * min(cables / most, 1)
+        if not seconds:
+            return IDLE, 0.8
+        share = min(seconds / self.full, 1.0)
+        return next(colour for above, colour in SHADES if share > above or above == 0), 0.8 + 7.2 * share
+
+    def _name(self, number: int) -> str:
+        return " ".join(self._label(self.nodes[number]))
+
+    def _legend(self) -> list[Line | Box | Text]:
+        y = self.height - 50
+        if self.loads is None:
+            return [
+                Text(
+                    10,
+                    y,
+                    "lines: the wider, the more cables",
+                    11,
+                    colour=GREY,
+                )
+            ]
+        busy = self.loads.busiest(MOST_BUSY)
+        full = f", full width: {1e3 * self.full:.3g} ms" if self.loads.rated else ""
+        unit = f"time that the busiest link between two boxes needs for its bytes{full}"
+        items: list[Line | Box | Text] = [Text(10, y, f"width: {unit}", 11, colour=GREY)]
+        x = 10.0
+        for words, colour in (("above 90 %", RED), ("50 to 90 %", SHADES[1][1]), ("less", BLUE), ("no bytes", IDLE)):
+            items += [Box(x, y + 8, 12, 12, colour), Text(x + 16, y + 18, words, 11)]
+            x += 110
+        named = "; ".join(f"{link_name(self.fabric, link)} {amount(self.loads.bytes[link], 'B')}" for link in busy)
+        return [*items, Text(10, y + 38, f"busiest links: {named}" if busy else "no bytes on any link", 11)]
