@@ -529,6 +529,26 @@ def test_flows_take_a_message_as_simgrid_does_and_a_background_is_a_job() -> Non
         assert beside.time(steps, nbytes) == pytest.approx(4 * LATENCY + 3 * nbytes / RATE, rel=5e-3)
 
 
+def test_packets_take_what_flows_do_without_contention_and_more_behind_a_blocked_message(capsys) -> None:
+    source = "XGFT(2;5,2;1,1)"  # five hosts at each of two switches, one cable between these
+    job, routes, nbytes = network(source), load(source).routes, 10**7
+    job.capacity[job.links[0, 5][1:3]] = 5 * RATE  # so that host 5 is what is slow
+    with FlowArena(job) as flows_, FlowArena(job, routes=routes) as packets_:
+        alone, shared = sends(10, [(0, 5)]), sends(10, [(0, 5), (1, 5)])
+        assert packets_.time(alone, nbytes) == pytest.approx(flows_.time(alone, nbytes), rel=0.01)
+        assert packets_.time(shared, nbytes) == pytest.approx(flows_.time(shared, nbytes), rel=0.01)
+        # Four send to host 5, and one sends four times as much to host 6, over the same cable.
+        victim = sends(10, [(0, 5), (1, 5), (2, 5), (3, 5), (4, 6)], *[[(4, 6)]] * 3)
+        assert flows_.time(victim, nbytes) == pytest.approx(4 * nbytes / RATE, rel=0.01)
+        assert packets_.time(victim, nbytes) > 1.5 * flows_.time(victim, nbytes)
+        assert packets_.bound("alltoall", nbytes) == flows_.bound("alltoall", nbytes)
+    code, out, err = flows(capsys, "--network", "packet", "--seeds", "1", "--background", "alltoall:4K")
+    assert (code, err) == (0, "")
+    assert "packets as on FDR switches, median of 1 starts" in out
+    rows = [line.split() for line in out.splitlines() if line[:1].isdigit()]
+    assert all(float(cell) > 0 for row in rows for cell in row[1:6])
+
+
 @pytest.mark.parametrize("collective", ["bcast", "gather", "scatter", "allgather", "reduce_scatter", "allreduce"])
 def test_libraries_on_flows_move_all_data(collective: str) -> None:
     with FlowArena(network("XGFT(2;3,3;1,2)")) as here:

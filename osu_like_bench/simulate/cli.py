@@ -37,7 +37,7 @@ from .table import facts_of, lines, record
 __all__ = ["main"]
 
 SYSTEMS = ("stampede", "ranger")
-NETWORKS = ("flow", "simgrid")
+NETWORKS = ("flow", "packet", "simgrid")
 app = typer.Typer(add_completion=False, context_settings=HELP)
 
 
@@ -83,7 +83,8 @@ def command(
     Routes, rates and latencies are the fabric's own; latencies that it lacks come from table 1.1 of the reference. The
     message size is the whole message of bcast, reduce and allreduce; one rank's share of gather, scatter, allgather and
     reduce_scatter; a block from one rank to one other of alltoall. Messages are flows with max-min fair shares, and
-    other libraries run what our models of them say; --network simgrid takes SimGrid instead, with its own copies.
+    other libraries run what our models of them say; --network packet sends packets through switches with finite buffers
+    instead; --network simgrid takes SimGrid, with its own copies.
 
     For the kernels stencil3d, stencil4d and cg the command compares orders of the ranks: our mappings and those that a
     user has without them. For fft3d and p3dfft it compares our joint alltoalls of rows and columns with the libraries'.
@@ -116,11 +117,12 @@ def command(
     settings: dict[str, Any] = {
         "system": _one_of("--system", system, SYSTEMS),
         "background": None if background is None else Background.parse(background),
-        "eager": 0 if eager is None else parse_bytes(eager, "--eager"),
+        "eager": None if eager is None else parse_bytes(eager, "--eager"),
         "most_messages": most,
     }
     if network == "simgrid":
         settings |= {
+            "eager": settings["eager"] or 0,
             "model": _one_of("--model", model, MODELS),
             "timeout": timeout,
             "cache": folder() if cache else None,
@@ -131,6 +133,8 @@ def command(
     with _progress() as report:
         interface = _interface(topology, lfts, hosts, ppn, place, report)
         kernel = make_kernel(collective, interface.rank_host.tolist(), grid, periodic, faces) if of_kernel else None
+        if network == "packet":
+            settings["routes"] = interface.routes
         arena_of = Arena if network == "simgrid" else FlowArena
         with arena_of(network_of(interface), **settings) as arena:
             about: dict[str, object] = {
