@@ -20,8 +20,8 @@ NBYTES = 65536.0
 
 # Name, fabric, jobs, ranks of each, one a host, and steps of a shift.
 CASES = {
-    "8 alltoalls on 2,048 hosts": ("XGFT(3; 16,16,8; 1,16,16)", 8, 256, 255),
-    "8 alltoalls on 2,048 hosts, half the links above": ("XGFT(3; 16,16,8; 1,8,8)", 8, 256, 255),
+    "8 alltoalls on 2,048 hosts, 40 steps": ("XGFT(3; 16,16,8; 1,16,16)", 8, 256, 40),
+    "8 alltoalls on 2,048 hosts, 40 steps, half the links above": ("XGFT(3; 16,16,8; 1,8,8)", 8, 256, 40),
     "128 jobs of 10 shifts on 10,648 hosts": ("XGFT(3; 22,22,22; 1,22,22)", 128, 64, 10),
     "128 jobs of 10 shifts on 10,648 hosts, half the links above": ("XGFT(3; 22,22,22; 1,11,11)", 128, 64, 10),
 }

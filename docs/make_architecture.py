@@ -22,6 +22,7 @@ PURPOSE = {
     "topompi.__main__": "python -m topompi: a command, or a program under the launcher",
     "topompi.cli": "every command",
     "topompi.launcher": "a program with our communicator as its MPI.COMM_WORLD",
+    "topompi.profile": "what a program really sent, and how far",
     "topompi.communicator": "what users hold: Intracomm and its kin; where ranks sit; re-ordering",
     "topompi.dispatch": "from a call to what runs it: one look-up; the state of a communicator",
     "topompi.selection": "which algorithm: rules, memory, trials, cost model",

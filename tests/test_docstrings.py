@@ -22,6 +22,7 @@ PURE = (
     "topompi.jobs",
     "topompi.mapping",
     "topompi.netsim",
+    "topompi.profile",
     "topompi.schedules",
     "topompi.topology",
     "topompi.views",

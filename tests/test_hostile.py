@@ -25,6 +25,8 @@ DIFFERENCES = {
     "too long for all": "likewise",
     "longer blocks from the last": "likewise; which ranks hear of it depends on the algorithm",
 }
+# In levels alone: the root refuses before it takes part, and the leaders' messages to it meet its next call.
+OF_LEVELS = {"no type at the root, gatherv", "gaps at the root, gatherv"}
 # Not run: unlike sizes, where calls are chosen for by size, so that a rank with another size than the others waits for
 # them; and what hangs natively.
 LEFT_OUT = {
@@ -79,7 +81,8 @@ def native(outcomes):
 def test_misuse_ends_as_natively_or_better(outcomes, native, mode):
     found = outcomes(mode)
     assert set(found) == set(CASES) - LEFT_OUT
-    cases = [case for case in found if case not in DIFFERENCES]
+    left = DIFFERENCES.keys() | (OF_LEVELS if mode == "levels" else set())
+    cases = [case for case in found if case not in left]
     worse = {case: (native[case], found[case]) for case in cases if not is_as_good(found[case], native[case])}
     assert not worse, "\n".join(f"{case}: natively {theirs}, got {ours}" for case, (theirs, ours) in worse.items())
 

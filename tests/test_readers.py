@@ -320,7 +320,7 @@ JSON = {"format": "topompi graph", "version": 1, "size": 2, "source": [0], "targ
         (json.dumps({**JSON, "target": [2]}), ": expecting target[0] from 0 to 1, got 2"),
         (json.dumps({**JSON, "volume": [5, 6]}), ": expecting volume to be a list of 1 numbers"),
         (json.dumps({**JSON, "volume": [True]}), ": expecting volume[0] from 0 to 9223372036854775807, got True"),
-        ("hello\n", ": expecting one of: .npz, topompi's graph.json, Matrix Market, "),
+        ("hello\n", ": expecting one of: .npz, topompi's profile (.topoprof), topompi's graph.json, Matrix Market, "),
         ("", ": expecting a communication graph, got an empty file"),
         (b"\x1f\x8bdamaged", ": cannot be read, it is damaged: "),
         (b"PK\x03\x04damaged", ": expecting scipy's sparse matrix, "),

@@ -6,6 +6,7 @@ reads and queries fabrics without MPI. mpi4py is imported when a communicator is
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "__version__"]
 __version__ = "0.1.0"
-ROOMS = ("errors", "mapping", "schedules", "topology")  # packages that programs use, imported when first asked for
+ROOMS = (
+    "errors",
+    "mapping",
+    "profile",
+    "schedules",
+    "topology",
+)  # packages that programs use, imported when first asked for
 
 
 def __getattr__(name: str) -> Any:
@@ -26,6 +33,10 @@ def __getattr__(name: str) -> Any:
         require_mpi()
         from . import communicator
 
+        if os.environ.get("TOPOMPI_PROFILE"):
+            from .profile.live import record_from_environment
+
+            record_from_environment()
         return getattr(communicator, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

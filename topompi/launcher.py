@@ -5,6 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from .profile.live import Recording
 
 from .errors import MPILibraryError, TopompiError
 from .extensions import require_mpi
@@ -49,15 +55,21 @@ def launch(arguments: Sequence[str]) -> None:
         _leave(str(error), 1)
     from mpi4py.run import run_command_line, set_abort_status
 
-    _replace_world()
+    recording = _replace_world()
+    sound = False
     try:
         run_command_line(rest)
+        sound = True
     except (SystemExit, KeyboardInterrupt) as ended:
         set_abort_status(ended)
+        sound = isinstance(ended, SystemExit) and not ended.code
         raise
     except BaseException:
         set_abort_status(1)
         raise
+    finally:
+        if recording is not None:
+            recording.close(joint=sound)  # a rank that fails ends all: none waits for the others then
 
 
 def _parse(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -77,8 +89,8 @@ def _parse(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return rest, settings
 
 
-def _replace_world() -> None:
-    """Put a communicator of ours in the place of ``MPI.COMM_WORLD``; collective."""
+def _replace_world() -> Recording | None:
+    """Put a communicator of ours in the place of ``MPI.COMM_WORLD``; the recording that begins, if any; collective."""
     from mpi4py import MPI
 
     from .communicator import Intracomm
@@ -90,11 +102,24 @@ def _replace_world() -> None:
         ours._lasts = True
         MPI.COMM_WORLD = ours  # type: ignore[misc] # final in mpi4py's stubs; programs read it here
         pickle_by_name()
+        return _recording(ours)
     except (TopompiError, OSError) as error:
         _leave(str(error), 1, world.Get_rank() == 0)
 
 
-def _leave(why: str, status: int, speaks: bool = True) -> None:
+def _recording(world: MPI.Intracomm) -> Recording | None:
+    """The recording that ``TOPOMPI_PROFILE`` asks for, with windows and persistent requests; collective."""
+    if not os.environ.get("TOPOMPI_PROFILE"):
+        return None
+    from mpi4py import MPI
+
+    from .profile import live, methods, windows
+
+    MPI.Win, MPI.Prequest = windows.Win, methods.Prequest  # type: ignore[misc] # likewise
+    return live.record_from_environment(world)
+
+
+def _leave(why: str, status: int, speaks: bool = True) -> NoReturn:
     if speaks:
         print(f"topompi: {why}", file=sys.stderr)
     sys.exit(status)

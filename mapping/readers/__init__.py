@@ -12,14 +12,14 @@ from types import ModuleType
 
 from ...inputs import guarded
 from ..graph import CommunicationGraph
-from . import edgelist, jsonprofile, matrixmarket, metis, monitoring, npz, pairlist
+from . import edgelist, jsonprofile, matrixmarket, metis, monitoring, npz, pairlist, topoprof
 from .edges import Edges
 from .text import GraphFile, GraphFileError
 
 __all__ = ["FORMATS", "GraphFileError", "read_edges", "read_graph"]
 
 # METIS before the lists, which its lines of three or four numbers look like.
-FORMATS: tuple[ModuleType, ...] = (npz, jsonprofile, matrixmarket, monitoring, pairlist, metis, edgelist)
+FORMATS: tuple[ModuleType, ...] = (npz, topoprof, jsonprofile, matrixmarket, monitoring, pairlist, metis, edgelist)
 
 
 def read_graph(path: str | os.PathLike[str], size: int | None = None) -> CommunicationGraph:

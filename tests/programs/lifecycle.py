@@ -255,7 +255,7 @@ def test_a_trial_begins_its_calls_together_and_chooses_for_few_of_them(monkeypat
     message = [np.zeros(16), MPI.DOUBLE] if special else np.zeros(16)
     others = 0  # calls that run another algorithm than the one before, or go on after a stage
     while not selector.final:
-        upcoming = [trial.upcoming for trial in selector._trials.values()]
+        upcoming = [trial.upcoming for trial in selector.trials.values()]
         others += not upcoming or upcoming[0] is None or upcoming[0] != ran[-1]
         time.sleep(0.002 if len(entered) % SIZE == RANK else 0)
         entered.append(time.perf_counter())

@@ -137,9 +137,10 @@ def run_part(part, cases, folder, seed):
         groups[case["placement"]][algorithms(operation).index(case["algorithm"])].append((number, operation, case))
     for placement, columns in groups.items():
         hosts = [FABRIC.fabric.hosts[host] for host in PLACEMENTS[placement][:SIZE]]
-        whole = topompi.Intracomm(WORLD.Dup(), TopologyInterface.place(hosts, FABRIC.routes, virtual=True))
+        interface = TopologyInterface.place(hosts, FABRIC.routes, virtual=True)
         for column, some in sorted(columns.items()):
             os.environ["TOPOMPI_RULES"] = f"{folder}/{column}.json"
+            whole = topompi.Intracomm(WORLD.Dup(), interface)
             ours = whole.Split(part, RANK)
             for number, operation, case in some:
                 if case["size"] == size:
@@ -148,7 +149,7 @@ def run_part(part, cases, folder, seed):
                     if wrong:
                         failures.append(f"rank {native.Get_rank()} of {size}: {operation.method}, {case}: {wrong}")
             ours.Free()
-        whole.Free()
+            whole.Free()
     native.Free()
     return failures, ran
 

@@ -23,6 +23,7 @@ OURS = {
     "TOPOMPI_TOPOLOGY": "topology source, where the program names none",
     "TOPOMPI_HOSTS": "virtual placement: a host list over the ranks of MPI.COMM_WORLD",
     "TOPOMPI_FALLBACK": f"where a host is not in the topology: {', '.join(WORDS['TOPOMPI_FALLBACK'])}",
+    "TOPOMPI_PROFILE": "file for what a program of mpi4py sends",
     "TOPOMPI_RULES": "rules file",
     "TOPOMPI_LIMITS": "what one input may hold at most, such as hosts=1M,bytes=8G",
     "TOPOMPI_TUNE": f"what may be measured: nothing new (empty), {', '.join(WORDS['TOPOMPI_TUNE'])}",

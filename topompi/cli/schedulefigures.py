@@ -71,13 +71,7 @@ class Made:
 
 def link_names(interface: TopologyInterface) -> list[str] | None:
     """Both ends of each link, by what people call them; None where no fabric is known."""
-    if interface.routes is None:
-        return None
-    fabric = interface.routes.fabric
-    vertices = [fabric.hosts[host] for host in fabric.adapter_host.tolist()]
-    vertices += [name or identity for name, identity in zip(fabric.switch_names, fabric.switch_ids, strict=True)]
-    ends = zip(fabric.link_source.tolist(), fabric.link_target.tolist(), strict=True)
-    return [f"{vertices[source]} → {vertices[target]}" for source, target in ends]
+    return None if interface.routes is None else list(interface.routes.fabric.link_names)
 
 
 def summarise(

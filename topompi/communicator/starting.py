@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
-from ..errors import TopompiError
+from ..errors import SettingError, TopompiError
 from ..selection.policy import Policy
 from ..selection.settings import check_settings, is_forgetful, patience
 
@@ -39,8 +39,9 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
             if name := os.environ.get("TOPOMPI_RULES"):
                 said = name, Path(name).read_text(encoding="utf-8")
                 answer[0] |= RULES
-        except TopompiError as error:
-            said, answer[0] = error, WRONG
+        except (TopompiError, OSError) as error:  # the file may be gone since it was checked
+            said = error if isinstance(error, TopompiError) else SettingError(f"TOPOMPI_RULES: {error}")
+            answer[0] = WRONG
     comm.Bcast(answer)
     if answer[0] & (WRONG | RULES):
         said = comm.bcast(said)

@@ -122,6 +122,14 @@ class Fabric:
         return {name: index for index, name in enumerate(self.switch_ids)}
 
     @cached_property
+    def link_names(self) -> tuple[str, ...]:
+        """Both ends of each link, by what people call them, length L."""
+        vertices = [self.hosts[host] for host in self.adapter_host.tolist()]
+        vertices += [name or identity for name, identity in zip(self.switch_names, self.switch_ids, strict=True)]
+        ends = zip(self.link_source.tolist(), self.link_target.tolist(), strict=True)
+        return tuple(f"{vertices[source]} → {vertices[target]}" for source, target in ends)
+
+    @cached_property
     def adapter_uplink(self) -> IntArray:
         """The link from each adapter into the fabric, shape (A,); -1 where it has none."""
         uplink = np.full(self.num_adapters, -1, dtype=np.int32)

@@ -1,0 +1,110 @@
+"""What recording a program costs: microseconds a call, and memory; and what it takes to read and draw large profiles.
+
+Run it as ``python -m benchmarks.profiles`` on one process: the calls do nothing but be counted.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from topompi.profile import Profile, read_profile, write_profile
+from topompi.profile.counting import Counters, Group
+from topompi.profile.pictures import draw_heat, draw_histogram
+from topompi.profile.summary import summarise
+from topompi.topology import TopologyInterface, load
+
+SIZES = (64, 128, 256, 512, 1024)
+RANKS_A_HOST = 16
+CALLS, ROUNDS = 20_000, 9
+
+
+def call_seconds() -> dict[str, float]:
+    """Seconds that counting adds to one call of each kind, medians."""
+    from topompi.execution.specs import CALLS as SPECS
+    from topompi.profile import methods
+
+    def nothing(*_: Any) -> None:
+        """What a call that does nothing does."""
+
+    counters, message = Counters(8, np.arange(8)), np.zeros(1)
+
+    class Communicator:
+        _group = counters.group(0, np.arange(8, dtype=np.int32))
+
+    def group_of(comm: Communicator) -> Group:
+        return comm._group
+
+    comm = Communicator()
+    forms = {
+        "Send": (methods._sending(nothing, counters, group_of), (comm, message, 1, 0)),
+        "Bcast": (methods._collective(nothing, counters, group_of, SPECS["Bcast"]), (comm, message, 0)),
+        "Alltoall": (methods._collective(nothing, counters, group_of, SPECS["Alltoall"]), (comm, message, message)),
+    }
+    return {
+        name: median(_seconds(call, arguments) - _seconds(nothing, arguments) for _ in range(ROUNDS))
+        for name, (call, arguments) in forms.items()
+    }
+
+
+def _seconds(call: Any, arguments: tuple[Any, ...]) -> float:
+    begin = time.perf_counter()
+    for _ in range(CALLS):
+        call(*arguments)
+    return (time.perf_counter() - begin) / CALLS
+
+
+def memory(ranks: int, ranks_a_host: int = 1) -> dict[str, int]:
+    """Bytes of the counters of an alltoall, of one rank and of all, and of a rank's line, which rank 0 holds."""
+    peers = np.arange(0, ranks, ranks_a_host)
+    counters = Counters(len(peers), peers)
+    counters.group(0, (np.arange(ranks) // ranks_a_host).astype(np.int32)).called("Alltoall", 0, 8 * ranks)
+    from topompi.profile.file import rank_line
+
+    line = rank_line(counters.rows(0, "host"))
+    one = sum(column.itemsize * len(column) for table in counters.tables.values() for column in table)
+    return {"ranks": ranks, "a host": ranks_a_host, "one rank": one, "all ranks": one * ranks, "line": len(line)}
+
+
+def large(ranks: int = 1024, peers: int | None = None) -> dict[str, float]:
+    """Seconds to read, to analyse and to draw a profile of so many ranks in which each sends to all, or to some."""
+    routes = load("XGFT(2; 8,8; 1,4)").routes
+    assert routes is not None
+    hosts = np.repeat(routes.fabric.hosts, -(-ranks // routes.fabric.num_hosts))[:ranks].tolist()
+    interface = TopologyInterface.place(hosts, routes)
+    of_rank = []
+    for rank in range(ranks):
+        counters = Counters(ranks, np.arange(ranks))
+        others = np.delete(np.arange(ranks), rank)[:peers]
+        counters.add("E", others, np.full(len(others), 1000))
+        of_rank.append(counters.rows(rank, hosts[rank]))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.topoprof"
+        write_profile(Profile(ranks, "by hand", of_rank=of_rank), path)
+        marks = [time.perf_counter()]
+        graph = read_profile(path).graph()
+        marks.append(time.perf_counter())
+        summarise(read_profile(path), interface, hint=False)
+        marks.append(time.perf_counter())
+        draw_histogram(Path(folder) / "h.svg", graph, interface)
+        draw_heat(Path(folder) / "m.svg", graph, interface)
+        marks.append(time.perf_counter())
+    return dict(zip(("read", "read and analyse", "draw"), np.diff(marks).round(3).tolist(), strict=True))
+
+
+def main() -> None:
+    """Print all figures as lines of JSON."""
+    print(json.dumps({"us a call": {name: round(1e6 * value, 3) for name, value in call_seconds().items()}}))
+    for ranks in SIZES:
+        print(json.dumps(memory(ranks)), json.dumps(memory(ranks, RANKS_A_HOST)))
+    print(json.dumps({"seconds at 1,024 ranks": large()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""The lines of a profile (``.topoprof``) that `topompi.profile` records; `topompi.profile.file` describes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .edges import Edges
+from .text import MAX_RANKS, GraphFile, GraphFileError
+
+__all__ = [
+    "GRANULARITIES",
+    "KINDS",
+    "MOVES",
+    "NAME",
+    "VERSION",
+    "Call",
+    "Head",
+    "Line",
+    "head_of",
+    "rank_of",
+    "read",
+    "recognise",
+]
+
+NAME = "topompi's profile (.topoprof)"
+VERSION = 1
+_HEADING = re.compile(r'\s*\{"topompi": ?"profile"')
+# By the letters of Open MPI's monitoring component, which names the same kinds.
+KINDS = {
+    "E": "sent by the program",
+    "I": "sent by the library",
+    "S": "put by one-sided calls",
+    "R": "got by one-sided calls",
+    "C": "asked of collectives",
+}
+
+
+MOVES = "EISR"  # the kinds that move where a file does not say; what collectives are asked for moves as I
+GRANULARITIES = ("process", "host")
+
+
+class Head(NamedTuple):
+    """The first line.
+
+    :param size: number of ranks.
+    :param method: how it was recorded.
+    :param command: what ran; ``seconds``: for how long; ``hosts``: of each rank, or none.
+    :param moves: the kinds whose rows are what moved.
+    :param granularity: ``host`` where a peer stands for its whole host.
+    :param virtual: whether the hosts are those of a virtual placement.
+    """
+
+    size: int
+    method: str
+    command: str
+    seconds: float
+    hosts: tuple[str, ...]
+    moves: str = MOVES
+    granularity: str = "process"
+    virtual: bool = False
+
+
+class Call(NamedTuple):
+    """Collective calls of one size: mpi4py's name, ranks of the communicator, bytes as the rules count, calls."""
+
+    name: str
+    ranks: int
+    nbytes: int
+    times: int
+
+
+class Line(NamedTuple):
+    """A rank's line: the rank, by kind the rows peer, messages, bytes, shape (3, rows), its host, and its calls."""
+
+    rank: int
+    kinds: dict[str, NDArray[np.int64]]
+    host: str
+    calls: tuple[Call, ...]
+
+
+def recognise(file: GraphFile) -> bool:
+    """Whether the first line begins as a profile's does."""
+    return bool(_HEADING.match(file.head))
+
+
+def read(file: GraphFile) -> Edges:
+    """The graph of what moved; what collectives were asked for moves as the library's messages.
+
+    :raises GraphFileError: with file and line; for a rank without a line.
+    """
+    lines = list(file.lines(""))
+    head = head_of(file.name, lines[0][1])
+    size = head.size
+    if head.granularity != "process":
+        raise GraphFileError(f"{file.name}: expecting a profile by process, got one by {head.granularity}")
+    rows = [np.empty((0, 4), dtype=np.int64)]
+    ranks = set()
+    for number, line in lines[1:]:
+        rank, kinds, _, _ = rank_of(file.name, number, line, size)
+        ranks.add(rank)
+        for letter, (peer, messages, volume) in kinds.items():
+            own = np.full_like(peer, rank)
+            ends = (peer, own) if letter == "R" else (own, peer)
+            if letter in head.moves:
+                rows.append(np.stack((*ends, volume, messages), axis=1))
+    if absent := sorted(set(range(size)) - ranks):
+        raise GraphFileError(f"{file.name}: expecting a line for each of {size} ranks, got none for {absent[0]}")
+    source, target, volume, count = np.concatenate(rows).T
+    return Edges(file.name, size, True, source, target, volume, count)
+
+
+def head_of(name: str, line: str) -> Head:
+    """What the first line says.
+
+    :param name: of the file; ``line``: its text.
+    :raises GraphFileError: with file and line.
+    """
+    if not _HEADING.match(line):
+        _fail(name, 1, "a profile, as topompi profile writes it", line)
+    head = _object(name, 1, line)
+    if head.get("version") != VERSION:
+        _fail(name, 1, f"a profile of version {VERSION}", line)
+    size, hosts, seconds = head.get("ranks"), head.get("hosts") or [], head.get("seconds") or 0.0
+    if type(size) is not int or not 1 <= size <= MAX_RANKS:
+        _fail(name, 1, "ranks, their number, from 1", size)
+    if not isinstance(hosts, list) or len(hosts) not in (0, size) or not all(isinstance(host, str) for host in hosts):
+        _fail(name, 1, f"hosts to be a list of {size} names or empty", hosts)
+    if type(seconds) not in (int, float):
+        _fail(name, 1, "seconds to be a number", seconds)
+    moves, granularity = head.get("moves", MOVES), head.get("granularity", "process")
+    if not isinstance(moves, str) or set(moves) - set(KINDS):
+        _fail(name, 1, f"moves to be letters of {''.join(KINDS)}", moves)
+    if granularity not in GRANULARITIES:
+        _fail(name, 1, f"granularity to be one of {', '.join(GRANULARITIES)}", granularity)
+    method, command = str(head.get("method", "")), str(head.get("command", ""))
+    return Head(size, method, command, float(seconds), tuple(hosts), moves, granularity, head.get("virtual") is True)
+
+
+def rank_of(name: str, number: int, line: str, size: int) -> Line:
+    """What a rank's line says.
+
+    :param name: of the file.
+    :param number: of the line, from 1.
+    :param line: its text.
+    :param size: number of ranks.
+    :raises GraphFileError: with file and line.
+    """
+    found = _object(name, number, line)
+    rank = found.get("rank")
+    if type(rank) is not int or not 0 <= rank < size:
+        _fail(name, number, f"rank to be one of {size}", rank)
+    kinds = {}
+    for letter in KINDS.keys() & found.keys():
+        try:
+            table = np.array(found[letter])
+        except ValueError:
+            _fail(name, number, f"{letter} to be three lists of one length", found[letter])
+        if table.shape[:1] != (3,) or table.ndim != 2 or (table.size and table.dtype.kind != "i"):
+            _fail(name, number, f"{letter} to be three lists of whole numbers, as many each", found[letter])
+        if table.size and (table.min() < 0 or table[0].max() >= size):
+            _fail(name, number, f"{letter} to name peers below {size} and no negative number", found[letter])
+        kinds[letter] = table.astype(np.int64)
+    host = found.get("host", "")
+    if not isinstance(host, str):
+        _fail(name, number, "host to be a name", host)
+    return Line(rank, {one: kinds[one] for one in KINDS if one in kinds}, host, _calls(name, number, found))
+
+
+def _calls(name: str, number: int, found: dict[str, Any]) -> tuple[Call, ...]:
+    calls = found.get("calls", [])
+    if not isinstance(calls, list):
+        _fail(name, number, "calls to be a list", calls)
+    for call in calls:
+        sound = isinstance(call, list) and len(call) == 4 and isinstance(call[0], str)
+        if not sound or not all(type(value) is int and value >= 0 for value in call[1:]):
+            _fail(name, number, "calls to have a name, ranks, bytes and a count", call)
+    return tuple(Call(*call) for call in calls)
+
+
+def _object(name: str, number: int, line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        _fail(name, number, "a JSON object", line)
+    return found
+
+
+def _fail(name: str, number: int, wanted: str, given: object) -> NoReturn:
+    raise GraphFileError(f"{name}:{number}: expecting {wanted}, got {given!r:.60}")

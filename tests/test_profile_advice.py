@@ -1,0 +1,84 @@
+"""Advice from profiles: what a mapping and schedules would save, and the commands that do it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from topompi.cli.app import app
+from topompi.mapping import CommunicationGraph
+from topompi.profile import Profile, ProfileError, write_profile
+from topompi.profile.advice import advise, flow_seconds
+from topompi.profile.analysis import link_loads
+from topompi.profile.recording import Call, RankRows
+from topompi.topology import TopologyInterface, load
+
+SOURCE = "XGFT(2; 4,4; 1,2)"
+CALLS = (Call("Alltoall", 32, 1 << 20, 10), Call("Alltoallv", 32, 100, 1), Call("Bcast", 4, 100, 2))
+
+
+def profile_of(graph, calls=()):
+    rows = {rank: [] for rank in range(graph.size)}
+    columns = (graph.sources, graph.targets, graph.messages, graph.volume)
+    for source, target, messages, volume in zip(*(column.tolist() for column in columns), strict=True):
+        rows[source].append((0, target, messages, volume))
+    of_rank = [replace(RankRows.of_rows(*one), calls=calls) for one in rows.items()]
+    return Profile(graph.size, "by hand", of_rank=of_rank, moves="ESRC")
+
+
+def test_the_command_that_is_named_gives_the_order_that_is_promised(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    graph = CommunicationGraph.cartesian((4, 8), weights=1_000_000)
+    write_profile(profile_of(graph, CALLS), tmp_path / "run.topoprof")
+    where = ["run.topoprof", "--topology", SOURCE, "--place", "random:3"]
+    done = CliRunner().invoke(app, ["profile", "advise", *where, "--json"])
+    assert done.exit_code == 0, done.output
+    advice = json.loads(done.stdout)
+    mapping = advice["mapping"]
+    assert mapping["after"]["hop_bytes"] < 0.6 * mapping["before"]["hop_bytes"]
+    assert mapping["after"]["flow_seconds"] < mapping["before"]["flow_seconds"]
+    assert sum(row["share"] for row in advice["traffic"]) == pytest.approx(1)
+    assert [(one["call"], one["calls"]) for one in advice["collectives"]] == [("Alltoall", 10)]
+    assert any("2 collective calls on parts" in why for why in advice["out_of_reach"])
+    assert any("unlike sizes" in why for why in advice["out_of_reach"])
+    command = shlex.split(advice["run"][0])
+    assert CliRunner().invoke(app, [*command[1:]]).exit_code == 0
+    assert (tmp_path / "ranks.txt").exists()
+    shown = CliRunner().invoke(app, ["profile", "advise", *where])
+    assert advice["run"][0] in shown.stdout.splitlines()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 16), st.data())
+def test_flows_take_at_least_the_busiest_links_time_and_one_flow_exactly_that(size, data):
+    routes = load(SOURCE).routes
+    interface = TopologyInterface.place(routes.fabric.hosts[:size], routes)
+    rank, volume = st.integers(0, size - 1), st.integers(1, 10**9)
+    rows = data.draw(st.lists(st.tuples(rank, rank, volume), max_size=20))
+    source, target, sent = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    graph = CommunicationGraph.from_arrays(size, source, target, sent, np.ones_like(sent))
+    fabric = interface.routes.fabric  # the job's part
+    least = (link_loads(graph, interface) / fabric.link_rate).max()
+    found = flow_seconds(graph, interface, interface.rank_host.astype(np.int64))
+    assert found >= least * (1 - 1e-6)
+    if len(rows) == 1:
+        latency = np.nansum(fabric.link_latency)
+        assert found <= least * (1 + 1e-6) + latency
+
+
+def test_what_cannot_be_known_is_said():
+    graph = CommunicationGraph.cartesian((4,), weights=8)
+    interface = TopologyInterface.place(["a", "a", "b", "b"], None)
+    advice = advise(profile_of(graph), interface)
+    assert advice["mapping"]["before"]["flow_seconds"] is None
+    assert any("sizes of calls were not recorded" in why for why in advice["out_of_reach"])
+    assert any("does not give the rates" in why for why in advice["out_of_reach"])
+    with pytest.raises(ProfileError, match="expecting a profile by process"):
+        advise(replace(profile_of(graph), granularity="host"), interface)

@@ -1,0 +1,140 @@
+"""Profiles that programs of mpi4py record of themselves."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support import ROOT, mpi_job, run_mpi
+from topompi.execution.specs import CALLS
+from topompi.mapping import read_graph
+from topompi.profile import ProfileError, read_profile
+from topompi.profile.counting import Counters, asked
+from topompi.profile.file import part_of
+
+PROGRAM = ROOT / "tests" / "programs" / "profiled.py"
+LAUNCHED = """
+import os, signal, time
+import numpy as np
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+after, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+message = np.zeros(10)
+comm.Sendrecv(message, after, recvbuf=np.zeros(10), source=before)
+os.kill(os.getpid(), signal.SIGUSR2)
+comm.Bcast(message)
+os.kill(os.getpid(), signal.SIGUSR1)
+comm.Barrier()
+window = MPI.Win.Allocate(80, 8, comm=comm)
+window.Fence()
+window.Put(message, after)
+window.Fence()
+window.Free()
+requests = [comm.Send_init(message, after), comm.Recv_init(np.zeros(10), before)]
+MPI.Prequest.Startall(requests)
+MPI.Request.Waitall(requests)
+"""
+RING = {(0, 1): (3, 240), (1, 0): (3, 240)}
+
+
+def graph_of(profile):
+    graph = profile.graph()
+    rows = (graph.sources, graph.targets, graph.messages, graph.volume)
+    return {(a, b): (m, v) for a, b, m, v in zip(*(row.tolist() for row in rows), strict=True)}
+
+
+def test_every_form_of_call_is_counted_to_the_byte(tmp_path):
+    done = run_mpi(4, PROGRAM, tmp_path / "a.topoprof", env={"TOPOMPI_HOSTS": "a,b"}, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split("\n")) == {"same", ""}
+    assert [one.name for one in tmp_path.iterdir()] == ["a.topoprof"]
+
+
+def test_the_launcher_records_and_signals_leave_a_part_out(tmp_path):
+    path = tmp_path / "run.topoprof"
+    done = run_mpi(2, "-m", "topompi", "-c", LAUNCHED, env={"TOPOMPI_PROFILE": str(path)})
+    assert done.returncode == 0, done.stderr
+    found = read_profile(path)
+    assert graph_of(found) == RING
+    assert read_graph(path).volume.sum() == 480
+    assert [call.name for call in found.of_rank[0].calls] == ["Barrier"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_without_the_launcher_each_rank_leaves_its_part(tmp_path):
+    path = tmp_path / "run.topoprof"
+    program = "import topompi\nfrom mpi4py import MPI\ncomm = topompi.Intracomm(MPI.COMM_WORLD)\ncomm.bcast(1)"
+    done = run_mpi(2, "-c", program, env={"TOPOMPI_PROFILE": str(path)})
+    assert done.returncode == 0, done.stderr
+    assert {one.name for one in tmp_path.iterdir()} == {part_of(path, 0).name, part_of(path, 1).name}
+    found = read_profile(path)
+    assert (found.size, found.missing) == (2, ())
+    assert list(graph_of(found)) == [(0, 1)]
+
+
+def test_a_killed_program_leaves_what_its_ranks_flushed(tmp_path):
+    path = tmp_path / "run.topoprof"
+    program = f"""
+import os, numpy, topompi
+from mpi4py import MPI
+with topompi.profile(MPI.COMM_WORLD, {str(path)!r}) as comm:
+    comm.Bcast(numpy.zeros(5))
+    comm.Barrier()
+    if comm.rank == 0:
+        topompi.profile.live.running().flush()
+        os.kill(os.getpid(), {int(signal.SIGKILL)})
+    comm.Barrier()
+"""
+    done = mpi_job(2, "-c", program, timeout=60)
+    assert done.returncode != 0
+    found = read_profile(path)
+    assert (found.size, found.missing) == (2, (1,))
+    assert graph_of(found) == {(0, 1): (1, 40)}
+
+
+@settings(deadline=None)
+@given(st.sampled_from(list(CALLS.values())), st.integers(1, 9), st.data(), st.integers(0, 10**6))
+def test_what_a_call_is_asked_to_move_stays_within_its_ranks_and_what_mpi_defines(spec, size, data, nbytes):
+    root = data.draw(st.integers(0, size - 1))
+    sent, got = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for rank in range(size):
+        peers, volume = asked(spec, size, rank, root, nbytes)
+        assert rank not in peers
+        assert len(set(peers.tolist())) == len(peers)
+        sent[rank] = volume.sum()
+        np.add.at(got, peers, volume)
+    if spec.collective == "bcast":
+        assert got.tolist() == [0 if rank == root else nbytes for rank in range(size)]
+    if spec.collective == "allreduce":
+        assert (sent <= 2 * nbytes).all()
+    if spec.collective == "barrier":
+        assert not sent.any()
+
+
+def test_counters_take_memory_for_the_peers_and_kinds_that_occur():
+    counters = Counters(1024, np.arange(1024))
+    assert not counters.tables
+    for nbytes in range(2000):  # more distinct calls than a group keeps
+        counters.group(0, np.arange(1024, dtype=np.int32)).called("Bcast", 0, nbytes)
+    record = counters.rows(0, "")
+    assert sum(column.itemsize * len(column) for table in counters.tables.values() for column in table) == 16 * 1024
+    assert record.messages.sum() == 2000 * 1023
+    assert record.volume.sum() == sum(range(2000)) * 1023
+    assert sum(call.times for call in record.calls) == 2000
+    assert len(record.calls) < 600
+
+
+def test_parts_of_several_runs_are_refused(tmp_path):
+    from topompi.profile import Profile, write_profile
+
+    path = tmp_path / "run.topoprof"
+    write_profile(Profile(2, "by hand"), part_of(path, 0))
+    write_profile(Profile(3, "by hand"), part_of(path, 1))
+    with pytest.raises(ProfileError, match="expecting parts of one run"):
+        read_profile(path)
+    assert sys.modules["topompi.profile"]

@@ -1,0 +1,137 @@
+"""Where messages went: by hops, by level, by host and switch, and over which links (Subramoni 2013, section 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mapping.graph import CommunicationGraph
+from ..topology import TopologyInterface
+from ..views.network import network_of
+from .errors import ProfileError
+
+__all__ = [
+    "GRANULARITIES",
+    "Traffic",
+    "by_hops",
+    "by_level",
+    "contract",
+    "edge_hops",
+    "hop_name",
+    "link_loads",
+    "units_of",
+]
+
+GRANULARITIES = ("process", "host", "switch")
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What some pairs of ranks sent.
+
+    :param name: of the class that the pairs are of.
+    :param hops: switches crossed; 0 within a host, -1 without a route, None for a class of another kind.
+    :param messages: how many.
+    :param volume: bytes.
+    """
+
+    name: str
+    hops: int | None
+    messages: int
+    volume: int
+
+
+def hop_name(hops: int) -> str:
+    """What a class of so many hops is called."""
+    if hops <= 0:
+        return "no route" if hops else "within hosts"
+    return f"{hops} hop{'s' * (hops != 1)}"
+
+
+def edge_hops(graph: CommunicationGraph, interface: TopologyInterface) -> Integers:
+    """Switches that each edge of the graph crosses, shape (edges,); 0 within a host, -1 without a route."""
+    _check(graph, interface)
+    host = interface.rank_host
+    return interface.hop_matrix[host[graph.sources], host[graph.targets]].astype(np.int64)
+
+
+def by_hops(graph: CommunicationGraph, interface: TopologyInterface) -> list[Traffic]:
+    """Messages and bytes by hop class, nearest first; the class within hosts is always there.
+
+    :raises ProfileError: where the graph has other ranks than the job.
+    """
+    hops = edge_hops(graph, interface)
+    classes = sorted({0, *hops.tolist()}, key=lambda one: (one < 0, one))
+    return [Traffic(hop_name(one), one, *_sums(graph, hops == one)) for one in classes]
+
+
+def by_level(graph: CommunicationGraph, interface: TopologyInterface) -> list[Traffic]:
+    """Messages and bytes by the innermost level that holds both ranks, innermost first.
+
+    :raises ProfileError: where the graph has other ranks than the job.
+    """
+    _check(graph, interface)
+    left, found = np.ones(graph.num_edges, dtype=bool), []
+    for level in reversed(interface.levels):
+        inside = left & (level.cluster[graph.sources] == level.cluster[graph.targets])
+        found.append(Traffic(level.name, None, *_sums(graph, inside)))
+        left &= ~inside
+    return [*found, Traffic("whole job", None, *_sums(graph, left))]
+
+
+def units_of(interface: TopologyInterface, granularity: str) -> tuple[list[str], Integers]:
+    """The units of a granularity: their names, and the unit of each rank, shape (p,).
+
+    :raises ProfileError: for another word than those of ``GRANULARITIES``.
+    """
+    if granularity == "process":
+        return [f"rank {rank}" for rank in range(interface.num_ranks)], np.arange(interface.num_ranks)
+    if granularity == "host":
+        return list(interface.hosts), interface.rank_host.astype(np.int64)
+    if granularity != "switch":
+        raise ProfileError(f"expecting a granularity of {', '.join(GRANULARITIES)}, got {granularity!r}")
+    if interface.routes is None or interface.host_routes is None:
+        return ["all hosts"], np.zeros(interface.num_ranks, dtype=np.int64)
+    fabric = interface.routes.fabric
+    leaves, unit = np.unique(interface.host_routes.leaf, return_inverse=True)
+    names = [fabric.switch_names[leaf] or fabric.switch_ids[leaf] for leaf in leaves.tolist()]
+    return names, unit[interface.rank_host].astype(np.int64)
+
+
+def contract(graph: CommunicationGraph, unit: Integers, units: int) -> CommunicationGraph:
+    """The graph between units: what their ranks send to those of others, and among themselves.
+
+    :param graph: between ranks.
+    :param unit: of each rank, shape (p,).
+    :param units: how many there are.
+    """
+    return CommunicationGraph.from_arrays(units, unit[graph.sources], unit[graph.targets], graph.volume, graph.messages)
+
+
+def link_loads(graph: CommunicationGraph, interface: TopologyInterface) -> NDArray[np.float64]:
+    """Bytes over each directed link of the job's part of the fabric, shape (links,); none where no fabric is known.
+
+    :raises ProfileError: where the graph has other ranks than the job.
+    Cost: hosts * hosts * (longest route) numbers.
+    """
+    _check(graph, interface)
+    if interface.routes is None:
+        return np.zeros(0)
+    between = contract(graph, interface.rank_host.astype(np.int64), interface.num_hosts)
+    links = network_of(interface).links[between.sources, between.targets]
+    volume = np.repeat(between.volume, links.shape[1])[(links >= 0).ravel()]
+    loads = np.bincount(links[links >= 0], volume, interface.routes.fabric.num_links)
+    return loads.astype(np.float64)
+
+
+def _sums(graph: CommunicationGraph, chosen: NDArray[np.bool_]) -> tuple[int, int]:
+    return int(graph.messages[chosen].sum()), int(graph.volume[chosen].sum())
+
+
+def _check(graph: CommunicationGraph, interface: TopologyInterface) -> None:
+    if graph.size != interface.num_ranks:
+        raise ProfileError(f"expecting a job of {graph.size} ranks as the profile has, got {interface.num_ranks}")

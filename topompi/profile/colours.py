@@ -1,0 +1,36 @@
+"""Colours of hop classes, in pictures and on the report page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .errors import ProfileError
+
+__all__ = ["PALETTES", "colours_of"]
+
+# By switches crossed, 0 within a host; then those of further classes, in their order. The reference's are those of
+# Subramoni 2013, section 7; the others those of Okabe and Ito, which people with any kind of colour vision tell apart.
+PALETTES: dict[str, tuple[dict[int, str], tuple[str, ...]]] = {
+    "reference": (
+        {0: "#d62728", 1: "#2ca02c", 3: "#1f6fd6", 5: "#e377c2", 7: "#17becf"},
+        ("#ff7f0e", "#9467bd", "#8c564b", "#bcbd22", "#7f7f7f"),
+    ),
+    "colour-blind": (
+        {0: "#000000", 1: "#009e73", 3: "#0072b2", 5: "#cc79a7", 7: "#56b4e9"},
+        ("#e69f00", "#d55e00", "#f0e442", "#999999"),
+    ),
+}
+
+
+def colours_of(hops: Iterable[int], palette: str = "reference") -> dict[int, str]:
+    """The colour of each class, nearest first, classes without a route last; further classes repeat the last colour.
+
+    :raises ProfileError: for another palette than those of ``PALETTES``.
+    """
+    if palette not in PALETTES:
+        raise ProfileError(f"expecting a palette of {', '.join(PALETTES)}, got {palette!r}")
+    fixed, further = PALETTES[palette]
+    classes = sorted(set(hops), key=lambda one: (one < 0, one))
+    others = [one for one in classes if one not in fixed]
+    own = {one: further[min(at, len(further) - 1)] for at, one in enumerate(others)}
+    return {one: fixed.get(one) or own[one] for one in classes}

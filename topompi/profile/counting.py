@@ -1,0 +1,164 @@
+"""Counters of what one rank sends: two numbers for each peer and kind, and a number for each kind of collective call.
+
+What collectives are asked to move is worked out when the counters are read, so that a call costs one look-up.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..execution.specs import CALLS, CallSpec, Form
+from .recording import KINDS, Call, RankRows
+
+__all__ = ["Counters", "Group", "asked"]
+
+Integers = NDArray[np.int64]
+MOST_CALLS = 512  # distinct calls of a group that are kept apart; then they go to the counters
+MOST_SIZES = 512  # rows of the table of calls; then sizes are rounded up to powers of two
+
+
+def asked(spec: CallSpec, size: int, rank: int, root: int, nbytes: int) -> tuple[Integers, Integers]:
+    """The ranks to which a rank is asked to move data by one collective call, and the bytes for each.
+
+    A broadcast or scatter goes from the root to each rank, a gather or reduction from each rank to the root, an
+    allgather or alltoall from each rank to each. An allreduce is a reduce-scatter, in which each rank sends each
+    other one its part of the vector, and an allgather of the parts: the least that has to move (Patarasuk and Yuan
+    2009). A scan goes from each rank to the next. What stays on its rank is not counted.
+
+    :param spec: the call.
+    :param size: ranks of the communicator.
+    :param rank: the rank that sends.
+    :param root: the root; anything in calls without one.
+    :param nbytes: bytes of the message, of all blocks of the alltoall, allgather or reduce-scatter together.
+    """
+    if spec.form is Form.NOTHING:
+        peers, each = [], 0
+    elif spec.collective in ("scan", "exscan"):
+        peers, each = list(range(rank + 1, size))[:1], nbytes
+    elif spec.rooted and spec.form in (Form.GATHER, Form.REDUCTION):
+        peers, each = [root] if rank != root else [], nbytes
+    elif spec.rooted:
+        peers, each = [one for one in range(size) if one != root] if rank == root else [], nbytes
+    else:
+        peers, each = [one for one in range(size) if one != rank], _share(spec, size, nbytes)
+    return np.array(peers, dtype=np.int64), np.full(len(peers), each, dtype=np.int64)
+
+
+def _share(spec: CallSpec, size: int, nbytes: int) -> int:
+    if spec.form is Form.REDUCTION:
+        return 2 * nbytes // size
+    return nbytes if spec.name == "Allgatherv" else nbytes // size
+
+
+class Counters:
+    """What one rank sends, by kind and peer.
+
+    :param size: number of peers: ranks, or hosts.
+    :param peers: the rank by which a file names each peer, shape (size,).
+    Cost: 16 bytes for each peer and kind that occurs.
+    """
+
+    def __init__(self, size: int, peers: Integers) -> None:
+        self.size, self.peers = size, peers
+        self.tables: dict[str, tuple[array[int], array[int]]] = {}
+        self.groups: dict[Hashable, Group] = {}
+        self.sizes: dict[tuple[str, int, int], int] = {}
+
+    def table(self, kind: str) -> tuple[array[int], array[int]]:
+        """Messages and bytes for each peer of a kind, to count in."""
+        if kind not in self.tables:
+            self.tables[kind] = array("q", bytes(8 * self.size)), array("q", bytes(8 * self.size))
+        return self.tables[kind]
+
+    def group(self, rank: int, units: Integers) -> Group:
+        """The group of a communicator; those with the same ranks share one.
+
+        :param rank: this rank in it.
+        :param units: the peer that each of its ranks is counted as, shape (ranks,), -1 for none.
+        """
+        key = rank, units.tobytes()
+        if key not in self.groups:
+            self.groups[key] = Group(self, rank, units)
+        return self.groups[key]
+
+    def add(self, kind: str, units: Integers, volume: Integers, count: int = 1) -> None:
+        """Count a message to each of some peers.
+
+        :param kind: letter of ``KINDS``.
+        :param units: the peers; -1 is left out.
+        :param volume: bytes to each of them, of one message.
+        :param count: messages to each of them.
+        """
+        known = units >= 0
+        for column, amount in zip(self.table(kind), (np.full(len(units), count), count * volume), strict=True):
+            np.add.at(np.frombuffer(column, dtype=np.int64), units[known], amount[known])
+
+    def note(self, name: str, ranks: int, nbytes: int, count: int = 1) -> None:
+        """Count calls of a collective in the table of calls.
+
+        :param name: mpi4py's name of the blocking call on buffers.
+        :param ranks: of the communicator.
+        :param nbytes: as rules count it.
+        :param count: how many calls.
+        """
+        if len(self.sizes) >= MOST_SIZES and (name, ranks, nbytes) not in self.sizes:
+            nbytes = 1 << max(nbytes - 1, 0).bit_length()
+        self.sizes[name, ranks, nbytes] = self.sizes.get((name, ranks, nbytes), 0) + count
+
+    def rows(self, rank: int, host: str) -> RankRows:
+        """All that was counted, as a rank's record."""
+        for group in list(self.groups.values()):
+            group.fold()
+        parts = [np.empty((4, 0), dtype=np.int64)]
+        for number, kind in enumerate(KINDS):
+            if kind in self.tables:
+                messages, volume = (np.array(column, dtype=np.int64) for column in self.tables[kind])
+                there = np.flatnonzero(messages)
+                parts.append(np.stack((np.full_like(there, number), self.peers[there], messages[there], volume[there])))
+        calls = tuple(Call(*key, count) for key, count in sorted(self.sizes.copy().items()))
+        kind, peer, messages, volume = np.concatenate(parts, axis=1)
+        return RankRows(rank, kind, peer, messages, volume, host, calls)
+
+
+class Group:
+    """The ranks of a communicator as peers, and its collective calls that are not in the counters yet.
+
+    :ivar owner: the counters.
+    :ivar units: the peer that each rank is counted as, a list of numbers to index.
+    :ivar calls: number of calls by name, root and bytes.
+    """
+
+    def __init__(self, owner: Counters, rank: int, units: Integers) -> None:
+        self.owner, self.rank, self.size = owner, rank, len(units)
+        same = len(units) == owner.size and bool((units == np.arange(len(units))).all())
+        self.units: range | array[int] = range(len(units)) if same else array("i", units.tolist())
+        self.calls: dict[tuple[str, int, int], int] = {}
+
+    def __getitem__(self, ranks: Integers) -> Integers:
+        return np.asarray(self.units, dtype=np.int64)[ranks]
+
+    def called(self, name: str, root: int, nbytes: int) -> None:
+        """Count one call whose like has not been seen since the latest fold.
+
+        :param name: a key of ``CALLS``.
+        :param root: the root; 0 in calls without one.
+        :param nbytes: as ``asked`` takes it.
+        """
+        if len(self.calls) >= MOST_CALLS:
+            self.fold()
+        key = name, root, nbytes
+        self.calls[key] = self.calls.get(key, 0) + 1
+
+    def fold(self) -> None:
+        """Put the calls into the counters."""
+        for key in list(self.calls):
+            (name, root, nbytes), count = key, self.calls.pop(key)
+            spec = CALLS[name]
+            peers, volume = asked(spec, self.size, self.rank, root, nbytes)
+            self.owner.add("C", self[peers], volume, count)
+            in_blocks = name in ("Alltoall", "Allgather")  # which the rules count by block
+            self.owner.note(name, self.size, nbytes // self.size if in_blocks else nbytes, count)

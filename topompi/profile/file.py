@@ -1,0 +1,155 @@
+"""The file of a profile (``.topoprof``): gzip of JSON lines, one that says what ran and one a rank.
+
+The first line is ``{"topompi":"profile","version":1,"ranks":p,"method":...,"command":...,"seconds":..,"hosts":[..]}``;
+each further one is ``{"rank":r,"E":[peers,messages,bytes],...}`` with the kinds that the rank has, three lists of one
+length each. Every line is a gzip member of its own: a file that ends too early has all ranks that were written before.
+A program that records itself keeps ``FILE.RANK.part`` beside it, each a file of one rank, until it has made the whole.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..mapping.readers.text import GraphFileError
+from ..mapping.readers.topoprof import VERSION, Head, Line, head_of, rank_of
+from .errors import ProfileError
+from .recording import KINDS, Profile, RankRows
+
+__all__ = ["head_line", "part_of", "parts_of", "rank_line", "read_profile", "write_lines", "write_profile"]
+
+MOST_BYTES = 1 << 30  # unpacked: 64 M pairs
+
+
+def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
+    """Write a profile; a file of that name is replaced when the new one is whole.
+
+    Cost: the memory of one rank's line.
+    """
+    write_lines(_lines_of(profile), Path(path))
+
+
+def write_lines(lines: Iterable[bytes], path: Path) -> None:
+    """Write packed lines; a file of that name is replaced when all are there."""
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        with new.open("wb") as file:
+            file.writelines(lines)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def part_of(path: Path, rank: int) -> Path:
+    """Where a rank keeps what it sent while the program runs."""
+    return path.with_name(f"{path.name}.{rank}.part")
+
+
+def parts_of(path: Path) -> list[Path]:
+    """The files of the ranks beside a file, in the order of their ranks."""
+    name = re.compile(re.escape(path.name) + r"\.([0-9]+)\.part")
+    found = {int(match[1]): one for one in path.parent.iterdir() if (match := name.fullmatch(one.name))}
+    return [found[rank] for rank in sorted(found)]
+
+
+def _lines_of(profile: Profile) -> Iterator[bytes]:
+    yield head_line(profile)
+    yield from map(rank_line, profile.of_rank)
+
+
+def head_line(profile: Profile) -> bytes:
+    """The first line, packed; what the ranks sent is not looked at."""
+    ran = {"method": profile.method, "command": profile.command, "seconds": profile.seconds}
+    counted: dict[str, Any] = {"hosts": list(profile.hosts), "moves": profile.moves, "granularity": profile.granularity}
+    if profile.virtual:
+        counted["virtual"] = True
+    return _packed({"topompi": "profile", "version": VERSION, "ranks": profile.size, **ran, **counted})
+
+
+def rank_line(one: RankRows) -> bytes:
+    """A rank's line, packed."""
+    line: dict[str, Any] = {"rank": one.rank}
+    for number, letter in enumerate(KINDS):
+        here = one.kind == number
+        if here.any():
+            line[letter] = [column[here].tolist() for column in (one.peer, one.messages, one.volume)]
+    if one.host:
+        line["host"] = one.host
+    if one.calls:
+        line["calls"] = one.calls
+    return _packed(line)
+
+
+def _packed(line: dict[str, Any]) -> bytes:
+    return gzip.compress((json.dumps(line, separators=(",", ":")) + "\n").encode(), mtime=0)
+
+
+def read_profile(path: str | os.PathLike[str]) -> Profile:
+    """Read a profile; of one that ends too early the ranks that it still has, see ``Profile.missing``.
+
+    Where ranks have left parts beside the file, these are read: a later run, that is under way or did not end.
+
+    :raises ProfileError: with file and line, and what should stand there.
+    """
+    file = Path(path)
+    parts = parts_of(file) if file.parent.is_dir() else []
+    read = [_read_one(part) for part in parts or [file]]
+    head, found = read[0][0], {one.rank: one for _, ranks in read for one in ranks}
+    if any(other.size != head.size for other, _ in read):
+        raise ProfileError(f"{file}: expecting parts of one run beside it, got several numbers of ranks")
+    of_rank = [found[rank] for rank in sorted(found)]
+    hosts = head.hosts or tuple(one.host for one in of_rank)
+    known = hosts if len(hosts) == head.size and all(hosts) else ()
+    seconds = max(other.seconds for other, _ in read)
+    return Profile(
+        head.size, head.method, head.command, seconds, known, of_rank, head.moves, head.granularity, head.virtual
+    )
+
+
+def _read_one(path: Path) -> tuple[Head, list[RankRows]]:
+    lines = _whole_lines(path)
+    try:
+        head = head_of(str(path), next(lines, ""))
+        ranks = (rank_of(str(path), number, line, head.size) for number, line in enumerate(lines, 2))
+        return head, [_rows(one) for one in ranks]
+    except GraphFileError as error:
+        raise ProfileError(str(error)) from error
+
+
+def _rows(one: Line) -> RankRows:
+    letters = list(KINDS)
+    tables = [np.r_[np.full((1, table.shape[1]), letters.index(letter)), table] for letter, table in one.kinds.items()]
+    kind, peer, messages, volume = np.concatenate([np.empty((4, 0), dtype=np.int64), *tables], axis=1)
+    return RankRows(one.rank, kind, peer, messages, volume, one.host, one.calls)
+
+
+def _whole_lines(path: Path) -> Iterator[str]:
+    """The lines of a packed file that end, as far as it can be unpacked.
+
+    :raises ProfileError: for a file that is not packed, or of more than ``MOST_BYTES``.
+    """
+    left = MOST_BYTES
+    with gzip.open(path) as file:
+        while True:
+            try:
+                line = file.readline(left + 1)
+            except gzip.BadGzipFile as error:
+                if left < MOST_BYTES:
+                    return
+                raise ProfileError(f"{path}: expecting a profile, as topompi profile writes it") from error
+            except (EOFError, zlib.error):
+                return
+            left -= len(line)
+            if left < 0:
+                raise ProfileError(f"{path}: expecting at most {MOST_BYTES:,} bytes unpacked")
+            if not line.endswith(b"\n"):
+                return
+            yield line.decode("utf-8", errors="replace")

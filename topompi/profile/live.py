@@ -1,0 +1,227 @@
+"""Recording a program of mpi4py from inside, on any MPI library: its own calls, counted as they are made."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from ..communicator import Intracomm
+from ..communicator.handle import Handle
+from . import methods
+from .counting import Counters, Group
+from .errors import ProfileError
+from .file import head_line, part_of, parts_of, rank_line, write_lines
+from .recording import Profile, RankRows
+
+__all__ = ["METHOD", "MOVES", "Recording", "record_from_environment", "running"]
+
+METHOD = "topompi in mpi4py, the program's own calls"
+MOVES = "ESRC"  # what collectives send inside is not seen: what they are asked for stands for it
+SIGNALS = {signal.SIGUSR1: "start", signal.SIGUSR2: "stop"}
+_active: Recording | None = None
+
+
+class Recording:
+    """The recording of what the ranks of a communicator send; see ``topompi.profile.record`` for its arguments.
+
+    :ivar comm: the communicator whose calls are counted; so are those of communicators made from it.
+    :ivar counters: of this rank.
+    """
+
+    def __init__(
+        self,
+        comm: MPI.Intracomm,
+        file: str | os.PathLike[str],
+        granularity: str = "process",
+        every: float = 10.0,
+        *,
+        joint: bool = True,
+    ) -> None:
+        if granularity not in ("process", "host"):
+            raise ProfileError(f"expecting a granularity of process or host, got {granularity!r}")
+        native = MPI.Intracomm(comm)
+        self.path, self.granularity, self.every = Path(file).absolute(), granularity, every
+        self.rank, self.size = native.Get_rank(), native.Get_size()
+        self._check(native if joint else MPI.COMM_SELF)
+        self.comm = comm if isinstance(comm, Handle) or not joint else Intracomm(comm)
+        hosts = self._hosts() if joint else None
+        self.host = MPI.Get_processor_name() if hosts is None else hosts[0][hosts[1][self.rank]]
+        self._virtual = joint and self.comm.interface.virtual  # type: ignore[attr-defined]  # one of ours
+        self._group = native.Get_group()
+        self._unit, peers = _units(self.size, None if granularity == "process" or hosts is None else hosts[1])
+        self.counters = Counters(len(peers), peers)
+        self._messages = native.Dup() if joint else None
+        self._began, self._seconds, self._done = 0.0, 0.0, threading.Event()
+        self._runs = False
+        self._before: dict[int, Any] = {}
+
+    def _check(self, comm: MPI.Intracomm) -> None:
+        """Refuse, on all ranks, what one of them cannot do."""
+        why = ""
+        if _active is not None:
+            why = f"expecting one recording at a time, got {self.path} while {_active.path} is being recorded"
+        elif not self.path.parent.is_dir():
+            why = f"expecting a file in a folder that exists, got {self.path}"
+        elif comm.Get_rank() == 0:
+            with suppress(OSError):
+                for part in parts_of(self.path):
+                    part.unlink()
+        if whys := [one for one in comm.allgather(why) if one]:
+            raise ProfileError(whys[0])
+
+    def _hosts(self) -> tuple[list[str], NDArray[np.int64]]:
+        interface = self.comm.interface  # type: ignore[attr-defined]  # one of ours
+        return list(interface.hosts), interface.rank_host.astype(np.int64)
+
+    def __enter__(self) -> Any:
+        self._open()
+        return self.comm
+
+    def _open(self) -> None:
+        """Begin to record: heed the signals, and keep a part of the file up to date."""
+        global _active
+        _active = self
+        if threading.current_thread() is threading.main_thread():
+            for number, name in SIGNALS.items():
+                self._before[number] = signal.signal(number, lambda *_, name=name: getattr(self, name)())
+        threading.Thread(target=self._keep, daemon=True, name="topompi profile").start()
+        self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(joint=error is None)
+
+    def start(self) -> None:
+        """Count from here on; local, also by SIGUSR1."""
+        if not self._runs:
+            self._runs, self._began = True, time.monotonic()
+            methods.install(self.counters, self._group_of)
+
+    def stop(self) -> None:
+        """Count no more until ``start``; local, also by SIGUSR2."""
+        if self._runs:
+            methods.remove()
+            self._runs, self._seconds = False, self._seconds + time.monotonic() - self._began
+            self.flush()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether calls are counted now."""
+        return self._runs
+
+    def flush(self) -> None:
+        """Write what this rank has sent so far beside the file; local."""
+        with suppress(OSError):  # a full disk must not end the program; the end of the recording says so
+            write_lines((head_line(self._head()), rank_line(self._rows())), part_of(self.path, self.rank))
+
+    def _keep(self) -> None:
+        while not self._done.wait(self.every):
+            self.flush()
+
+    def _head(self) -> Profile:
+        seconds = self._seconds + (time.monotonic() - self._began if self._runs else 0.0)
+        command = shlex.join([Path(sys.executable).name, *sys.argv])
+        how: dict[str, Any] = {"moves": MOVES, "granularity": self.granularity, "virtual": self._virtual}
+        return Profile(self.size, METHOD, command, round(seconds, 6), **how)
+
+    def _rows(self) -> RankRows:
+        return self.counters.rows(self.rank, self.host)
+
+    def close(self, joint: bool = True) -> None:
+        """End the recording and write the file; collective unless it is not ``joint``: then the parts are left.
+
+        Cost: each rank's line to rank 0, which holds one of them at a time.
+        :raises ProfileError: on all ranks, where rank 0 cannot write.
+        """
+        global _active
+        if self._done.is_set():
+            return
+        self._done.set()
+        self.stop()
+        self.flush()
+        _active = None
+        for number, before in self._before.items():
+            signal.signal(number, before)
+        if joint and self._messages is not None and not MPI.Is_finalized():
+            self._gather(self._messages)
+            self._messages.Free()
+            self._group.Free()
+
+    def _gather(self, comm: MPI.Intracomm) -> None:
+        why = ""
+        if self.rank == 0:
+            lines = self._lines(comm)
+            try:
+                write_lines(lines, self.path)
+            except OSError as error:
+                why = f"{self.path}: expecting a file that can be written: {error.strerror}"
+                for _ in lines:  # or the others wait
+                    pass
+        else:
+            comm.send(rank_line(self._rows()), 0)
+        if why := comm.bcast(why):
+            raise ProfileError(why)
+        part_of(self.path, self.rank).unlink(missing_ok=True)
+
+    def _lines(self, comm: MPI.Intracomm) -> Iterator[bytes]:
+        yield head_line(self._head())
+        yield rank_line(self._rows())
+        for rank in range(1, self.size):
+            yield comm.recv(source=rank)
+
+    def units_of(self, group: MPI.Group) -> NDArray[np.int64]:
+        """The peer that each rank of a group is counted as, -1 for one that is not recorded; cost O(ranks)."""
+        ranks = np.array(group.Translate_ranks(None, self._group), dtype=np.int64)
+        return np.where(ranks >= 0, self._unit[ranks], -1)
+
+    def _group_of(self, comm: Any) -> Group:
+        """The group of a communicator, kept with its handle."""
+        group = comm.Get_group()
+        found: Group = self.counters.group(comm.Get_rank(), self.units_of(group))
+        group.Free()
+        comm._group = found
+        return found
+
+
+def _units(size: int, rank_host: NDArray[np.int64] | None) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The peer that each rank is counted as, and the rank that stands for each peer."""
+    if rank_host is None:
+        return np.arange(size, dtype=np.int32), np.arange(size, dtype=np.int64)
+    _, first, unit = np.unique(rank_host, return_index=True, return_inverse=True)
+    return unit.astype(np.int32), first.astype(np.int64)
+
+
+def running() -> Recording | None:
+    """The recording that counts now; None if none does."""
+    return _active if _active is not None and _active.is_running else None
+
+
+def record_from_environment(comm: MPI.Intracomm | None = None) -> Recording | None:
+    """Record to the file that ``TOPOMPI_PROFILE`` names, from now on; None where it names none, or records already.
+
+    :param comm: the world, where all ranks make this call and end the recording; without it each leaves its part.
+    """
+    file = os.environ.get("TOPOMPI_PROFILE")
+    if not file or _active is not None:
+        return None
+    recording = Recording(comm or MPI.COMM_WORLD, file, joint=comm is not None)
+    recording._open()
+    if comm is None:
+        import atexit
+
+        atexit.register(recording.close, joint=False)
+    return recording

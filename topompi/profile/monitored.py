@@ -1,0 +1,72 @@
+"""Recording a program in any language by Open MPI's monitoring component, below the calls that the program makes.
+
+G. Bosilca et al., "Online dynamic monitoring of MPI communications", Euro-Par 2017. Each rank writes
+the sender's side at the end of the program. Cost: 1 to 3 % of a message of 8 bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..mapping.readers.monitoring import read_ranks
+from ..mapping.readers.text import GraphFileError
+from .errors import ProfileError
+from .recording import KINDS, Profile, RankRows
+
+__all__ = ["METHOD", "read_monitored", "record"]
+
+METHOD = "Open MPI's monitoring component"
+_NAME = "run"
+_LETTERS = {letter: number for number, letter in enumerate(KINDS)}
+_SETTINGS = {"enable": "2", "enable_output": "3"}  # internal messages apart from the program's; one file a rank
+
+
+def record(command: Sequence[str], folder: Path, hosts: Sequence[str] = ()) -> tuple[Profile, int]:
+    """Run a command that starts an Open MPI program, and what its ranks sent.
+
+    :param command: as for a shell, such as ``mpirun -n 4 ./app``; it is run as it is, with variables set.
+    :param folder: where the ranks write, which all hosts must see; what they write is removed.
+    :param hosts: host of each rank, where the caller knows them.
+    :returns: the profile and the command's exit code.
+    :raises ProfileError: where no rank wrote anything, or the command cannot be started.
+    """
+    with tempfile.TemporaryDirectory(prefix="topoprof.", dir=folder) as scratch:
+        files = {**_SETTINGS, "filename": str(Path(scratch).resolve() / _NAME)}
+        environment = os.environ | {f"OMPI_MCA_pml_monitoring_{key}": value for key, value in files.items()}
+        start = time.monotonic()
+        try:
+            code = subprocess.run(command, env=environment, check=False).returncode
+        except OSError as error:
+            raise ProfileError(f"{command[0]}: expecting a command that starts a program: {error.strerror}") from error
+        seconds = time.monotonic() - start
+        if not any(Path(scratch).iterdir()):
+            raise ProfileError(
+                f"expecting a program of Open MPI that reaches MPI_Finalize, got none of its ranks' records from "
+                f"{shlex.join(command)!r} (exit code {code}); topompi.profile records on any MPI"
+            )
+        return read_monitored(Path(scratch), shlex.join(command), seconds, hosts), code
+
+
+def read_monitored(folder: Path, command: str = "", seconds: float = 0.0, hosts: Sequence[str] = ()) -> Profile:
+    """The profile of the one run whose ``.prof`` files lie in a folder; ranks may be missing.
+
+    :param folder: of the files.
+    :param command: what ran, if known; ``seconds``: how long; ``hosts``: of each rank.
+    :raises ProfileError: with file and line.
+    """
+    try:
+        size, found = read_ranks(folder)
+    except GraphFileError as error:
+        raise ProfileError(str(error)) from error
+    ranks = [
+        RankRows.of_rows(rank, ((_LETTERS[kind], peer, count, volume) for kind, peer, volume, count in rows))
+        for rank, rows in found.items()
+    ]
+    known = tuple(hosts) if len(hosts) == size else ()
+    return Profile(size, METHOD, command, seconds, known, ranks)

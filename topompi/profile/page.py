@@ -1,0 +1,62 @@
+"""A page of profiles: one file of HTML with all of its data, which needs no network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from ..topology import TopologyInterface
+from .analysis import GRANULARITIES, contract, edge_hops, hop_name, units_of
+from .colours import colours_of
+from .recording import Profile
+from .summary import summarise
+
+__all__ = ["page"]
+
+
+def page(runs: Mapping[str, tuple[Profile, TopologyInterface]], palette: str = "reference") -> str:
+    """The page of some runs.
+
+    :param runs: name -> profile and placement.
+    :param palette: of `topompi.profile.colours`.
+    Cost: about 20 bytes for each pair of units that exchange messages.
+    """
+    found = [_run(name, *run) for name, run in runs.items()]
+    hops = sorted({one["hops"] for run in found for one in run["classes"]})
+    data = {"runs": found, "colours": colours_of(hops, palette), "classes": {one: hop_name(one) for one in hops}}
+    written = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")  # no name can end the script
+    return files(__package__).joinpath("page.html").read_text(encoding="utf-8").replace("__DATA__", written)
+
+
+def _run(name: str, profile: Profile, interface: TopologyInterface) -> dict[str, Any]:
+    whole = summarise(profile, interface, "host", hint=False)
+    wanted = GRANULARITIES if profile.granularity == "process" else GRANULARITIES[1:]
+    return {
+        "name": name,
+        "job": whole["job"],
+        "method": whole["method"],
+        "classes": whole["hops"],
+        "links": whole["links"],
+        "maps": {one: _map(profile, interface, one) for one in wanted},
+    }
+
+
+def _map(profile: Profile, interface: TopologyInterface, granularity: str) -> dict[str, Any]:
+    """What units send to each other; the class of a pair is that of most of its bytes."""
+    graph = profile.graph()
+    names, unit = units_of(interface, granularity)
+    between = contract(graph, unit, len(names))
+    hops, cells = edge_hops(graph, interface), between.sources.astype(np.int64) * len(names) + between.targets
+    most, mostly = np.full(len(cells), -1.0), np.zeros(len(cells), dtype=np.int64)
+    place = np.searchsorted(cells, unit[graph.sources] * len(names) + unit[graph.targets])
+    for one in np.unique(hops).tolist():
+        volume = np.bincount(place[hops == one], graph.volume[hops == one] + 1e-9, len(cells))
+        mostly[volume > most] = one
+        most = np.maximum(most, volume)
+    columns = {"source": between.sources, "target": between.targets, "bytes": between.volume}
+    columns |= {"messages": between.messages, "hops": mostly}
+    return {"names": names, **{key: column.tolist() for key, column in columns.items()}}

@@ -1,0 +1,183 @@
+"""Pictures of profiles: what goes how far, who sends to whom, and several runs beside each other.
+
+The kinds of picture are those of Subramoni 2013, section 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mapping.graph import CommunicationGraph
+from ..topology import TopologyInterface
+from .analysis import by_hops, edge_hops, hop_name, units_of
+from .colours import colours_of
+from .errors import ProfileError
+
+__all__ = ["COUNTS", "draw_comparison", "draw_heat", "draw_histogram", "heat"]
+
+COUNTS = {"bytes": "volume", "messages": "messages"}
+Floats = NDArray[np.float64]
+MOST_BARS = 64  # more units are drawn as an area
+
+
+def draw_histogram(
+    path: Path,
+    graph: CommunicationGraph,
+    interface: TopologyInterface,
+    granularity: str = "process",
+    count: str = "bytes",
+    palette: str = "reference",
+) -> None:
+    """Draw what each unit sends, stacked by hop class, nearest class lowest.
+
+    :param path: ends in .svg or .png.
+    :param graph: between ranks.
+    :param interface: where the ranks are.
+    :param granularity: of the units: process, host or switch.
+    :param count: ``bytes`` or ``messages``.
+    :param palette: of `topompi.profile.colours`.
+    :raises ProfileError: for another word, or without matplotlib.
+    """
+    names, unit = units_of(interface, granularity)
+    hops, weight = edge_hops(graph, interface), _weight(graph, count)
+    colours = colours_of(hops.tolist(), palette)
+    at = np.arange(len(names))
+    with _figure(path, (9, 4)) as figure:
+        axes, bottom = figure.subplots(), np.zeros(len(names))
+        for one, colour in colours.items():
+            height = np.bincount(unit[graph.sources[hops == one]], weight[hops == one], len(names))
+            if len(names) > MOST_BARS:
+                axes.fill_between(at, bottom, bottom + height, color=colour, step="mid", label=hop_name(one))
+            else:
+                axes.bar(at, height, 0.85, bottom=bottom, color=colour, label=hop_name(one))
+            bottom = bottom + height
+        axes.set(xlabel=granularity, ylabel=f"{count} sent", title=interface.describe(), xlim=(-0.6, len(names) - 0.4))
+        if granularity != "process" and len(names) <= MOST_BARS:
+            axes.set_xticks(at, names, rotation=90, fontsize=7)
+        _legend(axes)
+
+
+def draw_heat(
+    path: Path,
+    graph: CommunicationGraph,
+    interface: TopologyInterface,
+    granularity: str = "process",
+    count: str = "bytes",
+    palette: str = "reference",
+) -> None:
+    """Draw who sends to whom: one colour a hop class, its intensity relative to the largest pair.
+
+    The intensity is the square root of the share, for volumes span decades.
+
+    :param path: ends in .svg or .png.
+    :param graph: between ranks.
+    :param interface: where the ranks are.
+    :param granularity: of rows and columns: process, host or switch.
+    :param count: ``bytes`` or ``messages``.
+    :param palette: of `topompi.profile.colours`.
+    :raises ProfileError: for another word, or without matplotlib.
+    Cost: a cell for each pair of units.
+    """
+    amount, hops = heat(graph, interface, granularity, count)
+    colours = colours_of(hops[amount > 0].tolist(), palette)
+    with _figure(path, (7, 6)) as figure:
+        axes = figure.subplots()
+        axes.imshow(_shaded(amount, hops, colours), interpolation="nearest", clip_on=False)
+        axes.set(xlabel=f"receiving {granularity}", ylabel=f"sending {granularity}", title=interface.describe())
+        for one, colour in colours.items():
+            axes.plot([], [], "s", color=colour, label=hop_name(one))
+        _legend(axes)
+
+
+def heat(
+    graph: CommunicationGraph, interface: TopologyInterface, granularity: str, count: str
+) -> tuple[Floats, NDArray[np.int64]]:
+    """What each unit sends to each, and the hop class of most of it, both of shape (units, units).
+
+    :param graph: between ranks.
+    :param interface: where the ranks are.
+    :param granularity: process, host or switch.
+    :param count: ``bytes`` or ``messages``.
+    """
+    names, unit = units_of(interface, granularity)
+    hops, weight, size = edge_hops(graph, interface), _weight(graph, count), len(names)
+    cell = unit[graph.sources] * size + unit[graph.targets]
+    total, most, mostly = np.zeros(size**2), np.zeros(size**2), np.zeros(size**2, dtype=np.int64)
+    for one in np.unique(hops).tolist():
+        part = np.bincount(cell[hops == one], weight[hops == one], size**2)
+        total += part
+        mostly[part > most] = one
+        np.maximum(most, part, out=most)
+    return total.reshape(size, size), mostly.reshape(size, size)
+
+
+def draw_comparison(
+    path: Path,
+    runs: Mapping[str, tuple[CommunicationGraph, TopologyInterface]],
+    count: str = "bytes",
+    palette: str = "reference",
+) -> None:
+    """Draw several runs in one graph: a bar a run, stacked by hop class.
+
+    :param path: ends in .svg or .png.
+    :param runs: name -> graph and placement.
+    :param count: ``bytes`` or ``messages``.
+    :param palette: of `topompi.profile.colours`.
+    :raises ProfileError: for another word, or without matplotlib.
+    """
+    classes = {name: {one.hops: one for one in by_hops(*run) if one.hops is not None} for name, run in runs.items()}
+    colours = colours_of((hops for found in classes.values() for hops in found), palette)
+    with _figure(path, (2.5 + 1.5 * len(runs), 4.5)) as figure:
+        axes, bottom = figure.subplots(), np.zeros(len(runs))
+        for one, colour in colours.items():
+            found = [by.get(one) for by in classes.values()]
+            height = np.array([getattr(each, COUNTS[count]) if each else 0 for each in found], dtype=np.float64)
+            axes.bar(list(classes), height, 0.6, bottom=bottom, color=colour, label=hop_name(one))
+            bottom = bottom + height
+        axes.set(ylabel=f"{count} sent")
+        _legend(axes)
+
+
+def _weight(graph: CommunicationGraph, count: str) -> Floats:
+    if count not in COUNTS:
+        raise ProfileError(f"expecting a count of {', '.join(COUNTS)}, got {count!r}")
+    weight: Floats = getattr(graph, COUNTS[count]).astype(np.float64)
+    return weight
+
+
+def _shaded(amount: Floats, hops: NDArray[np.int64], colours: Mapping[int, str]) -> Floats:
+    """White where nothing is sent, the class's colour where most is, shape (units, units, 3)."""
+    full = np.ones((*amount.shape, 3))
+    for one, colour in colours.items():
+        full[hops == one] = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    strength = np.sqrt(amount / max(float(amount.max(initial=0.0)), 1.0))
+    strength = np.where(amount > 0, 0.15 + 0.85 * strength, 0.0)[:, :, None]
+    shaded: Floats = 1 - strength * (1 - full)
+    return shaded
+
+
+def _legend(axes: Any) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(handles[::-1], labels[::-1], fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+@contextmanager
+def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
+    """A figure that is written to the path at the end."""
+    if path.suffix not in (".svg", ".png"):
+        raise ProfileError(f"expecting a file name in .svg or .png, got {path.name!r}")
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ProfileError("expecting matplotlib; pip install 'topompi[plot]' brings it") from error
+    with rc_context({"svg.hashsalt": "topompi profile"}):  # or each drawing of the same data has other identifiers
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure
+        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -1,0 +1,135 @@
+"""What a program sent: who sent how many messages and bytes to whom, and by what kind of call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mapping.graph import CommunicationGraph
+from ..mapping.readers.topoprof import KINDS, MOVES, Call
+from .errors import ProfileError
+
+__all__ = ["ASKED", "KINDS", "MOVES", "Call", "Profile", "RankRows"]
+
+Integers = NDArray[np.int64]
+
+ASKED = "C"
+
+
+@dataclass(frozen=True, eq=False)
+class RankRows:
+    """What one rank sent.
+
+    :param rank: the sending rank; of what it got by one-sided calls, the receiving one.
+    :param kind: index into ``KINDS`` of each row, shape (rows,).
+    :param peer: the other rank, shape (rows,).
+    :param messages: how many, shape (rows,).
+    :param volume: bytes, shape (rows,).
+    :param host: where it ran; empty where that is unknown.
+    :param calls: its collective calls by size; none where they were not recorded.
+    """
+
+    rank: int
+    kind: Integers
+    peer: Integers
+    messages: Integers
+    volume: Integers
+    host: str = ""
+    calls: tuple[Call, ...] = ()
+
+    @classmethod
+    def of_rows(cls, rank: int, rows: Iterable[tuple[int, int, int, int]]) -> RankRows:
+        """From rows of kind, peer, messages, bytes."""
+        table = np.array(list(rows), dtype=np.int64).reshape(-1, 4)
+        return cls(rank, table[:, 0], table[:, 1], table[:, 2], table[:, 3])
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What the ranks of one run sent.
+
+    :param size: number of ranks, p.
+    :param method: how it was recorded, in words.
+    :param command: what ran; empty where that is unknown.
+    :param seconds: how long it ran; 0 where that is unknown.
+    :param hosts: host name of each rank, p of them; empty where that is unknown.
+    :param of_rank: what each rank sent; a rank whose record is missing has none.
+    :param moves: the kinds whose rows are what moved. Recorded above the MPI library these include what collectives
+        were asked for; recorded below it the same bytes are the library's own messages.
+    :param granularity: ``process``, or ``host`` where a peer is the lowest rank on a host and stands for all there.
+    :param virtual: whether the hosts are those of a virtual placement.
+    """
+
+    size: int
+    method: str
+    command: str = ""
+    seconds: float = 0.0
+    hosts: tuple[str, ...] = ()
+    of_rank: Sequence[RankRows] = ()
+    moves: str = MOVES
+    granularity: str = "process"
+    virtual: bool = False
+
+    def __post_init__(self) -> None:
+        if self.hosts and len(self.hosts) != self.size:
+            raise ProfileError(f"profile: expecting a host for each of {self.size} ranks, got {len(self.hosts)}")
+        strange = next((one.rank for one in self.of_rank if not 0 <= one.rank < self.size), None)
+        if strange is not None:
+            raise ProfileError(f"profile: expecting ranks below {self.size}, got {strange}")
+
+    @cached_property
+    def missing(self) -> tuple[int, ...]:
+        """The ranks of which there is no record."""
+        return tuple(sorted(set(range(self.size)) - {one.rank for one in self.of_rank}))
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        """Messages and bytes that moved."""
+        return self.total(self.moves)
+
+    def graph(self, kinds: str | None = None) -> CommunicationGraph:
+        """Who sent how much to whom, as `topompi.mapping` takes it.
+
+        :param kinds: the letters of ``KINDS`` that count; else those of what moved.
+        :raises ProfileError: for another letter, or a peer that is no rank.
+        """
+        source, target, messages, volume = self._columns(self.moves if kinds is None else kinds)
+        try:
+            return CommunicationGraph.from_arrays(self.size, source, target, volume, messages)
+        except ValueError as error:
+            raise ProfileError(f"profile: {error}") from error
+
+    def total(self, kinds: str) -> tuple[int, int]:
+        """Messages and bytes of some kinds of all ranks."""
+        _, _, messages, volume = self._columns(kinds)
+        return int(messages.sum()), int(volume.sum())
+
+    @property
+    def coverage(self) -> float | None:
+        """Bytes that the library was seen to send over those that collectives were asked to move; None without any.
+
+        Below 1 where collectives go through shared memory, or where they move less than each rank is told of.
+        It is None too where the library was not seen at all.
+        """
+        asked = 0 if ASKED in self.moves else self.total(ASKED)[1]
+        return self.total("I")[1] / asked if asked else None
+
+    def _columns(self, kinds: str) -> tuple[Integers, Integers, Integers, Integers]:
+        wanted = np.array([letter in kinds for letter in KINDS])
+        if strange := set(kinds) - set(KINDS):
+            raise ProfileError(f"profile: expecting kinds of {''.join(KINDS)}, got {min(strange)!r}")
+        empty = np.zeros(0, dtype=np.int64)
+        parts: list[list[Integers]] = [[empty], [empty], [empty], [empty]]
+        for one in self.of_rank:
+            here = wanted[one.kind]
+            own, peer = np.full(here.sum(), one.rank, dtype=np.int64), one.peer[here]
+            got = one.kind[here] == list(KINDS).index("R")  # the peer is the one whose data moves
+            columns = (np.where(got, peer, own), np.where(got, own, peer), one.messages[here], one.volume[here])
+            for part, column in zip(parts, columns, strict=True):
+                part.append(column)
+        source, target, messages, volume = (np.concatenate(part) for part in parts)
+        return source, target, messages, volume

@@ -1,0 +1,122 @@
+"""All figures of a profile on a network, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..mapping.evaluate import evaluate
+from ..mapping.graph import CommunicationGraph
+from ..mapping.mappers.portfolio import best
+from ..mapping.mapping import Mapping
+from ..topology import TopologyInterface
+from ..views.machine import machine_of
+from .analysis import Traffic, by_hops, by_level, contract, link_loads, units_of
+from .errors import ProfileError
+from .recording import KINDS, Profile
+
+__all__ = ["saving", "summarise"]
+
+SEARCH = 3.0  # seconds that the look for a better order may take
+
+
+def summarise(
+    profile: Profile, interface: TopologyInterface, granularity: str = "host", most: int = 10, *, hint: bool = True
+) -> dict[str, Any]:
+    """What `topompi profile show` says, as numbers and words that JSON takes.
+
+    :param profile: of as many ranks as the job has.
+    :param interface: where the ranks were, or might have been.
+    :param granularity: of the units: process, host or switch.
+    :param most: rows of units and of links.
+    :param hint: whether to look for a better order of the ranks, which takes up to ``SEARCH`` seconds.
+    :raises ProfileError: where the job has another number of ranks.
+    """
+    if profile.granularity == "host":
+        _check_hosts(profile, interface, granularity)
+        hint = False  # what a rank sends to another is not known
+    graph = profile.graph()
+    return {
+        "method": profile.method,
+        "command": profile.command,
+        "seconds": profile.seconds,
+        "job": interface.describe(),
+        "missing": list(profile.missing),
+        "kinds": {KINDS[letter]: profile.total(letter) for letter in KINDS if profile.total(letter)[0]},
+        "coverage": profile.coverage,
+        "hops": [_row(one) for one in by_hops(graph, interface)],
+        "levels": [_row(one) for one in by_level(graph, interface)],
+        "granularity": granularity,
+        "units": _units(graph, interface, granularity, most),
+        "links": _links(graph, interface, most),
+        "saving": saving(graph, interface) if hint else None,
+    }
+
+
+def _check_hosts(profile: Profile, interface: TopologyInterface, granularity: str) -> None:
+    """Refuse what a profile by host does not know.
+
+    :raises ProfileError: for peers that are processes, or ranks on other hosts than those they were recorded on.
+    """
+    if granularity == "process":
+        raise ProfileError("expecting a granularity of host or switch, as the profile was recorded, got process")
+    on_hosts = [interface.hosts[host] for host in interface.rank_host.tolist()]
+    if profile.hosts and on_hosts != list(profile.hosts):
+        raise ProfileError("expecting the hosts on which a profile by host was recorded, got others")
+
+
+def _row(one: Traffic) -> dict[str, Any]:
+    return {"class": one.name, "hops": one.hops, "messages": one.messages, "bytes": one.volume}
+
+
+def _units(
+    graph: CommunicationGraph, interface: TopologyInterface, granularity: str, most: int
+) -> list[dict[str, Any]]:
+    """The units that send and receive most, what stays within them apart."""
+    names, unit = units_of(interface, granularity)
+    between = contract(graph, unit, len(names))
+    inner = between.sources == between.targets
+    sent, received, within = (
+        np.bincount(index[chosen], between.volume[chosen], len(names))
+        for index, chosen in ((between.sources, ~inner), (between.targets, ~inner), (between.sources, inner))
+    )
+    order = np.argsort(-(sent + received + within), kind="stable")[:most]
+    return [
+        {"unit": names[at], "sent": int(sent[at]), "received": int(received[at]), "within": int(within[at])}
+        for at in order.tolist()
+    ]
+
+
+def _links(graph: CommunicationGraph, interface: TopologyInterface, most: int) -> list[dict[str, Any]]:
+    """The links that take longest at their rate; by bytes where rates are unknown."""
+    if interface.routes is None:
+        return []
+    loads, fabric = link_loads(graph, interface), interface.routes.fabric
+    known = not np.isnan(fabric.link_rate).any()
+    seconds = loads / fabric.link_rate if known else loads
+    order = np.argsort(-seconds, kind="stable")[:most]
+    return [
+        {
+            "link": fabric.link_names[at],
+            "bytes": int(loads[at]),
+            "seconds": float(seconds[at]) if known else None,
+        }
+        for at in order.tolist()
+        if loads[at]
+    ]
+
+
+def saving(graph: CommunicationGraph, interface: TopologyInterface) -> dict[str, Any] | None:
+    """Hop-bytes in the given order and in the best one found on the same hosts; None where nothing crosses hosts."""
+    machine = machine_of(interface, routes=False)
+    given = Mapping.on_hosts(interface.rank_host, machine)
+    before = evaluate(given, graph, machine)
+    if not before.doubled:
+        return None
+    after = evaluate(best(graph, machine, given=given, seconds=SEARCH), graph, machine)
+    return {
+        "hop_bytes_before": float(before.hop_bytes),
+        "hop_bytes_after": float(after.hop_bytes),
+        "ratio": after.doubled / before.doubled,
+    }
