@@ -212,6 +212,7 @@ _SCARCE = "for small and medium blocks where links between clusters are scarce"
 _BURST = "for large blocks; the window keeps the burst off the root's links"
 _FAIR = "where links share fairly among any number of messages, and starting one is cheap"
 _UNLIKE = "for large messages between adapters of unlike speed"
+_FULL = "for small and medium blocks, many ranks a host"
 _MANY = "for the smallest blocks with many ranks on a host"
 _AT_ONCE = "for long messages where rows or columns of a process grid exchange at once"
 
@@ -278,6 +279,9 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             stand_in="any",
             default=_LONG,
         ),
+        "scatter_allgather_hosts": Algorithm(
+            broadcast.scatter_allgather_hosts, takes_network, "for large messages, many ranks a host"
+        ),
         "circulant": Algorithm(
             broadcast.circulant,
             _size,
@@ -293,6 +297,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "at_once": _direct(gather.gather_linear, _size, _FAIR, {"window": 0}),
         "binomial": Algorithm(gather.gather_knomial, _size, _TREE, stand_in="any"),
         "knomial": Algorithm(gather.gather_knomial, _size, _CHEAP, {"radix": 4}),
+        "nodes": Algorithm(gather.gather_nodes, _hosts, _FULL),
         "leaders": Algorithm(gather.gather_leaders, takes_network, _SCARCE, as_levels=True),
     },
     "scatter": {
@@ -300,6 +305,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "at_once": _direct(gather.scatter_linear, _size, _FAIR, {"window": 0}),
         "binomial": Algorithm(gather.scatter_knomial, _size, _TREE, stand_in="any"),
         "knomial": Algorithm(gather.scatter_knomial, _size, _CHEAP, {"radix": 4}),
+        "nodes": Algorithm(gather.scatter_nodes, _hosts, _FULL),
         "leaders": Algorithm(gather.scatter_leaders, takes_network, _SCARCE, as_levels=True),
     },
     "allgather": {

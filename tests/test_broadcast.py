@@ -36,6 +36,8 @@ BY_NETWORK = {
     "leaders, 3-nomial": functools.partial(broadcast.leaders, radix=3, blocks=2),
     "chain": broadcast.chain,
     "scatter-allgather": broadcast.scatter_allgather,
+    "scatter-allgather over hosts": broadcast.scatter_allgather_hosts,
+    "scatter-allgather over hosts, few blocks": functools.partial(broadcast.scatter_allgather_hosts, blocks=2, radix=3),
     "scatter-allgather, fewer blocks than ranks": functools.partial(broadcast.scatter_allgather, blocks=5, radix=3),
     "scatter-allgather, more blocks than ranks": functools.partial(broadcast.scatter_allgather, blocks=150),
 }

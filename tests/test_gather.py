@@ -28,6 +28,8 @@ BY_SIZE = {
 BY_NETWORK = {
     "gather leaders": gather.gather_leaders,
     "gather leaders, 4-nomial": functools.partial(gather.gather_leaders, radix=4),
+    "gather nodes": lambda network, **arguments: gather.gather_nodes(network.rank_host, **arguments),
+    "scatter nodes": lambda network, **arguments: gather.scatter_nodes(network.rank_host, **arguments),
     "scatter leaders": gather.scatter_leaders,
     "scatter leaders, 4-nomial": functools.partial(gather.scatter_leaders, radix=4),
 }
@@ -91,7 +93,7 @@ def test_each_rank_but_the_root_has_one_message_on_the_roots_side(network, name,
 
 
 @settings(deadline=None)
-@given(networks(), st.sampled_from(list(BY_NETWORK)), st.data())
+@given(networks(), st.sampled_from([name for name in BY_NETWORK if "leaders" in name]), st.data())
 def test_one_message_crosses_a_border_for_each_cluster_without_the_root(network, name, data):
     root = data.draw(st.integers(0, network.num_ranks - 1))
     schedule = make(name, network, root=root)
@@ -171,3 +173,16 @@ def test_counts_that_do_not_fit_are_refused(counts):
         gather.gather_linear(3, counts=counts)
     with pytest.raises(ValueError, match="expecting 3 counts of blocks"):
         gather.gather_along(Tree([-1, 0, 0]), "tree", counts=counts)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_each_host_sends_one_message_to_the_root_with_nodes(data):
+    network = data.draw(networks())
+    root = data.draw(st.integers(0, network.num_ranks - 1))
+    schedule = gather.gather_nodes(network.rank_host, root=root)
+    source, destination = (end[schedule.messages] for end in (schedule.source, schedule.destination))
+    here = network.rank_host[source]
+    out = here != network.rank_host[destination]
+    assert (destination[out] == root).all()
+    assert sorted(here[out].tolist()) == sorted(set(network.rank_host.tolist()) - {network.rank_host[root]})

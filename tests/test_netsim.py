@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from osu_like_bench.simulate import Arena
-from topompi.netsim import COMPUTE, RECEIVE, SEND, Hosts, NetsimError, Program, Wiring, run
+from topompi.netsim import COMPUTE, RECEIVE, SEND, Hosts, NetsimError, Program, Tables, Wiring, run
 from topompi.netsim.fairness import max_min
+from topompi.netsim.program import REPEATS
 from topompi.schedules import lower_bound, make
+from topompi.topology import load
 from topompi.views.program import program_of, wiring_of
+from topompi.views.tables import tables_of
 
 from .networks import job
 
@@ -111,6 +114,83 @@ def test_an_alltoall_is_not_below_its_bound_and_a_tolerance_changes_it_by_no_mor
     exact, batched = (run(wiring, [one], tolerance=part).job_seconds[0] for part in (0.0, 0.02))
     assert lower_bound(network, "alltoall", block_bytes=10_000).seconds <= exact * (1 + 1e-9)
     assert exact * 0.98 <= batched <= exact * 1.02
+
+
+def random_wiring(draw):
+    hosts, links = int(draw.integers(2, 7)), int(draw.integers(2, 10))
+    longest = int(draw.integers(1, min(4, links) + 1))
+    routes = np.full((hosts, hosts, longest), -1, dtype=np.int32)
+    for pair in zip(*np.nonzero(~np.eye(hosts, dtype=bool)), strict=True):
+        length = int(draw.integers(1, longest + 1))
+        routes[pair][:length] = draw.choice(links, length, replace=False)
+    return Wiring(draw.choice([1e9, 2e9, 3.3e9], links), draw.choice([0, 1e-6, 2e-6], links), routes)
+
+
+def random_program(draw, hosts, repeat):
+    size, rows = int(draw.integers(2, 8)), []
+    for step in range(int(draw.integers(1, 5))):
+        for _ in range(int(draw.integers(1, 2 * size))):
+            source, to = draw.choice(size, 2, replace=False)
+            nbytes = float(draw.choice([0, 1e3, 1e4, 1e5]))
+            rows += [(source, step, SEND, to, nbytes), (to, step, RECEIVE, source, nbytes)]
+        rows.append((draw.integers(size), step, COMPUTE, 0, draw.choice([0, 1e-5])))
+    window, start = int(draw.integers(0, 3)), float(draw.choice([0, 1e-5]))
+    return Program(draw.integers(0, hosts, size), *np.array(rows).T, window=window, start=start, repeat=repeat)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_c_and_numpy_give_the_same_times_and_loads(seed):
+    draw = np.random.default_rng(seed)
+    wiring = random_wiring(draw)
+    repeats = ["once", *draw.choice(REPEATS, int(draw.integers(0, 3)))]
+    programs = [random_program(draw, wiring.num_hosts, repeat) for repeat in repeats]
+    names, values = (
+        ("send_overhead", "receive_overhead", "copy_rate", "eager", "skew"),
+        ([0, 3e-7], [0, 5e-7], [1e9, np.inf], [0, 5e3], [0, 2e-6]),
+    )
+    hosts = Hosts(**{name: float(draw.choice(of)) for name, of in zip(names, values, strict=True)})
+    try:
+        slow = run(wiring, programs, hosts=hosts, seed=seed, compiled=False)
+    except NetsimError as error:
+        with pytest.raises(NetsimError, match=re.escape(str(error))):
+            run(wiring, programs, hosts=hosts, seed=seed)
+        return
+    fast = run(wiring, programs, hosts=hosts, seed=seed)
+    assert fast.rank_seconds == pytest.approx(slow.rank_seconds, rel=1e-9, nan_ok=True)
+    assert fast.link_bytes == pytest.approx(slow.link_bytes)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_background_runs_until_all_others_have_and_its_bytes_are_counted(compiled):
+    short, long = program(2, (0, 0, 1, 1e6), repeat="background"), program(3, (0, 2, 1, 4e6))
+    found = run(one_switch(3, 0.0), [short, long], compiled=compiled)
+    # They share the link into host 1, and 4 MB have crossed it beside the 4 MB of the other.
+    assert found.job_seconds == pytest.approx([2e-3, 8e-3])
+    assert 7e6 <= found.link_bytes[4] <= 8e6 + 1
+    with pytest.raises(NetsimError, match="expecting programs that repeat to take time"):
+        run(one_switch(3, 0.0), [program(2, (0, 0, 1, 0.0), repeat="background"), long], compiled=compiled)
+    with pytest.raises(NetsimError, match="expecting a program that is not background, got none of 1"):
+        run(one_switch(3, 0.0), [short], compiled=compiled)
+
+
+def test_tables_lead_where_spelt_out_routes_do():
+    network = job("XGFT(3; 3,2,2; 1,2,2)", range(12), [1] * 12)
+    tables = tables_of(load("XGFT(3; 3,2,2; 1,2,2)").routes, latency=LATENCY)
+    source, to = (axis.ravel() for axis in np.indices((12, 12)))
+    walked = tables.paths(source, to)
+    assert (walked == network.links[source, to][:, : walked.shape[1]]).all()
+    jobs = [random_program(np.random.default_rng(seed), 12, "once") for seed in range(4)]
+    short, long = (run(one, jobs, hosts=Hosts(copy_rate=1e9)) for one in (tables, tables.wiring()))
+    assert (short.rank_seconds == long.rank_seconds).all()
+    assert (short.link_bytes == long.link_bytes).all()
+
+
+@pytest.mark.parametrize("ends", [[2, 3, 3, 2], [2, 3, 0, 0]], ids=["in a circle", "at another host"])
+def test_tables_that_do_not_lead_to_a_host_are_refused(ends):
+    wrong = Tables([0, 1, 2, 3], ends, [RATE] * 4, [0.0] * 4, [[2, 2], [3, 3]])
+    with pytest.raises(NetsimError, match="expecting a route from host 0 to host 1, got none"):
+        run(wrong, [program(2, (0, 0, 1, 1e6))])
 
 
 @pytest.mark.skipif(shutil.which("smpirun") is None, reason="SimGrid is not installed")

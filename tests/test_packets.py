@@ -216,9 +216,11 @@ def test_an_adapter_without_queue_pairs_sends_one_message_after_the_other():
 
 def test_a_rank_copies_messages_of_its_own_host_one_after_the_other():
     rows = [(0, 0, SEND, 2, 1e6), (1, 0, SEND, 2, 1e6), (2, 0, RECEIVE, 0, 1e6), (2, 0, RECEIVE, 1, 1e6)]
-    found = run(network([2]), [Program([0, 0, 0], *np.array(rows).T)], hosts=Hosts(copy_rate=1e9))
-    assert found.rank_seconds == pytest.approx([1e-3, 2e-3, 2e-3])
-    assert not found.link_bytes.any()
+    for latency in (0.0, 1e-4):
+        hosts = Hosts(copy_rate=1e9, copy_latency=latency)
+        found = run(network([2]), [Program([0, 0, 0], *np.array(rows).T)], hosts=hosts)
+        assert found.rank_seconds == pytest.approx(np.array([1, 2, 2]) * (1e-3 + latency))
+        assert not found.link_bytes.any()
 
 
 def test_a_job_starts_at_its_time_and_bursts_delay_what_follows():

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from osu_like_bench.compare import Series, compare_records
 from osu_like_bench.compare import main as compare
 from osu_like_bench.record import Record
-from osu_like_bench.simulate import Arena, Background, Failure, smpi
+from osu_like_bench.simulate import Arena, Background, Failure, FlowArena, smpi
 from osu_like_bench.simulate.cli import main
 from osu_like_bench.simulate.drawing import heights
 from osu_like_bench.simulate.peers import Peer
@@ -376,12 +376,12 @@ def test_what_no_peer_can_do_is_refused(collective: str, nbytes: int) -> None:
 
 @pytest.fixture
 def run(monkeypatch, tmp_path: Path, capsys):
-    """Runs the command with a cache of its own; returns exit code, output and errors."""
+    """Runs the command with a cache of its own, on SimGrid; returns exit code, output and errors."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: str) -> tuple[int, str, str]:
-        code = main([str(argument) for argument in arguments])
+        code = main(["--network", "simgrid", *(str(argument) for argument in arguments)])
         said = capsys.readouterr()
         return code, said.out, said.err
 
@@ -496,6 +496,67 @@ def test_without_simgrid_the_package_is_named(run, monkeypatch) -> None:
     assert "Debian has it in libsimgrid-dev" in err
 
 
+# On flows of our own
+
+
+def flows(capsys, *arguments: str) -> tuple[int, str, str]:
+    code = main(["alltoall", "--topology", TREE, "--ppn", "2", "-m", "1K,64K", "-a", "shift,bruck", *arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_flows_need_no_simgrid_and_have_the_libraries_that_we_know(monkeypatch, capsys, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    code, out, err = flows(capsys, "--json", str(tmp_path / "r.json"), "--seeds", "3")
+    assert (code, err) == (0, "")
+    head, *rows = [line.split() for line in out.splitlines() if line.startswith("# Size") or line[:1].isdigit()]
+    assert head[2:6] == ["shift", "bruck", "openmpi", "mpich"]
+    assert all(float(cell) > 0 for row in rows for cell in row[1:6])
+    record = Record.from_json((tmp_path / "r.json").read_text())
+    assert record.facts.mpi.endswith("flows")
+    assert flows(capsys, "--seeds", "3")[1] == out
+    code, out, err = flows(capsys, "--model", "smpi")
+    assert (code, out) == (1, "")
+    assert "--model: expecting --network simgrid with it, got flow" in err
+
+
+def test_flows_take_a_message_as_simgrid_does_and_a_background_is_a_job() -> None:
+    steps, nbytes = sends(4, [(0, 2), (1, 3)]), 10**6
+    with FlowArena(network()) as alone, FlowArena(network(), background=Background(10**8)) as beside:
+        assert alone.time(steps, nbytes) == pytest.approx(4 * LATENCY + 2 * nbytes / RATE)
+        assert alone.bound("bcast", nbytes) == beside.bound("bcast", nbytes) == pytest.approx(nbytes / RATE)
+        # The other job begins with 0 -> 1, 1 -> 2, 2 -> 3, 3 -> 0: on the cable up there are three flows.
+        assert beside.time(steps, nbytes) == pytest.approx(4 * LATENCY + 3 * nbytes / RATE, rel=5e-3)
+
+
+def test_packets_take_what_flows_do_without_contention_and_more_behind_a_blocked_message(capsys) -> None:
+    source = "XGFT(2;5,2;1,1)"  # five hosts at each of two switches, one cable between these
+    job, routes, nbytes = network(source), load(source).routes, 10**7
+    job.capacity[job.links[0, 5][1:3]] = 5 * RATE  # so that host 5 is what is slow
+    with FlowArena(job) as flows_, FlowArena(job, routes=routes) as packets_:
+        alone, shared = sends(10, [(0, 5)]), sends(10, [(0, 5), (1, 5)])
+        assert packets_.time(alone, nbytes) == pytest.approx(flows_.time(alone, nbytes), rel=0.01)
+        assert packets_.time(shared, nbytes) == pytest.approx(flows_.time(shared, nbytes), rel=0.01)
+        # Four send to host 5, and one sends four times as much to host 6, over the same cable.
+        victim = sends(10, [(0, 5), (1, 5), (2, 5), (3, 5), (4, 6)], *[[(4, 6)]] * 3)
+        assert flows_.time(victim, nbytes) == pytest.approx(4 * nbytes / RATE, rel=0.01)
+        assert packets_.time(victim, nbytes) > 1.5 * flows_.time(victim, nbytes)
+        assert packets_.bound("alltoall", nbytes) == flows_.bound("alltoall", nbytes)
+    code, out, err = flows(capsys, "--network", "packet", "--seeds", "1", "--background", "alltoall:4K")
+    assert (code, err) == (0, "")
+    assert "packets as on FDR switches, median of 1 starts" in out
+    rows = [line.split() for line in out.splitlines() if line[:1].isdigit()]
+    assert all(float(cell) > 0 for row in rows for cell in row[1:6])
+
+
+@pytest.mark.parametrize("collective", ["bcast", "gather", "scatter", "allgather", "reduce_scatter", "allreduce"])
+def test_libraries_on_flows_move_all_data(collective: str) -> None:
+    with FlowArena(network("XGFT(2;3,3;1,2)")) as here:
+        least = here.bound(collective, 10**5)
+        for library in ("openmpi", "mpich"):
+            assert least <= here.peer(library, collective, 10**5) < 10 * least
+
+
 WITHOUT_MPI = """
 import runpy, sys
 sys.modules["mpi4py"] = None
@@ -509,6 +570,7 @@ def test_an_interrupt_ends_the_simulators_and_no_mpi_is_needed(pretend, tmp_path
     pretend(f"sleep {marker} & wait")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}
     command = [sys.executable, "-c", WITHOUT_MPI, "simulate", "bcast", "--topology", TREE]
+    command += ["--network", "simgrid"]
     with subprocess.Popen(
         command, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
     ) as job:

@@ -13,7 +13,7 @@ from topompi.schedules import Network, Schedule, make
 from topompi.schedules.alltoall import direct
 from topompi.schedules.analysis.bounds import link_loads
 
-from ..simulate import Arena, Failure
+from ..simulate import Arena, Failure, FlowArena
 from .kernel import Alltoalls, Kernel, Messages, Phase, Sums, pairs_within
 
 __all__ = ["JOINT", "PLAIN", "Replay"]
@@ -42,7 +42,7 @@ class Replay:
     :param process: number of the arena's process that takes the part of each rank, shape (p,).
     """
 
-    def __init__(self, arena: Arena, kernel: Kernel, process: Integers) -> None:
+    def __init__(self, arena: Arena | FlowArena, kernel: Kernel, process: Integers) -> None:
         self.arena, self.kernel, self.process = arena, kernel, process
         # The network as the kernel's ranks see it.
         self.network = replace(arena.network, rank_host=arena.network.rank_host[process])

@@ -1,6 +1,7 @@
-"""Collectives at paper scale without a cluster: SimGrid replays our schedules and its copies of other libraries' own.
+"""Collectives at paper scale without a cluster: our schedules, and what other libraries would run.
 
-``replay.Arena`` is the whole of it for a program::
+``FlowArena`` takes ``topompi.netsim`` and our models of libraries; ``Arena`` has SimGrid replay schedules and its own
+copies of what other libraries do. Either is the whole of it for a program::
 
     with Arena(network_of(interface)) as arena:
         ours = arena.time(make("alltoall", "shift", arena.network), block_bytes=262144)
@@ -16,7 +17,8 @@ the simulator, ``peers`` writes the traces of the other libraries; ``study``, ``
 """
 
 from .background import Background
+from .flowarena import FlowArena
 from .peers import PEERS
 from .replay import Arena, Failure
 
-__all__ = ["PEERS", "Arena", "Background", "Failure"]
+__all__ = ["PEERS", "Arena", "Background", "Failure", "FlowArena"]

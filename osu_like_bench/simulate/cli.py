@@ -25,9 +25,11 @@ from ..routing import load_routes
 from .background import Background
 from .cache import folder
 from .drawing import draw, drawable
+from .flowarena import LIBRARIES, METHODS, FlowArena
+from .ground import MOST_MESSAGES
 from .kernelstudy import KernelStudy, others_of, ours_of
 from .peers import ACTIONS, PEERS
-from .replay import MOST_MESSAGES, Arena
+from .replay import Arena
 from .smpi import MODELS, version
 from .study import study
 from .table import facts_of, lines, record
@@ -35,6 +37,7 @@ from .table import facts_of, lines, record
 __all__ = ["main"]
 
 SYSTEMS = ("stampede", "ranger")
+NETWORKS = ("flow", "packet", "simgrid")
 app = typer.Typer(add_completion=False, context_settings=HELP)
 
 
@@ -61,7 +64,9 @@ def command(
     faces: Annotated[str | None, typer.Option(help="Sizes by dimension, relative.", metavar="A,B,C")] = None,
     background: Annotated[str | None, typer.Option(help="A second job.", metavar="alltoall:SIZE")] = None,
     system: Annotated[str, typer.Option(help=f"Fills in latencies and rates: {', '.join(SYSTEMS)}.")] = SYSTEMS[0],
-    model: Annotated[str, typer.Option(help="flow, or smpi: SimGrid's own corrections.")] = MODELS[0],
+    network: Annotated[str, typer.Option(help=f"The simulator: {', '.join(NETWORKS)}.")] = NETWORKS[0],
+    seeds: Annotated[int, typer.Option(help="Starts of the ranks; 0: all together.", min=0)] = 0,
+    model: Annotated[str, typer.Option(help="Of simgrid: flow, or smpi, its own corrections.")] = MODELS[0],
     eager: Annotated[str | None, typer.Option(help="Below, sends do not wait.", metavar="SIZE")] = None,
     window: Annotated[int | None, typer.Option(help="Steps in flight, 0 for all.", min=0)] = None,
     json: Annotated[Path | None, typer.Option(help="Write the record here.", metavar="FILE")] = None,
@@ -77,15 +82,23 @@ def command(
 
     Routes, rates and latencies are the fabric's own; latencies that it lacks come from table 1.1 of the reference. The
     message size is the whole message of bcast, reduce and allreduce; one rank's share of gather, scatter, allgather and
-    reduce_scatter; a block from one rank to one other of alltoall. SimGrid's smpirun does the simulation.
+    reduce_scatter; a block from one rank to one other of alltoall. Messages are flows with max-min fair shares, and
+    other libraries run what our models of them say; --network packet sends packets through switches with finite buffers
+    instead; --network simgrid takes SimGrid, with its own copies.
 
     For the kernels stencil3d, stencil4d and cg the command compares orders of the ranks: our mappings and those that a
     user has without them. For fft3d and p3dfft it compares our joint alltoalls of rows and columns with the libraries'.
 
-    Compare: python -m osu_like_bench compare A.json A.json --side shift,mvapich2
+    Compare: python -m osu_like_bench compare A.json A.json --side shift,mpich
     """
-    version()  # first of all, for nothing can be done without SimGrid
-    names, others, of_kernel = _algorithms(collective, algorithm), _peers(collective, peers), collective in KERNELS
+    if _one_of("--network", network, NETWORKS) == "simgrid":
+        version()  # first of all, for nothing can be done without SimGrid
+    _refuse_simgrid(network, model=model != MODELS[0])
+    names, others, of_kernel = (
+        _algorithms(collective, algorithm),
+        _peers(collective, peers, network),
+        collective in KERNELS,
+    )
     _refuse_grid(collective, grid=grid, periodic=periodic, faces=faces)
     options = Options(
         benchmark=collective,
@@ -104,19 +117,29 @@ def command(
     settings: dict[str, Any] = {
         "system": _one_of("--system", system, SYSTEMS),
         "background": None if background is None else Background.parse(background),
-        "model": _one_of("--model", model, MODELS),
-        "eager": 0 if eager is None else parse_bytes(eager, "--eager"),
-        "timeout": timeout,
-        "cache": folder() if cache else None,
+        "eager": None if eager is None else parse_bytes(eager, "--eager"),
         "most_messages": most,
     }
+    if network == "simgrid":
+        settings |= {
+            "eager": settings["eager"] or 0,
+            "model": _one_of("--model", model, MODELS),
+            "timeout": timeout,
+            "cache": folder() if cache else None,
+        }
+    else:
+        settings["seeds"] = seeds
     drawable(drawing)
     with _progress() as report:
         interface = _interface(topology, lfts, hosts, ppn, place, report)
         kernel = make_kernel(collective, interface.rank_host.tolist(), grid, periodic, faces) if of_kernel else None
-        with Arena(network_of(interface), **settings) as arena:
+        if network == "packet":
+            settings["routes"] = interface.routes
+        arena_of = Arena if network == "simgrid" else FlowArena
+        with arena_of(network_of(interface), **settings) as arena:
             about: dict[str, object] = {
                 "network": arena.describe(),
+                "simulator": arena.simulator,
                 "background": background or "none",
                 "window": window,
             }
@@ -154,12 +177,20 @@ def _algorithms(collective: str, text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _peers(collective: str, text: str) -> tuple[str, ...]:
-    """The other libraries asked for; none where SimGrid has no such collective of theirs."""
-    known = others_of(collective) if collective in KERNELS else PEERS if collective in ACTIONS else ()
+def _peers(collective: str, text: str, network: str) -> tuple[str, ...]:
+    """The other libraries asked for; none where the simulator has no such collective of theirs."""
+    libraries, collectives = (PEERS, ACTIONS) if network == "simgrid" else (tuple(LIBRARIES), METHODS)
+    known = others_of(collective) if collective in KERNELS else libraries if collective in collectives else ()
     if text in ("none", "all") or not known:
         return () if text == "none" else tuple(known)
     return tuple(_one_of("--peers", name, known) for name in _words(text))
+
+
+def _refuse_simgrid(network: str, **given: bool) -> None:
+    """Raises where our own simulator is given what only SimGrid has."""
+    wrong = next((option for option, value in given.items() if value), None)
+    if wrong is not None and network != "simgrid":
+        raise BenchmarkError(f"--{wrong}: expecting --network simgrid with it, got {network}")
 
 
 def _refuse_grid(collective: str, **given: object) -> None:

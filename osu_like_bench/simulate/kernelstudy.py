@@ -11,6 +11,7 @@ from topompi.topology import TopologyInterface
 from ..kernels import KERNELS, Kernel
 from ..kernels.orders import OTHERS, OURS, Order, order_of
 from ..kernels.replaying import JOINT, PLAIN, Replay
+from .flowarena import FlowArena
 from .replay import Arena
 from .table import Findings, Outcome
 
@@ -38,7 +39,7 @@ class KernelStudy:
     :param interface: the topology's view that the arena's network was made from.
     """
 
-    def __init__(self, arena: Arena, kernel: Kernel, interface: TopologyInterface) -> None:
+    def __init__(self, arena: Arena | FlowArena, kernel: Kernel, interface: TopologyInterface) -> None:
         self.arena, self.kernel, self.interface = arena, kernel, interface
         self.orders: dict[str, Order] = {}
 

@@ -7,15 +7,10 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any
-
-import numpy as np
 
 from topompi.errors import BenchmarkError
-from topompi.schedules import Model, Network, Schedule, lower_bound, make
+from topompi.schedules import Network, Schedule
 from topompi.schedules.exports import simgrid, timeline
 from topompi.schedules.exports.simgrid import write_traces
 from topompi.schedules.schedule import ROOTED
@@ -23,27 +18,18 @@ from topompi.schedules.schedule import ROOTED
 from . import smpi
 from .background import Background
 from .cache import Cache, folder, key
+from .ground import MOST_MESSAGES, Ground
 from .peers import PEERS, Peer
-from .platform import SLOWER, complete, digest, write_platform
+from .platform import SLOWER, digest, write_platform
 from .smpi import Failure
 
-__all__ = ["Arena", "Cut", "Failure"]
+__all__ = ["Arena", "Failure"]
 
-ACCURACY = 1e-4  # of a simulated time: it is printed to the nanosecond, and sums of rates are rounded
 PAUSE = 1e-6  # seconds between a peer's warm-up and its time
 DEFAULT_CACHE = folder()
-MOST_MESSAGES = 3_000_000  # what SimGrid replays in a minute or so, and writes in 400 MB of traces
 
 
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """A schedule and the bytes of its blocks."""
-
-    schedule: Schedule
-    block_bytes: int
-
-
-class Arena:
+class Arena(Ground):
     """A network on which schedules and peers are timed, by SimGrid.
 
     Times are those of the platform's rates and latencies alone: a rank takes no time to start a message, the flows on
@@ -72,36 +58,26 @@ class Arena:
         cache: Path | None = DEFAULT_CACHE,
         most_messages: int = MOST_MESSAGES,
     ) -> None:
-        whole = complete(network, system)
-        self._given = bool((network.capacity == whole.capacity).all()), ~np.isnan(network.latency)
-        self.system = system
-        self.network = whole
-        self.shared = whole if background is None else background.left_over(whole)
+        super().__init__(network, system, most_messages)
+        self.shared = self.network if background is None else background.left_over(self.network)
         if model not in smpi.MODELS:
             raise BenchmarkError(f"simulate: expecting a model of {', '.join(smpi.MODELS)}, got {model!r}")
-        self.model, self.eager, self.timeout, self.most_messages = model, eager, timeout, most_messages
-        inside = Model.preset(system)
-        self._loopback = (1 / inside.t_w[0], inside.t_s[0])
+        self.model, self.eager, self.timeout = model, eager, timeout
         self._simulator = smpi.Simulator()
         self._cache = Cache(cache)
         self._platform = digest(self.shared, self._loopback)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._lock = threading.Lock()
 
-    def __enter__(self) -> Arena:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
+    @property
+    def simulator(self) -> str:
+        """Its name and version."""
+        return smpi.version()
 
     def describe(self) -> str:
         """One line: where rates and latencies come from, and how SimGrid takes them."""
-        rates = "the source's rates" if self._given[0] else f"rates as on {self.system}"
-        given = self._given[1]
-        latencies = f"latencies as on {self.system}" + (" where the source has none" if given.any() else "")
-        latencies = "the source's latencies" if given.all() else latencies
         sends = f", sends below {self.eager} bytes do not wait" if self.eager else ""
-        return f"{rates}, {latencies}, model {self.model}{sends}"
+        return f"{super().describe()}, model {self.model}{sends}"
 
     def close(self) -> None:
         """End what runs, and remove the platform's file."""
@@ -111,31 +87,14 @@ class Arena:
                 self._folder.cleanup()
                 self._folder = None
 
-    def schedule(self, collective: str, algorithm: str, nbytes: int, root: int = 0, **parameters: Any) -> Cut:
-        """The schedule of an algorithm for messages of ``nbytes``, cut into whole blocks, rounded up.
-
-        It is made for the network without its background, of which a job does not know.
-
-        :param collective: its name.
-        :param algorithm: its name.
-        :param nbytes: message size.
-        :param root: of a rooted collective.
-        :param parameters: the generator's own, see ``schedules.make``.
-        """
-        schedule = make(collective, algorithm, self.network, root, **parameters)
-        if schedule.blocks > nbytes:  # no block below a byte
-            schedule = make(collective, algorithm, self.network, root, nbytes, **parameters)
-        return Cut(schedule, -(-nbytes // schedule.blocks))
-
     def time(self, schedule: Schedule, block_bytes: int = 1) -> float | Failure:
         """Simulated seconds until the last rank has completed a schedule, or why there are none.
 
         :param block_bytes: bytes of one block.
         Cost: about 15 us of real time a message, of those that are in flight together.
         """
-        messages = int(np.count_nonzero(schedule.messages))
-        if messages > self.most_messages:
-            return Failure(f"left out: {messages:,} transfers, more than {self.most_messages:,}")
+        if (left_out := self.left_out(schedule)) is not None:
+            return left_out
         name = self._key(_fingerprint(schedule), block_bytes)
         found: float | Failure | None = self._cache.get(name)
         if found is None:
@@ -162,10 +121,7 @@ class Arena:
         if found is None:
             found = self._peer(peer, selector)
             self._cache.put(name, found)
-        bound = self.bound(collective, nbytes, root)
-        if not isinstance(found, Failure) and found < (1 - ACCURACY) * bound:
-            return Failure(f"impossible: {found * 1e6:.2f} us, {bound * 1e6:.2f} at least; it does not move all data")
-        return found
+        return self.possible(found, collective, nbytes, root)
 
     def _peer(self, peer: Peer, selector: str) -> float | Failure:
         """The time from when all ranks are through with the warm-up."""
@@ -189,16 +145,6 @@ class Arena:
         timed = [(self.peer(name, collective, nbytes, root), name) for name in PEERS]
         found = [(seconds, name) for seconds, name in timed if not isinstance(seconds, Failure)]
         return None if not found else min(found)[::-1]
-
-    def bound(self, collective: str, nbytes: int, root: int = 0) -> float:
-        """Seconds that no schedule on these routes can beat, without start-ups; see ``schedules.lower_bound``.
-
-        :param collective: its name.
-        :param nbytes: bytes of one message, see ``peers.Peer``.
-        :param root: of a rooted collective.
-        """
-        chosen = root if collective in ROOTED else None
-        return lower_bound(self.shared, collective, root=chosen, block_bytes=nbytes).seconds
 
     def _key(self, *content: object) -> str:
         return key(smpi.version(), smpi.configuration(self.model, None, self.eager), self._platform, *content)

@@ -10,6 +10,7 @@ from topompi.schedules import ScheduleError
 from topompi.schedules.registry import find_algorithm
 from topompi.schedules.schedule import ROOTED
 
+from .flowarena import FlowArena
 from .replay import Arena
 from .smpi import Failure
 from .table import Findings, Outcome
@@ -21,7 +22,7 @@ Place = tuple[str, int]
 
 
 def study(
-    arena: Arena,
+    arena: Arena | FlowArena,
     collective: str,
     algorithms: Sequence[str],
     peers: Sequence[str],
@@ -71,7 +72,7 @@ def study(
 
 
 def _algorithm(
-    arena: Arena, collective: str, name: str, sizes: Sequence[int], root: int, window: int | None
+    arena: Arena | FlowArena, collective: str, name: str, sizes: Sequence[int], root: int, window: int | None
 ) -> list[tuple[Place, Outcome]]:
     """The times of an algorithm, one size after the other: at once they would take the memory of several schedules."""
     takes = window is not None and "window" in find_algorithm(collective, name).parameters
@@ -79,7 +80,9 @@ def _algorithm(
     return [((name, size), _time(arena, collective, name, size, root, parameters)) for size in sizes]
 
 
-def _time(arena: Arena, collective: str, name: str, size: int, root: int, parameters: dict[str, int | None]) -> Outcome:
+def _time(
+    arena: Arena | FlowArena, collective: str, name: str, size: int, root: int, parameters: dict[str, int | None]
+) -> Outcome:
     ranks, most = arena.network.num_ranks, 4 * arena.most_messages
     if collective in ("alltoall", "fft") and ranks**2 > most:  # not even to be generated
         return Failure(f"left out: {ranks:,} ranks exchange {ranks**2:,} blocks, more than {most:,}")
@@ -92,9 +95,9 @@ def _time(arena: Arena, collective: str, name: str, size: int, root: int, parame
     return arena.time(cut.schedule, cut.block_bytes)
 
 
-def _peer(arena: Arena, collective: str, name: str, size: int, root: int) -> list[tuple[Place, Outcome]]:
+def _peer(arena: Arena | FlowArena, collective: str, name: str, size: int, root: int) -> list[tuple[Place, Outcome]]:
     return [((name, size), arena.peer(name, collective, size, root))]
 
 
-def _bound(arena: Arena, collective: str, size: int, root: int) -> float:
+def _bound(arena: Arena | FlowArena, collective: str, size: int, root: int) -> float:
     return 0.0 if collective == "fft" else arena.bound(collective, size, root)

@@ -14,7 +14,7 @@ from topompi.topology import TopologyInterface
 
 from ..options import Options
 from ..record import Facts, Record, Result
-from .smpi import Failure, version
+from .smpi import Failure
 
 __all__ = ["BOUND", "Findings", "facts_of", "lines", "record"]
 
@@ -63,10 +63,13 @@ class Findings:
 
 
 def facts_of(interface: TopologyInterface, about: dict[str, Any]) -> Facts:
-    """The circumstances of a simulation: the same on every machine and at any time."""
+    """The circumstances of a simulation: the same on every machine and at any time.
+
+    :param about: what the table says of it; ``simulator`` names what did it.
+    """
     hosts = tuple(interface.hosts[host] for host in interface.rank_host)
     return Facts(
-        mpi=version(),
+        mpi=about["simulator"],
         versions={"topompi": __version__, "numpy": np.__version__, "python": sys.version.split()[0]},
         ranks=interface.num_ranks,
         nodes=hosts,

@@ -21,7 +21,17 @@ from ..trees import Tree, depth_first, rank_clusters, rotation
 from .circulant import arrivals
 from .embedding import reordered_tree, wave_tree
 
-__all__ = ["along", "chain", "circulant", "knomial", "leaders", "reordered", "scatter_allgather", "wave"]
+__all__ = [
+    "along",
+    "chain",
+    "circulant",
+    "knomial",
+    "leaders",
+    "reordered",
+    "scatter_allgather",
+    "scatter_allgather_hosts",
+    "wave",
+]
 
 # Microseconds within a host, through 1, 3 and 5 switches on Ranger: Subramoni 2013, table 1.1.
 LATENCIES = (0.46, 1.57, 2.45, 2.85)
@@ -179,15 +189,50 @@ def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = N
     Cost: at most p - 1 messages of up to m / k bytes, then p - 1 a rank of m / p bytes, in ceil(log_k p) + p - 1 steps;
     about 2 m bytes in and out of a rank. Wins for large messages.
     """
+    order = depth_first(rank_clusters(network), network.num_ranks, root=root)
+    return _along_ring(network.num_ranks, "scatter-allgather", order, blocks, radix)
+
+
+def scatter_allgather_hosts(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
+    """`scatter_allgather` among one rank of each host, which then broadcasts inside its host.
+
+    The two levels that MPI libraries have, with the hosts in the order of the tree (Subramoni 2013, section 4).
+
+    :param network: the job's network.
+    :param root: the root's rank.
+    :param blocks: blocks of the message, by default as many as hosts, n.
+    :param radix: k of the scatter's tree, and of the trees inside hosts.
+    Cost: at most n - 1 messages of up to m / k bytes, then n - 1 a host of m / n bytes, then p - n of m bytes inside
+    hosts. Wins over one level where steps between hosts cost more than copies inside them.
+    """
     size = network.num_ranks
-    blocks = size if blocks is None else blocks
     order = depth_first(rank_clusters(network), size, root=root)
-    tree = trees.knomial(size, radix)
-    cut = blocks * np.arange(size + 1) // size
+    first = np.sort(np.unique(network.rank_host[order], return_index=True)[1])
+    tree = trees.leaders([network.rank_host], size, root=root, radix=radix)
+    child = tree.others[network.rank_host[tree.others] == network.rank_host[tree.parent[tree.others]]]
+    parent, pieces = tree.parent[child], len(first) if blocks is None else blocks
+    source = np.where(parent == root, INPUT, OUTPUT)
+    inside = transfers(tree.down[child], parent, child, (source, 0), (OUTPUT, 0), pieces)
+    return _along_ring(size, "scatter-allgather over hosts", order[first], blocks, radix, inside)
+
+
+def _along_ring(
+    size: int, algorithm: str, order: trees.Integers, blocks: int | None, radix: int, behind: Rows | None = None
+) -> Schedule:
+    """The message scattered among ranks in an order, the root first, gathered around the ring, and what follows."""
+    count = len(order)
+    blocks = count if blocks is None else blocks
+    tree = trees.knomial(count, radix)
+    cut = blocks * np.arange(count + 1) // count
     rows = _scatter(tree, cut)
     rows[:, 1:3] = order[rows[:, 1:3]]
-    last = int(tree.down.max())
-    return _bcast(size, "scatter-allgather", rows, root, blocks, ((last + 1, _ring(tree, cut, order)),))
+    around = _ring(tree, cut, order)
+    start = int(tree.down.max()) + 1
+    phases: Phases = ((start, around),)
+    if behind is not None and len(behind):
+        behind[:, 0] -= behind[:, 0].min()
+        phases = (*phases, (start + around.steps, Given.of(behind)))
+    return _bcast(size, algorithm, rows, int(order[0]), blocks, phases)
 
 
 def _scatter(tree: Tree, cut: trees.Integers) -> Rows:
@@ -206,7 +251,7 @@ def _ring(tree: Tree, cut: trees.Integers, order: trees.Integers) -> Grid:
         behind = (node + 1) % tree.size
         return (share < behind) | (share >= behind + tree.sizes[behind])
 
-    buffer = np.where(np.arange(tree.size) == order[0], INPUT, OUTPUT)  # nothing is sent to the root
+    buffer = np.where(np.arange(order.max() + 1) == order[0], INPUT, OUTPUT)  # nothing is sent to the root
     whole = ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
     # A share gets last to the first node before its own that is none of those above it; of two nodes there is none.
     share = np.flatnonzero(np.diff(cut))

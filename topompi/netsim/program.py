@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .errors import NetsimError
 
-__all__ = ["BACKGROUND", "COMPUTE", "ONCE", "RECEIVE", "SEND", "UNTIL_ALL_RAN", "Messages", "Program"]
+__all__ = ["BACKGROUND", "COMPUTE", "ONCE", "RECEIVE", "REPEATS", "SEND", "UNTIL_ALL_RAN", "Messages", "Program"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -112,19 +112,16 @@ class Program:
     @cached_property
     def messages(self) -> Messages:
         """The messages; raises NetsimError where a send has no receive, or one of other bytes."""
-        sends, receives = self._ends(SEND), self._ends(RECEIVE)
         size = self.num_ranks
-        sent, received = (
-            np.bincount(key, minlength=size * size)
-            for key in (
-                self.rank[sends] * size + self.peer[sends],
-                self.peer[receives] * size + self.rank[receives],
+        (sends, sent), (receives, received) = self._ends(SEND), self._ends(RECEIVE)
+        if len(sent) != len(received) or (sent != received).any():
+            pairs = np.unique(np.concatenate((sent, received)))
+            there, back = (
+                np.searchsorted(keys, pairs, "right") - np.searchsorted(keys, pairs) for keys in (sent, received)
             )
-        )
-        if (sent != received).any():
-            pair = int(np.flatnonzero(sent != received)[0])
-            text = f"rank {pair // size} to rank {pair % size}"
-            raise NetsimError(f"{self.name}: {text}: expecting {sent[pair]} receives, got {received[pair]}")
+            wrong = np.flatnonzero(there != back)[0]
+            text = f"rank {pairs[wrong] // size} to rank {pairs[wrong] % size}"
+            raise NetsimError(f"{self.name}: {text}: expecting {there[wrong]} receives, got {back[wrong]}")
         unlike = np.flatnonzero(self.amount[sends] != self.amount[receives])
         if len(unlike):
             row, other = sends[unlike[0]], receives[unlike[0]]
@@ -132,8 +129,10 @@ class Program:
             raise NetsimError(f"{self.name}: {text}: expecting {self.amount[row]:g} bytes, got {self.amount[other]:g}")
         return Messages(self.rank[sends], self.peer[sends], self.amount[sends], sends, receives)
 
-    def _ends(self, kind: int) -> Integers:
-        """Rows of one kind, by sender, receiver and order in the program."""
+    def _ends(self, kind: int) -> tuple[Integers, Integers]:
+        """Rows of one kind by sender, receiver and order, and a number for the sender and the receiver of each."""
         rows = np.flatnonzero(self.kind == kind)
         source, target = (self.rank, self.peer) if kind == SEND else (self.peer, self.rank)
-        return rows[np.lexsort((rows, target[rows], source[rows]))]
+        pair = source[rows] * self.num_ranks + target[rows]
+        order = np.argsort(pair, kind="stable")
+        return rows[order], pair[order]

@@ -46,12 +46,12 @@ class Wiring:
         """Number of hosts, n."""
         return len(self.routes)
 
-    def paths(self, source: Integers, destination: Integers) -> Integers:
+    def paths(self, source: Integers, destination: Integers) -> NDArray[np.int32]:
         """Links between pairs of hosts, shape (pairs, longest), padded with -1.
 
         :raises NetsimError: for two hosts without a route.
         """
-        found = self.routes[source, destination].astype(np.int64)
+        found = self.routes[source, destination].astype(np.int32)
         lost = np.flatnonzero((source != destination) & ~(found >= 0).any(axis=1))
         if len(lost):
             pair = f"host {source[lost[0]]} to host {destination[lost[0]]}"

@@ -5,10 +5,10 @@ networks; ``run`` gives a ``PacketOutcome``. Switches keep packets in the buffer
 for each lane, and send one on when the buffer ahead has room for all of it. The engine is in C (``_packets.c``).
 """
 
+from ..tables import Tables
 from .deadlock import dependency_cycle
 from .presets import PRESETS, Preset
 from .running import PacketOutcome, run
 from .settings import Arbitration, Settings
-from .tables import Tables
 
 __all__ = ["PRESETS", "Arbitration", "PacketOutcome", "Preset", "Settings", "Tables", "dependency_cycle", "run"]

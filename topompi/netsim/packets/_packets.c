@@ -101,7 +101,7 @@ typedef struct {
 typedef struct {
     int64_t num_links, num_hosts, num_switches, num_ranks, num_jobs, num_messages, num_connections, num_queues;
     int64_t num_lanes, mtu, header, control, room, grain, eager, high_limit, cut_through, one_queue, put, by_bytes, in_order;
-    Time send_overhead, receive_overhead, gap;
+    Time send_overhead, receive_overhead, copy_latency, gap;
     double copy_inverse;
     int num_entries[2];
     const int32_t *entries[2]; /* (lane, weight) of the high and the low table */
@@ -760,7 +760,7 @@ take(Sim *s, Index number)
 {
     Message *message = &s->messages[number];
     int local = message->flags & IS_LOCAL, eager = message->flags & IS_EAGER;
-    Time copy = local ? (Time)((double)message->nbytes * s->copy_inverse + 0.5) : 0;
+    Time copy = local ? s->copy_latency + (Time)((double)message->nbytes * s->copy_inverse + 0.5) : 0;
     work(s, message->destination, s->receive_overhead + copy, eager || local ? RECEIVED : MATCHED, number);
 }
 
@@ -1002,6 +1002,7 @@ read_numbers(Sim *s, Given *given)
     s->in_order = (int64_t)number(given, "in_order");
     s->send_overhead = (Time)number(given, "send_overhead");
     s->receive_overhead = (Time)number(given, "receive_overhead");
+    s->copy_latency = (Time)number(given, "copy_latency");
     s->gap = (Time)number(given, "gap");
     s->copy_inverse = number(given, "copy_inverse");
     s->shift = (int)number(given, "shift");

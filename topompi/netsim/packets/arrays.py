@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..errors import NetsimError
 from ..flows import Hosts
 from ..program import COMPUTE, REPEATS, Program
+from ..tables import Floats, Integers, Tables
 from .settings import NO_LIMIT, Settings
-from .tables import Floats, Integers, Tables
 
 __all__ = ["PICO", "Jobs", "link_arrays", "numbers"]
 
@@ -174,6 +174,7 @@ def numbers(tables: Tables, settings: Settings, hosts: Hosts, jobs: Jobs) -> dic
         "send_overhead": round(hosts.send_overhead * PICO),
         "receive_overhead": round(hosts.receive_overhead * PICO),
         "gap": round(PICO / settings.message_rate),
+        "copy_latency": round(hosts.copy_latency * PICO),
         "copy_inverse": PICO / hosts.copy_rate,
         "shift": max(1, int(np.log2(max(2.0, packet / max(1, used))))),
         "connections": jobs.connections,

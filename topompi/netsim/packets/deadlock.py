@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from .tables import Integers, Tables
+from ..tables import Integers, Tables
 
 __all__ = ["dependency_cycle", "link_names", "waiting_cycle"]
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ..errors import NetsimError
 from ..flows import Hosts, Outcome
 from ..program import BACKGROUND, Program
+from ..tables import Floats, Tables
 from .arrays import PICO, Jobs, link_arrays, numbers
 from .deadlock import dependency_cycle, link_names, waiting_cycle
 from .settings import Settings
-from .tables import Floats, Tables
 
 try:
     from . import _packets
@@ -64,7 +64,8 @@ def run(
 
     :param tables: the network.
     :param programs: one a job.
-    :param hosts: what the hosts add; a rank copies messages of its own host with its own processor.
+    :param hosts: what the hosts add; a rank copies messages of its own host with its own processor, one after the
+        other, with ``copy_latency`` each.
     :param settings: switches and adapters.
     :param seed: of the start skew.
     :param circles: allow routes that may deadlock.

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import NetsimError
-from ..wiring import Wiring
+from .errors import NetsimError
+from .wiring import Wiring
 
 __all__ = ["Tables"]
 

@@ -1,0 +1,161 @@
+"""The arena of our own: messages as flows or as packets, and libraries by their documented decisions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from topompi import __version__
+from topompi.errors import BenchmarkError
+from topompi.netsim import BACKGROUND, RECEIVE, SEND, Hosts, Outcome, Program, packets, run
+from topompi.schedules import Network, Schedule
+from topompi.schedules.schedule import ROOTED
+from topompi.selection.libraries import KNOWN, Library, Question
+from topompi.topology import Routes
+from topompi.views.program import program_of, wiring_of
+from topompi.views.tables import tables_of
+
+from .background import Background
+from .ground import MOST_MESSAGES, Failure, Ground
+
+__all__ = ["LIBRARIES", "METHODS", "SKEW", "FlowArena"]
+
+SKEW = 2e-6  # seconds within which ranks start, where there are seeds
+FDR = packets.PRESETS["fdr"]
+LIBRARIES: dict[str, Library] = {library.name.partition(" 5")[0].lower().replace(" ", ""): library for library in KNOWN}
+METHODS = {
+    **{
+        name: name.capitalize()
+        for name in ("bcast", "gather", "scatter", "allgather", "reduce", "allreduce", "alltoall")
+    },
+    "reduce_scatter": "Reduce_scatter_block",
+}
+
+
+class FlowArena(Ground):
+    """A network on which ``topompi.netsim`` times schedules; see there for what it knows.
+
+    Messages inside a host are copied at the rate of the system: with flows all that one rank receives together, with
+    packets one after the other. Packets have the switches and adapters of the preset ``fdr``.
+
+    :param network: of the job; what it does not know is filled in, see ``platform.complete``.
+    :param system: the system of table 1.1 whose latencies and rates fill in: ``stampede`` or ``ranger``.
+    :param background: a second job on the same hosts, which runs beside the first until that has ended.
+    :param eager: bytes up to which a send does not wait for its receiver; None for 0 with flows, with packets
+        for the preset's.
+    :param seeds: runs with other starts of the ranks, within ``SKEW``, whose median counts; 0 is one run in which all
+        start together.
+    :param most_messages: schedules with more are left out.
+    :param routes: those of the job from which the network was made, for packets; None for flows.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        system: str = "stampede",
+        background: Background | None = None,
+        eager: int | None = None,
+        seeds: int = 0,
+        most_messages: int = MOST_MESSAGES,
+        routes: Routes | None = None,
+    ) -> None:
+        super().__init__(network, system, most_messages)
+        unless_told = 0 if routes is None else int(FDR.hosts.eager)
+        self.seeds, self.eager = seeds, unless_told if eager is None else eager
+        self._beside = [] if background is None else [_alltoall(self.network, background.nbytes)]
+        rate, latency = self._loopback
+        self._hosts = Hosts(copy_rate=rate, copy_latency=latency, eager=self.eager, skew=SKEW if seeds else 0.0)
+        self._wiring = wiring_of(self.network)
+        self._tables = None
+        if routes is not None:
+            tables = tables_of(routes, rate=1.0, latency=0.0)
+            self._tables = replace(tables, rate=self.network.capacity, latency=self.network.latency)
+
+    @property
+    def simulator(self) -> str:
+        """Its name and version."""
+        return f"topompi {__version__}, {self._model}"
+
+    @property
+    def _model(self) -> str:
+        return "flows" if self._tables is None else "packets"
+
+    def describe(self) -> str:
+        """One line: where rates and latencies come from, and how the ranks start."""
+        sends = f", sends of at most {self.eager} bytes do not wait" if self.eager else ""
+        starts = f"median of {self.seeds} starts within {SKEW * 1e6:g} us" if self.seeds else "all start together"
+        model = self._model + ("" if self._tables is None else " as on FDR switches")
+        return f"{super().describe()}, {model}, {starts}{sends}"
+
+    def time(self, schedule: Schedule, block_bytes: int = 1) -> float | Failure:
+        """Simulated seconds until the last rank has completed a schedule, or why there are none.
+
+        :param block_bytes: bytes of one block.
+        Cost: see ``netsim.run`` and ``netsim.packets.run``, for each seed.
+        """
+        if (left_out := self.left_out(schedule)) is not None:
+            return left_out
+        programs = [program_of(schedule, self.network, block_bytes), *self._beside]
+        runs = (self._run(programs, seed) for seed in range(max(1, self.seeds)))
+        return float(np.median([found.job_seconds[0] for found in runs]))
+
+    def _run(self, programs: list[Program], seed: int) -> Outcome:
+        if self._tables is None:
+            return run(self._wiring, programs, hosts=self._hosts, seed=seed)
+        return packets.run(self._tables, programs, hosts=self._hosts, settings=FDR.settings, seed=seed)
+
+    def peer(self, library: str, collective: str, nbytes: int, root: int = 0) -> float | Failure:
+        """Simulated seconds of what a library would run for a collective, or why there are none.
+
+        :param library: a key of ``LIBRARIES``.
+        :param collective: its name.
+        :param nbytes: bytes of one message, see ``peers.Peer``.
+        :param root: of a rooted collective.
+        """
+        if library not in LIBRARIES:
+            raise BenchmarkError(f"simulate: expecting a library of {', '.join(LIBRARIES)}, got {library!r}")
+        if collective not in METHODS:
+            raise BenchmarkError(f"simulate: expecting a collective of {', '.join(METHODS)}, got {collective!r}")
+        decision = LIBRARIES[library].decide(Question(METHODS[collective], nbytes, self.network.rank_host))
+        if decision is None:
+            return Failure("left out: no schedule is known of what it runs")
+        try:
+            schedule = decision.schedule(_one_switch(self.network), root if collective in ROOTED else 0)
+        except ValueError as error:
+            return Failure(f"left out: {error}")
+        found = self.time(schedule, -(-nbytes // schedule.blocks))
+        return self.possible(found, collective, nbytes, root)
+
+
+def _one_switch(network: Network) -> Network:
+    """The ranks on their hosts, all on one switch: what a library sees."""
+    hosts = network.num_hosts
+    out, into = np.indices((hosts, hosts), dtype=np.int32)
+    links = np.stack((out, hosts + into), axis=2)
+    links[np.arange(hosts), np.arange(hosts)] = -1
+    return replace(
+        network,
+        hops=(1 - np.eye(hosts)).astype(np.int16),
+        links=links,
+        capacity=np.ones(2 * hosts),
+        clusters=np.zeros((1, hosts), dtype=np.int64),
+        latency=np.zeros(2 * hosts),
+    )
+
+
+def _alltoall(network: Network, nbytes: int) -> Program:
+    """A job of one rank on each host that repeats an alltoall, a step after the other."""
+    hosts = network.num_hosts
+    rank, step = (axis.ravel() for axis in np.indices((hosts, hosts - 1)))
+    return Program(
+        np.arange(hosts),
+        rank=np.tile(rank, 2),
+        step=np.tile(step, 2),
+        kind=np.repeat([SEND, RECEIVE], len(rank)),
+        peer=np.concatenate(((rank + step + 1) % hosts, (rank - step - 1) % hosts)),
+        amount=np.full(2 * len(rank), float(nbytes)),
+        repeat=BACKGROUND,
+        name="background",
+    )

@@ -1,0 +1,108 @@
+"""What all simulated arenas have: a complete network, schedules for it, and what no schedule can beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from topompi.schedules import Model, Network, Schedule, lower_bound, make
+from topompi.schedules.schedule import ROOTED
+
+from .platform import complete
+from .smpi import Failure
+
+__all__ = ["MOST_MESSAGES", "Cut", "Failure", "Ground"]
+
+ACCURACY = 1e-4  # of a simulated time: SimGrid prints it to the nanosecond, and sums of rates are rounded
+MOST_MESSAGES = 3_000_000  # what SimGrid replays in a minute or so, and writes in 400 MB of traces
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A schedule and the bytes of its blocks."""
+
+    schedule: Schedule
+    block_bytes: int
+
+
+class Ground:
+    """A network with a rate and a latency for every link.
+
+    :param network: of the job; what it does not know is filled in, see ``platform.complete``.
+    :param system: the system of table 1.1 whose latencies and rates fill in: ``stampede`` or ``ranger``.
+    :param most_messages: schedules with more are left out.
+    """
+
+    def __init__(self, network: Network, system: str, most_messages: int) -> None:
+        self.network = complete(network, system)
+        self.shared = self.network  # what is left of it to the job
+        self.system, self.most_messages = system, most_messages
+        self._given = bool((network.capacity == self.network.capacity).all()), ~np.isnan(network.latency)
+        inside = Model.preset(system)
+        self._loopback = (1 / inside.t_w[0], inside.t_s[0])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what runs."""
+
+    def describe(self) -> str:
+        """One line: where rates and latencies come from."""
+        rates = "the source's rates" if self._given[0] else f"rates as on {self.system}"
+        given = self._given[1]
+        latencies = f"latencies as on {self.system}" + (" where the source has none" if given.any() else "")
+        latencies = "the source's latencies" if given.all() else latencies
+        return f"{rates}, {latencies}"
+
+    def schedule(self, collective: str, algorithm: str, nbytes: int, root: int = 0, **parameters: Any) -> Cut:
+        """The schedule of an algorithm for messages of ``nbytes``, cut into whole blocks, rounded up.
+
+        It is made for the network without its background, of which a job does not know.
+
+        :param collective: its name.
+        :param algorithm: its name.
+        :param nbytes: message size.
+        :param root: of a rooted collective.
+        :param parameters: the generator's own, see ``schedules.make``.
+        """
+        schedule = make(collective, algorithm, self.network, root, **parameters)
+        if schedule.blocks > nbytes:  # no block below a byte
+            schedule = make(collective, algorithm, self.network, root, nbytes, **parameters)
+        return Cut(schedule, -(-nbytes // schedule.blocks))
+
+    def left_out(self, schedule: Schedule) -> Failure | None:
+        """Why a schedule is not simulated; None where it is."""
+        messages = int(np.count_nonzero(schedule.messages))
+        if messages <= self.most_messages:
+            return None
+        return Failure(f"left out: {messages:,} transfers, more than {self.most_messages:,}")
+
+    def bound(self, collective: str, nbytes: int, root: int = 0) -> float:
+        """Seconds that no schedule on these routes can beat, without start-ups; see ``schedules.lower_bound``.
+
+        :param collective: its name.
+        :param nbytes: bytes of one message, see ``peers.Peer``.
+        :param root: of a rooted collective.
+        """
+        chosen = root if collective in ROOTED else None
+        return lower_bound(self.shared, collective, root=chosen, block_bytes=nbytes).seconds
+
+    def possible(self, found: float | Failure, collective: str, nbytes: int, root: int = 0) -> float | Failure:
+        """A result, or a failure in place of one that is below the bound.
+
+        :param found: seconds.
+        :param collective: its name.
+        :param nbytes: bytes of one message.
+        :param root: of a rooted collective.
+        """
+        bound = self.bound(collective, nbytes, root)
+        if isinstance(found, Failure) or found >= (1 - ACCURACY) * bound:
+            return found
+        return Failure(f"impossible: {found * 1e6:.2f} us, {bound * 1e6:.2f} at least; it does not move all data")

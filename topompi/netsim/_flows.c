@@ -1,0 +1,524 @@
+/* Ranks at work on their programs, and the flows between them, event by event; flows.py has the same in Python, which
+   says what it all means. The order of events at one instant is the same there, for what keeps a processor busy first
+   makes the rest wait. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "_fair.h"
+
+enum { COMPUTE, RECEIVE, SEND };
+enum { COMPUTED, RECEIVED, DEPART, START, TIMER }; /* kinds of events */
+enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };
+enum { SENT = 1, POSTED = 2, HERE = 4 }; /* how far a message is: a bit each */
+enum { OVER, ENDLESS, NO_MEMORY, NO_TIME };
+
+static const double TIE = 1e-12, CLOCK = 1e-15, ACCURACY = 1e-10; /* relative, of a duration and of a time */
+
+typedef struct {
+    double time;
+    int32_t kind, number;
+} Event;
+
+typedef struct {
+    double finish;
+    int32_t flow;
+} Flight;
+
+typedef struct {
+    int32_t message, flow;
+} Held;
+
+/* All arrays belong to the caller; see tape.py. */
+typedef struct {
+    const int32_t *first_row, *first_step, *window, *job_of_rank;                         /* ranks */
+    const int32_t *kind, *step_of_row, *message_of_row;                                   /* rows */
+    const int32_t *operations, *rank_of_step;                                             /* steps */
+    const int32_t *destination, *send_step, *receive_step;                                /* messages */
+    const int32_t *first_rank, *first_message, *repeat;                                   /* jobs */
+    const double *start, *amount, *nbytes, *latency;
+    double *end;
+    int32_t *arrivals;
+    int32_t ranks, rows, steps, messages, jobs;
+    double send_overhead, receive_overhead, eager, tolerance;
+    const int32_t *paths; /* of each message, padded with -1 */
+    Fair fair;
+    Event *events;
+    int32_t num_events, room;
+    Flight *soonest;       /* flows by their finish, a heap; those that are not held */
+    Held *held;            /* at their finish, until all that is due is seen to */
+    int32_t flying, num_held;
+    int32_t *fresh, num_fresh;
+    double now, due;
+    double *processor; /* when it is free */
+    int32_t *row, *oldest, *pending, *left;
+    double *began; /* of the run at hand of each job */
+    uint8_t *state;
+    int32_t waiting; /* jobs that have to run once and have not yet */
+    int changed, failure;
+} Run;
+
+static int
+is_before(const Event *one, const Event *other)
+{
+    if (one->time != other->time)
+        return one->time < other->time;
+    return one->kind != other->kind ? one->kind < other->kind : one->number < other->number;
+}
+
+static void
+schedule(Run *run, double time, int32_t kind, int32_t number)
+{
+    if (run->num_events == run->room) {
+        int32_t room = run->room ? 2 * run->room : 1024;
+        Event *events = room > INT32_MAX / 2 ? NULL : realloc(run->events, (size_t)room * sizeof *events);
+        if (events == NULL) {
+            run->failure = NO_MEMORY;
+            return;
+        }
+        run->events = events;
+        run->room = room;
+    }
+    Event event = {time, kind, number};
+    int32_t at = run->num_events++;
+    for (; at && is_before(&event, &run->events[(at - 1) / 2]); at = (at - 1) / 2)
+        run->events[at] = run->events[(at - 1) / 2];
+    run->events[at] = event;
+}
+
+static Event
+next_event(Run *run)
+{
+    Event top = run->events[0], last = run->events[--run->num_events];
+    int32_t at = 0;
+    for (int32_t child = 1; child < run->num_events; child = 2 * at + 1) {
+        child += child + 1 < run->num_events && is_before(&run->events[child + 1], &run->events[child]);
+        if (!is_before(&run->events[child], &last))
+            break;
+        run->events[at] = run->events[child];
+        at = child;
+    }
+    run->events[at] = last;
+    return top;
+}
+
+/* The heap of flows by their finish, in which each knows its place. */
+static void
+put(Run *run, int32_t at, Flight flight)
+{
+    run->soonest[at] = flight;
+    run->fair.flow[flight.flow].place = at;
+}
+
+static void
+settle(Run *run, int32_t at, Flight flight)
+{
+    for (; at && flight.finish < run->soonest[(at - 1) / 2].finish; at = (at - 1) / 2)
+        put(run, at, run->soonest[(at - 1) / 2]);
+    for (int32_t child; (child = 2 * at + 1) < run->flying; at = child) {
+        child += child + 1 < run->flying && run->soonest[child + 1].finish < run->soonest[child].finish;
+        if (run->soonest[child].finish >= flight.finish)
+            break;
+        put(run, at, run->soonest[child]);
+    }
+    put(run, at, flight);
+}
+
+/* Hold the flow that finishes next, until it is due. */
+static void
+hold(Run *run)
+{
+    Flow *flow = &run->fair.flow[run->soonest[0].flow];
+    run->held[run->num_held++] = (Held){flow->message, run->soonest[0].flow};
+    if (--run->flying)
+        settle(run, 0, run->soonest[run->flying]);
+    double due = flow->finish + (run->tolerance / 2 + TIE) * (flow->finish - flow->began) + CLOCK * flow->finish;
+    run->due = due < run->due ? due : run->due;
+}
+
+static int
+is_eager(const Run *run, int32_t message)
+{
+    return run->nbytes[message] <= run->eager;
+}
+
+static void
+work(Run *run, int32_t rank, double seconds, int32_t kind, int32_t number)
+{
+    double *processor = &run->processor[rank];
+    *processor = (*processor > run->now ? *processor : run->now) + seconds;
+    schedule(run, *processor, kind, number);
+}
+
+static void
+finish_rank(Run *run, int32_t rank)
+{
+    int32_t job = run->job_of_rank[rank];
+    if (isnan(run->end[rank])) {
+        run->end[rank] = run->now;
+        if (run->left[job] == 1 && run->repeat[job] != BACKGROUND)
+            run->waiting--;
+    }
+    if (--run->left[job] || run->repeat[job] == ONCE || !run->waiting)
+        return;
+    if (run->now <= run->began[job]) {
+        run->failure = NO_TIME;
+        return;
+    }
+    run->began[job] = run->now;
+    run->left[job] = run->first_rank[job + 1] - run->first_rank[job];
+    for (int32_t message = run->first_message[job]; message < run->first_message[job + 1]; message++)
+        run->state[message] = 0;
+    for (int32_t one = run->first_rank[job]; one < run->first_rank[job + 1]; one++) {
+        run->row[one] = run->first_row[one];
+        run->oldest[one] = run->first_step[one];
+        for (int32_t step = run->first_step[one]; step < run->first_step[one + 1]; step++)
+            run->pending[step] = run->operations[step];
+        schedule(run, run->now, TIMER, one);
+    }
+}
+
+static void
+start(Run *run, int32_t message, int ready)
+{
+    if (ready)
+        schedule(run, run->now + run->latency[message], START, message);
+}
+
+static void
+begin(Run *run, int32_t rank, int32_t row)
+{
+    int32_t message = run->message_of_row[row];
+    if (run->kind[row] == COMPUTE) {
+        work(run, rank, run->amount[row], COMPUTED, row);
+    } else if (run->kind[row] == SEND) {
+        work(run, rank, run->send_overhead, DEPART, message);
+    } else {
+        run->state[message] |= POSTED;
+        start(run, message, (run->state[message] & SENT) && !is_eager(run, message));
+        if (run->state[message] & HERE)
+            work(run, rank, run->receive_overhead, RECEIVED, message);
+    }
+}
+
+/* Let a rank do what its processor, its window and its program allow now. */
+static void
+advance(Run *run, int32_t rank)
+{
+    int32_t last = run->first_row[rank + 1], steps = run->first_step[rank + 1];
+    while (run->row[rank] < last) {
+        int32_t row = run->row[rank], window = run->window[rank];
+        if (window && run->step_of_row[row] - run->oldest[rank] >= window)
+            return;
+        if (run->processor[rank] > run->now) {
+            schedule(run, run->processor[rank], TIMER, rank);
+            return;
+        }
+        run->row[rank]++;
+        begin(run, rank, row);
+    }
+    if (run->oldest[rank] == steps) {
+        run->oldest[rank]++; /* it is through only once */
+        finish_rank(run, rank);
+    }
+}
+
+static void
+complete(Run *run, int32_t step)
+{
+    if (--run->pending[step])
+        return;
+    int32_t rank = run->rank_of_step[step];
+    while (run->oldest[rank] < run->first_step[rank + 1] && !run->pending[run->oldest[rank]])
+        run->oldest[rank]++;
+    schedule(run, run->now, TIMER, rank);
+}
+
+static void
+arrive(Run *run, int32_t message)
+{
+    run->state[message] |= HERE;
+    run->arrivals[message]++;
+    if (run->state[message] & POSTED)
+        work(run, run->destination[message], run->receive_overhead, RECEIVED, message);
+    if (!is_eager(run, message))
+        complete(run, run->send_step[message]);
+}
+
+/* Bytes/s of a message's slowest link, infinite for none. */
+static double
+slowest(const Run *run, int32_t message)
+{
+    double rate = INFINITY;
+    const int32_t *path = run->paths + (size_t)message * run->fair.longest;
+    for (int32_t at = 0; at < run->fair.longest; at++)
+        if (path[at] >= 0 && run->fair.capacity[path[at]] < rate)
+            rate = run->fair.capacity[path[at]];
+    return rate;
+}
+
+/* A message's latencies are over: it flows from when the rates are next found. */
+static void
+flow(Run *run, int32_t message)
+{
+    double least = run->nbytes[message] / slowest(run, message);
+    if (least == 0) {
+        arrive(run, message);
+        return;
+    }
+    run->fresh[run->num_fresh++] = message;
+    double due = run->now + run->tolerance / 2 * least + CLOCK * run->now;
+    run->due = due < run->due ? due : run->due;
+}
+
+static void
+handle(Run *run, Event event)
+{
+    int32_t number = event.number;
+    switch (event.kind) {
+    case TIMER:
+        advance(run, number);
+        break;
+    case COMPUTED:
+        complete(run, run->step_of_row[number]);
+        break;
+    case RECEIVED:
+        complete(run, run->receive_step[number]);
+        break;
+    case DEPART:
+        run->state[number] |= SENT;
+        start(run, number, is_eager(run, number) || run->state[number] & POSTED);
+        if (is_eager(run, number))
+            complete(run, run->send_step[number]);
+        break;
+    default:
+        flow(run, number);
+    }
+}
+
+static int
+compare(const void *one, const void *other)
+{
+    int32_t a = ((const Held *)one)->message, b = ((const Held *)other)->message;
+    return (a > b) - (a < b);
+}
+
+/* Let all arrive that is held. */
+static void
+release(Run *run)
+{
+    qsort(run->held, (size_t)run->num_held, sizeof *run->held, compare);
+    if (!run->changed)
+        fair_begin(&run->fair);
+    run->changed = 1;
+    for (int32_t one = 0; one < run->num_held; one++)
+        fair_remove(&run->fair, run->held[one].flow);
+    for (int32_t one = 0; one < run->num_held; one++)
+        arrive(run, run->held[one].message);
+    run->num_held = 0;
+}
+
+/* Rates for the flows that are there now. */
+static void
+share(Run *run)
+{
+    Fair *fair = &run->fair;
+    if (!run->changed)
+        fair_begin(fair);
+    for (int32_t one = 0; one < run->num_fresh; one++) {
+        int32_t message = run->fresh[one];
+        int32_t added = fair_add(fair, message, run->paths + (size_t)message * fair->longest);
+        if (added < 0) {
+            run->failure = NO_MEMORY;
+            return;
+        }
+        Flow *flow = &fair->flow[added];
+        flow->remaining = run->nbytes[message];
+        flow->updated = flow->began = run->now;
+        fair_fill(fair, added);
+    }
+    fair_solve(fair);
+    for (int32_t one = 0; one < fair->num_changed; one++) {
+        Flow *flow = &fair->flow[fair->changed[one]];
+        if (flow->rate == flow->before)
+            continue;
+        flow->remaining -= flow->before * (run->now - flow->updated);
+        flow->remaining = flow->remaining > 0 ? flow->remaining : 0;
+        flow->updated = run->now;
+        flow->finish = run->now + flow->remaining / flow->rate;
+        settle(run, flow->place < 0 ? run->flying++ : flow->place, (Flight){flow->finish, fair->changed[one]});
+    }
+    run->changed = run->num_fresh = 0;
+    run->due = INFINITY;
+}
+
+/* One thing that happens next; 0 if nothing does. */
+static int
+proceed(Run *run)
+{
+    double ends = run->flying ? run->soonest[0].finish : INFINITY;
+    double event = run->num_events ? run->events[0].time : INFINITY;
+    double next = ends < event ? ends : event;
+    next = run->due < next ? run->due : next;
+    if (isinf(next))
+        return 0;
+    run->now = next > run->now ? next : run->now;
+    if (ends <= run->now)
+        hold(run);
+    else if (run->num_held && run->due <= run->now)
+        release(run);
+    else if (event <= run->now)
+        handle(run, next_event(run));
+    else
+        share(run);
+    return 1;
+}
+
+static int
+prepare(Run *run)
+{
+    size_t ranks = (size_t)run->ranks + 1, messages = (size_t)run->messages + 1, jobs = (size_t)run->jobs + 1;
+    run->soonest = calloc(messages, sizeof *run->soonest);
+    run->held = calloc(messages, sizeof *run->held);
+    run->fresh = calloc(messages, sizeof *run->fresh);
+    run->state = calloc(messages, sizeof *run->state);
+    run->processor = calloc(ranks, sizeof *run->processor);
+    run->row = calloc(ranks, sizeof *run->row);
+    run->oldest = calloc(ranks, sizeof *run->oldest);
+    run->pending = calloc((size_t)run->steps + 1, sizeof *run->pending);
+    run->left = calloc(jobs, sizeof *run->left);
+    run->began = calloc(jobs, sizeof *run->began);
+    if (!(run->soonest && run->held && run->fresh && run->state && run->processor && run->row && run->oldest &&
+          run->pending && run->left && run->began && fair_init(&run->fair)))
+        return 0;
+    for (int32_t step = 0; step < run->steps; step++)
+        run->pending[step] = run->operations[step];
+    for (int32_t job = 0; job < run->jobs; job++) {
+        run->left[job] = run->first_rank[job + 1] - run->first_rank[job];
+        run->waiting += run->repeat[job] != BACKGROUND && run->left[job];
+        run->began[job] = -1;
+    }
+    for (int32_t rank = 0; rank < run->ranks; rank++) {
+        run->row[rank] = run->first_row[rank];
+        run->oldest[rank] = run->first_step[rank];
+        run->processor[rank] = run->start[rank];
+        run->end[rank] = NAN;
+        schedule(run, run->start[rank], TIMER, rank);
+    }
+    run->due = INFINITY;
+    run->fair.accuracy = ACCURACY;
+    return !run->failure;
+}
+
+static void
+clear(Run *run)
+{
+    free(run->events);
+    free(run->soonest);
+    free(run->held);
+    free(run->fresh);
+    free(run->state);
+    free(run->processor);
+    free(run->row);
+    free(run->oldest);
+    free(run->pending);
+    free(run->left);
+    free(run->began);
+    fair_free(&run->fair);
+}
+
+static int
+simulate(Run *run)
+{
+    if (!prepare(run))
+        return NO_MEMORY;
+    while (run->waiting && !run->failure)
+        if (!proceed(run))
+            return ENDLESS;
+    return run->failure;
+}
+
+enum { ARRAYS = 23 };
+
+/* Fill in the arrays, in the order in which the caller gives them. */
+static int
+read_arrays(Run *run, PyObject *arrays, Py_buffer *views)
+{
+    const void **to[ARRAYS] = {
+        (const void **)&run->first_row,    (const void **)&run->first_step,   (const void **)&run->window,
+        (const void **)&run->job_of_rank,  (const void **)&run->kind,         (const void **)&run->step_of_row,
+        (const void **)&run->message_of_row, (const void **)&run->operations, (const void **)&run->rank_of_step,
+        (const void **)&run->destination,  (const void **)&run->send_step,    (const void **)&run->receive_step,
+        (const void **)&run->first_rank,   (const void **)&run->first_message, (const void **)&run->repeat,
+        (const void **)&run->paths,        (const void **)&run->start,        (const void **)&run->amount,
+        (const void **)&run->nbytes,       (const void **)&run->latency,      (const void **)&run->fair.capacity,
+        (const void **)&run->end,          (const void **)&run->arrivals,
+    };
+    for (int one = 0; one < ARRAYS; one++) {
+        int writable = one >= ARRAYS - 2 ? PyBUF_WRITABLE : 0;
+        if (PyObject_GetBuffer(PyTuple_GET_ITEM(arrays, one), &views[one], PyBUF_C_CONTIGUOUS | writable) != 0)
+            return 0;
+        Py_ssize_t wide = one < 16 || one == ARRAYS - 1 ? sizeof(int32_t) : sizeof(double);
+        if (views[one].itemsize != wide) {
+            PyErr_Format(PyExc_TypeError, "array %d: expecting items of %zd bytes, got %zd", one, wide,
+                         views[one].itemsize);
+            return 0;
+        }
+        *to[one] = views[one].buf;
+    }
+    run->ranks = (int32_t)(views[2].len / 4);
+    run->rows = (int32_t)(views[4].len / 4);
+    run->steps = (int32_t)(views[7].len / 4);
+    run->messages = (int32_t)(views[9].len / 4);
+    run->jobs = (int32_t)(views[14].len / 4);
+    run->fair.links = (int32_t)(views[20].len / 8);
+    run->fair.longest = run->messages ? (int32_t)(views[15].len / 4 / run->messages) : 1;
+    return 1;
+}
+
+static PyObject *
+module_run(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Run run = {0};
+    PyObject *arrays;
+    if (!PyArg_ParseTuple(arguments, "O!dddd", &PyTuple_Type, &arrays, &run.send_overhead, &run.receive_overhead,
+                          &run.eager, &run.tolerance))
+        return NULL;
+    if (PyTuple_GET_SIZE(arrays) != ARRAYS)
+        return PyErr_Format(PyExc_TypeError, "expecting %d arrays, got %zd", (int)ARRAYS, PyTuple_GET_SIZE(arrays));
+    Py_buffer views[ARRAYS] = {{0}};
+    int result = -1;
+    if (read_arrays(&run, arrays, views)) {
+        Py_BEGIN_ALLOW_THREADS
+        result = simulate(&run);
+        clear(&run);
+        Py_END_ALLOW_THREADS
+    }
+    for (int one = 0; one < ARRAYS; one++)
+        PyBuffer_Release(&views[one]);
+    return result < 0 ? NULL : result == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(result);
+}
+
+static PyMethodDef functions[] = {
+    {"run", module_run, METH_VARARGS,
+     "run(arrays, send_overhead, receive_overhead, eager, tolerance)\n--\n\nFill the last two arrays, ends of ranks and "
+     "arrivals of messages; 0, 1 for a program that waits for ever, 3 for one that repeats and takes no time."},
+    {NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_flows",
+    .m_doc = "The flow model in C; see flows.py.",
+    .m_size = -1,
+    .m_methods = functions,
+};
+
+PyMODINIT_FUNC
+PyInit__flows(void)
+{
+    return PyModule_Create(&module);
+}
