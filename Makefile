@@ -87,7 +87,7 @@ test: venv
 
 test-long: venv
 	$(if $(filter mpich,$(MPI)),,$(PURE) "not needs_mpi and long and not exhaustive" $(PYTEST_OPTIONS))
-	$(JOBS) "needs_mpi and long and not exhaustive" $(PYTEST_OPTIONS)
+	$(JOBS) "needs_mpi and long and not exhaustive" --durations 12 --durations-min 20 $(PYTEST_OPTIONS)
 
 test-exhaustive: venv
 	$(JOBS) exhaustive $(PYTEST_OPTIONS)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -174,15 +175,23 @@ results = st.builds(
     samples=st.lists(times, max_size=4).map(tuple),
 )
 names = st.lists(texts, max_size=3).map(tuple)
+
+
+def wholes(kind: type) -> dict[str, st.SearchStrategy[int]]:
+    """Whole numbers that a record may hold, for each field of that kind."""
+    return {name: st.integers(-(2**63), 2**63 - 1) for name, hint in get_type_hints(kind).items() if hint is int}
+
+
 facts = st.builds(
     Facts,
+    **wholes(Facts),
     versions=st.dictionaries(texts, texts, max_size=3),
     nodes=names,
     hosts=names,
     affinity=names,
     load=st.lists(times, max_size=3).map(tuple),
 )
-options = st.builds(Options, sides=names, root=st.none() | texts)
+options = st.builds(Options, **wholes(Options), sides=names, root=st.none() | texts)
 records = st.builds(Record, options, facts, st.lists(results, max_size=3).map(tuple))
 
 

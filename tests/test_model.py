@@ -337,7 +337,6 @@ def test_levels_are_sorted_by_number_not_by_spelling() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
         "[]",
         "{}",
         '{"levels": {"near": {}}}',
