@@ -29,7 +29,6 @@ __all__ = ["advise", "flow_seconds"]
 
 SEARCH = 10.0  # seconds that the look for a better order may take
 MOST_FLOWS = 4096  # pairs of hosts that are simulated
-TOLERANCE = 0.02  # of the seconds of flows that may end together
 
 Integers = NDArray[np.int64]
 
@@ -129,7 +128,7 @@ def flow_seconds(graph: CommunicationGraph, interface: TopologyInterface, rank_h
         amount=np.tile(volume.astype(np.float64), 2),
     )
     wiring = Wiring(network.capacity, np.nan_to_num(network.latency), network.links)
-    return float(run(wiring, [program], tolerance=TOLERANCE).job_seconds[0])
+    return float(run(wiring, [program]).job_seconds[0])
 
 
 def _collectives(
