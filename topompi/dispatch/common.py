@@ -125,7 +125,8 @@ class Origin:
         Cost: O(ranks) for ranks that are known already.
         """
         group = comm.Get_group()
-        ranks = np.array(MPI.Group.Translate_ranks(group, None, self._group))
+        # MPICH 5.0.2: the group of a grid smaller than its parent has all of the parent's ranks, the grid's first.
+        ranks = np.array(MPI.Group.Translate_ranks(group, None, self._group))[: comm.Get_size()]
         group.Free()
         if meeting is None and np.array_equal(ranks, self._whole):
             return self._common
