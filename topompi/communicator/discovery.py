@@ -8,7 +8,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-from ..errors import TopompiError
+from ..errors import HostError, ServiceError, TopompiError
 from ..execution.rankzero import from_rank_0
 from ..selection.settings import word_of
 from ..topology import Discovery, TopologyInterface
@@ -31,8 +31,8 @@ def find_topology(
     :param hosts: virtual placement: host of each rank of ``comm``, or a host list filled in blocks; else
         ``TOPOMPI_HOSTS``, a host list over the ranks of ``MPI.COMM_WORLD``, in blocks where it is shorter; else the
         hosts where the ranks run.
-    :raises TopompiError: for a source that cannot be read, or hosts that are not in it (with
-        ``TOPOMPI_FALLBACK`` as ``print`` or ``silent``: one flat level of hosts).
+    :raises TopompiError: for a source that cannot be read, a service that does not answer, or hosts that are not in it
+        (with ``TOPOMPI_FALLBACK`` as ``print`` or ``silent`` the latter two make one flat level of hosts).
     Cost: one gather of some hundred bytes a rank, one barrier, one broadcast of the job's part of the fabric.
     """
     plain = MPI.Intracomm(comm)  # never one of ours: this is how ours begin
@@ -54,21 +54,21 @@ def _place(
 ) -> TopologyInterface:
     """The job's view at rank 0, from what each rank said: processor name, rank in the world, (package, NUMA node)."""
     topology = topology or os.environ.get("TOPOMPI_TOPOLOGY") or None
-    discovery = None if topology is None else _load(topology)
+    fallback = word_of("TOPOMPI_FALLBACK", os.environ) or "error"
     world_ranks = [world_rank for _, world_rank, _ in facts]
     pretended = _pretended_hosts(hosts, world_ranks)
     names = pretended or [name for name, _, _ in facts]
+    discovery, lost = _discover(topology, names, fallback)
     if pretended is None and discovery is not None and discovery.rank_hosts is not None:
         names = [_host_in_source(discovery.rank_hosts, rank, str(topology)) for rank in world_ranks]
-    fallback = word_of("TOPOMPI_FALLBACK", os.environ) or "error"
     interface = TopologyInterface.place(
         names,
         None if discovery is None else discovery.routes,
-        source="" if topology is None else str(topology),
+        source=lost or ("" if topology is None else str(topology)),
         virtual=pretended is not None,
         missing="error" if fallback == "error" else "flat",
     )
-    if discovery is not None and interface.routes is None and fallback == "print":
+    if topology is not None and interface.routes is None and fallback == "print":
         print(f"topompi: {interface.describe()}", flush=True)
     if pretended is None:
         domains = [domain for _, _, domain in facts]
@@ -77,10 +77,20 @@ def _place(
     return interface
 
 
-def _load(topology: str | os.PathLike[str]) -> Discovery:
+def _discover(
+    topology: str | os.PathLike[str] | None, names: Sequence[str], fallback: str
+) -> tuple[Discovery | None, str]:
+    """What the source says, and, where a service failed and the job goes on without it, why there is nothing."""
+    if topology is None:
+        return None, ""
     from ..topology import load  # what reads all formats takes time to import, and one rank needs it
 
-    return load(topology)
+    try:
+        return load(topology, hosts=names), ""
+    except (ServiceError, HostError) as error:
+        if fallback == "error":
+            raise
+        return None, f"hosts only: {error}"
 
 
 def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[int]) -> list[str] | None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from ...errors import SourceError, TopompiError
+from ...errors import ServiceError, SourceError, TopompiError
 from ...extensions import imported, names_function
 from ...inputs import InputFile, guarded, kinds_of, open_inputs
 from .. import synthetic
+from ..asking import Address
 from ..discovery import Discovery, Report
 from ..fabric import Fabric
 from ..routecheck import check_routes
 from ..routing import compute_routes
-from . import coordinates, fabricjson, ibnetdiscover, ibports, nodemap, slurm, slurm_yaml, tables
+from . import coordinates, fabricjson, ibnetdiscover, ibports, nodemap, service, slurm, slurm_yaml, tables
 
 __all__ = ["load"]
 
@@ -32,20 +34,39 @@ FORMATS: tuple[ModuleType, ...] = (
 
 
 def load(
-    source: str | os.PathLike[str], lfts: str | os.PathLike[str] | None = None, report: Report | None = None
+    source: str | os.PathLike[str],
+    lfts: str | os.PathLike[str] | None = None,
+    report: Report | None = None,
+    hosts: Sequence[str] | None = None,
 ) -> Discovery:
     """Read a topology, whatever its format, with routes: the source's own, its forwarding tables', or computed ones.
 
     :param source: a file, directory or tar archive of any known format, packed with xz or gz or not; or a synthetic
         fabric in words, such as ``stampede`` or ``xgft:20,16;1,16``; or ``module:function``, a function of a user's own
-        that takes nothing and returns a ``Fabric`` or a ``Discovery``; the current directory is searched first.
+        that takes nothing and returns a ``Fabric`` or a ``Discovery``; the current directory is searched first; or a
+        topology service, ``tcp://HOST:PORT`` or ``unix:PATH``.
     :param lfts: forwarding tables in a place of their own: a file, directory or archive.
     :param report: takes problems (see ``Report``); without one the first problem is raised.
-    :raises SourceError: naming file and line, and what should stand there; nothing half-built is returned.
+    :param hosts: of the job: a service is asked for the part between them only; other sources are read whole.
+    :raises SourceError: naming file and line, and what should stand there; nothing half-built is returned. ServiceError
+        is one.
+    :raises HostError: where a service does not know one of ``hosts``.
     """
     report = report or Report()
     with guarded(str(source), SourceError):
+        if Address.is_named_by(str(source)):
+            return _ask(str(source), lfts, report, hosts)
         return _load(str(source), lfts, report)
+
+
+def _ask(source: str, lfts: str | os.PathLike[str] | None, report: Report, hosts: Sequence[str] | None) -> Discovery:
+    if lfts is not None:
+        raise SourceError(f"{source}: expecting no forwarding tables beside a service, which has its own, got {lfts}")
+    discovery = service.read(source, hosts, report)
+    if discovery.routes is None:
+        raise ServiceError(f"{source}: field routes: expecting the service's routes, got none")
+    check_routes(discovery.routes, report)
+    return discovery
 
 
 def _load(source: str, lfts: str | os.PathLike[str] | None, report: Report) -> Discovery:
@@ -70,7 +91,7 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile
     if not Path(source).exists() and names_function(source):
         return _called(source), []
     if not Path(source).exists():
-        words = f"a synthetic fabric ({synthetic.SPEC_HELP}) or a module:function"
+        words = f"a synthetic fabric ({synthetic.SPEC_HELP}), a service (tcp://HOST:PORT) or a module:function"
         raise SourceError(f"{source}: expecting a file, a directory, {words}, got none")
     report.step(f"reading {source}")
     texts = open_inputs(source)

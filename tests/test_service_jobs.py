@@ -1,0 +1,55 @@
+"""Jobs whose topology is a service: rank 0 asks; a service that is not there does not hold a job up."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+from tests.support import run_mpi
+from tests.test_service import read, running
+from topompi.topology import TopologyInterface
+from topompi.topology.service.store import Store
+
+PROGRAM = """
+from mpi4py import MPI
+import topompi
+comm = topompi.Intracomm(MPI.COMM_WORLD)
+found = comm.interface
+facts = found.hop_matrix.tolist(), [level.cluster.tolist() for level in found.levels]
+print(facts, found.describe() if comm.rank == 0 else "", flush=True)
+"""
+HOSTS = ("h0000", "h0001", "h0040")
+
+
+def test_a_job_that_names_a_service_sees_the_fabric_of_the_service(tmp_path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    routes = read()
+    with running(Store(lambda: routes)) as (service, address):
+        env = {"TOPOMPI_TOPOLOGY": str(address), "TOPOMPI_HOSTS": ",".join(HOSTS)}
+        done = run_mpi(3, script, env=env, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert (service.counters.connections, service.counters.requests) == (1, 1)
+    view = TopologyInterface.place(HOSTS, routes)
+    facts = view.hop_matrix.tolist(), [level.cluster.tolist() for level in view.levels]
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith(str(facts)) for line in lines)
+    assert f"topology from {address}" in done.stdout
+
+
+def test_a_service_that_is_not_there_is_one_flat_level_or_an_error_as_the_user_wants(tmp_path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    with socket.socket() as placeholder:
+        placeholder.bind(("127.0.0.1", 0))
+        source = f"tcp://127.0.0.1:{placeholder.getsockname()[1]}"
+        env = {"TOPOMPI_TOPOLOGY": source, "TOPOMPI_HOSTS": ",".join(HOSTS)}
+        began = time.monotonic()
+        flat = run_mpi(3, script, env={**env, "TOPOMPI_FALLBACK": "print"}, timeout=60)
+        assert time.monotonic() - began < 30
+        assert flat.returncode == 0, flat.stderr
+        assert f"hosts only: {source}: expecting a topology service, got: Connection refused" in flat.stdout
+        refused = run_mpi(3, script, env={**env, "TOPOMPI_FALLBACK": ""}, timeout=60)
+        assert refused.returncode != 0
+        assert f"{source}: expecting a topology service, got: Connection refused" in refused.stderr

@@ -1,0 +1,97 @@
+"""The service at its addresses: listens, follows its source, and ends in order."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from ...errors import ServiceError
+from ..asking import Address
+from .connection import Connection
+from .state import Service
+from .watch import Watch
+
+__all__ = ["serve"]
+
+BACKLOG = 4_096
+
+
+def serve(
+    service: Service,
+    addresses: list[Address],
+    watch: Watch | None = None,
+    ready: Callable[[list[Address]], None] = print,
+) -> None:
+    """Answer until SIGTERM or SIGINT; read the source again on SIGHUP.
+
+    :param service: what answers.
+    :param addresses: where to listen.
+    :param watch: the files to follow.
+    :param ready: called with the addresses, ports filled in, once clients may connect.
+    :raises ServiceError: where an address cannot be listened at.
+    """
+    asyncio.run(_serve(service, addresses, watch, ready))
+
+
+async def _serve(
+    service: Service, addresses: list[Address], watch: Watch | None, ready: Callable[[list[Address]], None]
+) -> None:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    loop.add_signal_handler(signal.SIGHUP, lambda: service.start(service.reload()))
+    _raise_file_limit()
+    servers = [await _listen(service, address) for address in addresses]
+    duties = [loop.create_task(service.look())]
+    if watch is not None:
+        duties.append(loop.create_task(service.follow(watch)))
+    ready([_bound(server, address) for server, address in zip(servers, addresses, strict=True)])
+    await stopped.wait()
+    service.log("draining", clients=len(service.connections))
+    for server, address in zip(servers, addresses, strict=True):
+        server.close()
+        if address.path:
+            Path(address.path).unlink(missing_ok=True)
+    await service.drain()
+    for duty in duties:
+        duty.cancel()
+    service.log("stopped", **asdict(service.counters))
+
+
+async def _listen(service: Service, address: Address) -> asyncio.Server:
+    loop = asyncio.get_running_loop()
+    try:
+        if not address.path:
+            return await loop.create_server(lambda: Connection(service), address.host, address.port, backlog=BACKLOG)
+        _require_free(address)
+        server = await loop.create_unix_server(lambda: Connection(service), address.path, backlog=BACKLOG)
+        os.chmod(address.path, 0o666)  # the folder says who may ask
+        return server
+    except OSError as error:
+        raise ServiceError(f"{address}: expecting an address to listen at: {error.strerror or error}") from error
+
+
+def _require_free(address: Address) -> None:
+    """A socket that somebody listens at is not taken away from him."""
+    with suppress(OSError), address.connect():
+        raise ServiceError(f"{address}: expecting a path that no service listens at")
+
+
+def _bound(server: asyncio.Server, address: Address) -> Address:
+    sockets: tuple[socket.socket, ...] = server.sockets
+    return address if address.path else Address(address.host, sockets[0].getsockname()[1])
+
+
+def _raise_file_limit() -> None:
+    """A client is a file: as many as the system lets this process have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
