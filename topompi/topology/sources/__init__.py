@@ -15,9 +15,8 @@ from .. import synthetic
 from ..asking import Address
 from ..discovery import Discovery, Report
 from ..fabric import Fabric
-from ..routecheck import check_routes
-from ..routing import compute_routes
-from . import coordinates, fabricjson, ibnetdiscover, ibports, nodemap, service, slurm, slurm_yaml, tables
+from ..routecheck import check_routes, with_routes
+from . import automatic, coordinates, fabricjson, ibnetdiscover, ibports, nodemap, service, slurm, slurm_yaml, tables
 
 __all__ = ["load"]
 
@@ -44,7 +43,7 @@ def load(
     :param source: a file, directory or tar archive of any known format, packed with xz or gz or not; or a synthetic
         fabric in words, such as ``stampede`` or ``xgft:20,16;1,16``; or ``module:function``, a function of a user's own
         that takes nothing and returns a ``Fabric`` or a ``Discovery``; the current directory is searched first; or a
-        topology service, ``tcp://HOST:PORT`` or ``unix:PATH``.
+        topology service, ``tcp://HOST:PORT`` or ``unix:PATH``; or ``auto``, see ``automatic.find``.
     :param lfts: forwarding tables in a place of their own: a file, directory or archive.
     :param report: takes problems (see ``Report``); without one the first problem is raised.
     :param hosts: of the job: a service is asked for the part between them only; other sources are read whole.
@@ -54,6 +53,8 @@ def load(
     """
     report = report or Report()
     with guarded(str(source), SourceError):
+        if str(source) == automatic.AUTO:
+            return _found(report, hosts)
         if Address.is_named_by(str(source)):
             return _ask(str(source), lfts, report, hosts)
         return _load(str(source), lfts, report)
@@ -69,6 +70,14 @@ def _ask(source: str, lfts: str | os.PathLike[str] | None, report: Report, hosts
     return discovery
 
 
+def _found(report: Report, hosts: Sequence[str] | None) -> Discovery:
+    found = automatic.find(hosts, {}, os.environ, report)
+    if found.discovery is None:
+        raise SourceError(f"expecting a topology, got none: {found.words}")
+    report.note(found.words)
+    return found.discovery
+
+
 def _load(source: str, lfts: str | os.PathLike[str] | None, report: Report) -> Discovery:
     discovery, found = _read_fabric(source, report)
     if lfts is not None:
@@ -76,12 +85,7 @@ def _load(source: str, lfts: str | os.PathLike[str] | None, report: Report) -> D
     if found:
         report.step("forwarding tables")
         return replace(discovery, routes=tables.read(found, discovery, report))
-    if discovery.routes is None:
-        report.step("routes")
-        discovery = replace(discovery, routes=compute_routes(discovery.fabric))
-    assert discovery.routes is not None  # for the type checker; filled above
-    check_routes(discovery.routes, report)
-    return discovery
+    return with_routes(discovery, report)
 
 
 def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile]]:
