@@ -53,3 +53,15 @@ def test_a_service_that_is_not_there_is_one_flat_level_or_an_error_as_the_user_w
         refused = run_mpi(3, script, env={**env, "TOPOMPI_FALLBACK": ""}, timeout=60)
         assert refused.returncode != 0
         assert f"{source}: expecting a topology service, got: Connection refused" in refused.stderr
+
+
+def test_a_job_that_is_told_of_a_server_alone_asks_it_and_goes_on_flat_without_it(tmp_path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    routes = read()
+    with running(Store(lambda: routes)) as (_, address):
+        env = {"TOPOMPI_TOPOLOGY": "", "TOPOMPI_SERVER": str(address), "TOPOMPI_HOSTS": ",".join(HOSTS)}
+        asked = run_mpi(3, script, env=env, timeout=60)
+    assert f"topology from auto: {address}\n" in asked.stdout, asked.stderr
+    alone = run_mpi(3, script, env=env, timeout=60)
+    assert f"hosts only: auto: {address}: expecting a topology service" in alone.stdout, alone.stderr

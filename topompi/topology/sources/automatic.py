@@ -60,7 +60,8 @@ def find(
         try:
             found = with_routes(read(), report)
         except (TopompiError, OSError, subprocess.SubprocessError) as error:
-            reasons.append(f"{words.partition(',')[0]}: {error}")
+            reason, name = str(error), words.partition(",")[0]
+            reasons.append(reason if reason.startswith(name) else f"{name}: {reason}")
             continue
         passed = f" (not {'; '.join(reasons)})" if reasons else ""
         return Found(found, f"{AUTO}: {words}{passed}")
