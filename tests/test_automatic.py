@@ -91,7 +91,7 @@ def test_what_scontrol_cannot_say_is_no_source(tmp_path, monkeypatch, text: str,
     scontrol(tmp_path, monkeypatch, f"{text}\n" if text else "", code)
     found = automatic.find(["n0"], {}, {"SLURM_JOB_ID": "1"})
     assert found.discovery is None
-    assert found.words.startswith("auto: scontrol show topology: ")
+    assert found.words.startswith("auto: scontrol show topology:")
 
 
 def test_auto_without_any_source_is_an_error_of_a_command(monkeypatch) -> None:

@@ -230,6 +230,15 @@ def test_a_request_that_is_not_as_wanted_is_told_why_and_the_next_one_answered(
     assert json.loads(answers[1]) == {"generation": 1}
 
 
+def test_no_request_reads_a_file(served, routes, tmp_path) -> None:
+    secret = tmp_path / "hosts"
+    secret.write_text(f"{routes.fabric.hosts[40]}\n")
+    for hosts in (str(secret), [str(secret)], f"@{secret}", f"file://{secret}"):
+        answer = ask(served[1], {"request": "view", "hosts": hosts})
+        assert answer.get("kind") in ("HostError", "SourceError"), answer
+        assert routes.fabric.hosts[40] not in answer["error"]
+
+
 @settings(max_examples=60, deadline=None)
 @given(noise=st.binary(max_size=300))
 def test_noise_neither_ends_the_service_nor_reaches_other_clients(served, routes, noise: bytes) -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection"]
 
+UNCOUNTED_BYTES = 1 << 14  # of answers that a client may leave before they count as held
+TOO_MUCH = "requests and answers of all clients take too much memory"
 FLUSH_BYTES = 1 << 16  # answers to lines that came together are sent together, up to so many bytes
 
 
@@ -57,6 +59,7 @@ class Connection(asyncio.Protocol):
         """Take the client, or tell it that there are too many."""
         assert isinstance(transport, asyncio.Transport)  # of a stream
         self.transport: asyncio.Transport = transport
+        transport.set_write_buffer_limits(high=UNCOUNTED_BYTES)
         self.service.connections.add(self)
         self.service.counters.connections += 1
         if len(self.service.connections) > self.service.bounds.clients:
@@ -72,6 +75,10 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Answers wait to be taken."""
         self.stalled = self.stalled or monotonic()
+        self.unsent = self.transport.get_write_buffer_size()
+        self.service.held += self.unsent
+        if self.service.held > self.service.bounds.held_bytes:
+            self.drop(TOO_MUCH)
 
     def resume_writing(self) -> None:
         """They have been taken: go on."""
@@ -94,7 +101,7 @@ class Connection(asyncio.Protocol):
         self.service.held += len(data)
         self.last = monotonic()
         if self.service.held > self.service.bounds.held_bytes:
-            self.drop("requests and answers of all clients take too much memory")
+            self.drop(TOO_MUCH)
         else:
             self._advance()
 
@@ -219,6 +226,7 @@ class Connection(asyncio.Protocol):
             )
             return self.service.encode(request, failure(busy))
         self.busy = True
+        self.service.slow_requests += 1
         self.service.start(self._answer_later(request))
         return b""
 
@@ -229,7 +237,4 @@ class Connection(asyncio.Protocol):
             return
         self.last = monotonic()
         self.transport.write(answer)
-        if self.stalled:
-            self.unsent += len(answer)
-            self.service.held += len(answer)
         self._advance()

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...errors import TopompiError
 from ...inputs import parse_json
 from ..fabric import FloatArray
-from ..hostlist import read_hosts
+from ..hostlist import expand
 from ..interface import TopologyInterface
 from ..routes import Routes
 from ..sources.fabricjson import document_of
@@ -99,7 +99,7 @@ def _hosts(request: dict[str, Any], bounds: Bounds) -> list[str] | None:
     hosts = request.get("hosts")
     if hosts is None:
         return None
-    names = read_hosts(hosts) if isinstance(hosts, str) else hosts
+    names = expand(hosts) if isinstance(hosts, str) else hosts  # never read_hosts: it opens files
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise RequestError(f"field hosts: expecting names or a host list, got {_short(hosts)}")
     if len(names) > bounds.hosts:

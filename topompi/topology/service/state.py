@@ -51,7 +51,7 @@ class Service:
         self.counters = Counters()
         self.connections: set[Client] = set()
         self.held = 0  # bytes of requests not yet complete and of answers not yet taken
-        self.slow_requests = 0
+        self.slow_requests = 0  # views and trees under way
         self.started = time.time()
         self._tasks: set[asyncio.Task[None]] = set()
         self._workers = ThreadPoolExecutor(2, "topology-view")
@@ -121,7 +121,7 @@ class Service:
         return None
 
     async def answer_slow(self, request: dict[str, Any]) -> bytes:
-        """The answer to a view or a tree, worked out in a thread from one generation."""
+        """The answer to a view or a tree that ``slow_requests`` counts, worked out in a thread from one generation."""
         generation = self.store.current
 
         def work() -> bytes:
@@ -131,7 +131,6 @@ class Service:
                 fields = failure(error)
             return self.encode(request, fields, generation.number)
 
-        self.slow_requests += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._workers, work)
         except Exception as error:  # a mistake of ours must not leave the client waiting
