@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import lzma
 import random
 import shutil
 import signal
@@ -33,6 +34,7 @@ from topompi.topology.service.generation import Generation
 from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
 from topompi.topology.service.watch import Watch
+from topompi.topology.sources import is_input
 
 FABRICS = ROOT / "osu_like_bench" / "fabrics"
 REPORT, TABLES = FABRICS / "fattree64.ibnetdiscover.xz", FABRICS / "fattree64.lfts.xz"
@@ -338,6 +340,41 @@ def test_a_watched_source_is_read_again_when_it_is_whole_and_only_then(tmp_path)
         assert ask(address, {"request": "health"})["status"] == "ok"
 
 
+def test_files_are_due_once_they_have_changed_and_are_at_rest(tmp_path) -> None:
+    file = tmp_path / "tables"
+    file.write_text("a")
+    watch = Watch([file])
+    assert not watch.is_due()
+    for size in (2, 3, 4):  # somebody is writing
+        file.write_text("a" * size)
+        assert not watch.is_due()
+    assert watch.is_due()
+    watch.take()
+    assert watch.is_unchanged()
+    assert not watch.is_due()
+    file.unlink()
+    assert not watch.is_unchanged()
+    assert not watch.is_due()
+    assert watch.is_due()
+
+
+def test_a_log_that_grows_beside_the_tables_does_not_keep_them_from_being_read(tmp_path) -> None:
+    log, tables = tmp_path / "opensm.log", tmp_path / "opensm-lfts.dump"
+    log.write_text("line\n")
+    watch = Watch([tmp_path], is_input)
+    assert not watch.is_due()
+    tables.write_bytes(lzma.decompress(TABLES.read_bytes()))
+    due = []
+    for _ in range(3):
+        with log.open("a") as end:
+            end.write("line\n")
+        due.append(watch.is_due())
+    assert due == [False, True, True]
+    watch.take()
+    tables.write_bytes(b"")  # as OpenSM opens it again
+    assert not watch.is_unchanged()
+
+
 def test_what_changed_while_it_was_read_is_thrown_away(routes) -> None:
     store = Store(lambda: routes)
     assert not store.reload(lambda: False)
@@ -528,6 +565,22 @@ def test_the_command_serves_reads_again_and_drains(tmp_path, routes) -> None:
         assert process.wait(10) == 0
         assert not path.exists()
         client.close()
+
+
+def test_a_service_that_was_killed_is_back_at_its_addresses_and_its_clients_with_it(tmp_path, routes) -> None:
+    path = tmp_path / "topology.sock"
+    with command(REPORT, "--lfts", TABLES, "--unix", path, "--listen", "127.0.0.1:0") as (process, event):
+        port = event["addresses"][1].rpartition(":")[2]
+        process.kill()
+        process.wait(10)
+    assert path.exists()
+    with command(REPORT, "--lfts", TABLES, "--unix", path, "--listen", f"127.0.0.1:{port}") as (_, event):
+        for server in event["addresses"]:
+            assert load(server, hosts=routes.fabric.hosts[:2]).fabric.num_hosts == 2
+        words = [sys.executable, "-m", "topompi", "topology", "serve", str(REPORT), "--unix", str(path)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1
+        assert f"unix:{path}: expecting a path that no service listens at" in done.stderr
 
 
 def test_a_source_that_cannot_be_read_is_one_line_and_exit_code_1() -> None:

@@ -44,6 +44,7 @@ def serve(
     from ..topology.service.state import Service
     from ..topology.service.store import Store
     from ..topology.service.watch import Watch
+    from ..topology.sources import is_input
 
     addresses = [Address(path=str(unix))] if unix is not None else []
     if listen is not None or unix is None:
@@ -52,7 +53,7 @@ def serve(
     if watch and not files[0].exists():
         raise SourceError(f"{source}: expecting a file or directory to watch, got none")
     _log_as_json()
-    following = Watch(files) if watch else None  # before the first reading: a change during it is seen
+    following = Watch(files, is_input) if watch else None  # before the first reading: a change during it is seen
     service = Service(Store(lambda: _routes(source, lfts)), source, replace(Bounds(), clients=clients, rate=rate))
     for address in addresses:
         if address.host and not _is_local(address.host):

@@ -3,64 +3,73 @@
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ...inputs import current_limits
 
-__all__ = ["Watch", "signature"]
+__all__ = ["Watch"]
 
-Signature = tuple[tuple[str, int, int, int], ...]
-
-
-def signature(paths: Sequence[str | os.PathLike[str]]) -> Signature:
-    """Name, time of the last change in ns, size and number of each file at or below some paths; of no file's content.
-
-    What is not there, or goes away meanwhile, has none. Of a directory as many files count as a source may have.
-    """
-    found = []
-    for path in map(Path, paths):
-        files = [path, *_below(path)] if path.is_dir() else [path]
-        for file in files:
-            try:
-                status = os.stat(file)
-            except OSError:
-                continue
-            size = 0 if stat.S_ISDIR(status.st_mode) else status.st_size
-            found.append((str(file), status.st_mtime_ns, size, status.st_ino))
-    return tuple(found)
-
-
-def _below(folder: Path) -> list[Path]:
-    found: list[Path] = []
-    for at, _, names in os.walk(folder):
-        found += [Path(at) / name for name in names]
-        if len(found) > current_limits().members:
-            break
-    return sorted(found)
+State = tuple[int, int, int]  # time of the last change in ns, size, number of the file
 
 
 class Watch:
     """Says when files have changed and then stayed as they are between two looks: nobody is writing them.
 
+    Of a directory those files count that the source is read from; a log that grows beside them does not.
+
     :param paths: files and directories.
+    :param is_input: whether a file below a directory belongs to the source; asked again whenever it has changed.
     """
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
-        self.paths = tuple(paths)
-        self.taken = self.seen = signature(self.paths)
+    def __init__(
+        self, paths: Sequence[str | os.PathLike[str]], is_input: Callable[[Path], bool] = lambda _: True
+    ) -> None:
+        self._paths, self._is_input = tuple(map(Path, paths)), is_input
+        self._known: dict[Path, tuple[State, bool]] = {}
+        self._taken = self._seen = self._look()
 
     def is_due(self) -> bool:
         """Look again: whether there is a change that was there at the last look, too, and was not yet taken."""
-        now = signature(self.paths)
-        at_rest, self.seen = now == self.seen, now
-        return at_rest and now != self.taken
+        now = self._look()
+        at_rest, self._seen = now == self._seen, now
+        return at_rest and now != self._taken
 
     def take(self) -> None:
         """The change of the last look is being read: it is due no more."""
-        self.taken = self.seen
+        self._taken = self._seen
 
     def is_unchanged(self) -> bool:
         """Whether the files are still what was taken."""
-        return signature(self.paths) == self.taken
+        return self._look() == self._taken
+
+    def _look(self) -> dict[Path, State]:
+        """The state of each file that counts; what is not there, or goes away meanwhile, has none."""
+        found, known = {}, {}
+        for file, is_named in self._files():
+            try:
+                status = os.stat(file)
+            except OSError:
+                continue
+            state = status.st_mtime_ns, status.st_size, status.st_ino
+            if not is_named:
+                before = self._known.get(file)
+                known[file] = before if before and before[0] == state else (state, self._is_input(file))
+            if is_named or known[file][1]:
+                found[file] = state
+        self._known = known
+        return found
+
+    def _files(self) -> Iterator[tuple[Path, bool]]:
+        """The files, and whether each was named itself; of a directory as many as a source may have."""
+        for path in self._paths:
+            if not path.is_dir():
+                yield path, True
+                continue
+            count = 0
+            for at, _, names in os.walk(path):
+                for name in names[: current_limits().members - count]:
+                    yield Path(at) / name, False
+                count += len(names)
+                if count >= current_limits().members:
+                    break

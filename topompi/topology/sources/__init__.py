@@ -18,7 +18,7 @@ from ..fabric import Fabric
 from ..routecheck import check_routes, with_routes
 from . import automatic, coordinates, fabricjson, ibnetdiscover, ibports, nodemap, service, slurm, slurm_yaml, tables
 
-__all__ = ["load"]
+__all__ = ["is_input", "load"]
 
 # Each has NAME, recognise(head) and read(texts, report); no head is recognised by two.
 FORMATS: tuple[ModuleType, ...] = (
@@ -141,6 +141,14 @@ def _format_of(text: InputFile, alone: bool) -> ModuleType | None:
             raise
         return None
     return next((kind for kind in (*FORMATS, tables) if kind.recognise(head)), None)
+
+
+def is_input(path: Path) -> bool:
+    """Whether a file of a directory is a topology or forwarding tables, packed or not, or cannot be told."""
+    try:
+        return any(_format_of(text, alone=False) is not None for text in open_inputs(path))
+    except TopompiError:
+        return True
 
 
 def _tables_at(lfts: str | os.PathLike[str]) -> list[InputFile]:
