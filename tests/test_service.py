@@ -31,6 +31,7 @@ from topompi.topology.asking import Address, ask, ask_line
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.connection import Connection
 from topompi.topology.service.generation import Generation
+from topompi.topology.service.requests import FIELDS
 from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
 from topompi.topology.service.watch import Watch
@@ -247,6 +248,40 @@ def test_noise_neither_ends_the_service_nor_reaches_other_clients(served, routes
     raw(served[1], noise)
     first = routes.fabric.hosts[0]
     assert ask_line(served[1], f"query {first}:{first}") == f"{first} {first}"
+
+
+some_words = st.sampled_from(
+    ["view", "tree", "health", "generation", "counters", "fabric", "hops", "h0001", "n[1-3]", "[", ""]
+)
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | some_words,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(some_words | st.text(), inner, max_size=4),
+    max_leaves=8,
+)
+requests = st.fixed_dictionaries(
+    {"request": some_words | anything},
+    optional={
+        "hosts": anything | st.lists(st.sampled_from(["h0000", "h0001", "h0063", "nowhere"]), max_size=4),
+        "fields": anything | st.lists(st.sampled_from(sorted(FIELDS)), max_size=4),
+        "id": anything,
+    },
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(request=requests)
+def test_every_request_gets_one_answer_with_the_generation(served, request: dict[str, Any]) -> None:
+    answers = raw(served[1], json.dumps(request).encode() + b"\n").splitlines()
+    assert len(answers) == 1
+    answer = json.loads(answers[0])
+    assert answer["generation"] == 1
+    assert answer.get("kind", "RequestError") in ("RequestError", "HostError", "SourceError")
+    assert not ({"id", "error"} <= set(answer)) or answer["id"] == request["id"]
 
 
 def test_answers_come_in_the_order_of_the_requests(served, routes) -> None:
