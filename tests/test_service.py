@@ -330,6 +330,41 @@ def test_slow_silent_and_greedy_clients_are_dropped_and_the_others_answered(rout
             client.close()
 
 
+class Untaken(asyncio.Transport):
+    """A transport whose client decides how much waits to be taken."""
+
+    size, aborted = 0, False
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        assert high is not None
+
+    def get_write_buffer_size(self) -> int:
+        return self.size
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def test_a_client_that_takes_a_large_answer_slowly_is_dropped_only_when_it_stops(routes) -> None:
+    service = Service(Store(lambda: routes), "test", Bounds(stall_seconds=10))
+    connection, transport = Connection(service), Untaken()
+    connection.connection_made(transport)
+    transport.size = 20 << 20
+    connection.pause_writing()
+    assert service.held == 20 << 20
+    now = time.monotonic()
+    for _ in range(9):
+        now, transport.size = now + 9, transport.size - (2 << 20)
+        connection.look(now)
+        assert not transport.aborted
+    for _ in range(11):
+        now, transport.size = now + 1, transport.size - 1000
+        connection.look(now)
+    assert transport.aborted
+    connection.connection_lost(None)
+    assert service.held == 0
+
+
 def test_clients_beyond_the_bound_are_told_so(routes) -> None:
     with running(Store(lambda: routes), TIGHT) as (service, address):
         clients = [address.connect() for _ in range(TIGHT.clients)]

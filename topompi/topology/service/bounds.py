@@ -20,7 +20,7 @@ class Bounds:
     :param waiting: views and trees asked for at once; a further one is refused.
     :param held_bytes: of requests not yet complete and answers not yet taken, of all clients together.
     :param request_seconds: from the first byte of a request to its end.
-    :param stall_seconds: in which a client takes nothing of an answer that waits for it.
+    :param stall_seconds: in which a client takes less than 1 MiB of the answers that wait for it.
     :param idle_seconds: between two requests.
     :param drain_seconds: for what is under way when the service ends.
     """

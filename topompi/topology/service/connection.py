@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Connection"]
 
 UNCOUNTED_BYTES = 1 << 14  # of answers that a client may leave before they count as held
+MOVING_BYTES = 1 << 20  # a client that takes so many within ``stall_seconds`` is not slow
 TOO_MUCH = "requests and answers of all clients take too much memory"
 FLUSH_BYTES = 1 << 16  # answers to lines that came together are sent together, up to so many bytes
 
@@ -36,6 +37,7 @@ class Connection(asyncio.Protocol):
         "ending",
         "headers",
         "last",
+        "left",
         "page",
         "service",
         "since",
@@ -52,6 +54,7 @@ class Connection(asyncio.Protocol):
         self.asked = 0  # requests in the running second
         self.unsent = 0  # bytes of answers that count as held until they are taken
         self.since = 0.0  # when the request that is not yet complete began; 0 where there is none
+        self.left = 0  # bytes that waited to be taken when ``stalled`` was set
         self.stalled = 0.0  # since when answers wait to be taken; 0 where they do not
         self.last = monotonic()
 
@@ -75,14 +78,14 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Answers wait to be taken."""
         self.stalled = self.stalled or monotonic()
-        self.unsent = self.transport.get_write_buffer_size()
+        self.unsent = self.left = self.transport.get_write_buffer_size()
         self.service.held += self.unsent
         if self.service.held > self.service.bounds.held_bytes:
             self.drop(TOO_MUCH)
 
     def resume_writing(self) -> None:
         """They have been taken: go on."""
-        self.stalled = 0.0
+        self.stalled = monotonic() if self.transport.is_closing() else 0.0  # the rest has to be taken in time, too
         self.service.held -= self.unsent
         self.unsent = 0
         self._advance()
@@ -126,6 +129,8 @@ class Connection(asyncio.Protocol):
         bounds = self.service.bounds
         throttled = self.asked >= bounds.rate
         self.asked = min(self.asked, 0)
+        if self.stalled and self.left - self.transport.get_write_buffer_size() > MOVING_BYTES:
+            self.stalled, self.left = now, self.transport.get_write_buffer_size()
         if self.stalled and now - self.stalled > bounds.stall_seconds:
             self.drop("it does not take its answers")
         elif self.since and not self.busy and not self.stalled and now - self.since > bounds.request_seconds:
