@@ -25,9 +25,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import ROOT
+from topompi.cli.topologyservice import is_local, query
 from topompi.errors import HostError, ServiceError, SourceError
 from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes, load
 from topompi.topology.asking import Address, ask, ask_line
+from topompi.topology.service import state
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.connection import Connection
 from topompi.topology.service.generation import Generation
@@ -300,7 +302,7 @@ def test_monitors_are_answered_in_http(served) -> None:
 # Clients that mean ill.
 
 TIGHT = Bounds(
-    clients=40, line_bytes=1000, request_seconds=1.0, stall_seconds=1.0, idle_seconds=3.0, held_bytes=1 << 22
+    clients=40, line_bytes=1000, request_seconds=0.5, stall_seconds=0.5, idle_seconds=1.0, held_bytes=1 << 22
 )
 
 
@@ -311,7 +313,8 @@ def wait_until(condition, seconds: float = 8.0) -> None:
         time.sleep(0.02)
 
 
-def test_slow_silent_and_greedy_clients_are_dropped_and_the_others_answered(routes) -> None:
+def test_slow_silent_and_greedy_clients_are_dropped_and_the_others_answered(routes, monkeypatch) -> None:
+    monkeypatch.setattr(state, "LOOK_SECONDS", 0.1)
     first = routes.fabric.hosts[0]
     with running(Store(lambda: routes), TIGHT) as (service, address):
         half, silent, deaf = (address.connect() for _ in range(3))
@@ -376,19 +379,21 @@ def test_clients_beyond_the_bound_are_told_so(routes) -> None:
         assert ask(address, {"request": "health"})["status"] == "ok"
 
 
-def test_a_client_beyond_its_rate_waits_and_loses_nothing(routes) -> None:
+def test_a_client_beyond_its_rate_waits_and_loses_nothing(routes, monkeypatch) -> None:
+    monkeypatch.setattr(state, "LOOK_SECONDS", 0.2)
     first = routes.fabric.hosts[0]
     with running(Store(lambda: routes), Bounds(rate=20)) as (_, address):
         began = time.monotonic()
         answers = raw(address, f"query {first}:{first}\n".encode() * 50)
         assert answers == f"{first} {first}\n".encode() * 50
-        assert time.monotonic() - began > 0.9
+        assert time.monotonic() - began > 0.2
 
 
 # Generations.
 
 
-def test_a_watched_source_is_read_again_when_it_is_whole_and_only_then(tmp_path) -> None:
+def test_a_watched_source_is_read_again_when_it_is_whole_and_only_then(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(state, "WATCH_SECONDS", 0.1)
     report, tables = tmp_path / "report.xz", tmp_path / "tables.xz"
     shutil.copy(REPORT, report)
     shutil.copy(TABLES, tables)
@@ -603,6 +608,34 @@ def command(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], dic
             yield process, event
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        *((host, True) for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost")),
+        *((host, False) for host in ("0.0.0.0", "::", "10.0.0.1", "head")),
+    ],
+)
+def test_addresses_beyond_this_host_are_told_apart(host: str, local: bool) -> None:
+    assert is_local(host) == local
+
+
+def test_a_question_about_health_fails_where_the_service_is_stale(routes, capsys) -> None:
+    with running(Store(lambda: routes)) as (service, address):
+        query(None, str(address), health=True, counters=False)
+        assert json.loads(capsys.readouterr().out)["status"] == "ok"
+        service.store.problem = "tables break off"
+        assert raw(address, b"GET /health HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503 ")
+        with pytest.raises(SystemExit, match="1"):
+            query(None, str(address), health=True, counters=False)
+        assert json.loads(capsys.readouterr().out)["problem"] == "tables break off"
+        query(None, str(address), health=False, counters=True)
+        assert json.loads(capsys.readouterr().out)["requests"] == 3
+        with pytest.raises(ServiceError, match=r"expecting a host of .*, got 'nowhere'"):
+            query("nowhere:h0000", str(address), health=False, counters=False)
+        with pytest.raises(ServiceError, match="expecting one of A:B, --health and --counters"):
+            query("a:b", str(address), health=True, counters=False)
 
 
 def run_query(*arguments: str) -> subprocess.CompletedProcess[str]:

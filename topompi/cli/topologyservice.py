@@ -19,7 +19,7 @@ from ..topology.asking import Address, ask, ask_line
 from ..topology.service.bounds import Bounds
 from .terminal import Limit
 
-__all__ = ["query", "serve"]
+__all__ = ["is_local", "query", "serve"]
 
 LISTEN = "127.0.0.1:7471"
 _SERVER_HELP = "Where the service listens: tcp://HOST:PORT, HOST:PORT or unix:PATH."
@@ -56,7 +56,7 @@ def serve(
     following = Watch(files, is_input) if watch else None  # before the first reading: a change during it is seen
     service = Service(Store(lambda: _routes(source, lfts)), source, replace(Bounds(), clients=clients, rate=rate))
     for address in addresses:
-        if address.host and not _is_local(address.host):
+        if address.host and not is_local(address.host):
             service.log(
                 "listening beyond this host: no client is asked who it is", logging.WARNING, address=str(address)
             )
@@ -95,7 +95,8 @@ def _routes(source: str, lfts: Path | None) -> Routes:
     return routes
 
 
-def _is_local(host: str) -> bool:
+def is_local(host: str) -> bool:
+    """Whether an address to listen at is one that other hosts cannot reach; of names ``localhost`` alone."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

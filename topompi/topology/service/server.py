@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import resource
 import signal
@@ -21,6 +22,7 @@ from .watch import Watch
 __all__ = ["serve"]
 
 BACKLOG = 4_096
+OWN_FILES = 64  # that are no clients
 
 
 def serve(
@@ -48,7 +50,7 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: service.start(service.reload()))
-    _raise_file_limit()
+    _raise_file_limit(service)
     servers = [await _listen(service, address) for address in addresses]
     duties = [loop.create_task(service.look())]
     if watch is not None:
@@ -90,8 +92,13 @@ def _bound(server: asyncio.Server, address: Address) -> Address:
     return address if address.path else Address(address.host, sockets[0].getsockname()[1])
 
 
-def _raise_file_limit() -> None:
+def _raise_file_limit(service: Service) -> None:
     """A client is a file: as many as the system lets this process have."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if resource.RLIM_INFINITY != allowed < service.bounds.clients + OWN_FILES:
+        service.log(
+            "fewer files than clients may be open", logging.WARNING, files=allowed, clients=service.bounds.clients
+        )
