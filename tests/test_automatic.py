@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.test_service import read, running
+from tests.services import read, running
 from topompi.errors import FabricError, SourceError
 from topompi.topology import Discovery, Report, Routes, TopologyInterface, load
 from topompi.topology.service.store import Store

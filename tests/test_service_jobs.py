@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 import time
 
+from tests.services import read, running
 from tests.support import run_mpi
-from tests.test_service import read, running
 from topompi.topology import TopologyInterface
 from topompi.topology.service.store import Store
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.ibsim import Simulation, missing_tools, serve
-from tests.test_service import raw, read, running
+from tests.services import raw, read, running
 from topompi.inputs import open_inputs
 from topompi.topology.asking import Address, ask
 from topompi.topology.discovery import Report

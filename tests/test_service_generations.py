@@ -1,0 +1,133 @@
+"""How a topology service follows its files: whole generations, one after the other."""
+
+from __future__ import annotations
+
+import itertools
+import lzma
+import shutil
+import threading
+
+import numpy as np
+import pytest
+
+from tests.services import REPORT, TABLES, raw, read, running, wait_until
+from topompi.topology import Routes
+from topompi.topology.asking import ask, ask_line
+from topompi.topology.service import state
+from topompi.topology.service.generation import Generation
+from topompi.topology.service.store import Store
+from topompi.topology.service.watch import Watch
+from topompi.topology.sources import is_input
+
+
+@pytest.fixture(scope="module")
+def routes() -> Routes:
+    return read()
+
+
+def test_a_watched_source_is_read_again_when_it_is_whole_and_only_then(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(state, "WATCH_SECONDS", 0.1)
+    report, tables = tmp_path / "report.xz", tmp_path / "tables.xz"
+    shutil.copy(REPORT, report)
+    shutil.copy(TABLES, tables)
+    watch = Watch([report, tables])
+    first, other = (read().fabric.hosts[number] for number in (0, 40))
+    with running(Store(lambda: read(report, tables)), watch=watch) as (service, address):
+        before = ask_line(address, f"query {first}:{other}")
+        tables.write_bytes(TABLES.read_bytes()[:1000])
+        wait_until(lambda: service.store.problem != "")
+        health = ask(address, {"request": "health"})
+        assert (health["status"], health["generation"]) == ("stale", 1)
+        assert "tables.xz" in health["problem"]
+        assert ask_line(address, f"query {first}:{other}") == before
+        shutil.copy(TABLES, tables)
+        wait_until(lambda: service.store.current.number == 2)
+        assert ask(address, {"request": "health"})["status"] == "ok"
+
+
+def test_files_are_due_once_they_have_changed_and_are_at_rest(tmp_path) -> None:
+    file = tmp_path / "tables"
+    file.write_text("a")
+    watch = Watch([file])
+    assert not watch.is_due()
+    for size in (2, 3, 4):  # somebody is writing
+        file.write_text("a" * size)
+        assert not watch.is_due()
+    assert watch.is_due()
+    watch.take()
+    assert watch.is_unchanged()
+    assert not watch.is_due()
+    file.unlink()
+    assert not watch.is_unchanged()
+    assert not watch.is_due()
+    assert watch.is_due()
+
+
+def test_a_log_that_grows_beside_the_tables_does_not_keep_them_from_being_read(tmp_path) -> None:
+    log, tables = tmp_path / "opensm.log", tmp_path / "opensm-lfts.dump"
+    log.write_text("line\n")
+    watch = Watch([tmp_path], is_input)
+    assert not watch.is_due()
+    tables.write_bytes(lzma.decompress(TABLES.read_bytes()))
+    due = []
+    for _ in range(3):
+        with log.open("a") as end:
+            end.write("line\n")
+        due.append(watch.is_due())
+    assert due == [False, True, True]
+    watch.take()
+    tables.write_bytes(b"")  # as OpenSM opens it again
+    assert not watch.is_unchanged()
+
+
+def test_what_changed_while_it_was_read_is_thrown_away(routes) -> None:
+    store = Store(lambda: routes)
+    assert not store.reload(lambda: False)
+    assert store.current.number == 1
+    assert store.reload()
+    assert store.current.number == 2
+
+
+def test_a_view_and_lines_sent_together_come_from_whole_generations() -> None:
+    """Each generation routes all pairs over spines of its own: an answer of both would be seen."""
+    made = [read("xgft:4,4;1,4", None), reversed_spines(read("xgft:4,4;1,4", None))]
+    hosts = made[0].fabric.hosts
+    lines = [f"query {hosts[i]}:{hosts[j]}" for i in (0, 1, 2, 3) for j in (5, 9, 14)]
+    wanted = []
+    for routes in made:
+        generation = Generation(1, routes, 0.0)
+        wanted.append([" ".join([a, *generation.route(a, b), b]) for a, b in (x[6:].split(":") for x in lines)])
+    assert wanted[0] != wanted[1]
+    turn = itertools.count()
+    store = Store(lambda: made[next(turn) % 2])
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.wait(0.001):
+            store.reload()
+
+    with running(store) as (_, address):
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            data = ("\n".join(lines) + "\n").encode()
+            seen = [raw(address, data).decode().splitlines() for _ in range(60)]
+        finally:
+            stop.set()
+            writer.join()
+    assert all(answers in wanted for answers in seen)
+    assert wanted[0] in seen
+    assert wanted[1] in seen
+
+
+def reversed_spines(routes: Routes) -> Routes:
+    """The same fabric, with the links up of each leaf in another order."""
+    fabric = routes.fabric
+    table = routes.next_link.copy()
+    for leaf in np.unique(fabric.adapter_leaf):
+        up = [link for link in fabric.switch_links if fabric.link_source[link] == fabric.num_adapters + leaf]
+        other = dict(zip(up, np.roll(up, 1), strict=True))
+        for adapter in range(fabric.num_adapters):
+            link = int(table[0, leaf, adapter])
+            table[0, leaf, adapter] = other.get(link, link)
+    return Routes(fabric, "another order", table)
