@@ -35,10 +35,23 @@ def test_hosts_are_as_far_apart_as_their_addresses_say(leaves: list[int], parent
     assert hops(found.discovery, list(addresses)) == wanted
 
 
+def test_addresses_of_a_real_cluster_are_read() -> None:
+    """As a job on Belenos (Meteo-France) printed it, and a neighbour's."""
+    pattern = "switch.switch.switch.node"
+    addresses = {
+        "belenos386": ("root_switch.CELL1.iswi1r4s0c1l1.belenos386", pattern),
+        "belenos387.site": ("root_switch.CELL1.iswi1r4s0c1l1.belenos387", pattern),
+        "belenos500": ("root_switch.CELL2.iswi1r5s0c1l1.belenos500", pattern),
+    }
+    found = automatic.find(list(addresses), addresses, {})
+    assert hops(found.discovery, list(addresses)) == [[0, 1, 5], [1, 0, 5], [5, 5, 0]]
+
+
 @pytest.mark.parametrize(
     ("address", "pattern", "words"),
     [
         ("top.leaf.n0", "switch.node", "expecting an address as 'switch.node' says, got 'top.leaf.n0'"),
+        ("top.leaf.n1", THREE, "expecting an address that ends with its name, got 'top.leaf.n1'"),
         ("n0", "node", "expecting a switch above the node, got 'n0'"),
         ("top.leaf.n0", "", "expecting an address as '' says"),
         ("a.leaf[0-1].n0", THREE, "expecting one switch above the node"),

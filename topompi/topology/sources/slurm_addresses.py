@@ -22,7 +22,7 @@ def read(addresses: Mapping[str, tuple[str, str]], report: Report) -> Discovery:
     :param addresses: of each host (address, pattern), such as ``("core.leaf1.n1", "switch.switch.node")``. A part may
         be a host list, ``core[1-2]``, where the switch below has several parents; ``block`` is a kind of switch.
     :param report: takes the problems.
-    :raises SourceError: for an address that is not as its pattern says, or names no switch.
+    :raises SourceError: for an address that is not as its pattern says, names no switch, or is another host's.
     :raises FabricError: where the addresses contradict each other.
     """
     children: dict[str, dict[str, None]] = {}
@@ -47,6 +47,8 @@ def _switches(host: str, address: str, pattern: str) -> list[list[str]]:
     kinds, parts = pattern.split("."), address.split(".")
     if kinds[-1] != "node" or set(kinds[:-1]) - {"switch", "block"} or len(kinds) != len(parts):
         raise SourceError(f"{ADDRESS} of {host}: expecting an address as {pattern[:80]!r} says, got {address[:80]!r}")
+    if parts[-1] != host.partition(".")[0]:  # what starts ranks may hand the variables of its own host to all
+        raise SourceError(f"{ADDRESS} of {host}: expecting an address that ends with its name, got {address[:80]!r}")
     if len(kinds) == 1:
         raise SourceError(f"{ADDRESS} of {host}: expecting a switch above the node, got {address[:80]!r}")
     return [expand(part) for part in parts[:-1]]
