@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import lzma
 import shutil
@@ -14,7 +15,9 @@ from tests.services import REPORT, TABLES, raw, read, running, wait_until
 from topompi.topology import Routes
 from topompi.topology.asking import ask, ask_line
 from topompi.topology.service import state
+from topompi.topology.service.commands import run_command
 from topompi.topology.service.generation import Generation
+from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
 from topompi.topology.service.watch import Watch
 from topompi.topology.sources import is_input
@@ -131,3 +134,30 @@ def reversed_spines(routes: Routes) -> Routes:
             link = int(table[0, leaf, adapter])
             table[0, leaf, adapter] = other.get(link, link)
     return Routes(fabric, "another order", table)
+
+
+def test_a_command_writes_the_files_again_and_its_failure_is_part_of_health(tmp_path, routes) -> None:
+    report = tmp_path / "report"
+    shutil.copy(REPORT, report)
+    watch, service = Watch([report]), Service(Store(lambda: routes), "test")
+
+    async def once(command: str) -> None:
+        service.command_problem = "not yet run"
+        task = asyncio.create_task(service.refresh(["sh", "-c", command], 0.5))
+        while service.command_problem == "not yet run":
+            await asyncio.sleep(0.02)
+        task.cancel()
+
+    asyncio.run(once("echo no rights >&2; exit 3"))
+    said = "sh: expecting exit code 0, got 3: no rights"
+    assert (service.health()["status"], service.health()["problem"]) == ("stale", said)
+    assert watch.is_unchanged()
+    asyncio.run(once(f"echo more >> {report}"))
+    assert not watch.is_unchanged()
+    assert service.health()["status"] == "ok"
+
+
+def test_a_command_that_is_none_or_does_not_end_is_told_of() -> None:
+    none = asyncio.run(run_command(["/no/such/program"], 5))
+    assert none == "/no/such/program: expecting a program, got: No such file or directory"
+    assert asyncio.run(run_command(["sleep", "60"], 0.1)) == "sleep: expecting an end within 0.1 seconds, got none"

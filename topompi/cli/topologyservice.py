@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import logging
+import shlex
 import sys
 import time
 from dataclasses import replace
@@ -29,6 +30,10 @@ def serve(
     source: Annotated[str, typer.Argument(help="A topology source, as for topompi topology show.")],
     lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Read the source again when its files have changed.")] = False,
+    command: Annotated[
+        str | None, typer.Option("--command", help="What writes the files again; implies --watch.")
+    ] = None,
+    every: Annotated[float, typer.Option("--every", help="Seconds between two runs of it.", min=1)] = 300.0,
     listen: Annotated[str | None, typer.Option("--listen", metavar="HOST:PORT", help=f"Default: {LISTEN}.")] = None,
     unix: Annotated[Path | None, typer.Option("--unix", metavar="PATH", help="Listen at a UNIX socket.")] = None,
     clients: Annotated[int, typer.Option("--clients", help="Connections at once.", min=1)] = Bounds.clients,
@@ -50,6 +55,7 @@ def serve(
     if listen is not None or unix is None:
         addresses.append(Address.parse(listen or LISTEN))
     files = [Path(source), *([] if lfts is None else [lfts])]
+    watch = watch or command is not None
     if watch and not files[0].exists():
         raise SourceError(f"{source}: expecting a file or directory to watch, got none")
     _log_as_json()
@@ -64,7 +70,7 @@ def serve(
     def ready(bound: list[Address]) -> None:
         service.log("serving", addresses=[str(address) for address in bound], hosts=service.health()["hosts"])
 
-    run(service, addresses, following, ready)
+    run(service, addresses, following, ready, None if command is None else (shlex.split(command), every))
 
 
 def query(

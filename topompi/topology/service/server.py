@@ -8,10 +8,11 @@ import os
 import resource
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from ...errors import ServiceError
 from ..asking import Address
@@ -30,6 +31,7 @@ def serve(
     addresses: list[Address],
     watch: Watch | None = None,
     ready: Callable[[list[Address]], None] = print,
+    command: tuple[Sequence[str], float] | None = None,
 ) -> None:
     """Answer until SIGTERM or SIGINT; read the source again on SIGHUP.
 
@@ -37,13 +39,22 @@ def serve(
     :param addresses: where to listen.
     :param watch: the files to follow.
     :param ready: called with the addresses, ports filled in, once clients may connect.
+    :param command: what writes the files again, and after how many seconds each time.
     :raises ServiceError: where an address cannot be listened at.
     """
-    asyncio.run(_serve(service, addresses, watch, ready))
+    duties = [service.look()]
+    if watch is not None:
+        duties.append(service.follow(watch))
+    if command is not None:
+        duties.append(service.refresh(*command))
+    asyncio.run(_serve(service, addresses, duties, ready))
 
 
 async def _serve(
-    service: Service, addresses: list[Address], watch: Watch | None, ready: Callable[[list[Address]], None]
+    service: Service,
+    addresses: list[Address],
+    duties: list[Coroutine[Any, Any, None]],
+    ready: Callable[[list[Address]], None],
 ) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
@@ -52,9 +63,7 @@ async def _serve(
     loop.add_signal_handler(signal.SIGHUP, lambda: service.start(service.reload()))
     _raise_file_limit(service)
     servers = [await _listen(service, address) for address in addresses]
-    duties = [loop.create_task(service.look())]
-    if watch is not None:
-        duties.append(loop.create_task(service.follow(watch)))
+    tasks = [loop.create_task(duty) for duty in duties]
     ready([_bound(server, address) for server, address in zip(servers, addresses, strict=True)])
     await stopped.wait()
     service.log("draining", clients=len(service.connections))
@@ -63,8 +72,8 @@ async def _serve(
         if address.path:
             Path(address.path).unlink(missing_ok=True)
     await service.drain()
-    for duty in duties:
-        duty.cancel()
+    for task in tasks:
+        task.cancel()
     service.log("stopped", **asdict(service.counters))
 
 

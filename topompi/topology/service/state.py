@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any, Protocol
 
 from ...errors import TopompiError
 from .bounds import Bounds
+from .commands import run_command
 from .counters import Counters, prometheus
 from .requests import answer_line, answer_slow, failure
 from .store import Store
@@ -53,6 +54,7 @@ class Service:
         self.held = 0  # bytes of requests not yet complete and of answers not yet taken
         self.slow_requests = 0  # views and trees under way
         self.started = time.time()
+        self.command_problem = ""
         self._tasks: set[asyncio.Task[None]] = set()
         self._workers = ThreadPoolExecutor(2, "topology-view")
 
@@ -74,7 +76,7 @@ class Service:
     def health(self) -> dict[str, Any]:
         """Whether the service answers from what its source says now, else why not."""
         current, fabric = self.store.current, self.store.current.routes.fabric
-        problem = self.store.problem
+        problem = self.store.problem or self.command_problem
         return {
             "status": "stale" if problem else "ok",
             "problem": problem or None,
@@ -95,7 +97,7 @@ class Service:
             "held_bytes": float(self.held),
             "generation": float(current.number),
             "loaded_seconds": current.loaded,
-            "stale": float(bool(self.store.problem)),
+            "stale": float(bool(self.store.problem or self.command_problem)),
             "hosts": float(current.routes.fabric.num_hosts),
         }
         return prometheus(self.counters, gauges)
@@ -169,6 +171,18 @@ class Service:
             if await loop.run_in_executor(None, watch.is_due):
                 watch.take()
                 await self.reload(watch.is_unchanged)
+
+    async def refresh(self, command: Sequence[str], every: float) -> None:
+        """Run a command that writes the source's files again and again, for ever; `follow` reads what it wrote.
+
+        :param command: the program and its arguments.
+        :param every: seconds from one end to the next start, and those that it may take.
+        """
+        while True:
+            await asyncio.sleep(every)
+            self.command_problem = await run_command(command, every)
+            if self.command_problem:
+                self.log("command failed", logging.WARNING, problem=self.command_problem)
 
     async def reload(self, is_valid: Callable[[], bool] = lambda: True) -> None:
         """Read the source again, beside the answers.
