@@ -20,7 +20,7 @@ from topompi.topology.service.generation import Generation
 from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
 from topompi.topology.service.watch import Watch
-from topompi.topology.sources import is_input
+from topompi.topology.sources import fabricjson, is_input
 
 
 @pytest.fixture(scope="module")
@@ -30,22 +30,26 @@ def routes() -> Routes:
 
 def test_a_watched_source_is_read_again_when_it_is_whole_and_only_then(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(state, "WATCH_SECONDS", 0.1)
-    report, tables = tmp_path / "report.xz", tmp_path / "tables.xz"
-    shutil.copy(REPORT, report)
-    shutil.copy(TABLES, tables)
-    watch = Watch([report, tables])
-    first, other = (read().fabric.hosts[number] for number in (0, 40))
-    with running(Store(lambda: read(report, tables)), watch=watch) as (service, address):
-        before = ask_line(address, f"query {first}:{other}")
-        tables.write_bytes(TABLES.read_bytes()[:1000])
+    made, source = read("xgft:4,4;1,4", None), tmp_path / "fabric.json"
+    both = [Routes(made.fabric, "tables", made.next_link), reversed_spines(made)]
+    texts = [fabricjson.write(routes.fabric, routes) for routes in both]
+    source.write_text(texts[0])
+    first, other = made.fabric.hosts[0], made.fabric.hosts[9]
+    answers = [" ".join([first, *Generation(1, routes, 0.0).route(first, other), other]) for routes in both]
+    assert answers[0] != answers[1]
+    watch = Watch([source])
+    with running(Store(lambda: read(source, None)), watch=watch) as (service, address):
+        assert ask_line(address, f"query {first}:{other}") == answers[0]
+        source.write_text(texts[1][: len(texts[1]) // 2])
         wait_until(lambda: service.store.problem != "")
         health = ask(address, {"request": "health"})
         assert (health["status"], health["generation"]) == ("stale", 1)
-        assert "tables.xz" in health["problem"]
-        assert ask_line(address, f"query {first}:{other}") == before
-        shutil.copy(TABLES, tables)
+        assert "fabric.json" in health["problem"]
+        assert ask_line(address, f"query {first}:{other}") == answers[0]
+        source.write_text(texts[1])
         wait_until(lambda: service.store.current.number == 2)
         assert ask(address, {"request": "health"})["status"] == "ok"
+        assert ask_line(address, f"query {first}:{other}") == answers[1]
 
 
 def test_files_are_due_once_they_have_changed_and_are_at_rest(tmp_path) -> None:
@@ -83,10 +87,22 @@ def test_a_log_that_grows_beside_the_tables_does_not_keep_them_from_being_read(t
     assert not watch.is_unchanged()
 
 
-def test_what_changed_while_it_was_read_is_thrown_away(routes) -> None:
-    store = Store(lambda: routes)
+def test_what_changed_while_it_was_read_is_thrown_away() -> None:
+    made = read("xgft:4,4;1,4", None)
+    said = iter([made, reversed_spines(made), reversed_spines(made)])
+    store = Store(lambda: next(said))
     assert not store.reload(lambda: False)
     assert store.current.number == 1
+    assert store.reload()
+    assert store.current.number == 2
+
+
+def test_a_source_that_says_the_same_again_is_the_same_generation() -> None:
+    said = iter([read(), read(), read(REPORT, None)])
+    store = Store(lambda: next(said))
+    store.problem = "it could not be read"
+    assert store.reload()
+    assert (store.current.number, store.problem) == (1, "")
     assert store.reload()
     assert store.current.number == 2
 

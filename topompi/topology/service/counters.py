@@ -13,8 +13,8 @@ _HELP = {
     "connections": "Connections taken.",
     "refused": "Connections and requests refused because a bound was reached.",
     "dropped": "Clients dropped: slow, silent, or beyond a bound.",
-    "reloads": "Generations read after the first one.",
-    "failed_reloads": "Times that reading failed and the old generation stayed.",
+    "reloads": "Times that the source was read again.",
+    "failed_reloads": "Times that reading it again failed and the old generation stayed.",
 }
 
 

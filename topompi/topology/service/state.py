@@ -189,6 +189,7 @@ class Service:
 
         :param is_valid: see `Store.reload`.
         """
+        before = self.store.current.number
         try:
             done = await asyncio.get_running_loop().run_in_executor(None, self.store.reload, is_valid)
         except Exception as error:
@@ -197,7 +198,8 @@ class Service:
             done = False
         if done:
             self.counters.reloads += 1
-            self.log("new generation", generation=self.store.current.number)
+            now = self.store.current.number
+            self.log("new generation" if now > before else "nothing new", generation=now)
         elif self.store.problem:
             self.counters.failed_reloads += 1
             self.log("old generation stays", logging.WARNING, problem=self.store.problem)

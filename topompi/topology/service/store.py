@@ -5,8 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import fields
+
+import numpy as np
 
 from ...errors import TopompiError
+from ..fabric import Fabric
 from ..routes import Routes
 from .generation import Generation
 
@@ -30,7 +34,7 @@ class Store:
         """Read the source again; where that fails the old generation stays, and ``problem`` says why.
 
         :param is_valid: asked after reading: whether nothing has changed meanwhile; else what was read is thrown away.
-        :returns: whether there is a new generation.
+        :returns: whether it was read. Where it says what it said before, the generation stays.
         """
         with self._lock:
             try:
@@ -40,6 +44,25 @@ class Store:
                 return False
             if not is_valid():
                 return False
-            self.current = Generation(self.current.number + 1, routes, time.time())
+            if not _are_equal(routes, self.current.routes):
+                self.current = Generation(self.current.number + 1, routes, time.time())
             self.problem = ""
             return True
+
+
+def _are_equal(first: Routes, second: Routes) -> bool:
+    """Whether two routes answer every question alike."""
+    one, other = (
+        {field.name: getattr(routes.fabric, field.name) for field in fields(Fabric)} for routes in (first, second)
+    )
+    return (
+        first.engine == second.engine
+        and np.array_equal(first.next_link, second.next_link)
+        and all(_are_alike(value, other[name]) for name, value in one.items())
+    )
+
+
+def _are_alike(first: object, second: object) -> bool:
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
+    return first == second
