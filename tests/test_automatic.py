@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.services import read, running
-from topompi.errors import FabricError, SourceError
+from topompi.errors import FabricError, SourceError, TopompiError
 from topompi.topology import Discovery, Report, Routes, TopologyInterface, load
 from topompi.topology.service.store import Store
 from topompi.topology.sources import automatic, slurm_addresses
@@ -62,6 +62,22 @@ def test_an_address_that_is_not_as_wanted_is_named_with_its_host(address: str, p
     with pytest.raises(SourceError, match=r"(?s).*") as caught:
         slurm_addresses.read({"n0": (address, pattern)}, Report())
     assert words in str(caught.value)
+
+
+parts = st.lists(st.sampled_from(["n0", "n1", "a", "b", "a[0-1]", "a[", "", ",", "n[0-99999999]"]), max_size=4).map(
+    ".".join
+)
+patterns = st.lists(st.sampled_from(["switch", "block", "node", "", "rack"]), max_size=4).map(".".join)
+
+
+@settings(max_examples=200, deadline=None)
+@given(addresses=st.dictionaries(st.sampled_from(["n0", "n1", "n1.x"]), st.tuples(parts, patterns), max_size=3))
+def test_whatever_slurm_says_is_a_fabric_or_an_error_of_ours(addresses: dict[str, tuple[str, str]]) -> None:
+    try:
+        found = slurm_addresses.read(addresses, Report())
+    except TopompiError:
+        return
+    assert set(found.fabric.hosts) == {host.partition(".")[0] for host in addresses}
 
 
 def test_addresses_that_contradict_each_other_are_refused() -> None:

@@ -6,6 +6,7 @@ import ipaddress
 import json
 import logging
 import shlex
+import signal
 import sys
 import time
 from dataclasses import replace
@@ -51,6 +52,7 @@ def serve(
     from ..topology.service.watch import Watch
     from ..topology.sources import is_input
 
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
     addresses = [Address(path=str(unix))] if unix is not None else []
     if listen is not None or unix is None:
         addresses.append(Address.parse(listen or LISTEN))

@@ -26,7 +26,7 @@ class Bounds:
     """
 
     clients: int = 16_384
-    line_bytes: int = 1 << 18
+    line_bytes: int = 1 << 20
     hosts: int = 8_192
     matrix_hosts: int = 1_024
     entries: int = 1 << 23

@@ -42,18 +42,18 @@ def serve(
     :param command: what writes the files again, and after how many seconds each time.
     :raises ServiceError: where an address cannot be listened at.
     """
-    duties = [service.look()]
+    duties: list[Callable[[], Coroutine[Any, Any, None]]] = [service.look]
     if watch is not None:
-        duties.append(service.follow(watch))
+        duties.append(lambda: service.follow(watch))
     if command is not None:
-        duties.append(service.refresh(*command))
+        duties.append(lambda: service.refresh(*command))
     asyncio.run(_serve(service, addresses, duties, ready))
 
 
 async def _serve(
     service: Service,
     addresses: list[Address],
-    duties: list[Coroutine[Any, Any, None]],
+    duties: Sequence[Callable[[], Coroutine[Any, Any, None]]],
     ready: Callable[[list[Address]], None],
 ) -> None:
     loop = asyncio.get_running_loop()
@@ -63,7 +63,7 @@ async def _serve(
     loop.add_signal_handler(signal.SIGHUP, lambda: service.start(service.reload()))
     _raise_file_limit(service)
     servers = [await _listen(service, address) for address in addresses]
-    tasks = [loop.create_task(duty) for duty in duties]
+    tasks = [loop.create_task(_kept_up(service, duty)) for duty in duties]
     ready([_bound(server, address) for server, address in zip(servers, addresses, strict=True)])
     await stopped.wait()
     service.log("draining", clients=len(service.connections))
@@ -75,6 +75,16 @@ async def _serve(
     for task in tasks:
         task.cancel()
     service.log("stopped", **asdict(service.counters))
+
+
+async def _kept_up(service: Service, duty: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """A duty that never ends: a mistake of ours in it is logged, and it begins again."""
+    while True:
+        try:
+            await duty()
+        except Exception as error:
+            service.log("duty failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
+            await asyncio.sleep(1)
 
 
 async def _listen(service: Service, address: Address) -> asyncio.Server:
