@@ -55,6 +55,18 @@ def test_a_service_that_is_not_there_is_one_flat_level_or_an_error_as_the_user_w
         assert f"{source}: expecting a topology service, got: Connection refused" in refused.stderr
 
 
+def test_a_job_of_slurm_asks_slurm_where_nobody_says_more(tmp_path) -> None:
+    """The variables are set inside: Open MPI would take them for a real allocation."""
+    script, scontrol = tmp_path / "program.py", tmp_path / "scontrol"
+    scontrol.write_text("#!/bin/sh\necho SwitchName=leaf Level=0 LinkSpeed=1 Nodes=$(hostname)\n")
+    scontrol.chmod(0o755)
+    inside = f'import os\nos.environ |= {{"SLURM_JOB_ID": "1", "PATH": "{tmp_path}:" + os.environ["PATH"]}}\n'
+    script.write_text(inside + PROGRAM)
+    done = run_mpi(2, script, env={"TOPOMPI_TOPOLOGY": "", "TOPOMPI_HOSTS": "", "TOPOMPI_SERVER": ""}, timeout=60)
+    words = "topology from auto: scontrol show topology, no rates, parallel cables or routes are known"
+    assert words in done.stdout, done.stdout + done.stderr
+
+
 def test_a_job_that_is_told_of_a_server_alone_asks_it_and_goes_on_flat_without_it(tmp_path) -> None:
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)

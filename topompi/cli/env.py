@@ -21,7 +21,7 @@ __all__ = ["OURS", "Variable", "env", "fault", "variables"]
 # name -> what it says, in a line; docs/settings.md has the whole of it.
 OURS = {
     "TOPOMPI_TOPOLOGY": "topology source, where the program names none",
-    "TOPOMPI_SERVER": "topology service for auto, which counts where no source is named",
+    "TOPOMPI_SERVER": "topology service that the source auto asks",
     "TOPOMPI_HOSTS": "virtual placement: a host list over the ranks of MPI.COMM_WORLD",
     "TOPOMPI_FALLBACK": f"where a host is not in the topology: {', '.join(WORDS['TOPOMPI_FALLBACK'])}",
     "TOPOMPI_PROFILE": "file for what a program of mpi4py sends",

@@ -27,8 +27,9 @@ def find_topology(
     rank 0 is raised on every rank.
 
     :param comm: the ranks to find; of the MPI library's own kind or of ours.
-    :param topology: a source (see ``topompi.topology.load``); else ``TOPOMPI_TOPOLOGY``, else, where ``TOPOMPI_SERVER``
-        is set, ``auto``, else the hosts' own levels. With ``auto`` hosts that no source knows are one flat level.
+    :param topology: a source (see ``topompi.topology.load``); else ``TOPOMPI_TOPOLOGY``; else, in a job of Slurm and
+        where a service is known, ``auto``; else the hosts' own levels. With ``auto`` hosts that no source knows are
+        one flat level.
     :param hosts: virtual placement: host of each rank of ``comm``, or a host list filled in blocks; else
         ``TOPOMPI_HOSTS``, a host list over the ranks of ``MPI.COMM_WORLD``, in blocks where it is shorter; else the
         hosts where the ranks run.
@@ -72,7 +73,7 @@ def _place(
     facts: Sequence[Facts], topology: str | os.PathLike[str] | None, hosts: Sequence[str] | str | None
 ) -> TopologyInterface:
     """The job's view at rank 0, from what each rank said."""
-    topology = topology or os.environ.get("TOPOMPI_TOPOLOGY") or ("auto" if os.environ.get("TOPOMPI_SERVER") else None)
+    topology = topology or os.environ.get("TOPOMPI_TOPOLOGY") or _default_source()
     fallback = word_of("TOPOMPI_FALLBACK", os.environ) or ("silent" if topology == "auto" else "error")
     world_ranks = [fact.world_rank for fact in facts]
     pretended = _pretended_hosts(hosts, world_ranks)
@@ -93,6 +94,14 @@ def _place(
         packages, nodes = zip(*(fact.domains for fact in facts), strict=True)
         interface = interface.with_domains([("package", packages), ("NUMA node", nodes)])
     return interface
+
+
+def _default_source() -> str | None:
+    """``auto`` in a job of Slurm, or where a service is known; None, which costs nothing, elsewhere."""
+    from ..topology.asking import SOCKET
+
+    told = any(os.environ.get(name) for name in ("TOPOMPI_SERVER", "SLURM_JOB_ID"))
+    return "auto" if told or os.path.exists(SOCKET) else None
 
 
 def _discover(

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from ...errors import SourceError, TopompiError
 from ...inputs import InputFile
+from ..asking import SOCKET
 from ..discovery import Discovery, Report
 from ..routecheck import with_routes
 from . import service, slurm, slurm_addresses
 
-__all__ = ["AUTO", "SERVER", "SOCKET", "Found", "find"]
+__all__ = ["AUTO", "SERVER", "Found", "find"]
 
 AUTO = "auto"
 SERVER = "TOPOMPI_SERVER"
-SOCKET = "/run/topompi/topology.sock"  # where a service of this host listens, by custom
 SCONTROL = ("scontrol", "show", "topology")
 SCONTROL_SECONDS = 10.0
 LACKS = "no rates, parallel cables or routes are known"
