@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 __all__ = ["Simulation", "missing_tools", "serve", "tool_versions"]
 
@@ -63,6 +64,13 @@ class Simulation:
 
     directory: Path
     _environment: dict[str, str]
+    _console: IO[bytes] | None = None
+
+    def unlink(self, node: str, port: int) -> None:
+        """Take away the cable at a port of a node (``S-`` or ``H-`` and 16 digits), as somebody who pulls it."""
+        assert self._console is not None
+        self._console.write(f'unlink "{node}"[{port}]\n'.encode())
+        self._console.flush()
 
     def run(self, *command: str, timeout: float = 60) -> str:
         """Standard output of a tool run against the fabric; if it fails, the error says what it printed."""
@@ -132,7 +140,7 @@ def serve(report: str, timeout: float = 60) -> Iterator[Simulation]:
         ):
             try:
                 _wait_until_ready(process, log, timeout)
-                yield Simulation(directory, environment)
+                yield Simulation(directory, environment, process.stdin)
             finally:
                 process.kill()
 

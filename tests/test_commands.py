@@ -15,6 +15,8 @@ TOPOMPI = [
     "topology route",
     "topology draw",
     "topology export",
+    "topology serve",
+    "topology query",
     "schedule",
     "map",
     "map compare",

@@ -6,6 +6,7 @@ __all__ = [
     "HostError",
     "MPILibraryError",
     "RouteError",
+    "ServiceError",
     "SettingError",
     "SourceError",
     "TopompiError",
@@ -18,6 +19,10 @@ class TopompiError(Exception):
 
 class SourceError(TopompiError, ValueError):
     """A topology source could not be read; the message names file, line and what should stand there."""
+
+
+class ServiceError(SourceError):
+    """A topology service cannot be reached, does not answer in time, or refuses what it was asked."""
 
 
 class FabricError(TopompiError, ValueError):

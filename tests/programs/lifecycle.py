@@ -85,7 +85,7 @@ def test_an_error_that_nobody_expected_is_raised_on_all_ranks_too(monkeypatch):
     def breaks(*_):
         raise KeyError("rank 0 alone")
 
-    monkeypatch.setattr(topompi.communicator.discovery, "_load", breaks)
+    monkeypatch.setattr(topompi.communicator.discovery, "_discover", breaks)
     raised_alike(lambda: topompi.Intracomm(WORLD, topology=SPEC), KeyError)
 
 

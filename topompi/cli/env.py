@@ -21,6 +21,7 @@ __all__ = ["OURS", "Variable", "env", "fault", "variables"]
 # name -> what it says, in a line; docs/settings.md has the whole of it.
 OURS = {
     "TOPOMPI_TOPOLOGY": "topology source, where the program names none",
+    "TOPOMPI_SERVER": "topology service that the source auto asks",
     "TOPOMPI_HOSTS": "virtual placement: a host list over the ranks of MPI.COMM_WORLD",
     "TOPOMPI_FALLBACK": f"where a host is not in the topology: {', '.join(WORDS['TOPOMPI_FALLBACK'])}",
     "TOPOMPI_PROFILE": "file for what a program of mpi4py sends",
@@ -38,6 +39,8 @@ DEFAULTS = {"TOPOMPI_FALLBACK": WORDS["TOPOMPI_FALLBACK"][0], "TOPOMPI_MAP_QUALI
 # Of others, read too.
 FOREIGN = {
     JOB_HOSTS: "Slurm: the job's hosts, where a command is told none",
+    "SLURM_TOPOLOGY_ADDR": "Slurm: the switches above this host, for the source auto",
+    "SLURM_TOPOLOGY_ADDR_PATTERN": "Slurm: what the parts of it are",
     "SLURM_TASKS_PER_NODE": "Slurm: the slots of each, for topompi map",
     "XDG_CACHE_HOME": "folder in which what trials found is kept; else ~/.cache",
     "MPI4PY_MPIABI": "mpi4py: which MPI library's interface to take",

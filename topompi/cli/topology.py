@@ -21,11 +21,14 @@ from .jobhosts import HOSTS_HELP, find_hosts
 from .render import draw_summary, draw_tree
 from .terminal import Limit, console
 from .topologydraw import draw
+from .topologyservice import query, serve
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Fabrics and routes.", no_args_is_help=True)
 app.command()(draw)
+app.command()(serve)
+app.command()(query)
 
 _SOURCES = "A topology file, directory or archive, a synthetic fabric in words, or your own module:function."
 Source = Annotated[str, typer.Argument(help=_SOURCES)]

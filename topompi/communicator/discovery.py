@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
-from ..errors import TopompiError
+from ..errors import HostError, ServiceError, TopompiError
 from ..execution.rankzero import from_rank_0
 from ..selection.settings import word_of
 from ..topology import Discovery, TopologyInterface
@@ -27,17 +27,19 @@ def find_topology(
     rank 0 is raised on every rank.
 
     :param comm: the ranks to find; of the MPI library's own kind or of ours.
-    :param topology: a source (see ``topompi.topology.load``); else ``TOPOMPI_TOPOLOGY``, else the hosts' own levels.
+    :param topology: a source (see ``topompi.topology.load``); else ``TOPOMPI_TOPOLOGY``; else, in a job of Slurm and
+        where a service is known, ``auto``; else the hosts' own levels. With ``auto`` hosts that no source knows are
+        one flat level.
     :param hosts: virtual placement: host of each rank of ``comm``, or a host list filled in blocks; else
         ``TOPOMPI_HOSTS``, a host list over the ranks of ``MPI.COMM_WORLD``, in blocks where it is shorter; else the
         hosts where the ranks run.
-    :raises TopompiError: for a source that cannot be read, or hosts that are not in it (with
-        ``TOPOMPI_FALLBACK`` as ``print`` or ``silent``: one flat level of hosts).
+    :raises TopompiError: for a source that cannot be read, a service that does not answer, or hosts that are not in it
+        (with ``TOPOMPI_FALLBACK`` as ``print`` or ``silent`` the latter two make one flat level of hosts).
     Cost: one gather of some hundred bytes a rank, one barrier, one broadcast of the job's part of the fabric.
     """
     plain = MPI.Intracomm(comm)  # never one of ours: this is how ours begin
     world_rank = MPI.COMM_WORLD.Get_rank()
-    facts = plain.gather((MPI.Get_processor_name(), world_rank, host_domains()))
+    facts = plain.gather(Facts(MPI.Get_processor_name(), world_rank, host_domains(), _address()))
 
     def find() -> TopologyInterface:
         placed = _place(facts or [], topology, hosts)
@@ -47,40 +49,79 @@ def find_topology(
     return from_rank_0(plain, find)
 
 
+class Facts(NamedTuple):
+    """What a rank knows of its place.
+
+    :param name: the processor's, as MPI has it.
+    :param world_rank: rank in ``MPI.COMM_WORLD``.
+    :param domains: package and NUMA node.
+    :param address: what Slurm says of the switches above the host, and the pattern of that; None without Slurm.
+    """
+
+    name: str
+    world_rank: int
+    domains: tuple[int, int]
+    address: tuple[str, str] | None
+
+
+def _address() -> tuple[str, str] | None:
+    address = os.environ.get("SLURM_TOPOLOGY_ADDR")
+    return None if not address else (address, os.environ.get("SLURM_TOPOLOGY_ADDR_PATTERN", ""))
+
+
 def _place(
-    facts: Sequence[tuple[str, int, tuple[int, int]]],
-    topology: str | os.PathLike[str] | None,
-    hosts: Sequence[str] | str | None,
+    facts: Sequence[Facts], topology: str | os.PathLike[str] | None, hosts: Sequence[str] | str | None
 ) -> TopologyInterface:
-    """The job's view at rank 0, from what each rank said: processor name, rank in the world, (package, NUMA node)."""
-    topology = topology or os.environ.get("TOPOMPI_TOPOLOGY") or None
-    discovery = None if topology is None else _load(topology)
-    world_ranks = [world_rank for _, world_rank, _ in facts]
+    """The job's view at rank 0, from what each rank said."""
+    topology = topology or os.environ.get("TOPOMPI_TOPOLOGY") or _default_source()
+    fallback = word_of("TOPOMPI_FALLBACK", os.environ) or ("silent" if topology == "auto" else "error")
+    world_ranks = [fact.world_rank for fact in facts]
     pretended = _pretended_hosts(hosts, world_ranks)
-    names = pretended or [name for name, _, _ in facts]
+    names = pretended or [fact.name for fact in facts]
+    discovery, words = _discover(topology, names, facts, fallback)
     if pretended is None and discovery is not None and discovery.rank_hosts is not None:
         names = [_host_in_source(discovery.rank_hosts, rank, str(topology)) for rank in world_ranks]
-    fallback = word_of("TOPOMPI_FALLBACK", os.environ) or "error"
     interface = TopologyInterface.place(
         names,
         None if discovery is None else discovery.routes,
-        source="" if topology is None else str(topology),
+        source=words,
         virtual=pretended is not None,
         missing="error" if fallback == "error" else "flat",
     )
-    if discovery is not None and interface.routes is None and fallback == "print":
+    if topology is not None and interface.routes is None and fallback == "print":
         print(f"topompi: {interface.describe()}", flush=True)
     if pretended is None:
-        domains = [domain for _, _, domain in facts]
-        packages, nodes = zip(*domains, strict=True)
+        packages, nodes = zip(*(fact.domains for fact in facts), strict=True)
         interface = interface.with_domains([("package", packages), ("NUMA node", nodes)])
     return interface
 
 
-def _load(topology: str | os.PathLike[str]) -> Discovery:
-    from ..topology import load  # what reads all formats takes time to import, and one rank needs it
+def _default_source() -> str | None:
+    """``auto`` in a job of Slurm, or where a service is known; None, which costs nothing, elsewhere."""
+    from ..topology.asking import SOCKET
 
-    return load(topology)
+    told = any(os.environ.get(name) for name in ("TOPOMPI_SERVER", "SLURM_JOB_ID"))
+    return "auto" if told or os.path.exists(SOCKET) else None
+
+
+def _discover(
+    topology: str | os.PathLike[str] | None, names: Sequence[str], facts: Sequence[Facts], fallback: str
+) -> tuple[Discovery | None, str]:
+    """What the source says, None where there is nothing and the job goes on without it; and where from, or why not."""
+    if topology is None:
+        return None, ""
+    from ..topology.sources import automatic, load  # what reads all formats takes time to import; one rank needs it
+
+    if topology == automatic.AUTO:
+        addresses = {fact.name: fact.address for fact in facts if fact.address is not None}
+        found = automatic.find(list(dict.fromkeys(names)), addresses, os.environ)
+        return found.discovery, found.words if found.discovery is not None else f"hosts only: {found.words}"
+    try:
+        return load(topology, hosts=names), str(topology)
+    except (ServiceError, HostError) as error:
+        if fallback == "error":
+            raise
+        return None, f"hosts only: {error}"
 
 
 def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[int]) -> list[str] | None:

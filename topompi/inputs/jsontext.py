@@ -21,7 +21,8 @@ def parse_json(
 ) -> Any:
     """The value that a text holds.
 
-    A whole number of more than 4,000 digits is cut to these: whoever checks the field then refuses it, by its name.
+    A whole number of more digits than Python converts (4,300) is cut to 4,000: whoever checks the field then refuses
+    it, by its name.
 
     :param text: of the file.
     :param name: what messages begin with: the file.
@@ -31,7 +32,7 @@ def parse_json(
     """
     try:
         content = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        return json.loads(content, parse_int=_whole, parse_constant=_constant, object_pairs_hook=pairs)
+        return _loads(content, parse_constant=_constant, object_pairs_hook=pairs)
     except json.JSONDecodeError as problem:
         raise error(f"{name}:{problem.lineno}: expecting JSON: {problem.msg}") from problem
     except UnicodeDecodeError as problem:
@@ -41,6 +42,15 @@ def parse_json(
         raise error(f"{name}: expecting JSON with brackets nested within reason, got more") from problem
     except _ConstantError as problem:
         raise error(f"{name}: expecting JSON, got {problem}") from problem
+
+
+def _loads(content: str, **hooks: Any) -> Any:
+    try:
+        return json.loads(content, **hooks)
+    except (json.JSONDecodeError, _ConstantError, TopompiError):
+        raise
+    except ValueError:  # a number too long to convert: only then is a call for each number worth its time
+        return json.loads(content, parse_int=_whole, **hooks)
 
 
 def _whole(digits: str) -> int:

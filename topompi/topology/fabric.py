@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -110,6 +111,18 @@ class Fabric:
     def host_index(self) -> dict[str, int]:
         """Host name -> host index."""
         return {name: index for index, name in enumerate(self.hosts)}
+
+    @cached_property
+    def host_label_index(self) -> dict[str, int]:
+        """First label of a host's name (up to a dot) -> host index, where it is the label of one host alone."""
+        labels = [host.partition(".")[0] for host in self.hosts]
+        count = Counter(labels)
+        return {label: index for index, label in enumerate(labels) if count[label] == 1}
+
+    @cached_property
+    def hosts_are_numbers(self) -> bool:
+        """Whether all hosts are bare numbers, as in node maps."""
+        return all(host.isdecimal() for host in self.hosts)
 
     @cached_property
     def adapter_index(self) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,10 +22,7 @@ def find_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
     host; else, in a fabric whose hosts are bare numbers, as in node maps, ``lrdn0059`` and ``lrdn0059.site`` stand
     for ``0059``: the last number of the first label, zeros and all (the map does not say what comes before it).
     """
-    known = fabric.host_index
-    labels = Counter(_label(host) for host in fabric.hosts)
-    by_label = {_label(host): number for host, number in known.items() if labels[_label(host)] == 1}
-    numbered = all(host.isdecimal() for host in fabric.hosts)
+    known, by_label, numbered = fabric.host_index, fabric.host_label_index, fabric.hosts_are_numbers
     numbers = []
     for name in names:
         match = _LAST_NUMBER.fullmatch(_label(name)) if numbered else None

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RouteError
-from .discovery import Report
+from .discovery import Discovery, Report
 from .fabric import Fabric
 from .routes import LOOPS, Routes
+from .routing import compute_routes
 
-__all__ = ["check_routes"]
+__all__ = ["check_routes", "with_routes"]
 
 MAX_EXAMPLES = 3
 BoolArray = NDArray[np.bool_]
+
+
+def with_routes(discovery: Discovery, report: Report) -> Discovery:
+    """What a source said with routes: its own, or else computed ones; checked.
+
+    :raises RouteError: (to the report) if a route loops or dies.
+    """
+    if discovery.routes is None:
+        report.step("routes")
+        discovery = replace(discovery, routes=compute_routes(discovery.fabric))
+    assert discovery.routes is not None  # for the type checker; filled above
+    check_routes(discovery.routes, report)
+    return discovery
 
 
 def check_routes(routes: Routes, report: Report) -> None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from ...errors import SourceError, TopompiError
+from ...errors import ServiceError, SourceError, TopompiError
 from ...extensions import imported, names_function
 from ...inputs import InputFile, guarded, kinds_of, open_inputs
 from .. import synthetic
+from ..asking import Address
 from ..discovery import Discovery, Report
 from ..fabric import Fabric
-from ..routecheck import check_routes
-from ..routing import compute_routes
-from . import coordinates, fabricjson, ibnetdiscover, ibports, nodemap, slurm, slurm_yaml, tables
+from ..routecheck import check_routes, with_routes
+from . import automatic, coordinates, fabricjson, ibnetdiscover, ibports, nodemap, service, slurm, slurm_yaml, tables
 
-__all__ = ["load"]
+__all__ = ["is_input", "load"]
 
 # Each has NAME, recognise(head) and read(texts, report); no head is recognised by two.
 FORMATS: tuple[ModuleType, ...] = (
@@ -32,20 +33,49 @@ FORMATS: tuple[ModuleType, ...] = (
 
 
 def load(
-    source: str | os.PathLike[str], lfts: str | os.PathLike[str] | None = None, report: Report | None = None
+    source: str | os.PathLike[str],
+    lfts: str | os.PathLike[str] | None = None,
+    report: Report | None = None,
+    hosts: Sequence[str] | None = None,
 ) -> Discovery:
     """Read a topology, whatever its format, with routes: the source's own, its forwarding tables', or computed ones.
 
     :param source: a file, directory or tar archive of any known format, packed with xz or gz or not; or a synthetic
         fabric in words, such as ``stampede`` or ``xgft:20,16;1,16``; or ``module:function``, a function of a user's own
-        that takes nothing and returns a ``Fabric`` or a ``Discovery``; the current directory is searched first.
+        that takes nothing and returns a ``Fabric`` or a ``Discovery``; the current directory is searched first; or a
+        topology service, ``tcp://HOST:PORT`` or ``unix:PATH``; or ``auto``, see ``automatic.find``.
     :param lfts: forwarding tables in a place of their own: a file, directory or archive.
     :param report: takes problems (see ``Report``); without one the first problem is raised.
-    :raises SourceError: naming file and line, and what should stand there; nothing half-built is returned.
+    :param hosts: of the job: a service is asked for the part between them only; other sources are read whole.
+    :raises SourceError: naming file and line, and what should stand there; nothing half-built is returned. ServiceError
+        is one.
+    :raises HostError: where a service does not know one of ``hosts``.
     """
     report = report or Report()
     with guarded(str(source), SourceError):
+        if str(source) == automatic.AUTO:
+            return _found(report, hosts)
+        if Address.is_named_by(str(source)):
+            return _ask(str(source), lfts, report, hosts)
         return _load(str(source), lfts, report)
+
+
+def _ask(source: str, lfts: str | os.PathLike[str] | None, report: Report, hosts: Sequence[str] | None) -> Discovery:
+    if lfts is not None:
+        raise SourceError(f"{source}: expecting no forwarding tables beside a service, which has its own, got {lfts}")
+    discovery = service.read(source, hosts, report)
+    if discovery.routes is None:
+        raise ServiceError(f"{source}: field routes: expecting the service's routes, got none")
+    check_routes(discovery.routes, report)
+    return discovery
+
+
+def _found(report: Report, hosts: Sequence[str] | None) -> Discovery:
+    found = automatic.find(hosts, {}, os.environ, report)
+    if found.discovery is None:
+        raise SourceError(f"expecting a topology, got none: {found.words}")
+    report.note(found.words)
+    return found.discovery
 
 
 def _load(source: str, lfts: str | os.PathLike[str] | None, report: Report) -> Discovery:
@@ -55,12 +85,7 @@ def _load(source: str, lfts: str | os.PathLike[str] | None, report: Report) -> D
     if found:
         report.step("forwarding tables")
         return replace(discovery, routes=tables.read(found, discovery, report))
-    if discovery.routes is None:
-        report.step("routes")
-        discovery = replace(discovery, routes=compute_routes(discovery.fabric))
-    assert discovery.routes is not None  # for the type checker; filled above
-    check_routes(discovery.routes, report)
-    return discovery
+    return with_routes(discovery, report)
 
 
 def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile]]:
@@ -70,7 +95,7 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile
     if not Path(source).exists() and names_function(source):
         return _called(source), []
     if not Path(source).exists():
-        words = f"a synthetic fabric ({synthetic.SPEC_HELP}) or a module:function"
+        words = f"a synthetic fabric ({synthetic.SPEC_HELP}), a service (tcp://HOST:PORT) or a module:function"
         raise SourceError(f"{source}: expecting a file, a directory, {words}, got none")
     report.step(f"reading {source}")
     texts = open_inputs(source)
@@ -116,6 +141,14 @@ def _format_of(text: InputFile, alone: bool) -> ModuleType | None:
             raise
         return None
     return next((kind for kind in (*FORMATS, tables) if kind.recognise(head)), None)
+
+
+def is_input(path: Path) -> bool:
+    """Whether a file of a directory is a topology or forwarding tables, packed or not, or cannot be told."""
+    try:
+        return any(_format_of(text, alone=False) is not None for text in open_inputs(path))
+    except TopompiError:
+        return True
 
 
 def _tables_at(lfts: str | os.PathLike[str]) -> list[InputFile]:

@@ -20,7 +20,7 @@ from ..discovery import Discovery, Report
 from ..fabric import Fabric, IntArray
 from ..routes import Routes
 
-__all__ = ["FORMAT", "NAME", "VERSION", "read", "recognise", "write"]
+__all__ = ["FORMAT", "NAME", "VERSION", "document_of", "read", "read_document", "recognise", "write"]
 
 NAME = "fabric.json"
 FORMAT = "topompi fabric"
@@ -43,6 +43,17 @@ def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = Non
     :param indent: spaces a level, for reading by people; by default the text has no blanks at all.
     :raises FabricError: if a rate or latency is infinite, which JSON cannot say.
     """
+    document = document_of(fabric)
+    if routes is not None and routes.engine.startswith("computed"):
+        document["routes"] = {"engine": routes.engine}
+    elif routes is not None:
+        document["routes"] = {"engine": routes.engine, "next_link": routes.next_link.tolist()}
+    separators = (",", ":") if indent is None else None
+    return json.dumps(document, indent=indent, separators=separators, allow_nan=False)
+
+
+def document_of(fabric: Fabric) -> dict[str, Any]:
+    """The fields of a fabric's document, without routes; FabricError for a rate or latency that is infinite."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -61,12 +72,7 @@ def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = Non
     }
     if not fabric.cabled:
         document["cabled"] = False
-    if routes is not None:
-        document["routes"] = {"engine": routes.engine}
-        if not routes.engine.startswith("computed"):
-            document["routes"]["next_link"] = routes.next_link.tolist()
-    separators = (",", ":") if indent is None else None
-    return json.dumps(document, indent=indent, separators=separators, allow_nan=False)
+    return document
 
 
 def _nullable(values: NDArray[np.float64], what: str) -> list[float | None]:
@@ -90,7 +96,12 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     """
     if len(texts) > 1:
         raise SourceError(f"expecting one {NAME}, got {', '.join(text.name for text in texts)}")
-    document = _Document(texts[0].name, parse_json(texts[0].data(), texts[0].name, SourceError))
+    return read_document(parse_json(texts[0].data(), texts[0].name, SourceError), texts[0].name)
+
+
+def read_document(root: Any, name: str) -> Discovery:
+    """The fabric and routes of a parsed document; SourceError as `read` raises it, with ``name`` for the file."""
+    document = _Document(name, root)
     document.check_format()
     fabric = _read_fabric(document)
     return Discovery(fabric, _read_routes(document, fabric))

@@ -1,0 +1,131 @@
+"""The topology service on a fabric: time to the first answer, queries a second, views of jobs, memory of idle clients.
+
+python -m benchmarks.service SOURCE [--lfts TABLES] [--clients 1000] [--idle 10000]; a service as a process of its own,
+asked over the loopback by this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import selectors
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from topompi.topology.asking import Address, ask
+
+PIPELINE = 1  # queries that a client sends at once
+SIZES = (8, 16, 32, 64, 128, 256)
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("source")
+    parser.add_argument("--lfts")
+    parser.add_argument("--clients", type=int, default=1000)
+    parser.add_argument("--queries", type=int, default=100_000)
+    parser.add_argument("--idle", type=int, default=10_000)
+    asked = parser.parse_args()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    command = [sys.executable, "-m", "topompi", "topology", "serve", asked.source, "--listen", "127.0.0.1:0"]
+    began = time.monotonic()
+    with subprocess.Popen(
+        [*command, *(["--lfts", asked.lfts] if asked.lfts else [])], stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        event = json.loads(process.stderr.readline())
+        try:
+            measure(Address.parse(event["addresses"][0]), process.pid, began, asked)
+        finally:
+            process.terminate()
+
+
+def measure(address: Address, process: int, began: float, asked: argparse.Namespace) -> None:
+    """Ask a running service, and print what it took."""
+    ask(address, {"request": "generation"})
+    print(f"first answer after {time.monotonic() - began:.2f} s, resident {resident(process):.0f} MiB")
+    hosts = ask(address, {"request": "view", "fields": []})["hosts"]
+    chooser = random.Random(1)
+    for size in filter(lambda size: size <= len(hosts), SIZES):
+        job = chooser.sample(hosts, size)
+        fabric = [timed(address, {"request": "view", "hosts": job}) for _ in range(9)]
+        hops = [timed(address, {"request": "view", "hosts": job, "fields": ["hops"]}) for _ in range(9)]
+        print(f"{size:4} hosts: fabric {statistics.median(fabric):.1f} ms, hops {statistics.median(hops):.1f} ms")
+    rate, used = queries(address, process, hosts, asked.clients, asked.queries)
+    print(
+        f"{asked.clients} clients: {rate:,.0f} queries/s, "
+        f"{asked.queries / used:,.0f} a second of the service's processor"
+    )
+    before = resident(process)
+    clients = [address.connect() for _ in range(asked.idle)]
+    while ask(address, {"request": "counters"})["clients"] <= asked.idle:
+        time.sleep(0.05)
+    print(f"{asked.idle} idle clients: {resident(process) - before:.0f} MiB more, {resident(process):.0f} MiB in all")
+    for client in clients:
+        client.close()
+
+
+def timed(address: Address, request: dict[str, object]) -> float:
+    """Milliseconds of one request, connection and parsing included."""
+    began = time.monotonic()
+    answer = ask(address, request)
+    assert "error" not in answer, answer
+    return (time.monotonic() - began) * 1e3
+
+
+def queries(address: Address, process: int, hosts: list[str], clients: int, count: int) -> tuple[float, float]:
+    """Queries a second of many clients at once, and seconds of the service's processor."""
+    chooser = random.Random(2)
+    selector = selectors.DefaultSelector()
+    sockets = [address.connect() for _ in range(clients)]
+    for client in sockets:
+        client.setblocking(True)
+        selector.register(client, selectors.EVENT_READ, [0])
+    requests = [
+        "".join(f"query {a}:{b}\n" for a, b in (chooser.sample(hosts, 2) for _ in range(PIPELINE))).encode()
+        for _ in range(clients)
+    ]
+    used, began, sent, taken = processor(process), time.monotonic(), 0, 0
+    for client, request in zip(sockets, requests, strict=True):
+        client.sendall(request)
+        sent += PIPELINE
+    number = 0
+    while taken < count:
+        for key, _ in selector.select(10):
+            answering = key.fileobj
+            assert isinstance(answering, socket.socket)
+            lines = answering.recv(1 << 16).count(b"\n")
+            taken += lines
+            key.data[0] += lines
+            if key.data[0] % PIPELINE == 0 and lines and sent < count:
+                number += 1
+                answering.sendall(requests[number % clients])
+                sent += PIPELINE
+    seconds, used = time.monotonic() - began, max(processor(process) - used, 0.01)  # its clock's step
+    for client in sockets:
+        client.close()
+    return taken / seconds, used
+
+
+def resident(process: int) -> float:
+    """MiB of memory that a process has now."""
+    fields = Path(f"/proc/{process}/statm").read_text().split()
+    return int(fields[1]) * resource.getpagesize() / 2**20
+
+
+def processor(process: int) -> float:
+    """Seconds of processor time of a process."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+if __name__ == "__main__":
+    main()

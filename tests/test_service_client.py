@@ -1,0 +1,221 @@
+"""Who asks a topology service, and the commands."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.services import REPORT, TABLES, raw, read, running, switches, wait_until
+from tests.support import ROOT
+from topompi.cli.topologyservice import is_local, query
+from topompi.errors import HostError, ServiceError, SourceError
+from topompi.topology import Routes, TopologyInterface, load
+from topompi.topology.asking import Address, ask
+from topompi.topology.service.state import Service
+from topompi.topology.service.store import Store
+
+
+@pytest.fixture(scope="module")
+def routes() -> Routes:
+    return read()
+
+
+@pytest.fixture(scope="module")
+def served(routes: Routes) -> Iterator[tuple[Service, Address]]:
+    with running(Store(lambda: routes)) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("tcp://h:1", Address("h", 1)),
+        ("h:65535", Address("h", 65535)),
+        ("tcp://[::1]:7", Address("::1", 7)),
+        ("unix:/run/t.sock", Address(path="/run/t.sock")),
+        ("unix:///run/t.sock", Address(path="/run/t.sock")),
+    ],
+)
+def test_addresses_are_read_and_written(text: str, wanted: Address) -> None:
+    assert Address.parse(text) == wanted
+    assert Address.parse(str(wanted)) == wanted
+
+
+@pytest.mark.parametrize("text", ["tcp://", "h", "h:", "h:65536", ":1", "a:b:1", "tcp://h:1/x", "unix:", "h h:1"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ServiceError, match="expecting tcp://HOST:PORT or unix:PATH, got"):
+        Address.parse(text)
+
+
+def test_a_dead_service_is_an_error_in_time() -> None:
+    with socket.socket() as placeholder:
+        placeholder.bind(("127.0.0.1", 0))
+        port = placeholder.getsockname()[1]
+        began = time.monotonic()
+        with pytest.raises(ServiceError, match="expecting a topology service, got: Connection refused"):
+            load(f"tcp://127.0.0.1:{port}", hosts=["h"])
+        assert time.monotonic() - began < 2
+
+
+@contextmanager
+def impostor(answers: list[bytes]) -> Iterator[Address]:
+    """A server that sends some bytes to each client in turn, then nothing; without bytes it closes at once."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        held = []
+
+        def live() -> None:
+            for answer in answers:
+                try:
+                    client, _ = server.accept()
+                except OSError:
+                    return
+                client.recv(1 << 16)
+                client.sendall(answer)
+                held.append(client)
+                if not answer:
+                    client.close()
+
+        thread = threading.Thread(target=live, daemon=True)
+        thread.start()
+        yield Address("127.0.0.1", server.getsockname()[1])
+        server.shutdown(socket.SHUT_RDWR)  # ends what waits for a client
+        thread.join(5)
+        for client in held:
+            client.close()
+
+
+def test_a_first_try_that_fails_is_followed_by_a_second() -> None:
+    with impostor([b"", b'{"status": "ok"}\n']) as address:
+        assert ask(address, {"request": "health"}) == {"status": "ok"}
+
+
+def test_a_service_that_never_ends_its_answer_is_given_up() -> None:
+    with impostor([b'{"half', b'{"half']) as address:
+        began = time.monotonic()
+        with pytest.raises(ServiceError, match="no answer in time"):
+            ask(address, {"request": "health"}, 0.3)
+        assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"[]\n", "expecting an object of JSON, got list"),
+        (b"\xff\n", "expecting JSON in UTF-8"),
+        (b"{}\n", "field fabric: expecting a value, got none"),
+        (b'{"fabric": {"format": "x"}}\n', "field format: expecting"),
+        (b'{"fabric": 3}\n', "field format: expecting"),
+    ],
+)
+def test_an_answer_that_is_not_as_wanted_is_refused_with_the_field(answer: bytes, words: str) -> None:
+    with impostor([answer, answer]) as address, pytest.raises(SourceError, match=words):
+        load(str(address), hosts=["h"])
+
+
+def test_hosts_that_the_service_does_not_know_are_an_error_of_hosts(served) -> None:
+    with pytest.raises(HostError, match=r"expecting some of its 64 hosts .* but 1 of 2 are not: nowhere"):
+        load(str(served[1]), hosts=["h0001", "nowhere"])
+
+
+@contextmanager
+def command(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """`topompi topology serve` as a process, and its first event."""
+    words = [sys.executable, "-m", "topompi", "topology", "serve", *map(str, arguments)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=ROOT) as process:
+        try:
+            assert process.stderr is not None
+            event = json.loads(process.stderr.readline())
+            yield process, event
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        *((host, True) for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost")),
+        *((host, False) for host in ("0.0.0.0", "::", "10.0.0.1", "head")),
+    ],
+)
+def test_addresses_beyond_this_host_are_told_apart(host: str, local: bool) -> None:
+    assert is_local(host) == local
+
+
+def test_a_question_about_health_fails_where_the_service_is_stale(routes, capsys) -> None:
+    with running(Store(lambda: routes)) as (service, address):
+        query(None, str(address), health=True, counters=False)
+        assert json.loads(capsys.readouterr().out)["status"] == "ok"
+        service.store.problem = "tables break off"
+        assert raw(address, b"GET /health HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503 ")
+        with pytest.raises(SystemExit, match="1"):
+            query(None, str(address), health=True, counters=False)
+        assert json.loads(capsys.readouterr().out)["problem"] == "tables break off"
+        query(None, str(address), health=False, counters=True)
+        assert json.loads(capsys.readouterr().out)["requests"] == 3
+        with pytest.raises(ServiceError, match=r"expecting a host of .*, got 'nowhere'"):
+            query("nowhere:h0000", str(address), health=False, counters=False)
+        with pytest.raises(ServiceError, match="expecting one of A:B, --health and --counters"):
+            query("a:b", str(address), health=True, counters=False)
+
+
+def run_query(*arguments: str) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "topompi", "topology", "query", *arguments]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=ROOT)
+
+
+def test_the_command_serves_reads_again_and_drains(tmp_path, routes) -> None:
+    path = tmp_path / "topology.sock"
+    first, other = routes.fabric.hosts[0], routes.fabric.hosts[40]
+    with command(REPORT, "--lfts", TABLES, "--unix", path) as (process, event):
+        assert event["event"] == "serving"
+        server = event["addresses"][0]
+        done = run_query(f"{first}:{other}", "--server", server)
+        view = TopologyInterface.place([first, other], routes)
+        assert done.stdout.split() == [first, *switches(routes, view, 0, 1), other]
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: ask(Address.parse(server), {"request": "counters"})["reloads"] == 1)
+        client = Address.parse(server).connect()
+        client.sendall(b'{"request": "view"}\n')
+        client.settimeout(10)
+        received = client.recv(1)
+        process.send_signal(signal.SIGTERM)
+        while chunk := client.recv(1 << 16):
+            received += chunk
+        assert json.loads(received)["generation"] == 1
+        assert process.wait(10) == 0
+        assert not path.exists()
+        client.close()
+
+
+def test_a_service_that_was_killed_is_back_at_its_addresses_and_its_clients_with_it(tmp_path, routes) -> None:
+    path = tmp_path / "topology.sock"
+    with command(REPORT, "--lfts", TABLES, "--unix", path, "--listen", "127.0.0.1:0") as (process, event):
+        port = event["addresses"][1].rpartition(":")[2]
+        process.kill()
+        process.wait(10)
+    assert path.exists()
+    with command(REPORT, "--lfts", TABLES, "--unix", path, "--listen", f"127.0.0.1:{port}") as (_, event):
+        for server in event["addresses"]:
+            assert load(server, hosts=routes.fabric.hosts[:2]).fabric.num_hosts == 2
+        words = [sys.executable, "-m", "topompi", "topology", "serve", str(REPORT), "--unix", str(path)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1
+        assert f"unix:{path}: expecting a path that no service listens at" in done.stderr
+
+
+def test_a_source_that_cannot_be_read_is_one_line_and_exit_code_1() -> None:
+    words = [sys.executable, "-m", "topompi", "topology", "serve", "/no/such/file"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,79 @@
+"""Jobs whose topology is a service: rank 0 asks; a service that is not there does not hold a job up."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+from tests.services import read, running
+from tests.support import run_mpi
+from topompi.topology import TopologyInterface
+from topompi.topology.service.store import Store
+
+PROGRAM = """
+from mpi4py import MPI
+import topompi
+comm = topompi.Intracomm(MPI.COMM_WORLD)
+found = comm.interface
+facts = found.hop_matrix.tolist(), [level.cluster.tolist() for level in found.levels]
+print(facts, found.describe() if comm.rank == 0 else "", flush=True)
+"""
+HOSTS = ("h0000", "h0001", "h0040")
+
+
+def test_a_job_that_names_a_service_sees_the_fabric_of_the_service(tmp_path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    routes = read()
+    with running(Store(lambda: routes)) as (service, address):
+        env = {"TOPOMPI_TOPOLOGY": str(address), "TOPOMPI_HOSTS": ",".join(HOSTS)}
+        done = run_mpi(3, script, env=env, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert (service.counters.connections, service.counters.requests) == (1, 1)
+    view = TopologyInterface.place(HOSTS, routes)
+    facts = view.hop_matrix.tolist(), [level.cluster.tolist() for level in view.levels]
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith(str(facts)) for line in lines)
+    assert f"topology from {address}" in done.stdout
+
+
+def test_a_service_that_is_not_there_is_one_flat_level_or_an_error_as_the_user_wants(tmp_path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    with socket.socket() as placeholder:
+        placeholder.bind(("127.0.0.1", 0))
+        source = f"tcp://127.0.0.1:{placeholder.getsockname()[1]}"
+        env = {"TOPOMPI_TOPOLOGY": source, "TOPOMPI_HOSTS": ",".join(HOSTS)}
+        began = time.monotonic()
+        flat = run_mpi(3, script, env={**env, "TOPOMPI_FALLBACK": "print"}, timeout=60)
+        assert time.monotonic() - began < 30
+        assert flat.returncode == 0, flat.stderr
+        assert f"hosts only: {source}: expecting a topology service, got: Connection refused" in flat.stdout
+        refused = run_mpi(3, script, env={**env, "TOPOMPI_FALLBACK": ""}, timeout=60)
+        assert refused.returncode != 0
+        assert f"{source}: expecting a topology service, got: Connection refused" in refused.stderr
+
+
+def test_a_job_of_slurm_asks_slurm_where_nobody_says_more(tmp_path) -> None:
+    """The variables are set inside: Open MPI would take them for a real allocation."""
+    script, scontrol = tmp_path / "program.py", tmp_path / "scontrol"
+    scontrol.write_text("#!/bin/sh\necho SwitchName=leaf Level=0 LinkSpeed=1 Nodes=$(hostname)\n")
+    scontrol.chmod(0o755)
+    inside = f'import os\nos.environ |= {{"SLURM_JOB_ID": "1", "PATH": "{tmp_path}:" + os.environ["PATH"]}}\n'
+    script.write_text(inside + PROGRAM)
+    done = run_mpi(2, script, env={"TOPOMPI_TOPOLOGY": "", "TOPOMPI_HOSTS": "", "TOPOMPI_SERVER": ""}, timeout=60)
+    words = "topology from auto: scontrol show topology, no rates, parallel cables or routes are known"
+    assert words in done.stdout, done.stdout + done.stderr
+
+
+def test_a_job_that_is_told_of_a_server_alone_asks_it_and_goes_on_flat_without_it(tmp_path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    routes = read()
+    with running(Store(lambda: routes)) as (_, address):
+        env = {"TOPOMPI_TOPOLOGY": "", "TOPOMPI_SERVER": str(address), "TOPOMPI_HOSTS": ",".join(HOSTS)}
+        asked = run_mpi(3, script, env=env, timeout=60)
+    assert f"topology from auto: {address}\n" in asked.stdout, asked.stderr
+    alone = run_mpi(3, script, env=env, timeout=60)
+    assert f"hosts only: auto: {address}: expecting a topology service" in alone.stdout, alone.stderr

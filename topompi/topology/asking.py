@@ -1,0 +1,136 @@
+"""Questions to a topology service: where it listens, and one round trip that ends in time. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..errors import ServiceError
+from ..inputs import current_limits, parse_json
+
+__all__ = ["SOCKET", "Address", "ask", "ask_line"]
+
+SOCKET = "/run/topompi/topology.sock"  # where a service of this host listens, by custom
+CONNECT_SECONDS = 3.0
+ANSWER_SECONDS = 10.0
+PAUSE_SECONDS = 0.2  # between the first try and the second one
+CHUNK = 1 << 16
+
+_TCP = re.compile(r"(?:tcp://)?(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^:/\s\[\]]+)):([0-9]{1,5})/?")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a service listens: a host and a port, or the path of a UNIX socket.
+
+    :param host: name or number of the host; empty for a UNIX socket.
+    :param port: of the host; 0 lets the system choose one that is free.
+    :param path: of the UNIX socket; empty for TCP.
+    """
+
+    host: str = ""
+    port: int = 0
+    path: str = ""
+
+    @staticmethod
+    def is_named_by(text: str) -> bool:
+        """Whether a source's name is the address of a service."""
+        return text.startswith(("tcp://", "unix:"))
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """The address that ``tcp://HOST:PORT``, ``HOST:PORT`` or ``unix:PATH`` names; ServiceError for another text."""
+        if text.startswith("unix:") and len(text) > len("unix:"):
+            return cls(path=text.removeprefix("unix:").removeprefix("//"))
+        match = _TCP.fullmatch(text)
+        if match is None or int(match[3]) > 65_535:
+            raise ServiceError(f"expecting tcp://HOST:PORT or unix:PATH, got {text[:80]!r}")
+        return cls(match[1] or match[2], int(match[3]))
+
+    def __str__(self) -> str:
+        if self.path:
+            return f"unix:{self.path}"
+        return f"tcp://[{self.host}]:{self.port}" if ":" in self.host else f"tcp://{self.host}:{self.port}"
+
+    def connect(self) -> socket.socket:
+        """A connection; OSError where there is none within CONNECT_SECONDS."""
+        if not self.path:
+            return socket.create_connection((self.host, self.port), CONNECT_SECONDS)
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.settimeout(CONNECT_SECONDS)
+            connection.connect(self.path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def ask(address: Address, request: dict[str, Any], seconds: float = ANSWER_SECONDS) -> dict[str, Any]:
+    """The service's answer to a request, an object of JSON; a second try follows a first one that failed.
+
+    :param address: of the service.
+    :param request: what `topompi.topology.service` documents, for example ``{"request": "health"}``.
+    :param seconds: that one try may take once it is connected.
+    :raises ServiceError: where both tries fail, with the reason of the second one.
+    """
+    text = json.dumps(request)
+
+    def once() -> dict[str, Any]:
+        answer = parse_json(_exchange(address, text, seconds), str(address), ServiceError)
+        if not isinstance(answer, dict):
+            raise ServiceError(f"{address}: expecting an object of JSON, got {type(answer).__name__}")
+        return answer
+
+    return _twice(address, once)
+
+
+def ask_line(address: Address, line: str, seconds: float = ANSWER_SECONDS) -> str:
+    """The service's answer to one line of the line protocol, without the line's end.
+
+    :param address: of the service.
+    :param line: for example ``query a:b``.
+    :param seconds: that one try may take once it is connected.
+    :raises ServiceError: where both tries fail, with the reason of the second one.
+    """
+    return _twice(address, lambda: _exchange(address, line, seconds).decode("utf-8", errors="replace"))
+
+
+def _twice(address: Address, once: Callable[[], T]) -> T:
+    try:
+        return once()
+    except (ServiceError, OSError):
+        time.sleep(PAUSE_SECONDS)
+    try:
+        return once()
+    except OSError as problem:
+        reason = "no answer in time" if isinstance(problem, TimeoutError) else problem.strerror or str(problem)
+        raise ServiceError(f"{address}: expecting a topology service, got: {reason}") from problem
+
+
+def _exchange(address: Address, line: str, seconds: float) -> bytes:
+    """Send one line, receive one line, without its end."""
+    if "\n" in line or "\r" in line:
+        raise ServiceError(f"expecting a request of one line, got {line[:80]!r}")
+    with address.connect() as connection:
+        ends = time.monotonic() + seconds
+        connection.settimeout(seconds)
+        connection.sendall(line.encode() + b"\n")
+        answer = bytearray()
+        while not answer.endswith(b"\n"):
+            left = ends - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            connection.settimeout(left)
+            received = connection.recv(CHUNK)
+            if not received:
+                raise ServiceError(f"{address}: expecting an answer of one line, got {len(answer)} bytes of it")
+            answer += received
+            current_limits().check("bytes", len(answer), str(address), ServiceError)
+    return bytes(answer[:-1])

@@ -1,0 +1,245 @@
+"""One client of a topology service: lines in, lines out, in order and within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from ...errors import TopompiError
+from .http import MAX_HEADERS, respond
+from .requests import RequestError, failure, parse_request
+
+if TYPE_CHECKING:
+    from .state import Service
+
+__all__ = ["Connection"]
+
+UNCOUNTED_BYTES = 1 << 14  # of answers that a client may leave before they count as held
+MOVING_BYTES = 1 << 20  # a client that takes so many within ``stall_seconds`` is not slow
+TOO_MUCH = "requests and answers of all clients take too much memory"
+FLUSH_BYTES = 1 << 16  # answers to lines that came together are sent together, up to so many bytes
+
+
+class Connection(asyncio.Protocol):
+    """Reads a client's requests and writes their answers.
+
+    A request is begun when the one before it is answered and the client has taken most of the answers; until then
+    nothing is read, so that a client costs its buffers at most.
+
+    :param service: whose client this is.
+    """
+
+    __slots__ = (
+        "asked",
+        "buffer",
+        "busy",
+        "ending",
+        "headers",
+        "last",
+        "left",
+        "page",
+        "service",
+        "since",
+        "stalled",
+        "transport",
+        "unsent",
+    )
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.buffer = b""
+        self.page, self.headers = "", 0  # of a request in HTTP
+        self.busy = self.ending = False
+        self.asked = 0  # requests in the running second
+        self.unsent = 0  # bytes of answers that count as held until they are taken
+        self.since = 0.0  # when the request that is not yet complete began; 0 where there is none
+        self.left = 0  # bytes that waited to be taken when ``stalled`` was set
+        self.stalled = 0.0  # since when answers wait to be taken; 0 where they do not
+        self.last = monotonic()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the client, or tell it that there are too many."""
+        assert isinstance(transport, asyncio.Transport)  # of a stream
+        self.transport: asyncio.Transport = transport
+        transport.set_write_buffer_limits(high=UNCOUNTED_BYTES)
+        self.service.connections.add(self)
+        self.service.counters.connections += 1
+        if len(self.service.connections) > self.service.bounds.clients:
+            self.service.counters.refused += 1
+            self._end(f"error: expecting at most {self.service.bounds.clients:,} clients, got one more\n".encode())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the client."""
+        self.service.connections.discard(self)
+        self.service.held -= len(self.buffer) + self.unsent
+        self.buffer, self.unsent = b"", 0
+
+    def pause_writing(self) -> None:
+        """Answers wait to be taken."""
+        self.stalled = self.stalled or monotonic()
+        self.unsent = self.left = self.transport.get_write_buffer_size()
+        self.service.held += self.unsent
+        if self.service.held > self.service.bounds.held_bytes:
+            self.drop(TOO_MUCH)
+
+    def resume_writing(self) -> None:
+        """They have been taken: go on."""
+        self.stalled = monotonic() if self.transport.is_closing() else 0.0  # the rest has to be taken in time, too
+        self.service.held -= self.unsent
+        self.unsent = 0
+        self._advance()
+
+    def eof_received(self) -> bool:
+        """The client sends no more; what it has asked for is answered."""
+        self.ending = True
+        self._advance()
+        return True
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, and answer the requests that are complete."""
+        if self.ending:
+            return
+        self.buffer += data
+        self.service.held += len(data)
+        self.last = monotonic()
+        if self.service.held > self.service.bounds.held_bytes:
+            self.drop(TOO_MUCH)
+        else:
+            self._advance()
+
+    def finish(self) -> None:
+        """Answer what has come, then close: the service ends."""
+        self.ending = True
+        self.asked = -(1 << 62)  # no rate holds any more
+        self._advance()
+
+    def drop(self, reason: str) -> None:
+        """Close at once, without a further word."""
+        self.service.counters.dropped += 1
+        self.service.log("client dropped", reason=reason)
+        self.transport.abort()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self.transport.abort()
+
+    def look(self, now: float) -> None:
+        """What is to be done once a second: drop a client that is slow or silent, let one go on that had to wait."""
+        bounds = self.service.bounds
+        throttled = self.asked >= bounds.rate
+        self.asked = min(self.asked, 0)
+        if self.stalled and self.left - self.transport.get_write_buffer_size() > MOVING_BYTES:
+            self.stalled, self.left = now, self.transport.get_write_buffer_size()
+        if self.stalled and now - self.stalled > bounds.stall_seconds:
+            self.drop("it does not take its answers")
+        elif self.since and not self.busy and not self.stalled and now - self.since > bounds.request_seconds:
+            self.drop("its request does not end")
+        elif not self.busy and not self.stalled and now - self.last > bounds.idle_seconds:
+            self.drop("it was silent")
+        elif throttled:
+            self._advance()
+
+    def _may_go_on(self) -> bool:
+        return not (self.busy or self.stalled or self.asked >= self.service.bounds.rate or self.transport.is_closing())
+
+    def _advance(self) -> None:
+        """Answer the complete requests, as many as may be."""
+        at, size = 0, 0
+        answers: list[bytes] = []
+        longest = self.service.bounds.line_bytes
+        while self._may_go_on():
+            end = self.buffer.find(b"\n", at)
+            if (len(self.buffer) if end < 0 else end) - at > longest:
+                self._consume(len(self.buffer))
+                self._end(b"".join(answers) + f"error: expecting at most {longest:,} bytes a line, got more\n".encode())
+                return
+            if end < 0:
+                break
+            answer = self._answer(self.buffer[at:end])
+            at = end + 1
+            answers.append(answer)
+            size += len(answer)
+            if size > FLUSH_BYTES:
+                self.transport.write(b"".join(answers))
+                answers, size = [], 0
+        self._consume(at)
+        if answers:
+            self.transport.write(b"".join(answers))
+        self._arrange()
+
+    def _consume(self, count: int) -> None:
+        if count:
+            self.buffer = self.buffer[count:]
+            self.service.held -= count
+            self.since = 0.0
+
+    def _arrange(self) -> None:
+        """Read on, or not; close where all is done."""
+        going = self._may_go_on()
+        if self.buffer and not self.since and going:
+            self.since = monotonic()
+        if self.page and not self.since:
+            self.since = monotonic()
+        if going and self.ending:
+            self._end()
+        elif going:
+            self.transport.resume_reading()
+        elif not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def _end(self, words: bytes = b"") -> None:
+        """Close when what was written has been taken."""
+        self.ending = True
+        if words and not self.transport.is_closing():
+            self.transport.write(words)
+        self.stalled = self.stalled or monotonic()
+        self.transport.close()
+
+    def _answer(self, line: bytes) -> bytes:
+        """The answer to one line; nothing for what is answered later."""
+        self.asked += 1
+        if self.page or line.startswith(b"GET "):
+            return self._answer_http(line.rstrip(b"\r"))
+        if line.lstrip()[:1] == b"{":
+            return self._answer_json(line)
+        return self.service.answer_line(line).encode() + b"\n"
+
+    def _answer_http(self, line: bytes) -> bytes:
+        if not self.page:
+            self.page = line.decode("latin-1")[4:].partition(" ")[0] or "/"
+            return b""
+        self.headers += 1
+        if line and self.headers < MAX_HEADERS:
+            return b""
+        response = respond(self.page, self.service)
+        self.page, self.ending = "", True
+        return response
+
+    def _answer_json(self, line: bytes) -> bytes:
+        try:
+            request = parse_request(line)
+        except TopompiError as error:
+            return self.service.encode({}, failure(error))
+        quick = self.service.answer_quick(request)
+        if quick is not None:
+            return self.service.encode(request, quick)
+        if self.service.slow_requests >= self.service.bounds.waiting:
+            self.service.counters.refused += 1
+            busy = RequestError(
+                f"expecting at most {self.service.bounds.waiting} views at once, got one more: ask again"
+            )
+            return self.service.encode(request, failure(busy))
+        self.busy = True
+        self.service.slow_requests += 1
+        self.service.start(self._answer_later(request))
+        return b""
+
+    async def _answer_later(self, request: dict[str, Any]) -> None:
+        answer = await self.service.answer_slow(request)
+        self.busy = False
+        if self.transport.is_closing():
+            return
+        self.last = monotonic()
+        self.transport.write(answer)
+        self._advance()

@@ -1,0 +1,159 @@
+"""What a topology service answers: a line for a line, or an object of JSON for an object of JSON.
+
+Lines: ``query A:B`` is answered with A, the ids of the switches crossed in order, and B, separated by blanks
+(Subramoni 2013, section 2.8); ``error: ...`` where there is no such answer.
+
+Objects have a field ``request`` and may have an ``id``, which the answer repeats. Each answer has ``generation``; in
+place of anything else it has ``error`` and ``kind``, the class of the error.
+
+- ``view``: ``hosts`` (names, or a host list as Slurm writes it; all hosts without it) and ``fields``: see ``FIELDS``.
+- ``tree``: the cluster tree of all hosts: ``parent`` and ``height`` of each node; the hosts are the first nodes.
+- ``generation``: nothing but its number. ``health`` and ``counters``: of the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import TopompiError
+from ...inputs import parse_json
+from ..fabric import FloatArray
+from ..hostlist import expand
+from ..interface import TopologyInterface
+from ..routes import Routes
+from ..sources.fabricjson import document_of
+from .bounds import Bounds
+from .generation import Generation
+
+__all__ = ["FIELDS", "SLOW", "RequestError", "answer_line", "answer_slow", "failure", "parse_request"]
+
+SLOW = ("view", "tree")  # what is worked out beside the event loop
+QUICK = ("generation", "health", "counters")
+
+
+class RequestError(TopompiError, ValueError):
+    """A request is not as wanted, or beyond a bound."""
+
+
+def answer_line(line: bytes, generation: Generation) -> str:
+    """The answer to a request of the line protocol, without the line's end; an error is an answer, too."""
+    try:
+        text = line.decode().strip()
+        verb, _, pair = text.partition(" ")
+        sender, colon, receiver = pair.strip().partition(":")
+        if verb != "query" or not colon or not sender or not receiver:
+            raise RequestError(f"expecting 'query A:B' or an object of JSON, got {text[:80]!r}")
+        return " ".join((sender, *generation.route(sender, receiver), receiver))
+    except UnicodeDecodeError:
+        return "error: expecting a request in UTF-8, got other bytes"
+    except TopompiError as error:
+        return f"error: {error}"
+
+
+def parse_request(line: bytes) -> dict[str, Any]:
+    """The request that a line of JSON holds; RequestError where it is none."""
+    request = parse_json(line, "request", RequestError)
+    kind = request.get("request") if isinstance(request, dict) else None
+    if kind not in (*SLOW, *QUICK):
+        wanted = ", ".join((*SLOW, *QUICK))
+        raise RequestError(f"field request: expecting one of {wanted}, got {_short(kind)}")
+    identity = request.get("id")
+    if not isinstance(identity, str | int | None) or len(str(identity)) > 80:
+        raise RequestError(f"field id: expecting a number or a short text, got {_short(identity)}")
+    return dict(request)
+
+
+def failure(error: Exception) -> dict[str, Any]:
+    """The fields of an answer that says what was wrong."""
+    return {"error": str(error), "kind": type(error).__name__}
+
+
+def answer_slow(request: dict[str, Any], generation: Generation, bounds: Bounds) -> dict[str, Any]:
+    """The fields of the answer to a request that takes time.
+
+    :param request: a view or a tree.
+    :param generation: what is known.
+    :param bounds: of the service.
+    :raises TopompiError: for a request that is not as wanted, beyond a bound, or of unknown hosts.
+    """
+    if request["request"] == "tree":
+        tree = generation.tree
+        hosts = generation.routes.fabric.hosts
+        return {"hosts": hosts, "parent": tree.parent.tolist(), "height": tree.height.tolist()}
+    names = _hosts(request, bounds)
+    fields = request.get("fields", ["fabric"])
+    if not isinstance(fields, list) or not all(isinstance(field, str) and field in FIELDS for field in fields):
+        raise RequestError(f"field fields: expecting some of {', '.join(FIELDS)}, got {_short(fields)}")
+    routes = generation.part(names)
+    _check_size(routes, fields, bounds)
+    view = TopologyInterface.place(routes.fabric.hosts, routes)
+    answer: dict[str, Any] = {"hosts": routes.fabric.hosts}
+    return answer | {field: FIELDS[field](view, routes) for field in fields}
+
+
+def _hosts(request: dict[str, Any], bounds: Bounds) -> list[str] | None:
+    hosts = request.get("hosts")
+    if hosts is None:
+        return None
+    names = expand(hosts) if isinstance(hosts, str) else hosts  # never read_hosts: it opens files
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise RequestError(f"field hosts: expecting names or a host list, got {_short(hosts)}")
+    if len(names) > bounds.hosts:
+        raise RequestError(f"field hosts: expecting at most {bounds.hosts:,} hosts, got {len(names):,}")
+    return names
+
+
+def _check_size(routes: Routes, fields: list[str], bounds: Bounds) -> None:
+    count = routes.fabric.num_hosts
+    matrices = [field for field in fields if field in _MATRICES]
+    if matrices and count > bounds.matrix_hosts:
+        raise RequestError(f"field {matrices[0]}: expecting at most {bounds.matrix_hosts:,} hosts, got {count:,}")
+    if "fabric" in fields and routes.next_link.size > bounds.entries:
+        got = f"{routes.next_link.size:,}: ask for fewer hosts"
+        raise RequestError(f"field fabric: expecting at most {bounds.entries:,} entries of routes, got {got}")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _fabric(view: TopologyInterface, routes: Routes) -> dict[str, Any]:
+    table = {"engine": routes.engine, "next_link": routes.next_link.tolist()}
+    return {**document_of(routes.fabric), "routes": table}
+
+
+def _leaves(view: TopologyInterface, routes: Routes) -> list[str | None]:
+    leaf = [] if view.host_routes is None else view.host_routes.leaf.tolist()
+    return [routes.fabric.switch_ids[switch] if switch >= 0 else None for switch in leaf]
+
+
+def _rates(view: TopologyInterface, routes: Routes) -> list[float | None]:
+    rates: FloatArray = np.empty(0) if view.host_routes is None else view.host_routes.rates
+    return [None if np.isnan(rate) else rate for rate in rates.tolist()]
+
+
+def _levels(view: TopologyInterface, routes: Routes) -> list[dict[str, Any]]:
+    return [{"name": level.name, "cluster": level.cluster.tolist()} for level in view.levels]
+
+
+def _paths(view: TopologyInterface, routes: Routes) -> list[list[list[int]]]:
+    """Links of the fabric from host to host, without padding."""
+    paths: NDArray[np.int32] = view.get_network_path_matrix()
+    return [[[link for link in path if link >= 0] for path in row] for row in paths.tolist()]
+
+
+_MATRICES = ("hops", "paths", "levels")
+FIELDS: dict[str, Callable[[TopologyInterface, Routes], Any]] = {
+    "fabric": _fabric,
+    "hops": lambda view, routes: view.hop_matrix.tolist(),
+    "paths": _paths,
+    "leaves": _leaves,
+    "rates": _rates,
+    "levels": _levels,
+    "sharing": lambda view, routes: view.sharing_groups,
+}

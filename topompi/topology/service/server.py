@@ -1,0 +1,123 @@
+"""The service at its addresses: listens, follows its source, and ends in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import signal
+import socket
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ...errors import ServiceError
+from ..asking import Address
+from .connection import Connection
+from .state import Service
+from .watch import Watch
+
+__all__ = ["serve"]
+
+BACKLOG = 4_096
+OWN_FILES = 64  # that are no clients
+
+
+def serve(
+    service: Service,
+    addresses: list[Address],
+    watch: Watch | None = None,
+    ready: Callable[[list[Address]], None] = print,
+    command: tuple[Sequence[str], float] | None = None,
+) -> None:
+    """Answer until SIGTERM or SIGINT; read the source again on SIGHUP.
+
+    :param service: what answers.
+    :param addresses: where to listen.
+    :param watch: the files to follow.
+    :param ready: called with the addresses, ports filled in, once clients may connect.
+    :param command: what writes the files again, and after how many seconds each time.
+    :raises ServiceError: where an address cannot be listened at.
+    """
+    duties: list[Callable[[], Coroutine[Any, Any, None]]] = [service.look]
+    if watch is not None:
+        duties.append(lambda: service.follow(watch))
+    if command is not None:
+        duties.append(lambda: service.refresh(*command))
+    asyncio.run(_serve(service, addresses, duties, ready))
+
+
+async def _serve(
+    service: Service,
+    addresses: list[Address],
+    duties: Sequence[Callable[[], Coroutine[Any, Any, None]]],
+    ready: Callable[[list[Address]], None],
+) -> None:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    loop.add_signal_handler(signal.SIGHUP, lambda: service.start(service.reload()))
+    _raise_file_limit(service)
+    servers = [await _listen(service, address) for address in addresses]
+    tasks = [loop.create_task(_kept_up(service, duty)) for duty in duties]
+    ready([_bound(server, address) for server, address in zip(servers, addresses, strict=True)])
+    await stopped.wait()
+    service.log("draining", clients=len(service.connections))
+    for server, address in zip(servers, addresses, strict=True):
+        server.close()
+        if address.path:
+            Path(address.path).unlink(missing_ok=True)
+    await service.drain()
+    for task in tasks:
+        task.cancel()
+    service.log("stopped", **asdict(service.counters))
+
+
+async def _kept_up(service: Service, duty: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """A duty that never ends: a mistake of ours in it is logged, and it begins again."""
+    while True:
+        try:
+            await duty()
+        except Exception as error:
+            service.log("duty failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
+            await asyncio.sleep(1)
+
+
+async def _listen(service: Service, address: Address) -> asyncio.Server:
+    loop = asyncio.get_running_loop()
+    try:
+        if not address.path:
+            return await loop.create_server(lambda: Connection(service), address.host, address.port, backlog=BACKLOG)
+        _require_free(address)
+        server = await loop.create_unix_server(lambda: Connection(service), address.path, backlog=BACKLOG)
+        os.chmod(address.path, 0o666)  # the folder says who may ask
+        return server
+    except OSError as error:
+        raise ServiceError(f"{address}: expecting an address to listen at: {error.strerror or error}") from error
+
+
+def _require_free(address: Address) -> None:
+    """A socket that somebody listens at is not taken away from him."""
+    with suppress(OSError), address.connect():
+        raise ServiceError(f"{address}: expecting a path that no service listens at")
+
+
+def _bound(server: asyncio.Server, address: Address) -> Address:
+    sockets: tuple[socket.socket, ...] = server.sockets
+    return address if address.path else Address(address.host, sockets[0].getsockname()[1])
+
+
+def _raise_file_limit(service: Service) -> None:
+    """A client is a file: as many as the system lets this process have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if resource.RLIM_INFINITY != allowed < service.bounds.clients + OWN_FILES:
+        service.log(
+            "fewer files than clients may be open", logging.WARNING, files=allowed, clients=service.bounds.clients
+        )

@@ -1,0 +1,101 @@
+"""``auto``: the best source that a job can reach by itself, and what that source cannot know."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...errors import SourceError, TopompiError
+from ...inputs import InputFile
+from ..asking import SOCKET
+from ..discovery import Discovery, Report
+from ..routecheck import with_routes
+from . import service, slurm, slurm_addresses
+
+__all__ = ["AUTO", "SERVER", "Found", "find"]
+
+AUTO = "auto"
+SERVER = "TOPOMPI_SERVER"
+SCONTROL = ("scontrol", "show", "topology")
+SCONTROL_SECONDS = 10.0
+LACKS = "no rates, parallel cables or routes are known"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What could be found.
+
+    :param discovery: what the source says; None where there is none.
+    :param words: which source it is, and what it cannot know; or why there is none.
+    """
+
+    discovery: Discovery | None
+    words: str
+
+
+def find(
+    hosts: Sequence[str] | None,
+    addresses: Mapping[str, tuple[str, str]],
+    environment: Mapping[str, str],
+    report: Report | None = None,
+) -> Found:
+    """Try the topology service, then Slurm's addresses of the job's hosts, then what ``scontrol`` prints.
+
+    The service is the one that ``TOPOMPI_SERVER`` names, else the one behind SOCKET. A source that fails is passed
+    over, and the words say so.
+
+    :param hosts: of the job; None where there is no job.
+    :param addresses: address and pattern of each host, as Slurm tells its tasks; of some hosts only they do not count.
+    :param environment: the variables of rank 0.
+    :param report: takes the progress.
+    Cost: at most two round trips to a service, and one run of ``scontrol`` within SCONTROL_SECONDS.
+    """
+    report = report or Report()
+    reasons = []
+    for words, read in _sources(hosts, addresses, environment, report):
+        try:
+            found = with_routes(read(), report)
+        except (TopompiError, OSError, subprocess.SubprocessError) as error:
+            reason, name = str(error), words.partition(",")[0]
+            reasons.append(reason if reason.startswith(name) else f"{name}: {reason}")
+            continue
+        passed = f" (not {'; '.join(reasons)})" if reasons else ""
+        return Found(found, f"{AUTO}: {words}{passed}")
+    return Found(None, f"{AUTO}: {'; '.join(reasons) or 'no service, and no job of Slurm'}")
+
+
+def _sources(
+    hosts: Sequence[str] | None,
+    addresses: Mapping[str, tuple[str, str]],
+    environment: Mapping[str, str],
+    report: Report,
+) -> Iterator[tuple[str, Callable[[], Discovery]]]:
+    """The sources that seem to be there, best first: what they are, and what reads them."""
+    server = environment.get(SERVER) or (f"unix:{SOCKET}" if _is_socket(SOCKET) else "")
+    if server:
+        address = server if server.startswith(("tcp://", "unix:")) else f"tcp://{server}"
+        yield address, lambda: service.read(address, hosts, report)
+    if hosts and all(host in addresses for host in hosts):
+        used = {host: addresses[host] for host in hosts}
+        yield f"{slurm_addresses.NAME}, {LACKS}", lambda: slurm_addresses.read(used, report)
+    if environment.get("SLURM_JOB_ID"):
+        yield f"{' '.join(SCONTROL)}, {LACKS}", lambda: _scontrol(report)
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _scontrol(report: Report) -> Discovery:
+    done = subprocess.run(SCONTROL, capture_output=True, timeout=SCONTROL_SECONDS, check=False)
+    if done.returncode:
+        words = done.stderr.decode("utf-8", errors="replace").strip()
+        raise SourceError(f"expecting switches, got exit code {done.returncode}: {words[:200]}")
+    return slurm.read([InputFile(" ".join(SCONTROL), lambda: io.BytesIO(done.stdout))], report)

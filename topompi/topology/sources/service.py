@@ -1,0 +1,38 @@
+"""A topology service as a source: the part of a fabric that joins the hosts asked for, with its routes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import HostError, ServiceError
+from ..asking import Address, ask
+from ..discovery import Discovery, Report
+from . import fabricjson
+
+__all__ = ["NAME", "read"]
+
+NAME = "a topology service"
+
+
+def read(source: str, hosts: Sequence[str] | None, report: Report) -> Discovery:
+    """What a service knows of some hosts, in one round trip.
+
+    :param source: ``tcp://HOST:PORT`` or ``unix:PATH``.
+    :param hosts: their names as the job has them; None asks for the whole fabric.
+    :param report: takes the progress.
+    :raises ServiceError: where there is no service, or no sound answer in time.
+    :raises HostError: where a host is not in the service's fabric.
+    """
+    address = Address.parse(source)
+    report.step(f"asking {address}")
+    request: dict[str, Any] = {"request": "view", "fields": ["fabric"]}
+    if hosts is not None:
+        request["hosts"] = list(dict.fromkeys(hosts))
+    answer = ask(address, request)
+    if "error" in answer:
+        kind = HostError if answer.get("kind") == "HostError" else ServiceError
+        raise kind(f"{address}: {answer['error']}")
+    if "fabric" not in answer:
+        raise ServiceError(f"{address}: field fabric: expecting a value, got none")
+    return fabricjson.read_document(answer["fabric"], str(address))
