@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
+from topompi.execution.specs import LEVELS, NATIVE
 from topompi.netsim.packets import PRESETS, run
 from topompi.schedules import make
-from topompi.selection.classes import LEVELS, NATIVE
 from topompi.views.network import network_of
 from topompi.views.program import program_of
 from topompi.views.tables import tables_of

@@ -29,11 +29,11 @@ from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import emulated_fabric
 from topompi.errors import TopompiError
+from topompi.execution.specs import LEVELS, NATIVE
+from topompi.prediction.libraries import model_of
+from topompi.prediction.predictor import Predictor
+from topompi.prediction.untuned import predict
 from topompi.schedules.analysis.model import Model
-from topompi.selection.classes import LEVELS, NATIVE
-from topompi.selection.libraries import model_of
-from topompi.selection.model import Predictor
-from topompi.selection.untuned import predict
 from topompi.topology import TopologyInterface
 from topompi.topology.routing import compute_routes
 from topompi.tuning.record import TuneRecord
@@ -105,11 +105,12 @@ class Scores:
     def of(cls, cell: Cell, predictor: Predictor) -> Scores:
         """Predict what was measured."""
         found = predict(predictor, cell.method, cell.nbytes, 0, lambda name: name in cell.seconds)
+        assert found.native is not None  # of cells that the model applies to
         ours = [name for name in cell.seconds if name not in (NATIVE, LEVELS)]
         predicted = {name: predictor.seconds(cell.method, name, cell.nbytes, 0) for name in ours}
         allowed = (NATIVE, *(name for name, _ in found.ours))
         times = {NATIVE: found.native.seconds, **predicted}
-        return cls(cell, times, found.choice.algorithm, found.native.says, allowed)
+        return cls(cell, times, found.algorithm, found.native.says, allowed)
 
     @cached_property
     def correlation(self) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topompi.selection.classes import NATIVE
+from topompi.execution.specs import NATIVE
 
 if TYPE_CHECKING:
     from .predictions import Scores

@@ -108,7 +108,7 @@ def test_names_are_listed_and_completed(without_mpi):
 
 def test_settings_that_resemble_ours_are_refused_and_others_are_told_of(capsys):
     from topompi.errors import SettingError
-    from topompi.selection.settings import check_settings
+    from topompi.inputs.settings import check_settings
 
     check_settings({"TOPOMPI_ROOT": "/opt/topompi", "TOPOMPI_TUNE": "off", "HOME": "/"})
     assert capsys.readouterr().err == "topompi: TOPOMPI_ROOT: no variable of topompi's, and left alone\n"

@@ -13,7 +13,7 @@ from tests.support import ROOT
 from topompi.cli import doctor as module
 from topompi.cli.doctor import examine
 from topompi.cli.env import OURS
-from topompi.selection.settings import VARIABLES
+from topompi.inputs.settings import VARIABLES
 
 FABRIC = "XGFT(2; 4,4; 1,2)"
 

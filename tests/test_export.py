@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.support import ROOT, mpirun, run_mpi
 from tests.test_tune import FAST, SLOW, measured, record
 from topompi.errors import FabricError
+from topompi.execution.specs import CALLS
 from topompi.mapping import place
-from topompi.selection.classes import COLLECTIVE
 from topompi.topology import TopologyInterface, load
 from topompi.tuning.ompi_rules import NUMBERS, write_ompi_rules
 from topompi.tuning.record import RecordError
@@ -181,7 +181,7 @@ def test_records_that_do_not_go_together_are_refused(records, words):
 
 
 def test_methods_of_the_rules_are_methods():
-    assert NUMBERS.keys() <= COLLECTIVE.keys()
+    assert NUMBERS.keys() <= CALLS.keys()
 
 
 def test_the_command_writes_rules(tmp_path):

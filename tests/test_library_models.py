@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.test_registry import placed
+from topompi.prediction.libraries import Question, model_of
+from topompi.prediction.libraries.openmpi import hosts as openmpi_hosts
+from topompi.prediction.libraries.openmpi.fixed import COMMUTATIVE, ORDERED, fixed_decision
 from topompi.schedules import check
 from topompi.schedules.schedule import ROOTED
-from topompi.selection.libraries import Question, model_of
-from topompi.selection.libraries.openmpi import hosts as openmpi_hosts
-from topompi.selection.libraries.openmpi.fixed import COMMUTATIVE, ORDERED, fixed_decision
 
 OPEN_MPI = "Open MPI v5.0.11, package: Open MPI user@localhost Distribution, ident: 5.0.11\0"
 METHODS = [*COMMUTATIVE, "Gatherv", "Scatterv", "Alltoallw", "Scan", "Exscan"]

@@ -16,7 +16,7 @@ from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
 from tests.support import ROOT, run_mpi
 from tests.test_library_models import METHODS
 from tests.test_registry import placed
-from topompi.selection.libraries import Question, model_of
+from topompi.prediction.libraries import Question, model_of
 
 RECORD = ROOT / "tests/programs/recordpatterns.py"
 ITEM = 8  # bytes

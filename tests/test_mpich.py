@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.networks import job
 from tests.support import ROOT, mpirun, run_mpi
 from topompi.execution.specs import CALLS
+from topompi.prediction.libraries import Question, model_of
+from topompi.prediction.libraries.mpich import MPICH, TABLES
 from topompi.schedules import check
-from topompi.selection.libraries import Question, model_of
-from topompi.selection.libraries.mpich import MPICH, TABLES
 
 PROGRAMS = ROOT / "tests" / "programs"
 REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")

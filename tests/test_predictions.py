@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.predictions import cells_in, emulated_model, read
-from topompi.selection.classes import NATIVE
-from topompi.selection.untuned import choose
+from topompi.execution.specs import NATIVE
+from topompi.prediction.untuned import predict
 
 RECORDS = Path(__file__).parent / "records"
 LONG = 64 << 10  # bytes: below, start-ups decide, which no rate tells
@@ -64,7 +64,7 @@ def test_long_alltoalls_run_what_was_fastest_in_jobs_of_their_own():
     """Measured after the rest; an algorithm that was not measured in a job is no evidence there."""
     gains, regrets = [], []
     for cell in cells_in(RECORDS / "alltoalls.json"):
-        chosen = choose(cell.predictor(), cell.method, cell.nbytes, 0, lambda name: True).algorithm
+        chosen = predict(cell.predictor(), cell.method, cell.nbytes, 0, lambda name: True).algorithm
         assert cell.nbytes < 4 * LONG or chosen in ("shift/32K", "pairwise/32K")
         if chosen in cell.seconds:
             gains.append(cell.seconds[NATIVE] / cell.seconds[chosen])

@@ -25,11 +25,11 @@ from topompi.schedules.network import SiblingGroups
 from topompi.schedules.registry import FORMER_NAMES
 from topompi.schedules.schedule import COPY, INPUT, OUTPUT, ROOTED, SCRATCH
 from topompi.selection.advisor import Advisor
-from topompi.selection.job import Job
 from topompi.selection.memory import Memory
 from topompi.selection.rules import Rules, RulesError
 from topompi.selection.trial import Verdict
 from topompi.topology import TopologyInterface
+from topompi.views.job import Job
 from topompi.views.network import network_of
 
 ENTRIES = [(collective, name) for collective, some in ALGORITHMS.items() for name in some]

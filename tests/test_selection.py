@@ -14,24 +14,25 @@ from hypothesis import strategies as st
 from tests.support import run_mpi
 from topompi.errors import TopompiError
 from topompi.execution.running import can_run
-from topompi.execution.specs import CALLS
+from topompi.execution.specs import CALLS, LEVELS, NATIVE
+from topompi.inputs.caches import cache_directory
 from topompi.mapping import place
+from topompi.prediction.libraries import model_of
+from topompi.prediction.predictor import MOST_RANKS, Predictor
+from topompi.prediction.untuned import GAIN, candidates, predict
 from topompi.schedules.algorithm import Algorithm
 from topompi.schedules.analysis.model import Model
 from topompi.schedules.registry import ALGORITHMS, find_algorithm, register
 from topompi.schedules.segments import can_be_cut
 from topompi.selection.advisor import MOST_CUT, MOST_RIVALS, Advisor
 from topompi.selection.choice import Choice
-from topompi.selection.classes import LEVELS, NATIVE, class_bytes, size_class
-from topompi.selection.job import Job
+from topompi.selection.classes import class_bytes, size_class
 from topompi.selection.judging import CLEAR, Verdict
-from topompi.selection.libraries import model_of
-from topompi.selection.memory import Memory, cache_directory
-from topompi.selection.model import MOST_RANKS, Predictor
+from topompi.selection.memory import Memory
 from topompi.selection.rules import Rule, Rules, RulesError
 from topompi.selection.trial import Contest
-from topompi.selection.untuned import GAIN, candidates, choose
 from topompi.topology import TopologyInterface, load
+from topompi.views.job import Job
 
 PROGRAM = "tests/programs/selection.py"
 
@@ -84,7 +85,7 @@ def test_rules_take_every_algorithm_of_a_method_and_no_other(method):
 def test_what_is_chosen_for_jobs_too_large_to_cost_is_an_algorithm_of_the_method(method):
     predictor, asked = Predictor(job_on("xgft:4,4;1,1", 16, MOST_RANKS // 16 + 1).interface), set()
     for nbytes in (0, 1000, 10**6):
-        choose(predictor, method, nbytes, 0, lambda name: not asked.add(name))
+        predict(predictor, method, nbytes, 0, lambda name: not asked.add(name))
     assert {name.partition("/")[0] for name in asked} <= {NATIVE, LEVELS, *ALGORITHMS[METHODS[method]]}
 
 
@@ -321,7 +322,7 @@ def test_the_cache_is_where_users_expect_it(monkeypatch, tmp_path):
 def test_the_model_leaves_native_only_for_a_gain(method):
     predictor = Predictor(job_on("xgft:4,4;1,1@rate=4xHDR", 16, 4, "cyclic").interface)
     for nbytes in (96, 6144, 98304):
-        choice = choose(predictor, method, nbytes, 0, anything)
+        choice = predict(predictor, method, nbytes, 0, anything)
         costs = {
             name: predictor.seconds(method, name, nbytes, 0) for name in candidates(predictor, method, nbytes, anything)
         }
@@ -329,7 +330,7 @@ def test_the_model_leaves_native_only_for_a_gain(method):
         best = min(costs, key=costs.get, default=NATIVE)
         wins = best != NATIVE and native >= GAIN * costs[best]
         assert choice.algorithm == (best if wins else NATIVE)
-        assert choice.predicted == (costs[best] if wins else native)
+        assert choice.seconds == (costs[best] if wins else native)
 
 
 def test_no_default_is_an_algorithm_that_has_lost():
@@ -350,27 +351,27 @@ def test_levels_and_their_schedule_are_equals_but_for_what_is_inside_hosts():
 
 def test_native_where_nothing_is_known_or_nothing_is_scarce():
     flat = Predictor(TopologyInterface.place(["a", "a", "b", "b"]))
-    assert choose(flat, "Alltoall", 10**6, 0, anything).reason == "native: nothing is known above the hosts"
+    assert predict(flat, "Alltoall", 10**6, 0, anything).reason == "native: nothing is known above the hosts"
     one = Predictor(job_on("xgft:4,4;1,1@rate=4xHDR", 4).interface)
-    assert choose(one, "Alltoall", 10**6, 0, anything).reason == "native: one leaf switch"
+    assert predict(one, "Alltoall", 10**6, 0, anything).reason == "native: one leaf switch"
     rated = job_on("xgft:4,4;1,1", 16).interface
     fabric = rated.routes.fabric
     unknown = replace(fabric, link_rate=np.full(fabric.num_links, np.nan))
     unrated = Predictor(replace(rated, routes=replace(rated.routes, fabric=unknown)))
     assert (
-        choose(unrated, "Alltoall", 10**6, 0, anything).reason == "native: the topology source gives no rates of links"
+        predict(unrated, "Alltoall", 10**6, 0, anything).reason == "native: the topology source gives no rates of links"
     )
     full = Predictor(job_on("xgft:4,4;1,4@rate=4xHDR", 16).interface)
-    assert choose(full, "Gatherv", 0, 0, anything).reason == "native: nothing by which a call could be costed"
+    assert predict(full, "Gatherv", 0, 0, anything).reason == "native: nothing by which a call could be costed"
 
 
 def test_a_long_alltoall_that_shares_links_gets_a_schedule_that_fills_them():
     job = job_on("xgft:4,4;1,1@rate=1xSDR", 16, policy="random:1")
     predictor = Predictor(job.interface, model_of("Open MPI v5.0.11", {}))
-    choice = choose(predictor, "Alltoall", 10**5, 0, anything)
+    choice = predict(predictor, "Alltoall", 10**5, 0, anything)
     assert ALGORITHMS["alltoall"][choice.algorithm.partition("/")[0]].shares_links
     assert choice.reason.startswith("DCSS: 16 of 16 hosts share links")
-    assert choose(predictor, "Alltoall", 100, 0, anything).algorithm == NATIVE
+    assert predict(predictor, "Alltoall", 100, 0, anything).algorithm == NATIVE
 
 
 def test_the_start_ups_are_those_of_networks_as_fast():
@@ -383,10 +384,10 @@ def test_the_start_ups_are_those_of_networks_as_fast():
 
 def test_what_is_costly_to_generate_is_costed_by_its_bound_where_many_ranks_wait():
     predictor = Predictor(job_on("xgft:4,4;1,1@rate=4xHDR", 16, MOST_RANKS // 16 + 1).interface)
-    choice = choose(predictor, "Alltoall", 10**5, 0, anything)
+    choice = predict(predictor, "Alltoall", 10**5, 0, anything)
     assert choice.algorithm == NATIVE or ALGORITHMS["alltoall"][choice.algorithm.partition("/")[0]].shares_links
     for method in ("Allreduce", "Gather", "Alltoall"):
-        assert choose(predictor, method, 100, 0, anything).algorithm == NATIVE
+        assert predict(predictor, method, 100, 0, anything).algorithm == NATIVE
     ranked = predictor.rank("Alltoall", 10**6, 0, anything)
     costly = {name for name, one in ALGORITHMS["alltoall"].items() if one.costly}
     assert {name for name, seconds in ranked if np.isnan(seconds)} == costly

@@ -7,15 +7,15 @@ import pytest
 from mpi4py import MPI
 
 from tests.support import ROOT, pytest_on_ranks
+from topompi.execution.specs import NATIVE
+from topompi.prediction.predictor import Predictor
+from topompi.prediction.untuned import predict
 from topompi.selection.advisor import CLEAR_OF_SIBLINGS, Advisor
-from topompi.selection.classes import NATIVE
-from topompi.selection.job import Job
 from topompi.selection.judging import Verdict
-from topompi.selection.model import Predictor
 from topompi.selection.selector import Selector
 from topompi.selection.trial import TOGETHER, Contest, Trial
-from topompi.selection.untuned import choose
 from topompi.topology import TopologyInterface, load
+from topompi.views.job import Job
 from topompi.views.siblings import Siblings
 
 ROUTES = load("XGFT(2; 4,4; 1,1)").routes
@@ -148,7 +148,7 @@ def test_the_model_costs_all_of_them_together():
     ranking = [name for name, _ in together.rank("Alltoall", 1 << 20, 0, lambda name: name != "levels")]
     assert ranking.index("paced") <= 3
     assert ranking.index("joint") == ranking.index("paced") + 1  # the same steps, and with fewer in flight before more
-    choice = choose(together, "Alltoall", 1 << 20, 0, lambda name: name in ("paced", "joint", "native"))
+    choice = predict(together, "Alltoall", 1 << 20, 0, lambda name: name in ("paced", "joint", "native"))
     assert choice.algorithm == "paced", choice.reason
 
 

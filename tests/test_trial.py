@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topompi.selection.classes import NATIVE
+from topompi.execution.specs import NATIVE
 from topompi.selection.judging import CLEAR, JOBS_DIFFER, Verdict, judge
 from topompi.selection.trial import (
     AGAIN,

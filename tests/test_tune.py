@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import run_mpi
-from topompi.selection.classes import NATIVE, class_bytes, size_class
+from topompi.execution.specs import NATIVE
+from topompi.selection.classes import class_bytes, size_class
 from topompi.selection.judging import CLEAR
 from topompi.selection.rules import Rules
 from topompi.tuning.comparison import compare, rules_of, winner

@@ -9,9 +9,9 @@ import numpy as np
 from topompi import __version__
 from topompi.errors import BenchmarkError
 from topompi.netsim import BACKGROUND, RECEIVE, SEND, Hosts, Outcome, Program, packets, run
+from topompi.prediction.libraries import KNOWN, Library, Question
 from topompi.schedules import Network, Schedule
 from topompi.schedules.schedule import ROOTED
-from topompi.selection.libraries import KNOWN, Library, Question
 from topompi.topology import Routes
 from topompi.views.program import program_of, wiring_of
 from topompi.views.tables import tables_of

@@ -23,7 +23,6 @@ from topompi.schedules import check, make
 from topompi.schedules.analysis.model import Model
 from topompi.schedules.exports.jsonio import from_json, to_json
 from topompi.schedules.network import Network
-from topompi.selection.job import Job
 from topompi.selection.memory import Memory
 from topompi.selection.rules import Rules
 from topompi.topology import Report, TopologyInterface, load
@@ -32,6 +31,7 @@ from topompi.topology.sources import fabricjson
 from topompi.topology.summary import summarise
 from topompi.tuning.ompi_rules import write_ompi_rules
 from topompi.tuning.record import TuneRecord
+from topompi.views.job import Job
 from topompi.views.machine import machine_of
 from topompi.views.network import network_of
 

@@ -201,7 +201,7 @@ def _busiest(screen: Console, stage: Stage, mapped: list[str], output: Path) -> 
 
 def _alltoall(screen: Console, stage: Stage) -> None:
     """An alltoall by the patterns of the libraries and by ours."""
-    from ..selection.libraries import KNOWN, Question
+    from ..prediction.libraries import KNOWN, Question
 
     _say(
         screen, f"5. An alltoall of {BLOCK >> 10} KiB from each of {HOSTS} ranks to each, one rank a host", heading=True

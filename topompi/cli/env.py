@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from ..errors import TopompiError
-from ..selection.settings import VARIABLES, WORDS, check_settings
+from ..inputs.settings import VARIABLES, WORDS, check_settings
 from .jobhosts import JOB_HOSTS
 from .terminal import console
 
@@ -78,6 +78,10 @@ def fault(environment: Mapping[str, str]) -> str:
     """What is wrong with the variables, as a program would be told; empty if nothing is."""
     try:
         check_settings(environment, speaks=False)
+        if environment.get("TOPOMPI_RULES"):
+            from ..selection.rules import Rules  # with all generators of schedules: few have rules
+
+            Rules.read(environment["TOPOMPI_RULES"])
     except TopompiError as error:
         return str(error)
     return ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from ..inputs.settings import map_quality
 from ..mapping.graph import CommunicationGraph
 from ..mapping.machine import Machine
 from ..mapping.mappers import mapper
 from ..mapping.mappers.links import tree_routes
 from ..mapping.mappers.portfolio import best
 from ..mapping.mapping import Mapping, MappingError
-from ..selection.settings import map_quality
 from .mapsources import MapCommandError
 
 __all__ = ["OBJECTIVES", "check_algorithm", "routed", "solve"]

@@ -120,8 +120,8 @@ def advise(
     as_json: AsJson = False,
 ) -> None:
     """Say what a better mapping and other schedules would save by the models, what is out of reach, and what to run."""
+    from ..prediction.libraries import model_of
     from ..profile.advice import advise as advice_of
-    from ..selection.libraries import model_of
 
     found = _read(recorded)
     with reading() as progress:

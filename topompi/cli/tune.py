@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import TopompiError
+from ..execution.specs import CALLS, NATIVE
 from ..extensions import require_mpi
-from ..selection.classes import NATIVE, size_class
+from ..selection.classes import size_class
 from ..tuning.comparison import Row, compare, rules_of, winner
 from ..tuning.record import Measured, TuneRecord
 from .sizes import parse_bytes
@@ -204,9 +205,8 @@ def _method(name: str) -> str:
 def _register_given(methods: Sequence[str], algorithms: Sequence[str]) -> list[tuple[str, str]]:
     """Register users' functions under the names by which they are asked for; collectives and names of these."""
     from ..schedules.registry import ALGORITHMS, find_algorithm, register
-    from ..selection.classes import COLLECTIVE
 
-    collectives = dict.fromkeys(COLLECTIVE[method] for method in methods)
+    collectives = dict.fromkeys(CALLS[method].collective for method in methods)
     functions = [name for name in algorithms if ":" in name and not name.endswith(".json")]
     for collective, name in product(collectives, functions):
         try:

@@ -52,8 +52,8 @@ def why(
     find by the same model. With --rules a rule that matches decides, and those before it that cannot run are named with
     their reasons; a rule for a topology or a library is matched with --topology.
     """
-    from ..selection.model import Predictor
-    from ..selection.untuned import choose, predict
+    from ..prediction.predictor import Predictor
+    from ..prediction.untuned import predict
 
     method, nbytes = _method(operation), parse_bytes(size, "BYTES", WhyError)
     interface = _interface(topology, lfts, hosts, ppn, placement)
@@ -64,13 +64,13 @@ def why(
 
     facts: dict[str, Any]
     ruled, said = _by_rules(rules, method, nbytes, interface)
-    if predictor.inapplicable or ruled:
-        choice = ruled or choose(predictor, method, nbytes, root, runs)
+    found = predict(predictor, method, nbytes, root, runs)
+    if found.native is None or ruled:
+        choice = ruled or found
         reason = "; ".join(filter(None, (choice.reason, said)))
         facts = {"algorithm": choice.algorithm, "reason": reason}
         print(json.dumps(facts) if as_json else f"{choice.algorithm} runs: {reason}" if ruled else reason)
         return
-    found = predict(predictor, method, nbytes, root, runs)
     best = predictor.rank(method, nbytes, root, lambda name: runs(name) and not _joint(method, name))[0]
     facts = {
         "operation": method,
@@ -78,14 +78,14 @@ def why(
         "job": interface.describe(),
         "native": {"algorithm": found.native.says, "seconds": found.native.seconds},
         "default": [{"algorithm": name, "seconds": seconds} for name, seconds in found.ours],
-        "algorithm": found.choice.algorithm,
-        "reason": "; ".join(filter(None, (found.choice.reason, said))),
+        "algorithm": found.algorithm,
+        "reason": "; ".join(filter(None, (found.reason, said))),
         "trial": {"algorithm": best[0], "seconds": best[1]},
     }
     if as_json:
         print(json.dumps(facts))
     else:
-        _print(facts, float(found.choice.predicted or 0.0))
+        _print(facts, float(found.seconds or 0.0))
 
 
 def _by_rules(path: str | None, method: str, nbytes: int, interface: TopologyInterface) -> tuple[Choice | None, str]:
@@ -95,8 +95,8 @@ def _by_rules(path: str | None, method: str, nbytes: int, interface: TopologyInt
     from ..execution.eligibility import why_not
     from ..selection.choice import Choice
     from ..selection.classes import class_bytes, size_class
-    from ..selection.job import Job
     from ..selection.rules import Rules
+    from ..views.job import Job
 
     def runs(algorithm: str) -> bool:
         divides = algorithm != "levels" or len(interface.levels) > 0
@@ -135,7 +135,7 @@ def _interface(topology: str, lfts: Path | None, hosts: str | None, ppn: int, pl
 
 
 def _library(words: str) -> Any:
-    from ..selection.libraries import model_of
+    from ..prediction.libraries import model_of
 
     if not words:
         return None

@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from ..errors import HostError, ServiceError, TopompiError
 from ..execution.rankzero import from_rank_0
-from ..selection.settings import word_of
+from ..inputs.settings import word_of
 from ..topology import Discovery, TopologyInterface
 from ..topology.hostlist import read_hosts
 from ..topology.localhost import host_domains

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from mpi4py import MPI
 
 from ..errors import SettingError, TopompiError
-from ..selection.policy import Policy
-from ..selection.settings import check_settings, is_forgetful, patience
+from ..inputs import read_text
+from ..inputs.settings import check_settings, patience
+from ..selection.policy import Policy, is_forgetful
 
 if TYPE_CHECKING:
     from ..selection.rules import Rules
@@ -37,11 +37,11 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
             answer[1] = patience(os.environ)
             answer[0] |= FORGETFUL * is_forgetful(os.environ)
             if name := os.environ.get("TOPOMPI_RULES"):
-                said = name, Path(name).read_text(encoding="utf-8")
+                said = name, read_text(name, SettingError, "TOPOMPI_RULES")
+                _parsed(*said)
                 answer[0] |= RULES
-        except (TopompiError, OSError) as error:  # the file may be gone since it was checked
-            said = error if isinstance(error, TopompiError) else SettingError(f"TOPOMPI_RULES: {error}")
-            answer[0] = WRONG
+        except TopompiError as error:
+            said, answer[0] = error, WRONG
     comm.Bcast(answer)
     if answer[0] & (WRONG | RULES):
         said = comm.bcast(said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import can_be_cut
-from .specs import CALLS
+from .specs import CALLS, LEVELS, NATIVE
 
 __all__ = ["why_not"]
 
@@ -16,11 +16,11 @@ def why_not(method: str, algorithm: str, *, commutative: bool = True) -> str:
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
     :param commutative: whether the operation of a reduction is.
     """
-    if algorithm == "native":
+    if algorithm == NATIVE:
         return ""
     spec, (name, slash, _) = CALLS[method], algorithm.partition("/")
     ordered = "the operation does not commute" if spec.reduces and not commutative else ""
-    if algorithm == "levels":
+    if algorithm == LEVELS:
         return ordered if spec.leaders else f"{method} has no form over leaders"
     entry = ALGORITHMS.get(spec.collective, {}).get(name)
     if entry is None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-__all__ = ["CALLS", "COLLECTIVES", "CallSpec", "Counts", "Form", "calls_of"]
+__all__ = ["CALLS", "COLLECTIVES", "LEVELS", "NATIVE", "CallSpec", "Counts", "Form", "calls_of"]
+
+NATIVE, LEVELS = "native", "levels"  # the algorithms without a schedule: the MPI library's own, and leaders' stages
 
 
 class Form(Enum):

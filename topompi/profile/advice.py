@@ -14,10 +14,10 @@ from ..mapping.graph import CommunicationGraph
 from ..mapping.mappers.portfolio import best
 from ..mapping.mapping import Mapping
 from ..netsim import RECEIVE, SEND, Program, Wiring, run
+from ..prediction.libraries import Library
+from ..prediction.predictor import Predictor
+from ..prediction.untuned import predict
 from ..schedules.registry import ALGORITHMS
-from ..selection.libraries import Library
-from ..selection.model import Predictor
-from ..selection.untuned import predict
 from ..topology import TopologyInterface
 from ..views.machine import machine_of
 from ..views.network import network_of
@@ -160,16 +160,17 @@ def _collectives(
 def _prediction(predictor: Predictor, name: str, nbytes: int, times: int) -> dict[str, Any]:
     algorithms = ALGORITHMS[CALLS[name].collective]
     said = predict(predictor, name, nbytes, 0, lambda algorithm: algorithm.partition("/")[0] in algorithms)
-    taken = {"native": said.native.seconds, **dict(said.ours)}.get(said.choice.algorithm, said.native.seconds)
+    assert said.native is not None  # the predictor applies: the caller asked
+    taken = {"native": said.native.seconds, **dict(said.ours)}.get(said.algorithm, said.native.seconds)
     return {
         "call": name,
         "bytes": nbytes,
         "calls": times,
         "native": said.native.says,
         "native_seconds": float(said.native.seconds),
-        "algorithm": said.choice.algorithm,
+        "algorithm": said.algorithm,
         "seconds": float(taken),
-        "reason": said.choice.reason,
+        "reason": said.reason,
     }
 
 

@@ -6,19 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice
 
+from ..execution.specs import CALLS, LEVELS, NATIVE
+from ..inputs.settings import word_of
+from ..prediction.libraries import Library
+from ..prediction.predictor import PAIRWISE, Predictor
+from ..prediction.untuned import predict
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import variants
+from ..views.job import Job
 from .choice import Choice
-from .classes import COLLECTIVE, LEVELS, NATIVE, PAIRWISE, Key, class_bytes
-from .job import Job
+from .classes import Key, class_bytes
 from .judging import CLEAR, Verdict
-from .libraries import Library
 from .memory import Memory
-from .model import Predictor
 from .rules import Rules
-from .settings import word_of
 from .trial import Contest
-from .untuned import choose
 
 __all__ = ["CLEAR_OF_SIBLINGS", "MOST_CUT", "MOST_RIVALS", "Advisor"]
 
@@ -80,10 +81,10 @@ class Advisor:
         middle = (smallest + largest + 1) // 2
         if measures:
             return self._contest(key, self.rivals(key, middle, root, runs))
-        choice = choose(self.predictor, method, middle, root, runs, commutative)
+        said = predict(self.predictor, method, middle, root, runs, commutative)
         unruled = bool(self.predictor.inapplicable) and not self.rules.rules
         forgetful = self.tune == "off" or (self.tune == "" and not self.memory.read())
-        return replace(choice, always=unruled and forgetful)
+        return Choice(said.algorithm, said.reason, said.seconds, always=unruled and forgetful)
 
     def rivals(self, key: Key, nbytes: int, root: int, runs: Runs) -> list[str]:
         """The algorithms that a trial compares with native: ``levels``, and schedules that the model finds promising.
@@ -96,7 +97,7 @@ class Advisor:
         :param runs: whether an algorithm can run for such calls.
         """
         method, ranks = key[0], self.job.interface.num_ranks
-        collective = COLLECTIVE[method]
+        collective = CALLS[method].collective
         known = ALGORITHMS.get(collective, {})
         if self._together(key):
             shared = [name for name, one in known.items() if one.shares_links and runs(name)]
@@ -118,10 +119,10 @@ class Advisor:
     def _contest(self, key: Key, rivals: list[str], *, again: bool = False) -> Contest:
         """The contest of native with some rivals, judged more strictly where siblings try others on the same links."""
         together = self._together(key)
-        apart = self.job.siblings is not None and COLLECTIVE[key[0]] == "alltoall" and not together
+        apart = self.job.siblings is not None and CALLS[key[0]].collective == "alltoall" and not together
         return Contest((NATIVE, *rivals), again, CLEAR_OF_SIBLINGS if apart else CLEAR, together)
 
     def _together(self, key: Key) -> bool:
         """Whether siblings make such calls, long alltoalls, at the same time and compete for links: also in a trial."""
-        exchange = self.job.siblings is not None and COLLECTIVE[key[0]] == "alltoall"
+        exchange = self.job.siblings is not None and CALLS[key[0]].collective == "alltoall"
         return exchange and class_bytes(key[1])[0] > PAIRWISE

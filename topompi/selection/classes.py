@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from ..execution.specs import CALLS
-
-__all__ = ["COLLECTIVE", "LEVELS", "NATIVE", "PAIRWISE", "Key", "class_bytes", "size_class"]
-
-NATIVE, LEVELS = "native", "levels"
-
-# Above so many bytes libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
-# collective communication operations in MPICH, 2005) with a partner a step, and Open MPI likewise.
-PAIRWISE = 32768
-
-COLLECTIVE = {name: spec.collective for name, spec in CALLS.items()}  # of each call
+__all__ = ["Key", "class_bytes", "size_class"]
 
 Key = tuple[str, int, bool]  # method, size class, whether the operation commutes
 

@@ -9,7 +9,7 @@ from math import comb, exp, inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from .classes import NATIVE
+from ..execution.specs import NATIVE
 
 __all__ = ["CHANCE", "CLEAR", "JOBS_DIFFER", "Verdict", "judge"]
 

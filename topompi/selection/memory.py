@@ -10,14 +10,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from ..inputs.caches import read_cache, write_cache
+from ..inputs.caches import cache_directory, read_cache, write_cache
 from ..schedules.registry import current_name
+from ..views.job import Job
 from .classes import Key
-from .job import Job
 from .judging import Verdict
-from .settings import cache_directory
 
-__all__ = ["Memory", "cache_directory"]
+__all__ = ["Memory"]
 
 MOST_TRIALS = 1_000_000  # no file that says more was written here
 HEAD = {"format": "topompi decisions", "version": 1}

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..inputs.caches import cache_directory
+from ..prediction.scope import unmodelled
 from ..topology import TopologyInterface
 from .choice import Choice
 
 if TYPE_CHECKING:
+    from ..views.job import Job
     from .classes import Key
-    from .job import Job
     from .rules import Rules
 
-__all__ = ["Policy", "unmodelled"]
-
-
-def unmodelled(interface: TopologyInterface) -> str:
-    """Why nothing can be predicted on a job's network, as far as that is seen at a glance; else empty."""
-    if interface.virtual:
-        return "a virtual placement, whose links are not those that the ranks run on"
-    return "nothing is known above the hosts" if interface.routes is None else ""
+__all__ = ["Policy", "is_forgetful"]
 
 
 @dataclass(frozen=True)
@@ -68,3 +64,14 @@ class Policy:
     def _unmodelled(self, interface: TopologyInterface) -> Choice | None:
         why = unmodelled(interface) if self.forgetful else ""
         return Choice("native", f"native: {why}", local=True) if why else None
+
+
+def is_forgetful(environment: Mapping[str, str]) -> bool:
+    """Whether nothing may be measured, and nothing is remembered of any job.
+
+    :param environment: where ``TOPOMPI_TUNE`` stands.
+    """
+    tune, remembered = environment.get("TOPOMPI_TUNE", ""), False
+    with suppress(RuntimeError):  # a user without a home directory
+        remembered = any(cache_directory().glob("*.json"))
+    return tune == "off" or (tune == "" and not remembered)

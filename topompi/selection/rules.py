@@ -15,11 +15,11 @@ from typing import Any
 
 from ..errors import TopompiError
 from ..execution.eligibility import why_not
+from ..execution.specs import CALLS, COLLECTIVES, LEVELS, NATIVE
 from ..inputs import parse_json, read_text
 from ..schedules.registry import ALGORITHMS, current_name
 from ..schedules.segments import can_be_cut, cut
-from .classes import COLLECTIVE, LEVELS, NATIVE
-from .job import Job
+from ..views.job import Job
 
 __all__ = ["Rule", "Rules", "RulesError"]
 
@@ -50,7 +50,7 @@ class Rule:
     """
 
     algorithm: str
-    methods: frozenset[str] = frozenset(COLLECTIVE)
+    methods: frozenset[str] = frozenset(CALLS)
     nbytes: Range = ANY
     ranks: Range = ANY
     hosts: Range = ANY
@@ -79,7 +79,7 @@ class Rule:
         """The rule as in the file, without the fields that match everything."""
         bounds = zip(RANGES, (self.nbytes, self.ranks, self.hosts, self.ranks_per_host), strict=True)
         return {
-            **({} if self.methods == frozenset(COLLECTIVE) else {"methods": sorted(self.methods)}),
+            **({} if self.methods == frozenset(CALLS) else {"methods": sorted(self.methods)}),
             **{name: [low, None if high == inf else high] for name, (low, high) in bounds if (low, high) != ANY},
             **({"topology": self.topology} if self.topology else {}),
             "algorithm": self.algorithm,
@@ -184,20 +184,20 @@ def _methods(data: Mapping[str, Any], place: str) -> frozenset[str]:
     if "methods" in data and "collective" in data:
         raise RulesError(f"{place}: expecting methods or collective, got both")
     field = "collective" if "collective" in data else "methods"
-    known = sorted({*COLLECTIVE.values()}) if field == "collective" else list(COLLECTIVE)
+    known = sorted(COLLECTIVES) if field == "collective" else list(CALLS)
     given = data.get(field, known)
     names = given if field == "methods" and isinstance(given, list) else [given]
     wrong = [name for name in names if name not in known]
     if wrong or not names:
         raise _refusal(f"{place}: {field}", f"one of {', '.join(known)}", wrong if names is given else given)
-    return frozenset(method for method, collective in COLLECTIVE.items() if method in names or collective in names)
+    return frozenset(method for method, spec in CALLS.items() if method in names or spec.collective in names)
 
 
 def _algorithm(given: Any, methods: frozenset[str], place: str) -> str:
     """An algorithm that some method of its rule has."""
-    known = {NATIVE, LEVELS}.union(*(ALGORITHMS.get(COLLECTIVE[method], {}) for method in methods))
+    known = {NATIVE, LEVELS}.union(*(ALGORITHMS.get(CALLS[method].collective, {}) for method in methods))
     name = current_name(given) if isinstance(given, str) else ""
-    if name not in known and not any(can_be_cut(COLLECTIVE[method], name) for method in methods):
+    if name not in known and not any(can_be_cut(CALLS[method].collective, name) for method in methods):
         raise _refusal(place, f"one of {', '.join(sorted(known))}", given)
     return name
 

@@ -10,17 +10,18 @@ import numpy as np
 from mpi4py import MPI
 
 from ..execution.rankzero import Answers
+from ..execution.specs import CALLS, LEVELS
 from ..execution.timing import slowest
 from ..topology import TopologyInterface
 from .choice import Choice
-from .classes import COLLECTIVE, LEVELS, Key, size_class
+from .classes import Key, size_class
 from .policy import Policy
 from .trial import Trial
 
 if TYPE_CHECKING:
+    from ..views.job import Job
     from ..views.siblings import Siblings
     from .advisor import Advisor
-    from .job import Job
 
 __all__ = ["Selector", "library"]
 
@@ -144,20 +145,20 @@ class Selector:
         from ..schedules.registry import ALGORITHMS
 
         divides = algorithm != LEVELS or len(self._interface.levels) > 0
-        found = ALGORITHMS.get(COLLECTIVE[key[0]], {}).get(algorithm)
+        found = ALGORITHMS.get(CALLS[key[0]].collective, {}).get(algorithm)
         alone = found is not None and found.joint and self._siblings is None  # then it is ``even`` by another name
         return divides and not alone and can_run(key[0], algorithm, commutative=key[2])
 
     @cached_property
     def _advisor(self) -> Advisor:
+        from ..prediction.libraries import model_of
         from .advisor import Advisor  # with models and generators: rank 0 alone asks
-        from .libraries import model_of
 
         return Advisor(self._job, os.environ, model_of(MPI.Get_library_version()))
 
     @cached_property
     def _job(self) -> Job:
-        from .job import Job
+        from ..views.job import Job
 
         return Job(self._interface, library(), MPI.Get_processor_name(), self._siblings)
 

@@ -9,8 +9,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from ..execution.specs import NATIVE
 from ..execution.timing import Order, interleave
-from .classes import NATIVE
 from .judging import CHANCE, CLEAR, Verdict, judge
 
 __all__ = ["AGAIN", "CONFIRM", "LONG", "LONG_CALLS", "SHORT_CALLS", "TOGETHER", "Contest", "Stage", "Trial", "proceed"]

@@ -10,7 +10,8 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from ..selection.classes import NATIVE, class_bytes, size_class
+from ..execution.specs import NATIVE
+from ..selection.classes import class_bytes, size_class
 from ..selection.judging import CLEAR
 from ..selection.rules import Rule, Rules
 from .record import Measured, TuneRecord

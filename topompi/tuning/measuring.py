@@ -13,15 +13,14 @@ from mpi4py import MPI
 
 from ..execution.executor import Executor
 from ..execution.running import can_run, run
-from ..execution.specs import CALLS, Form
+from ..execution.specs import CALLS, LEVELS, NATIVE, Form
 from ..execution.timing import interleave, slowest, time_in_turn
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import variants
-from ..selection.classes import COLLECTIVE, LEVELS, NATIVE
-from ..selection.job import Job
 from ..selection.selector import library
 from ..selection.trial import LONG
 from ..topology import TopologyInterface
+from ..views.job import Job
 from .record import Measured, TuneRecord
 
 __all__ = ["METHODS", "candidates", "measure", "record_of", "whole"]
@@ -56,7 +55,7 @@ def measure(
     comm, nbytes = groups.comm, whole(method, nbytes, groups.size)
     arguments = _arguments(method, nbytes, groups.size, groups.rank)
     uncut = candidates(method)
-    cut = variants(COLLECTIVE[method], uncut, nbytes, groups.size)
+    cut = variants(CALLS[method].collective, uncut, nbytes, groups.size)
     names = [name for name in (*uncut, *cut) if algorithms is None or name.partition("/")[0] in algorithms]
     names = [name for name in names if name != LEVELS or groups.divided]
     names = [name for name in names if run(executor, method, name, arguments) == name]  # plans are made here
@@ -93,7 +92,7 @@ def whole(method: str, nbytes: int, size: int) -> int:
 
 def candidates(method: str) -> list[str]:
     """Native, and the algorithms that can run a method with a commutative operation."""
-    return [name for name in (NATIVE, LEVELS, *ALGORITHMS[COLLECTIVE[method]]) if can_run(method, name)]
+    return [name for name in (NATIVE, LEVELS, *ALGORITHMS[CALLS[method].collective]) if can_run(method, name)]
 
 
 def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequence[Measured]) -> TuneRecord:

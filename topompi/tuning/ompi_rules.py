@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..selection.classes import NATIVE
+from ..execution.specs import NATIVE
 from ..selection.judging import CLEAR
 from .record import RecordError, TuneRecord
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import TopompiError
+from ...inputs.settings import map_quality
 from ...mapping.evaluate import OBJECTIVES, Evaluation, evaluate
 from ...mapping.graph import CommunicationGraph
 from ...mapping.machine import Machine
 from ...mapping.mapping import Mapping
-from ...selection.settings import map_quality
 from ...topology import TopologyInterface
 from ...views.machine import machine_of
 

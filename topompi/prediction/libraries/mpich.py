@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ...execution.specs import CALLS
 from ...schedules.exchanges import with_second_heads
-from ..classes import COLLECTIVE
 from .base import Decision, Question
 
 __all__ = ["MPICH", "recognise"]
@@ -172,7 +172,7 @@ class MPICH:
 
         :param question: the call.
         """
-        collective = COLLECTIVE[question.method]
+        collective = CALLS[question.method].collective
         if collective not in TABLES or (question.method in ("Allgatherv", "Reduce_scatter") and not question.nbytes):
             return None
         hosts = len(np.unique(question.rank_host))

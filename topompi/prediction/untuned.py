@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..execution.specs import CALLS, NATIVE
 from ..schedules.alltoall.dcss import dcss
 from ..schedules.registry import ALGORITHMS, find_algorithm
 from ..schedules.segments import cut, variants
-from .choice import Choice
-from .classes import COLLECTIVE, NATIVE, PAIRWISE
-from .model import MOST_RANKS, Native, Predictor
+from .predictor import MOST_RANKS, PAIRWISE, Native, Predictor
 
-__all__ = ["GAIN", "Prediction", "candidates", "choose", "predict"]
+__all__ = ["GAIN", "Prediction", "candidates", "predict"]
 
 RANKS = 16  # on which the default set was measured
 DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # whose message schedules divide among the ranks
@@ -23,20 +22,26 @@ Runs = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model says of a class of calls.
+    """What runs by the model, and what it says of the others.
 
-    :param native: what the MPI library is thought to run.
+    :param algorithm: what runs.
+    :param reason: in words, with the numbers that decided.
+    :param seconds: predicted; None where nothing predicts.
+    :param native: what the MPI library is thought to run; None where nothing predicts.
     :param ours: the algorithms of the default set and their seconds, the fastest first.
-    :param choice: what runs, and why.
     """
 
-    native: Native
-    ours: tuple[tuple[str, float], ...]
-    choice: Choice
+    algorithm: str
+    reason: str
+    seconds: float | None = None
+    native: Native | None = None
+    ours: tuple[tuple[str, float], ...] = ()
 
 
-def choose(predictor: Predictor, method: str, nbytes: int, root: int, runs: Runs, commutative: bool = True) -> Choice:
-    """The choice for a class of calls by the model alone.
+def predict(
+    predictor: Predictor, method: str, nbytes: int, root: int, runs: Runs, commutative: bool = True
+) -> Prediction:
+    """The choice for a class of calls by the model alone: of the default set, or native.
 
     :param predictor: of the job.
     :param method: mpi4py's name of the call.
@@ -46,33 +51,24 @@ def choose(predictor: Predictor, method: str, nbytes: int, root: int, runs: Runs
     :param commutative: whether a reduction's operation commutes.
     """
     if predictor.inapplicable or not nbytes:
-        return Choice(NATIVE, f"native: {predictor.inapplicable or 'nothing by which a call could be costed'}")
-    return predict(predictor, method, nbytes, root, runs, commutative).choice
-
-
-def predict(
-    predictor: Predictor, method: str, nbytes: int, root: int, runs: Runs, commutative: bool = True
-) -> Prediction:
-    """Native and the default set by the model, and the choice between them; of jobs to which the model applies.
-
-    :param predictor: as ``choose``; likewise ``method``, ``nbytes``, ``root``, ``runs`` and ``commutative``.
-    """
+        return Prediction(NATIVE, f"native: {predictor.inapplicable or 'nothing by which a call could be costed'}")
     native = predictor.native(method, nbytes, root, commutative)
     library = f"{native.says} ({1e6 * native.seconds:,.0f} us)"
     names = candidates(predictor, method, nbytes, runs)
     ours = sorted(((name, predictor.seconds(method, name, nbytes, root)) for name in names), key=lambda row: row[1])
     if not ours:
         why = f"native: no schedule has proved itself for such calls; cost model: {library}"
-        return Prediction(native, (), Choice(NATIVE, why, native.seconds))
+        return Prediction(NATIVE, why, native.seconds, native)
+    collective = CALLS[method].collective
     # Of those whose predictions differ by less than GAIN: the one that has proved itself for long calls alone.
     close = [row for row in ours if GAIN * row[1] <= min(GAIN**2 * ours[0][1], native.seconds)] or ours[:1]
-    best, seconds = max(close, key=lambda row: find_algorithm(COLLECTIVE[method], cut(row[0])[0]).default)
+    best, seconds = max(close, key=lambda row: find_algorithm(collective, cut(row[0])[0]).default)
     says = f"cost model: {best} {native.seconds / seconds:.2f}x as fast as {library}"
     if native.seconds < GAIN * seconds:
-        return Prediction(native, tuple(ours), Choice(NATIVE, f"native: {says}", native.seconds))
+        return Prediction(NATIVE, f"native: {says}", native.seconds, native, tuple(ours))
     # The reference's rule for alltoalls (Subramoni 2013, section 6) explains; it decides nothing here.
-    rule = f"DCSS: {dcss(predictor.network).reason}; " if COLLECTIVE[method] == "alltoall" else ""
-    return Prediction(native, tuple(ours), Choice(best, f"{rule}{says}", seconds))
+    rule = f"DCSS: {dcss(predictor.network).reason}; " if collective == "alltoall" else ""
+    return Prediction(best, f"{rule}{says}", seconds, native, tuple(ours))
 
 
 def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> list[str]:
@@ -83,7 +79,7 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
     :param nbytes: as ``Selector.choose`` counts them.
     :param runs: whether an algorithm can run for the call.
     """
-    collective, ranks = COLLECTIVE[method], predictor.interface.num_ranks
+    collective, ranks = CALLS[method].collective, predictor.interface.num_ranks
     known = ALGORITHMS.get(collective, {})
     if collective in DIVIDED and predictor.interface.num_hosts < ranks:
         return []  # libraries combine inside hosts first; flat schedules lost to that on emulated networks

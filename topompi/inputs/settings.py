@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 
 from ..errors import SettingError
-from ..inputs.limits import parse_limits
+from .limits import parse_limits
 
-__all__ = ["VARIABLES", "cache_directory", "check_settings", "is_forgetful", "map_quality", "patience", "word_of"]
+__all__ = ["VARIABLES", "WORDS", "check_settings", "map_quality", "patience", "word_of"]
 
 PATIENCE = 30  # seconds in a call, where ``TOPOMPI_CHECK`` is 1
 LONGEST_PATIENCE = 10**6  # seconds
@@ -39,8 +36,7 @@ def check_settings(environment: Mapping[str, str], *, speaks: bool = True) -> No
 
     :param environment: where they stand.
     :param speaks: whether to name, on standard error, variables that look like ours and are not.
-    :raises TopompiError: for a value that is not as wanted, a rules file that is not, or a name that is nearly one of
-        ours.
+    :raises TopompiError: for a value that is not as wanted, or a name that is nearly one of ours.
     """
     _check(tuple(sorted(item for item in environment.items() if item[0].startswith("TOPOMPI_"))), speaks)
 
@@ -61,10 +57,6 @@ def _check(variables: tuple[tuple[str, str], ...], speaks: bool) -> None:
     map_quality(values)
     parse_limits(values.get("TOPOMPI_LIMITS", ""))
     patience(values)
-    if values.get("TOPOMPI_RULES"):
-        from .rules import Rules  # with all generators of schedules: most jobs have no rules
-
-        Rules.read(values["TOPOMPI_RULES"])
 
 
 def word_of(name: str, environment: Mapping[str, str]) -> str:
@@ -89,23 +81,6 @@ def map_quality(environment: Mapping[str, str], error: type[Exception] = Setting
     if not 0 <= quality <= 1:
         raise error(f"TOPOMPI_MAP_QUALITY: expecting a part of the given order's cost, 0 to 1, got {written!r}")
     return quality
-
-
-def cache_directory() -> Path:
-    """``$XDG_CACHE_HOME/topompi``, else ``~/.cache/topompi``."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "topompi"
-
-
-def is_forgetful(environment: Mapping[str, str]) -> bool:
-    """Whether nothing may be measured, and nothing is remembered of any job.
-
-    :param environment: where ``TOPOMPI_TUNE`` stands.
-    """
-    tune, remembered = environment.get("TOPOMPI_TUNE", ""), False
-    with suppress(RuntimeError):  # a user without a home directory
-        remembered = any(cache_directory().glob("*.json"))
-    return tune == "off" or (tune == "" and not remembered)
 
 
 def patience(environment: Mapping[str, str]) -> int:

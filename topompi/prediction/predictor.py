@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..execution.specs import CALLS, LEVELS
 from ..schedules.alltoall.joint import all_joint, side_by_side
 from ..schedules.analysis.bounds import lower_bound
 from ..schedules.analysis.cost import cost
@@ -22,15 +23,17 @@ from ..schedules.schedule import Schedule
 from ..schedules.segments import cut, divides, segments_of
 from ..topology import TopologyInterface
 from ..views.network import UNKNOWN_RATE, network_of
-from .classes import COLLECTIVE, LEVELS, PAIRWISE
 from .libraries import KNOWN, Decision, Library, Question
-from .policy import unmodelled
+from .scope import unmodelled
 
 if TYPE_CHECKING:
     from ..views.siblings import Siblings
 
-__all__ = ["MOST_RANKS", "Native", "Predictor"]
+__all__ = ["MOST_RANKS", "PAIRWISE", "Native", "Predictor"]
 
+# Above so many bytes libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
+# collective communication operations in MPICH, 2005) with a partner a step, and Open MPI likewise.
+PAIRWISE = 32768
 OVERHEAD = 2e-6  # seconds that a message of ours takes longer to start than one inside the library: Python's
 MOST_RANKS = 256  # whose costly schedules are made, and siblings' alltoalls costed together, while a job waits
 
@@ -139,7 +142,7 @@ class Predictor:
         :param root: of a rooted collective.
         :param runs: whether an algorithm can run for the call.
         """
-        collective = COLLECTIVE[method]
+        collective = CALLS[method].collective
         names = [name for name in (LEVELS, *ALGORITHMS.get(collective, {})) if runs(name)]
         if not nbytes:
             return [(name, float("nan")) for name in reversed(names)]
@@ -164,7 +167,7 @@ class Predictor:
         :param nbytes: as ``Selector.choose`` counts them.
         :param root: of a rooted collective.
         """
-        collective, ranks = COLLECTIVE[method], self.interface.num_ranks
+        collective, ranks = CALLS[method].collective, self.interface.num_ranks
         base, most = cut(_modelled(collective, name))
         if find_algorithm(collective, base).shares_links and ranks > MOST_RANKS:
             return self._at_its_bound(nbytes)
@@ -184,7 +187,7 @@ class Predictor:
         question = Question(method, nbytes, np.asarray(self.interface.rank_host), commutative)
         libraries = KNOWN if self.library is None else (self.library,)
         decisions = [one for one in (library.decide(question) for library in libraries) if one is not None]
-        if self.together is not None and COLLECTIVE[method] == "alltoall":
+        if self.together is not None and CALLS[method].collective == "alltoall":
             decisions = []
         found = [Native(one.says, self._decided(one, nbytes, root)) for one in decisions]
         known = [one for one in found if one.seconds < inf]
@@ -203,7 +206,7 @@ class Predictor:
     def _blind(self, method: str, nbytes: int, root: int) -> list[Native]:
         """The algorithms that ignore switches, of which libraries have all."""
         length, uneven = "long" if nbytes > PAIRWISE else "short", self.interface.num_ranks.bit_count() > 1
-        collective = COLLECTIVE[method]
+        collective = CALLS[method].collective
         return [
             Native(f"{name}, which ignores switches", self._cost(collective, name, nbytes, root, blind=True))
             for name, one in ALGORITHMS[collective].items()

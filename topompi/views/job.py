@@ -1,4 +1,4 @@
-"""A job's identity for rules and memory: ranks, hosts, fingerprint of the network, MPI library."""
+"""A job: its ranks, hosts and MPI library, and the fingerprint of its network, by which rules and memory know it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from ..topology import TopologyInterface
 
 if TYPE_CHECKING:
-    from ..views.siblings import Siblings
+    from .siblings import Siblings
 
 __all__ = ["Job"]
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A job as selection sees it.
+    """A job, as rules and memory know it.
 
     :param interface: where its ranks sit.
     :param library: MPI vendor and version.
