@@ -78,7 +78,7 @@ figures: venv
 
 # What needs no MPI library runs once, with Open MPI's Python, on both processors; what starts MPI jobs runs with either
 # library, one job at a time. tests/conftest.py tells which is which.
-PURE := $(PY) -m pytest -q -n 2 --dist loadgroup -m
+PURE := $(PY) -m pytest -q -n 2 --dist loadfile -m
 JOBS := $(PY) -m pytest -q -m
 
 test: venv

@@ -50,8 +50,8 @@ def _defined(node: ast.stmt) -> list[str]:
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs an MPI library; of several workers one gets all such tests, and one all others of a module."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs an MPI library."""
     for item in items:
         if item.path.parent != Path(__file__).parent:
             continue  # tests/programs: inside a job
@@ -59,9 +59,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         whole = "pytestmark" in names
         if whole or getattr(item, "originalname", item.name) in names or names & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.needs_mpi)
-        if config.pluginmanager.hasplugin("xdist"):
-            is_job = item.get_closest_marker("needs_mpi") is not None
-            item.add_marker(pytest.mark.xdist_group("jobs" if is_job else item.path.stem))
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
@@ -38,6 +39,29 @@ def read_text(module: ModuleType, content: str, partial: bool = False) -> tuple[
     """What a source module makes of a content, and the problems it reported."""
     report = Report(partial=partial)
     return module.read([text_of(content)], report), report.problems
+
+
+def command_line(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What a command of topompi's prints, run in this process: a new one takes a second to start.
+
+    :param words: of the command line, such as ``"map"`` and its options.
+    :param variables: of the environment, besides those of this process.
+    """
+    from topompi.cli import main
+
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    code: object = 0
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.setattr(sys, "argv", ["topompi", *map(str, words)])
+        patch.chdir(ROOT)
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    printed = (stream.detach().getvalue().decode() for stream in (out, err))
+    return subprocess.CompletedProcess(sys.argv, int(code or 0), *printed)
 
 
 def mpirun() -> list[str]:

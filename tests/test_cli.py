@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.ibreports import default_report, ibroute, pair
-from tests.support import ROOT, shared_data
+from tests.support import ROOT, command_line, shared_data
 from topompi.topology import load
 from topompi.topology.hostroutes import HostRoutes
 
@@ -15,9 +15,8 @@ FAT_TREE = ROOT / "osu_like_bench" / "fabrics" / "fattree64.ibnetdiscover.xz"
 TABLES = ROOT / "osu_like_bench" / "fabrics" / "fattree64.lfts.xz"
 
 
-def topompi(*args, timeout=60):
-    command = [sys.executable, "-m", "topompi", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=ROOT)
+def topompi(*args):
+    return command_line(*args)
 
 
 def show(*args):
@@ -147,7 +146,8 @@ def test_errors_are_one_line_and_exit_code_1(arguments, message):
 
 
 def test_debug_shows_the_traceback():
-    assert "Traceback" in topompi("--debug", "topology", "show", "/nowhere").stderr
+    command = [sys.executable, "-m", "topompi", "--debug", "topology", "show", "/nowhere"]
+    assert "Traceback" in subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT).stderr
 
 
 def test_empty_and_binary_files_are_refused(tmp_path):

@@ -1,15 +1,13 @@
 """``topompi export``: what is written is read back, by us and by the MPI libraries themselves."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support import ROOT, mpirun, run_mpi
+from tests.support import command_line, mpirun, run_mpi
 from tests.test_tune import FAST, SLOW, measured, record
 from topompi.errors import FabricError
 from topompi.execution.specs import CALLS
@@ -23,8 +21,7 @@ EVEN = tuple(np.linspace(1.9, 2.1, 10))
 
 
 def topompi(*args):
-    command = [sys.executable, "-m", "topompi", "export", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT)
+    return command_line("export", *args)
 
 
 def placed(source, ppn, policy):

@@ -1,13 +1,11 @@
 """``topompi schedule``, as a user runs it: every number of its output is another program's, or a count by hand."""
 
 import json
-import subprocess
-import sys
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import command_line
 from topompi.schedules.exports.jsonio import from_json
 from topompi.schedules.proof import check
 from topompi.schedules.registry import ALGORITHMS, make
@@ -19,8 +17,7 @@ FABRIC = "XGFT(2; 4,4; 1,2)"  # 4 leaf switches of 4 hosts, 2 switches above
 
 
 def topompi(*args):
-    command = [sys.executable, "-m", "topompi", "schedule", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    return command_line("schedule", *args)
 
 
 def summary(*args):

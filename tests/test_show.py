@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import ROOT, shared_data
+from tests.support import ROOT, command_line, shared_data
 from topompi.topology import TopologyInterface, load
 from topompi.topology.clusternames import ClusterNames
 from topompi.topology.sources import fabricjson
@@ -23,9 +23,7 @@ YAML = "- topology: t\n  tree:\n    switches:\n      - switch: a\n        nodes:
 
 
 def show(*words, **variables):
-    command = [sys.executable, "-m", "topompi", "topology", "show", *map(str, words)]
-    environment = {**os.environ, **variables}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment)
+    done = command_line("topology", "show", *words, **variables)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -120,6 +118,8 @@ def test_what_no_terminal_reads_is_not_wrapped(tmp_path):
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_an_encoding_without_our_signs_gets_others(encoding):
-    said = show("xgft:4,4;1,2", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
-    assert "16 hosts" in said
-    assert "##########" in said
+    command = [sys.executable, "-m", "topompi", "topology", "show", "xgft:4,4;1,2"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment)
+    assert "16 hosts" in done.stdout
+    assert "##########" in done.stdout

@@ -86,6 +86,7 @@ def test_hosts_without_a_route_join_last():
     assert tree.clusters[1].tolist() == [3, 3, 2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "clusters"), [("ranger", [1, 14, 164, 328, 3936]), ("stampede", [1, 36, 320, 6400])])
 def test_the_large_systems_have_the_levels_of_their_switches(name, clusters):
     """Ranger: leaf chips, pairs of them on a line card, pods; Stampede: leaves, groups of nine on a line card."""
