@@ -13,7 +13,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: demo bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures fuzz test test-long test-exhaustive test-mpi4py soak lint venv wheel clean
+.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures fuzz test test-long test-exhaustive test-mpi4py soak lint venv wheel clean
 
 venv: $(VENV)/done
 
@@ -21,7 +21,7 @@ venv: $(VENV)/done
 # Python is told to write no bytecode, every rank would else compile it at its start.
 $(VENV)/done: pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/*/_*.h)
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA),plot,test,lint]'
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA),plot,test,lint,docs]'
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[thirdparty]' || \
 		echo 'third-party programs are not installed (mpi4py-fft needs a compiler and libfftw3-dev): their tests will be skipped'
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[peers]' || \
@@ -35,6 +35,10 @@ $(VENV)/done: pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/
 # What topompi does, in a minute: pictures in topompi-demo/.
 demo: venv
 	$(PY) -m topompi demo
+
+# The pages of docs/ as a site in site/, with references made from the command line and the docstrings; no network is needed.
+docs: venv
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 bench: venv
 	$(BENCH) gather $(BENCH_OPTIONS)
@@ -72,9 +76,9 @@ bench-untuned: venv
 bench-in-turn: venv
 	$(PY) -m benchmarks.in_turn --mpich-python .venv-mpich/bin/python $(IN_TURN_OPTIONS)
 
-# The figures of the reference, simulated; writes docs/results.md and docs/figures.
+# The figures of the reference, simulated; writes docs/lab/results.md and docs/lab/figures.
 figures: venv
-	$(PY) -m osu_like_bench figures -o docs $(FIGURES)
+	$(PY) -m osu_like_bench figures -o docs/lab $(FIGURES)
 
 # What needs no MPI library runs once, with Open MPI's Python, on both processors; what starts MPI jobs runs with either
 # library, one job at a time. tests/conftest.py tells which is which.
@@ -117,4 +121,4 @@ lint: venv
 	$(VENV)/bin/lint-imports
 
 clean:
-	rm -rf build topompi/*/*.so .venv-openmpi .venv-mpich .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf build site topompi/*/*.so .venv-openmpi .venv-mpich .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

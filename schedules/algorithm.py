@@ -59,8 +59,8 @@ class Algorithm:
     :param as_levels: whether it is the schedule of what ``levels`` runs, by which the cost of that is known.
     :param trial: whether trials try it.
     :param default: bytes of a call from which it may be chosen where nothing was measured: calls so long did not lose
-        by it on emulated networks with 16 ranks (docs/untuned.md). Of those predicted alike the one with the largest
-        runs. Infinite where it never may.
+        by it on emulated networks with 16 ranks (docs/lab/untuned.md). Of those predicted alike the one with the
+        largest runs. Infinite where it never may.
     :param costly: whether generating it takes far longer than making one rank's rows of it. One rank does it for all
         then, so it depends on the network alone, not on a root, blocks or counts; it can be pickled.
     """

@@ -104,12 +104,12 @@ def test_columns_on_the_same_hosts_take_as_long_as_one_with_all_their_bytes():
 
 def test_the_page_shows_every_figure_with_what_the_paper_says():
     """In the command's order, without those that are gone, and with all drawings there are and no others."""
-    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "lab" / "results.md").read_text(encoding="utf-8")
     modules = [import_module(f"osu_like_bench.figures.{name}") for name in cli.FIGURES.values()]
     assert re.findall(r"^## (.*)$", page, re.MULTILINE) == [module.TITLE for module in modules]
     assert re.findall(r"^Paper: (.*)\.$", page, re.MULTILINE) == [module.PAPER for module in modules]
     shown = re.findall(r"\]\(figures/([^)]+)\)", page)
-    assert sorted(shown) == sorted(file.name for file in (ROOT / "docs" / "figures").iterdir())
+    assert sorted(shown) == sorted(file.name for file in (ROOT / "docs" / "lab" / "figures").iterdir())
 
 
 class Sharing(StandIn):

@@ -1,6 +1,6 @@
-"""What the architecture page says is so: its picture, the walk of a call, and what it says one does to add things.
+"""What the architecture page and the how-to pages say is so: the picture, the walk of a call, how one adds things.
 
-``test_readme.py`` runs the page's consoles.
+``test_readme.py`` runs the pages' consoles.
 """
 
 import os
@@ -15,6 +15,7 @@ from tests.support import ROOT, run_mpi
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+HOWTO = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "howto").glob("*.md")}
 
 # What there is of Exscan; without it the rest knows nothing of the operation.
 WITHOUT = (
@@ -108,18 +109,19 @@ def test_a_call_goes_the_way_that_the_page_says(tmp_path):
     assert list(files) == [f"execution/{name}.py" for name in ("running", "keys", "latest")]
 
 
-@pytest.mark.parametrize("kind", ["algorithm", "topology source", "mapper"])
+@pytest.mark.parametrize("kind", ["algorithm", "source", "mapper"])
 def test_what_one_adds_from_outside_works_through_the_command_line(kind):
-    [section] = [text for name, text in SECTIONS.items() if name in (f"How to add an {kind}", f"How to add a {kind}")]
-    blocks = re.findall(r"^```(\w+)", section, re.MULTILINE)
+    blocks = re.findall(r"^```(\w+)", HOWTO[kind], re.MULTILINE)
     assert (blocks[0], blocks[-1]) == ("python", "console")  # which test_readme.py runs
-    added = section.partition("```console")[0]
+    added = HOWTO[kind].partition("```console")[0]
     assert added.count("\n") <= 30
 
 
 @pytest.mark.skipif(shutil.which("smpirun") is None, reason="smpirun is not here: nothing is simulated")
 def test_an_added_algorithm_is_simulated(tmp_path):
-    (tmp_path / "mine.py").write_text(re.search(r"^```python file=mine.py\n(.*?)^```", PAGE, re.M | re.S)[1])
+    (tmp_path / "mine.py").write_text(
+        re.search(r"^```python file=mine.py\n(.*?)^```", HOWTO["algorithm"], re.M | re.S)[1]
+    )
     words = ["osu_like_bench", "simulate", "bcast", "-a", "mine:star", "--topology", "xgft:4,2;1,1", "-m", "1K"]
     done = subprocess.run(
         [sys.executable, "-m", *words], capture_output=True, text=True, timeout=120, cwd=tmp_path, env=_path(ROOT)
@@ -176,7 +178,7 @@ def test_an_operation_is_added_by_the_lines_of_the_page(copy):
     missing = _schedule(copy)
     assert missing.returncode == 1
     assert "got 'exscan'" in missing.stderr
-    edits = re.search(r"^```diff\n(.*?)^```", SECTIONS["How to add an operation"], re.M | re.S)[1]
+    edits = re.search(r"^```diff\n(.*?)^```", HOWTO["operation"], re.M | re.S)[1]
     _apply(copy, edits)
     proved = _schedule(copy)
     assert proved.returncode == 0, proved.stderr

@@ -8,21 +8,21 @@ import sys
 
 import pytest
 
+from tests.documents import BLOCK, DOCUMENTS, OTHERS
 from tests.support import ROOT, mpirun
-
-DOCUMENTS = sorted({ROOT / "README.md", *(ROOT / "docs").glob("*.md")})
-BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def run(line, folder):
     """Run one command line of a console block as a user's shell would, with this Python and its MPI."""
     words = shlex.split(line)
+    first = next(at for at, word in enumerate(words) if "=" not in word)
+    given, words = dict(word.split("=", 1) for word in words[:first]), words[first:]
     if words[0] == "mpirun":
         words = [*mpirun(), *(word for word in words[1:] if word != "--oversubscribe")]  # mpirun() has what is needed
     elif words[0] == "topompi":
         words = [sys.executable, "-m", *words]
     words = [sys.executable if word == "python" else word for word in words]
-    env_path = {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    env_path = {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **given}
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=folder, env=os.environ | env_path)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -32,7 +32,7 @@ def trimmed(text):
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_consoles_print_what_the_document_says(document, tmp_path):
     blocks = BLOCK.findall(document.read_text(encoding="utf-8"))
     for _, name, content in blocks:
@@ -51,7 +51,7 @@ def anchors(document):
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md", *(ROOT / "examples").glob("*/README.md")])
+@pytest.mark.parametrize("document", [*DOCUMENTS, *OTHERS, ROOT / "CHANGELOG.md"], ids=lambda path: str(path))
 def test_links_inside_the_repository_lead_somewhere(document):
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)", document.read_text(encoding="utf-8")):
         file, _, anchor = target.partition("#")

@@ -94,7 +94,7 @@ def _head(full: bool) -> Iterator[str]:
     scale = "the reference's scale" if full else "scales of some minutes on two cores"
     machine = f"{platform.system()} {platform.machine()}, {cpu_model()}, {os.cpu_count()} processors"
     yield f"{smpi.version()}; {machine}; {scale}."
-    yield f"Made by `python -m osu_like_bench figures -o docs{' --full' if full else ''}`."
+    yield f"Made by `python -m osu_like_bench figures -o docs/lab{' --full' if full else ''}`."
     yield ""
 
 

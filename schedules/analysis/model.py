@@ -120,7 +120,7 @@ class Model:
 
         From the four lanes of InfiniBand's first generation on: table 1.1's Stampede, whose adapters answer by
         themselves. Below: sockets over Ethernet, fitted to calls of Open MPI on 16 emulated hosts with links of 100
-        Mbit/s (docs/untuned.md); a byte takes as long there as it does with its share of the headers.
+        Mbit/s (docs/lab/untuned.md); a byte takes as long there as it does with its share of the headers.
 
         :param rate: bytes/s.
         """

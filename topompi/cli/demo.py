@@ -224,7 +224,7 @@ def _alltoall(screen: Console, stage: Stage) -> None:
         screen,
         "   bound: what the busiest link needs for its bytes, whatever the order; flows share links without loss,",
     )
-    _say(screen, "   and real networks punish messages that meet: docs/emulated.md has measured ratios")
+    _say(screen, "   and real networks punish messages that meet: docs/lab/emulated.md has measured ratios")
 
 
 def _next(screen: Console, output: Path, seconds: float) -> None:

@@ -69,7 +69,7 @@ def why(
         choice = ruled or found
         reason = "; ".join(filter(None, (choice.reason, said)))
         facts = {"algorithm": choice.algorithm, "reason": reason}
-        print(json.dumps(facts) if as_json else f"{choice.algorithm} runs: {reason}" if ruled else reason)
+        print(json.dumps(facts) if as_json else _runs(facts))
         return
     best = predictor.rank(method, nbytes, root, lambda name: runs(name) and not _joint(method, name))[0]
     facts = {
@@ -118,13 +118,20 @@ def _print(facts: dict[str, Any], predicted: float) -> None:
         gain = native["seconds"] / one["seconds"]
         table.add_row(one["algorithm"], f"{1e6 * one['seconds']:,.0f}", f"{gain:.2f}")
     console().print(table)
-    print(f"{facts['algorithm']} runs: {facts['reason']}")
+    print(_runs(facts))
     trial = facts["trial"]
     more = predicted / trial["seconds"]
     if more > 1.02:
         print(f"a trial may find up to {more:.2f}x more, by {trial['algorithm']}")
     else:
         print("the model knows nothing that a trial could add")
+
+
+def _runs(facts: dict[str, Any]) -> str:
+    """What runs, and the reason, in a line."""
+    name = facts["algorithm"]
+    own = " (the MPI library's own)" if name == "native" else ""
+    return f"runs: {name}{own}; reason: {facts['reason'].removeprefix(f'{name}: ')}"
 
 
 def _interface(topology: str, lfts: Path | None, hosts: str | None, ppn: int, placement: str) -> TopologyInterface:

@@ -15,7 +15,7 @@ __all__ = ["GAIN", "Prediction", "candidates", "predict"]
 
 RANKS = 16  # on which the default set was measured
 DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # whose message schedules divide among the ranks
-GAIN = 1.1  # what must be predicted to leave native: docs/untuned.md has what the prediction is worth
+GAIN = 1.1  # what must be predicted to leave native: docs/lab/untuned.md has what the prediction is worth
 
 Runs = Callable[[str], bool]
 

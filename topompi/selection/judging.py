@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 CLEAR = 1.05  # a smaller gain is no reason to leave the MPI library's own
 CHANCE = 0.036  # of choosing one of two equal candidates in one look: 8 of 9 rounds, 35 of 54
 CHANCE_TURNS = 0.11  # the same for turns, whose calls depend on each other: 5 of 6
-JOBS_DIFFER = 0.1  # standard deviation of the logarithm of a gain from job to job: docs/emulated.md
+JOBS_DIFFER = 0.1  # standard deviation of the logarithm of a gain from job to job: docs/lab/emulated.md
 SURE = 2.33  # such deviations of the mean above no gain at all: one chance in a hundred
 
 
