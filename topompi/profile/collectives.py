@@ -130,7 +130,13 @@ def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec
 
 
 def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
-    """Objects are pickled once more to know their length."""
+    """A collective call of objects, which are pickled once more to know their length.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    :param spec: the call.
+    """
     parameters = tuple(one for one in spec.parameters if one != "recvbuf")
 
     def call(self: Any, *args: Any, **named: Any) -> Any:

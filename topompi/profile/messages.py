@@ -74,7 +74,12 @@ def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
 
 def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Method:
-    """Objects are pickled here and sent as their bytes, as mpi4py itself does."""
+    """A send of an object, which is pickled here and sent as its bytes, as mpi4py itself does.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    """
     buffers = getattr(MPI.Comm, native.__name__.capitalize())
     messages, volume = counters.table("E")
 
@@ -123,7 +128,12 @@ def exchanging(native: Method, counters: Counters, group_of: GroupOf) -> Method:
 
 
 def group_for(comm: Any, counters: Counters, group_of: GroupOf) -> Group:
-    """The group of a communicator in some counters, made when first asked for."""
+    """The group of a communicator in some counters, made when first asked for.
+
+    :param comm: the communicator, which keeps it.
+    :param counters: of the recording that runs.
+    :param group_of: makes it.
+    """
     group = getattr(comm, "_group", None)
     return group if group is not None and group.owner is counters else group_of(comm)
 

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..topology import TopologyInterface
+from ..views.picture.fabricscene import Job, fabric_scene
+from ..views.picture.loads import link_loads
+from ..views.picture.writers import svg
 from .analysis import GRANULARITIES, contract, edge_hops, hop_name, units_of
 from .colours import colours_of
 from .recording import Profile
@@ -41,8 +44,20 @@ def _run(name: str, profile: Profile, interface: TopologyInterface) -> dict[str,
         "method": whole["method"],
         "classes": whole["hops"],
         "links": whole["links"],
+        "tree": _tree(profile, interface),
         "maps": {one: _map(profile, interface, one) for one in wanted},
     }
+
+
+def _tree(profile: Profile, interface: TopologyInterface) -> str:
+    """The job's part of the fabric as SVG, its links as wide as the time they need; empty without a fabric."""
+    if interface.routes is None:
+        return ""
+    graph, rank_host = profile.graph(), interface.rank_host.astype(np.int64)
+    loads = link_loads(interface.routes, rank_host, (graph.sources, graph.targets, graph.volume))
+    ranks = {host: np.flatnonzero(rank_host == host).tolist() for host in range(interface.num_hosts)}
+    scene = fabric_scene(interface.routes, "What the links carry", Job(np.arange(interface.num_hosts), ranks), loads)
+    return svg(scene).replace(' xmlns="http://www.w3.org/2000/svg"', "")  # a part of HTML needs no name of its kind
 
 
 def _map(profile: Profile, interface: TopologyInterface, granularity: str) -> dict[str, Any]:
