@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..topology import TopologyInterface
-from ..views.picture.fabricscene import Job, fabric_scene
-from ..views.picture.loads import link_loads
 from ..views.picture.writers import svg
 from .analysis import GRANULARITIES, contract, edge_hops, hop_name, units_of
 from .colours import colours_of
 from .recording import Profile
 from .summary import summarise
+from .tree import tree_of
 
 __all__ = ["page"]
 
@@ -50,14 +49,10 @@ def _run(name: str, profile: Profile, interface: TopologyInterface) -> dict[str,
 
 
 def _tree(profile: Profile, interface: TopologyInterface) -> str:
-    """The job's part of the fabric as SVG, its links as wide as the time they need; empty without a fabric."""
-    if interface.routes is None:
-        return ""
-    graph, rank_host = profile.graph(), interface.rank_host.astype(np.int64)
-    loads = link_loads(interface.routes, rank_host, (graph.sources, graph.targets, graph.volume))
-    ranks = {host: np.flatnonzero(rank_host == host).tolist() for host in range(interface.num_hosts)}
-    scene = fabric_scene(interface.routes, "What the links carry", Job(np.arange(interface.num_hosts), ranks), loads)
-    return svg(scene).replace(' xmlns="http://www.w3.org/2000/svg"', "")  # a part of HTML needs no name of its kind
+    """What the links carry as SVG; empty without a fabric."""
+    scene = tree_of(profile.graph(), interface, "What the links carry")
+    # A part of HTML needs no name of its kind.
+    return "" if scene is None else svg(scene).replace(' xmlns="http://www.w3.org/2000/svg"', "")
 
 
 def _map(profile: Profile, interface: TopologyInterface, granularity: str) -> dict[str, Any]:
