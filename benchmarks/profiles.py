@@ -28,7 +28,8 @@ CALLS, ROUNDS = 20_000, 9
 def call_seconds() -> dict[str, float]:
     """Seconds that counting adds to one call of each kind, medians."""
     from topompi.execution.specs import CALLS as SPECS
-    from topompi.profile import methods
+    from topompi.profile.collectives import collective
+    from topompi.profile.messages import sending
 
     def nothing(*_: Any) -> None:
         """What a call that does nothing does."""
@@ -43,9 +44,9 @@ def call_seconds() -> dict[str, float]:
 
     comm = Communicator()
     forms = {
-        "Send": (methods._sending(nothing, counters, group_of), (comm, message, 1, 0)),
-        "Bcast": (methods._collective(nothing, counters, group_of, SPECS["Bcast"]), (comm, message, 0)),
-        "Alltoall": (methods._collective(nothing, counters, group_of, SPECS["Alltoall"]), (comm, message, message)),
+        "Send": (sending(nothing, counters, group_of), (comm, message, 1, 0)),
+        "Bcast": (collective(nothing, counters, group_of, SPECS["Bcast"]), (comm, message, 0)),
+        "Alltoall": (collective(nothing, counters, group_of, SPECS["Alltoall"]), (comm, message, message)),
     }
     return {
         name: median(_seconds(call, arguments) - _seconds(nothing, arguments) for _ in range(ROUNDS))

@@ -73,6 +73,8 @@ def test_the_pointer_shows_what_was_sent_and_the_console_stays_empty(tmp_path):
     assert said[1] == "rank 1 to rank 0: 0 bytes, 0 messages"
     assert re.fullmatch(r"\S+ to \S+: 101 bytes, 2 messages, 1 hop", said[2])
     assert said[-1] == "rank 0 to rank 1: 100 bytes, 2 messages, within hosts"
+    assert text.count('class="node"') == 3  # two leaf switches and the one above
+    assert 'class="link"' in text
     for words in ("within hosts", "3 hops", "by hand", ">one<", ">two<"):
         assert words in text
 

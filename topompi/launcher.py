@@ -113,9 +113,9 @@ def _recording(world: MPI.Intracomm) -> Recording | None:
         return None
     from mpi4py import MPI
 
-    from .profile import live, methods, windows
+    from .profile import live, requests, windows
 
-    MPI.Win, MPI.Prequest = windows.Win, methods.Prequest  # type: ignore[misc] # likewise
+    MPI.Win, MPI.Prequest = windows.Win, requests.Prequest  # type: ignore[misc] # likewise
     return live.record_from_environment(world)
 
 

@@ -20,8 +20,10 @@ from ..profile.export import EXPORTS, export
 from ..profile.monitored import read_monitored, record
 from ..profile.pictures import COUNTS, draw_comparison, draw_heat, draw_histogram
 from ..profile.summary import summarise
+from ..profile.tree import tree_of
 from ..topology import Report, Routes, TopologyInterface, load
 from ..topology.hostlist import read_hosts
+from ..views.picture.writers import write
 from .mapsources import reading
 from .profilereport import draw, draw_advice
 from .terminal import console
@@ -171,7 +173,7 @@ def plot(
     palette: Annotated[str, typer.Option("--palette", help=f"One of {', '.join(PALETTES)}.")] = "reference",
     form: Annotated[str, typer.Option("--format", help="svg or png.")] = "svg",
 ) -> None:
-    """Draw profiles: what each unit sends by hops, who sends to whom, and several runs in one graph."""
+    """Draw profiles: bytes by hops, who sends to whom, what the links carry, and several runs in one graph."""
     output.mkdir(parents=True, exist_ok=True)
     runs = {}
     with reading() as progress:
@@ -184,6 +186,8 @@ def plot(
             options = (*runs[path.stem], granularity, count, palette)
             draw_histogram(output / f"{path.stem}-histogram.{form}", *options)
             draw_heat(output / f"{path.stem}-heat.{form}", *options)
+            if (scene := tree_of(*runs[path.stem], path.stem)) is not None:
+                write(scene, output / f"{path.stem}-links.{form}")
     if len(runs) > 1:
         draw_comparison(output / f"comparison.{form}", runs, count, palette)
     print("\n".join(sorted(str(path) for path in output.glob(f"*.{form}"))))

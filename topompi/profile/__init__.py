@@ -3,9 +3,10 @@
 ``with topompi.profile(comm, FILE) as comm:`` records a part of a program of mpi4py.
 
 Where things are: ``recording`` what is known of a run, ``file`` its file, ``monitored`` recording by Open MPI, ``live``
-recording from inside a program, with ``counting`` and ``methods``, ``windows`` for one-sided calls, ``analysis`` where
-messages went, ``summary`` all of it in one table, ``pictures`` and ``colours`` the same drawn, ``page`` all of it to
-look around in, ``advice`` what could be better, ``export`` files for other programs.
+recording from inside a program, with ``counting``, and ``methods`` in place of those of communicators (``messages``,
+``collectives``, ``neighbourhoods``, ``requests``), ``windows`` for one-sided calls, ``analysis`` where messages went,
+``summary`` all of it in one table, ``pictures``, ``tree`` and ``colours`` the same drawn, ``page`` a page to look
+around in, ``advice`` what could be better, ``export`` files for other programs.
 """
 
 from __future__ import annotations

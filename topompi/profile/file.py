@@ -19,14 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from ..inputs import current_limits
 from ..mapping.readers.text import GraphFileError
 from ..mapping.readers.topoprof import VERSION, Head, Line, head_of, rank_of
 from .errors import ProfileError
 from .recording import KINDS, Profile, RankRows
 
 __all__ = ["head_line", "part_of", "parts_of", "rank_line", "read_profile", "write_lines", "write_profile"]
-
-MOST_BYTES = 1 << 30  # unpacked: 64 M pairs
 
 
 def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
@@ -134,22 +133,22 @@ def _rows(one: Line) -> RankRows:
 def _whole_lines(path: Path) -> Iterator[str]:
     """The lines of a packed file that end, as far as it can be unpacked.
 
-    :raises ProfileError: for a file that is not packed, or of more than ``MOST_BYTES``.
+    :raises ProfileError: for a file that is not packed, or of more bytes than one input may have.
     """
-    left = MOST_BYTES
+    most = left = current_limits().bytes
     with gzip.open(path) as file:
         while True:
             try:
                 line = file.readline(left + 1)
             except gzip.BadGzipFile as error:
-                if left < MOST_BYTES:
+                if left < most:
                     return
                 raise ProfileError(f"{path}: expecting a profile, as topompi profile writes it") from error
             except (EOFError, zlib.error):
                 return
             left -= len(line)
             if left < 0:
-                raise ProfileError(f"{path}: expecting at most {MOST_BYTES:,} bytes unpacked")
+                raise ProfileError(f"{path}: expecting at most {most:,} bytes unpacked (the limit bytes)")
             if not line.endswith(b"\n"):
                 return
             yield line.decode("utf-8", errors="replace")

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..topology import TopologyInterface
+from ..views.picture.writers import svg
 from .analysis import GRANULARITIES, contract, edge_hops, hop_name, units_of
 from .colours import colours_of
 from .recording import Profile
 from .summary import summarise
+from .tree import tree_of
 
 __all__ = ["page"]
 
@@ -41,8 +43,16 @@ def _run(name: str, profile: Profile, interface: TopologyInterface) -> dict[str,
         "method": whole["method"],
         "classes": whole["hops"],
         "links": whole["links"],
+        "tree": _tree(profile, interface),
         "maps": {one: _map(profile, interface, one) for one in wanted},
     }
+
+
+def _tree(profile: Profile, interface: TopologyInterface) -> str:
+    """What the links carry as SVG; empty without a fabric."""
+    scene = tree_of(profile.graph(), interface, "What the links carry")
+    # A part of HTML needs no name of its kind.
+    return "" if scene is None else svg(scene).replace(' xmlns="http://www.w3.org/2000/svg"', "")
 
 
 def _map(profile: Profile, interface: TopologyInterface, granularity: str) -> dict[str, Any]:

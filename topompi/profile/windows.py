@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 from .live import running
-from .methods import bytes_of
+from .messages import bytes_of
 
 __all__ = ["Win"]
 

@@ -1,0 +1,195 @@
+"""What ``topompi profile advise`` predicts of a better order, beside what that order saves on an emulated network.
+
+    python -m benchmarks.advice --graphs ../shared/data/commgraphs
+
+Needs root. A recorded graph of a thousand ranks is folded on to the hosts, a block of successive ranks to a rank, and
+scaled so that an exchange in the given order takes ``--seconds`` by the flow model. The examples run as they are: one
+run is recorded, then runs with and without their own ``--reorder`` take turns. The error of a prediction is the
+predicted gain over the measured one, or the inverse of that: at least 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.emulate.launch import rank_hosts
+from topompi.errors import TopompiError
+from topompi.mapping import CommunicationGraph, Mapping, read_graph
+from topompi.mapping.mappers.portfolio import best
+from topompi.profile import read_profile
+from topompi.profile.advice import flow_seconds
+from topompi.topology import TopologyInterface, compute_routes
+from topompi.views.machine import machine_of
+
+from .jobs import progress
+from .paths import ROOT
+
+EXAMPLES = {
+    "stencil3d": "--grid 192x192x96 --steps 60",
+    "stencil3d periodic": "--grid 192x192x96 --steps 60 --periodic",
+    "cg": "--grid 192x192x96 --tolerance 3e-2",
+}
+WITHIN = 1.3  # the goal for the error of a prediction
+
+
+@dataclass(frozen=True)
+class Case:
+    """A communication graph on the hosts of a job, in the given order of the ranks and in the one that is advised.
+
+    :param name: of the graph, and the order.
+    :param graph: of as many ranks as there are hosts.
+    :param interface: where the ranks sit in the given order.
+    """
+
+    name: str
+    graph: CommunicationGraph
+    interface: TopologyInterface
+
+    def advised(self) -> NDArray[np.int64]:
+        """Host of each rank in the order that ``advise`` finds, shape (p,)."""
+        machine = machine_of(self.interface)
+        given = Mapping.on_hosts(self.interface.rank_host, machine)
+        return best(self.graph, machine, given=given, seconds=10.0).host_of_rank
+
+    def predicted(self, rank_host: NDArray[np.int64]) -> float:
+        """Seconds of one exchange of everything, by the flow model."""
+        seconds = flow_seconds(self.graph, self.interface, rank_host)
+        assert seconds is not None  # an emulated fabric has rates
+        return seconds
+
+
+def folded(graph: CommunicationGraph, ranks: int) -> CommunicationGraph:
+    """The graph between blocks of successive ranks."""
+    block = np.arange(graph.size) * ranks // graph.size
+    return CommunicationGraph.from_arrays(ranks, block[graph.sources], block[graph.targets], graph.volume)
+
+
+def scaled(graph: CommunicationGraph, factor: float) -> CommunicationGraph:
+    """The graph with volumes multiplied, in whole bytes."""
+    volume = np.ceil(graph.volume * factor).astype(np.int64)
+    return CommunicationGraph.from_arrays(graph.size, graph.sources, graph.targets, volume)
+
+
+def graph_cases(network: Emulated, arguments: argparse.Namespace) -> Iterator[tuple[Case, list[str]]]:
+    """Recorded graphs in random orders, with the hosts of their ranks."""
+    routes = compute_routes(network.fabric)
+    for number, path in enumerate(sorted(Path(arguments.graphs).glob("*.graphStats.txt.xz")), 1):
+        hosts = rank_hosts(network.fabric, order=f"random:{number}")
+        interface = TopologyInterface.place(hosts, routes)
+        graph = folded(read_graph(path), len(hosts))
+        seconds = Case("", graph, interface).predicted(interface.rank_host.astype(np.int64))
+        graph = scaled(graph, arguments.seconds / seconds)
+        yield Case(f"{path.name.partition('.')[0]}, random:{number}", graph, interface), hosts
+
+
+def exchanged(network: Emulated, case: Case, hosts: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Exchange everything in both orders by turns in one job; the predicted and the measured gain."""
+    given = case.interface.rank_host.astype(np.int64)
+    advised = case.advised()
+    process_on = np.argsort(given)  # one rank a host
+    columns = [each.tolist() for each in (case.graph.sources, case.graph.targets, case.graph.volume)]
+    plan = {"graph": columns, "seats": [process_on[order].tolist() for order in (given, advised)]}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "plan.json"
+        file.write_text(json.dumps(plan | {"rounds": arguments.rounds}))
+        options = JobOptions(hosts=hosts, python=arguments.python, timeout=arguments.timeout)
+        done = network.run(["-m", "benchmarks.advice_ranks", str(file)], options)
+    if done.returncode:
+        raise TopompiError(f"{case.name}: exit code {done.returncode}: {done.stderr[-2000:]}")
+    return gains(case.name, case, advised, *json.loads(done.stdout.splitlines()[-1]))
+
+
+def gains(name: str, case: Case, advised: NDArray[np.int64], before: list[float], after: list[float]) -> dict[str, Any]:
+    """The predicted and the measured gain of an order."""
+    given = case.interface.rank_host.astype(np.int64)
+    return {
+        "case": name,
+        "predicted": case.predicted(given) / case.predicted(advised),
+        "measured": float(np.median(np.divide(before, after))),
+        "rounds": len(before),
+        "low": float(np.percentile(np.divide(before, after), 25)),
+        "high": float(np.percentile(np.divide(before, after), 75)),
+        "seconds": float(np.median(before)),
+    }
+
+
+def example(network: Emulated, name: str, words: str, number: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Record an example on the network, then run it with and without its own re-ordering by turns."""
+    program = ROOT / "examples" / name.split()[0] / f"{name.split()[0]}.py"
+    hosts = rank_hosts(network.fabric, order=f"random:{number}")
+    interface = TopologyInterface.place(hosts, compute_routes(network.fabric))
+
+    def ran(*words: str, **options: Any) -> float:
+        job = JobOptions(hosts=hosts, python=arguments.python, timeout=arguments.timeout, **options)
+        done = network.run([*words, "--json"], job)
+        if done.returncode:
+            raise TopompiError(f"{name}: exit code {done.returncode}: {done.stderr[-2000:]}")
+        return float(json.loads(done.stdout.splitlines()[-1])["communication"])
+
+    command = [str(program), *words.split(), "--reorder"]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "run.topoprof"
+        # Without a topology nothing is re-ordered: the launcher only records.
+        ran("-m", "topompi", *command, "none", topology=False, environment={"TOPOMPI_PROFILE": str(file)})
+        case = Case(name, read_profile(file).graph(), interface)
+    before, after = [], []
+    for _ in range(arguments.runs):
+        before.append(ran(*command, "none"))
+        after.append(ran(*command, "topompi"))
+    return gains(f"{name}, random:{number}", case, case.advised(), before, after)
+
+
+def table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """The rows as Markdown, and how many are within the goal."""
+    yield "| case | predicted gain | measured gain, quartiles | rounds | seconds before | error |"
+    yield "|---|---|---|---|---|---|"
+    errors = [max(row["predicted"] / row["measured"], row["measured"] / row["predicted"]) for row in rows]
+    for row, error in zip(rows, errors, strict=True):
+        measured = f"{row['measured']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+        cells = [row["case"], f"{row['predicted']:.2f}", measured, row["rounds"], f"{row['seconds']:.2f}"]
+        yield f"| {' | '.join(map(str, cells))} | {error:.2f} |"
+    yield f"\n{sum(error <= WITHIN for error in errors)} of {len(errors)} within a factor {WITHIN}."
+
+
+def main() -> int:
+    """Measure all cases and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", default="4x4", help="what to emulate (default 4x4)")
+    parser.add_argument("--host-rate", default="100M", help="of host links, bits/s (default 100M)")
+    parser.add_argument("--uplink-rate", default="100M", help="of uplinks (default 100M: 4:1)")
+    parser.add_argument("--graphs", help="folder of recorded graphs (*.graphStats.txt.xz)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of an exchange in the given order (default 0.5)")
+    parser.add_argument("--rounds", type=int, default=9, help="exchanges in each order (default 9)")
+    parser.add_argument("--runs", type=int, default=2, help="runs of an example on each side (default 2)")
+    parser.add_argument("--timeout", type=float, default=180.0, help="seconds that one job may take (default 180)")
+    parser.add_argument("--python", default=sys.executable, help="interpreter whose MPI runs the programs")
+    parser.add_argument("--no-examples", action="store_true", help="leave the examples out")
+    parser.add_argument("--json", metavar="FILE", help="write the rows here")
+    arguments = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    with Emulated(arguments.network, Rates.parse(arguments.host_rate, arguments.uplink_rate)) as network:
+        for case, hosts in graph_cases(network, arguments) if arguments.graphs else ():
+            rows.append(exchanged(network, case, hosts, arguments))
+            progress(str(rows[-1]))
+        for number, (name, words) in enumerate([] if arguments.no_examples else EXAMPLES.items(), 1):
+            rows.append(example(network, name, words, number, arguments))
+            progress(str(rows[-1]))
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(rows, indent=1) + "\n")
+    print("\n".join(table(rows)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""Methods that are collective calls, and count what these ask to move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from ..dispatch.calls import DEFAULTS
+from ..execution.areas import Pieces
+from ..execution.buffers import block, is_in_place, vector
+from ..execution.operands import typed
+from ..execution.sizes import nbytes
+from ..execution.specs import CallSpec, Counts, Form
+from .counting import Counters, Group
+from .messages import GroupOf, Method, group_for, length_of
+from .requests import counted
+
+__all__ = ["collective", "collective_later", "of_objects", "parts"]
+
+IN_ALL_BLOCKS = ("Alltoall", "Allgather")  # whose size is that of a block, and whose message has all blocks
+
+
+def collective(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
+    """A blocking or non-blocking collective call that counts what it asks to move.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    :param spec: the call.
+    """
+    at, root_at = _places(spec)
+
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        done = native(self, *args, **named)
+        group = getattr(self, "_group", None)
+        if group is None or group.owner is not counters:
+            group = group_of(self)
+        if named or len(args) <= at or type(args[at]) is not ndarray:
+            _count(group, spec, args, named)()
+            return done
+        key = spec.name, args[root_at] if len(args) > root_at else 0, args[at].nbytes
+        if key in group.calls:
+            group.calls[key] += 1
+        else:
+            group.called(*key)
+        return done
+
+    return call
+
+
+def _places(spec: CallSpec) -> tuple[int, int]:
+    """Where among the arguments the message stands that says all, and the root; far away where there is none."""
+    alone = {"Gatherv": 0, "Allgatherv": 0}.get(spec.name, spec.sized_by)
+    root = spec.parameters.index("root") if spec.rooted else 99
+    return 99 if alone is None else alone, root
+
+
+def _count(group: Group, spec: CallSpec, args: tuple[Any, ...], named: dict[str, Any]) -> Callable[[], None]:
+    """What counts a call; nothing is counted of one that we cannot read and that the library took all the same."""
+    given = {**DEFAULTS, **dict(zip(spec.parameters, args, strict=False)), **named}
+    arguments, root = tuple(given.get(one) for one in spec.parameters), int(given.get("root") or 0)
+    try:
+        if spec.counts is not Counts.EQUAL and spec.form is Form.ALLTOALL:
+            return _count_parts(group, spec, parts(spec, arguments, group.size))
+        if spec.name == "Scatterv":
+            lengths = parts(spec, arguments, group.size) if group.rank == root else np.zeros(0, dtype=np.int64)
+            return _count_parts(group, spec, lengths)
+        size = _size(spec, arguments, group)
+    except Exception:
+        size = 0
+    return lambda: group.called(spec.name, root, size)
+
+
+def _size(spec: CallSpec, arguments: tuple[Any, ...], group: Group) -> int:
+    """Bytes of a call as `counting.asked` takes them."""
+    if spec.name in ("Gatherv", "Allgatherv"):
+        if is_in_place(arguments[0]):
+            return 0 if spec.rooted else int(parts(spec, arguments, group.size)[group.rank])
+        return block(arguments[0], readonly=True).size
+    size = nbytes(spec, arguments, group.size)
+    return size * group.size if spec.name in IN_ALL_BLOCKS else size
+
+
+def parts(spec: CallSpec, arguments: tuple[Any, ...], number: int) -> NDArray[np.int64]:
+    """Bytes of the parts of what a rank sends; in place these are as long as what it gets.
+
+    :param spec: the call.
+    :param arguments: of it, in the order of its parameters.
+    :param number: of parts.
+    """
+    message = arguments[1] if is_in_place(arguments[0]) else arguments[0]
+    each = (
+        typed(message, number, True)
+        if spec.counts is Counts.TYPED
+        else Pieces.of(vector(message, number, readonly=True))
+    )
+    return np.array([one[1] * one[2].Get_size() if one else 0 for one in each.messages], dtype=np.int64)
+
+
+def _count_parts(group: Group, spec: CallSpec, lengths: NDArray[np.int64]) -> Callable[[], None]:
+    others = np.array([rank for rank in range(len(lengths)) if rank != group.rank], dtype=np.int64)
+    units, volume = group[others], lengths[others]
+    mean = int(lengths.sum()) // max(len(lengths), 1)
+
+    def count() -> None:
+        group.owner.add("C", units, volume)
+        group.owner.note(spec.name, group.size, mean)
+
+    return count
+
+
+def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
+    """A persistent collective call that counts at each start.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    :param spec: the call.
+    """
+
+    def prepare(self: Any, *args: Any, **named: Any) -> Any:
+        request = native(self, *args, **named)
+        return counted(request, _count(group_for(self, counters, group_of), spec, args, named))
+
+    return prepare
+
+
+def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: CallSpec) -> Method:
+    """A collective call of objects, which are pickled once more to know their length.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    :param spec: the call.
+    """
+    parameters = tuple(one for one in spec.parameters if one != "recvbuf")
+
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        given = dict(zip(parameters, args, strict=False))
+        value, root = next(iter({**given, **named}.values()), ()), int({**given, **named}.get("root", 0))
+        done = native(self, *args, **named)
+        group = group_for(self, counters, group_of)
+        if spec.form is Form.ALLTOALL or (spec.form is Form.SCATTER and group.rank == root):
+            _count_parts(group, spec, np.array([length_of(one) for one in value], dtype=np.int64))()
+        elif spec.form in (Form.NOTHING, Form.SCATTER) or (spec.form is Form.BROADCAST and group.rank != root):
+            group.called(spec.name, root, 0)
+        else:
+            group.called(spec.name, root, length_of(value) * (group.size if spec.name in IN_ALL_BLOCKS else 1))
+        return done
+
+    return call

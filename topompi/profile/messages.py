@@ -1,0 +1,156 @@
+"""Methods that send messages between two ranks, and count them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy import ndarray
+
+from ..execution.buffers import block
+from .counting import Counters, Group
+from .requests import counted
+
+__all__ = [
+    "EXCHANGES",
+    "OBJECT_SENDS",
+    "SENDS",
+    "GroupOf",
+    "Method",
+    "bytes_of",
+    "exchanging",
+    "group_for",
+    "length_of",
+    "sending",
+    "sending_later",
+    "sending_object",
+]
+
+Method = Callable[..., Any]
+GroupOf = Callable[[Any], Group]
+
+SENDS = [f"{mode}send" for mode in ("", "b", "s", "r", "i", "ib", "is", "ir")]
+OBJECT_SENDS = ("send", "bsend", "ssend", "isend", "ibsend", "issend")
+EXCHANGES = ("Sendrecv", "Sendrecv_replace", "Isendrecv", "Isendrecv_replace", "sendrecv")
+
+
+def bytes_of(message: Any) -> int:
+    """Bytes of a message of any form; 0 for one that cannot be read, of which the library has its own opinion."""
+    try:
+        return block(message, readonly=True).size
+    except Exception:
+        return 0
+
+
+def length_of(value: Any) -> int:
+    """Bytes of an object as mpi4py sends it."""
+    return len(MPI.pickle.dumps(value))
+
+
+# The methods of messages look alike on purpose: a further call inside would cost a quarter of what they cost.
+def sending(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+    """A send that counts its message.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    """
+    messages, volume = counters.table("E")
+
+    def send(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:
+        done = native(self, buf, dest, tag)
+        if dest >= 0:
+            group = getattr(self, "_group", None)
+            if group is None or group.owner is not counters:
+                group = group_of(self)
+            unit = group.units[dest]
+            messages[unit] += 1
+            volume[unit] += buf.nbytes if type(buf) is ndarray else bytes_of(buf)
+        return done
+
+    return send
+
+
+def sending_object(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+    """A send of an object, which is pickled here and sent as its bytes, as mpi4py itself does.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    """
+    buffers = getattr(MPI.Comm, native.__name__.capitalize())
+    messages, volume = counters.table("E")
+
+    def send(self: Any, obj: Any, dest: int, tag: int = 0) -> Any:
+        if dest < 0:
+            return native(self, obj, dest, tag)
+        data = MPI.pickle.dumps(obj)
+        done = buffers(self, [data, MPI.BYTE], dest, tag)
+        group = getattr(self, "_group", None)
+        if group is None or group.owner is not counters:
+            group = group_of(self)
+        unit = group.units[dest]
+        messages[unit] += 1
+        volume[unit] += len(data)
+        return done
+
+    return send
+
+
+def exchanging(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+    """A send and receive in one call that counts what is sent.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    """
+    messages, volume = counters.table("E")
+    objects = native.__name__ == "sendrecv"
+    first = "sendobj" if objects else "buf" if native.__name__.endswith("_replace") else "sendbuf"
+    size_of = length_of if objects else bytes_of
+
+    def exchange(self: Any, *args: Any, **named: Any) -> Any:
+        message = args[0] if args else named.get(first)
+        dest = args[1] if len(args) > 1 else named.get("dest", MPI.PROC_NULL)
+        done = native(self, *args, **named)
+        if dest >= 0:
+            group = getattr(self, "_group", None)
+            if group is None or group.owner is not counters:
+                group = group_of(self)
+            unit = group.units[dest]
+            messages[unit] += 1
+            volume[unit] += message.nbytes if type(message) is ndarray and not objects else size_of(message)
+        return done
+
+    return exchange
+
+
+def group_for(comm: Any, counters: Counters, group_of: GroupOf) -> Group:
+    """The group of a communicator in some counters, made when first asked for.
+
+    :param comm: the communicator, which keeps it.
+    :param counters: of the recording that runs.
+    :param group_of: makes it.
+    """
+    group = getattr(comm, "_group", None)
+    return group if group is not None and group.owner is counters else group_of(comm)
+
+
+def sending_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+    """A persistent send that counts at each start.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    """
+
+    def prepare(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:
+        request = native(self, buf, dest, tag)
+        if dest < 0:
+            return request
+        units, volume = group_for(self, counters, group_of)[np.array([dest])], np.array([bytes_of(buf)])
+        return counted(request, lambda: counters.add("E", units, volume))
+
+    return prepare

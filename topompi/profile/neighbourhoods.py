@@ -1,0 +1,81 @@
+"""Methods that are collective calls along the edges of a communicator's topology, and count what these send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..execution.specs import CALLS
+from .collectives import parts
+from .counting import Counters, Group
+from .messages import GroupOf, Method, bytes_of, group_for, length_of
+from .requests import counted
+
+__all__ = ["neighbour_objects", "neighbours", "neighbours_later"]
+
+
+def neighbours(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+    """A neighbourhood call that counts what goes along the edges.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    """
+
+    def call(self: Any, sendbuf: Any, recvbuf: Any) -> Any:
+        done = native(self, sendbuf, recvbuf)
+        _count_neighbours(native.__name__, self, group_for(self, counters, group_of), sendbuf)()
+        return done
+
+    return call
+
+
+def neighbours_later(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+    """A persistent neighbourhood call that counts at each start.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    """
+
+    def prepare(self: Any, sendbuf: Any, recvbuf: Any, *info: Any) -> Any:
+        request = native(self, sendbuf, recvbuf, *info)
+        count = _count_neighbours(native.__name__, self, group_for(self, counters, group_of), sendbuf)
+        return counted(request, count)
+
+    return prepare
+
+
+def _count_neighbours(name: str, comm: Any, group: Group, sendbuf: Any) -> Callable[[], None]:
+    """Each rank sends a part, or all to each, along its edges in the communicator's topology."""
+    edges = np.array(comm.outedges, dtype=np.int64)
+    if "alltoallw" in name:
+        lengths = parts(CALLS["Alltoallw"], (sendbuf,), len(edges))
+    elif "alltoallv" in name:
+        lengths = parts(CALLS["Alltoallv"], (sendbuf,), len(edges))
+    else:
+        whole = bytes_of(sendbuf)
+        lengths = np.full(len(edges), whole // max(len(edges), 1) if "alltoall" in name else whole)
+    units = group[edges[edges >= 0]]
+    return lambda: group.owner.add("C", units, lengths[edges >= 0])
+
+
+def neighbour_objects(native: Method, counters: Counters, group_of: GroupOf) -> Method:
+    """A neighbourhood call of objects, which are pickled once more to know their length.
+
+    :param native: what it does.
+    :param counters: what it counts in.
+    :param group_of: the group of a communicator in these counters.
+    """
+
+    def call(self: Any, sendobj: Any) -> Any:
+        done = native(self, sendobj)
+        edges = np.array(self.outedges, dtype=np.int64)
+        each = sendobj if "alltoall" in native.__name__ else [sendobj] * len(edges)
+        lengths = np.array([length_of(one) for one in each], dtype=np.int64)
+        counters.add("C", group_for(self, counters, group_of)[edges[edges >= 0]], lengths[edges >= 0])
+        return done
+
+    return call

@@ -1,0 +1,29 @@
+"""What the links carry, drawn on the fabric's tree."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..mapping.graph import CommunicationGraph
+from ..topology import TopologyInterface
+from ..views.picture.fabricscene import Job, fabric_scene
+from ..views.picture.loads import link_loads
+from ..views.picture.scene import Scene
+
+__all__ = ["tree_of"]
+
+
+def tree_of(graph: CommunicationGraph, interface: TopologyInterface, title: str) -> Scene | None:
+    """The job's part of the fabric, its links as wide as the time they need; None where no fabric is known.
+
+    :param graph: of as many ranks as the job has.
+    :param interface: where the ranks were.
+    :param title: of the picture.
+    Cost: hosts * hosts * (longest route) numbers.
+    """
+    if interface.routes is None:
+        return None
+    rank_host = interface.rank_host.astype(np.int64)
+    loads = link_loads(interface.routes, rank_host, (graph.sources, graph.targets, graph.volume))
+    ranks = {host: np.flatnonzero(rank_host == host).tolist() for host in range(interface.num_hosts)}
+    return fabric_scene(interface.routes, title, Job(np.arange(interface.num_hosts), ranks), loads)
