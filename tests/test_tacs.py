@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs, link_loads, one_message_each, routes, same_rows, steps
+from tests.support import shared_data
 from topompi.schedules.alltoall.dcss import DEFAULT, dcss, hosts_sharing_links
 from topompi.schedules.alltoall.hostschedule import HostSchedule
 from topompi.schedules.alltoall.leafroutes import room
 from topompi.schedules.alltoall.tacs import matchings, tacs1, tacs2
 from topompi.schedules.proof import check
-from tests.support import shared_data
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
@@ -69,8 +69,8 @@ def test_no_link_carries_more_than_allowed(network, limit):
     own = set(network.links[:, :, 0].ravel().tolist())
     carried = room(network)
     for pairs in steps(tacs1(network, limit=limit)).values():
-        for link, load in link_loads(network, pairs).items():
-            assert load <= (1 if link in own else limit * carried[link])
+        for link, carries in link_loads(network, pairs).items():
+            assert carries <= (1 if link in own else limit * carried[link])
 
 
 @few
