@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from enum import StrEnum
+from itertools import pairwise
 from typing import Annotated
 
 import typer
@@ -20,7 +22,7 @@ from topompi.errors import BenchmarkError, TopompiError
 from .benchmarks import BENCHMARKS, REORDERS
 from .command import UsageError
 from .communicators import leave_together
-from .options import SIDES, Options, parse_bytes
+from .options import SIDES, TAIL, Options, parse_bytes, parse_tail
 from .runner import run
 
 __all__ = ["main"]
@@ -44,6 +46,10 @@ def bench(
     warmup: Annotated[int | None, typer.Option("-x", "--warmup", min=0, help="Untimed calls before.")] = None,
     full: Annotated[bool, typer.Option("-f", "--full", help="Print minimum, maximum, iterations.")] = False,
     check: Annotated[bool, typer.Option("-c", "--validation", help="Validate the data.")] = False,
+    window: Annotated[int | None, typer.Option("-W", "--window-size", min=1, help="Messages in flight.")] = None,
+    tests: Annotated[int | None, typer.Option("-t", "--num-test-calls", min=0, help="Tests while computing.")] = None,
+    tail: Annotated[str | None, typer.Option("-z", "--tail-lat", metavar="P1,P2", help=f"Percentiles; {TAIL}.")] = None,
+    device: Annotated[str | None, typer.Option("-d", "--accelerator", help="Refused.", hidden=True)] = None,
     memory: Annotated[str, typer.Option("-M", "--mem-limit", help="Bytes of buffers a rank.")] = "512M",
     root: Annotated[str | None, typer.Option(help="Root rank, or rotate.", metavar="RANK")] = None,
     topology: Annotated[str | None, typer.Option(help="Topology source.", metavar="SOURCE")] = None,
@@ -69,6 +75,8 @@ def bench(
 
     Compare the records of two runs: python -m osu_like_bench compare A.json B.json
     """
+    if device is not None:
+        raise BenchmarkError(f"-d: expecting buffers in host memory, the only ones measured here, got {device!r}")
     if versus is not None and only is not None:
         raise BenchmarkError("--only: expecting no --vs, which runs both sides, got both options")
     return Options(
@@ -85,6 +93,9 @@ def bench(
         hosts=hosts,
         place=place,
         json=json,
+        window=window,
+        tests=tests,
+        tail=parse_tail(tail),
         memory=parse_bytes(memory, "--mem-limit"),
         grid=grid,
         periodic=periodic,
@@ -100,6 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :returns: exit code: 0; 1 for failed validation or what cannot be done; 2 for wrong usage.
     """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    arguments = _with_percentiles(arguments)
     debug, world = "--debug" in arguments, MPI.COMM_WORLD
     try:
         options = _parse(arguments, silent=world.rank > 0)
@@ -117,6 +129,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not leave_together(world):
         _abort(message, debug)
     return code
+
+
+def _with_percentiles(arguments: list[str]) -> list[str]:
+    """The arguments with OSU's percentiles behind a ``-z`` that has none."""
+    given = []
+    for word, after in pairwise([*arguments, ""]):
+        given.append(word)
+        if word in ("-z", "--tail-lat") and not re.match("[Pp]?[0-9]", after):
+            given.append(TAIL)
+    return given
 
 
 def _parse(arguments: Sequence[str], silent: bool) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
@@ -11,11 +11,12 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from .patterns import contribution, contribution_sum, pattern
+from .patterns import pattern
+from .timing import Call, measure
 
-__all__ = ["COLLECTIVES", "Call", "Operation"]
+__all__ = ["COLLECTIVES", "Call", "Contents", "Operation", "Times", "Typed", "Vector"]
 
-Call = Callable[[], object]
+Times = tuple[NDArray[np.float64], list[dict[str, float]]]
 Contents = NDArray[Any] | None
 
 
@@ -32,11 +33,16 @@ class Operation:
     rooted: ClassVar[bool] = False
     sized: ClassVar[bool] = True
     paired: ClassVar[bool] = False  # point-to-point between ranks 0 and 1
+    pairs: ClassVar[bool] = False  # between each rank of the first half and one of the second
     dtype: ClassVar[type[np.generic]] = np.uint8
     datatype: ClassVar[MPI.Datatype] = MPI.BYTE
     blocks: ClassVar[tuple[str, str]] = ("one", "one")  # of the send and the receive buffer: none, one or all
     scale: ClassVar[float] = 1.0  # the share of a timed call that counts as the time of one operation
     window: ClassVar[int | None] = None  # messages a call of a benchmark that prints bandwidth
+    ways: ClassVar[int] = 1  # directions in which the window's messages go
+    tests: ClassVar[int] = 0  # calls of Test while a non-blocking collective is under way
+    atomic: ClassVar[bool] = False  # of one element alone
+    extra: ClassVar[tuple[str, ...]] = ()  # titles of the columns beside the time, as ``time`` tells them
     sizes: ClassVar[str | None] = None  # message sizes unless told otherwise, where not OSU's
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
@@ -69,8 +75,45 @@ class Operation:
 
     def bind(self, comm: MPI.Intracomm, root: int) -> Call:
         """The call on a communicator as a function without arguments."""
+        return self.called(comm, self.method, root)
+
+    def called(self, comm: MPI.Intracomm, method: str, root: int) -> Callable[[], Any]:
+        """A method of a communicator with this operation's arguments, as a function without any."""
         keywords = {"root": root} if self.rooted else {}
-        return partial(getattr(comm, self.method), *self.arguments(root), **keywords)
+        return partial(getattr(comm, method), *self.arguments(root), **keywords)
+
+    @classmethod
+    def tuned(cls, **values: int | None) -> type[Operation]:
+        """The same operation with other values of class variables; None leaves one as it is."""
+        given = {name: value for name, value in values.items() if value is not None}
+        return type(cls.__name__, (cls,), given) if given else cls
+
+    @classmethod
+    def messages(cls, ranks: int) -> int:
+        """Messages of one size that a call of a benchmark that prints bandwidth moves."""
+        return (cls.window or 0) * cls.ways * (ranks // 2 if cls.pairs else 1)
+
+    def time(
+        self,
+        native: MPI.Intracomm,
+        sides: Sequence[Any],
+        roots: Sequence[int],
+        ready: Call,
+        repetitions: tuple[int, int],
+    ) -> Times:
+        """Seconds of each side's calls on this rank, shape (sides, iterations), and what else a side has to tell.
+
+        :param native: a communicator over the ranks that call, for what the measurement itself has to send.
+        :param sides: the communicators.
+        :param roots: which successive calls take in turn.
+        :param ready: called before each timed call.
+        :param repetitions: timed calls, and untimed ones before them.
+        """
+        calls = [[self.bind(comm, root) for root in roots] for comm in sides]
+        return measure(calls, ready, *repetitions), [{} for _ in sides]
+
+    def release(self) -> None:
+        """Free what ``bind`` made, after the last call; collective over the ranks that called."""
 
     def arguments(self, root: int) -> tuple[object, ...]:
         """The call's arguments on this rank, less the root; buffers that MPI ignores here are None."""
@@ -114,6 +157,7 @@ class Operation:
         """
         self.prepare(root)
         self.bind(comm, root)()
+        self.release()
         return self.correct(root)
 
     @property
@@ -182,10 +226,21 @@ class Vector(Operation):
     """A v-collective; as in OSU all counts are equal, but the library cannot know."""
 
     def spec(self, buffer: NDArray[Any]) -> list[object]:
+        """An mpi4py message with a count and a place for each block, where there are several."""
         if self.blocks[buffer is self.receive] == "one":
             return super().spec(buffer)
-        counts = np.full(self.ranks, self.items, dtype=np.int32)
-        return [buffer, (counts, self.everyone * self.items), self.datatype]
+        counts = np.full(len(buffer), self.items, dtype=np.int32)
+        return [buffer, (counts, np.arange(len(buffer)) * self.items), self.datatype]
+
+
+class Typed(Operation):
+    """A w-collective, whose blocks have datatypes of their own; as in OSU these are equal."""
+
+    def spec(self, buffer: NDArray[Any]) -> list[object]:
+        """An mpi4py message with a count, a place and a datatype for each block."""
+        counts = np.full(len(buffer), self.items, dtype=np.int32)
+        places = np.arange(len(buffer)) * self.items * self.item()
+        return [buffer, (counts, places), [self.datatype] * len(buffer)]
 
 
 class Gatherv(Vector, Gather):
@@ -200,25 +255,12 @@ class Alltoallv(Vector, Alltoall):
     title, method = "All-to-Allv Personalized Exchange Latency", "Alltoallv"
 
 
-class Allreduce(Operation):
-    title, method = "Allreduce Latency", "Allreduce"
-    dtype, datatype = np.float32, MPI.FLOAT
-
-    def arguments(self, root: int) -> tuple[object, ...]:
-        return (*super().arguments(root), MPI.SUM)
-
-    def sent(self, root: int) -> Contents:
-        return contribution(self.rank, self.ranks, self.items)[None, :]
-
-    def expected(self, root: int) -> Contents:
-        return contribution_sum(self.ranks, self.items)[None, :]
+class Allgatherv(Vector, Allgather):
+    title, method = "Allgatherv Latency", "Allgatherv"
 
 
-class Reduce(Allreduce):
-    title, method, rooted = "Reduce Latency", "Reduce", True
-
-    def expected(self, root: int) -> Contents:
-        return super().expected(root) if self.rank == root else None
+class Alltoallw(Typed, Alltoall):
+    title, method = "All-to-Allw Personalized Exchange Latency", "Alltoallw"
 
 
 COLLECTIVES: dict[str, type[Operation]] = {
@@ -228,8 +270,8 @@ COLLECTIVES: dict[str, type[Operation]] = {
     "scatter": Scatter,
     "scatterv": Scatterv,
     "allgather": Allgather,
-    "reduce": Reduce,
-    "allreduce": Allreduce,
+    "allgatherv": Allgatherv,
     "alltoall": Alltoall,
     "alltoallv": Alltoallv,
+    "alltoallw": Alltoallw,
 }

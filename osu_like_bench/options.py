@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from topompi.cli import sizes
 from topompi.errors import BenchmarkError
 
-__all__ = ["LARGE", "SIDES", "Options", "message_sizes", "parse_bytes"]
+__all__ = ["LARGE", "SIDES", "TAIL", "Options", "message_sizes", "parse_bytes", "parse_tail"]
 
 SIDES = ("topompi", "native")
 LARGE = 8192  # bytes; above it OSU measures a tenth of the iterations
 SMALL_RUN, LARGE_RUN = (1000, 100), (100, 10)  # iterations, warm-ups
 DEFAULT_SIZES = "1:1M"
+TAIL = "P50,P90,P99"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ class Options:
     :param hosts: host list, or None for the hosts the job runs on.
     :param place: placement policy for ``hosts``.
     :param json: file for the record.
+    :param window: messages in flight, of benchmarks of bandwidth; None for OSU's 64.
+    :param tests: calls of ``Test`` during the computation, of non-blocking collectives; None for none, as in OSU.
+    :param tail: percentiles of the iterations' times to print, ascending.
     :param memory: most bytes a rank may hold in buffers; larger sizes are left out.
     :param grid: of processes, as ``8x8x8``; this and the following are of kernels only.
     :param periodic: whether the grid wraps around.
@@ -53,6 +57,9 @@ class Options:
     hosts: str | None = None
     place: str | None = None
     json: str | None = None
+    window: int | None = None
+    tests: int | None = None
+    tail: tuple[float, ...] = ()
     memory: int = 512 << 20
     grid: str | None = None
     periodic: bool = False
@@ -82,6 +89,15 @@ class Options:
 def parse_bytes(text: str, option: str) -> int:
     """Number of bytes that ``64``, ``8K`` or ``1M`` means; the option's name is for the message."""
     return sizes.parse_bytes(text, option, BenchmarkError)
+
+
+def parse_tail(text: str | None) -> tuple[float, ...]:
+    """The percentiles that ``50,90`` or ``P50,P90`` means, ascending; none for None."""
+    words = [] if text is None else text.split(",")
+    wrong = next((word for word in words if not re.fullmatch(r"[Pp]?[0-9]{1,2}(\.[0-9]+)?|[Pp]?100", word)), None)
+    if wrong is not None:
+        raise BenchmarkError(f"-z: expecting percentiles such as {TAIL}, got {wrong!r}")
+    return tuple(sorted({float(word.lstrip("Pp")) for word in words}))
 
 
 def message_sizes(text: str | None, item: int) -> tuple[int, ...]:

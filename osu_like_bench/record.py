@@ -68,6 +68,7 @@ class Result:
     :param maximum: the largest of the ranks' means.
     :param valid: outcome of the validation, None where not asked for.
     :param samples: of each iteration the time of its slowest rank.
+    :param more: what else the benchmark tells, by the title of its column; times in seconds.
     """
 
     size: int
@@ -77,6 +78,7 @@ class Result:
     maximum: float
     valid: bool | None
     samples: tuple[float, ...]
+    more: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from statistics import geometric_mean, median
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from .benchmarks import Benchmark
 from .options import Options
 from .record import Facts, Result
@@ -45,6 +47,7 @@ class Report:
             lines.append(f"# Oversubscribed: {facts.ranks} ranks on fewer CPUs, times measure scheduling too")
         if len(self.options.sides) == 2:
             lines.append("# Medians over iterations of the slowest rank's time; ratio: native time / topompi time")
+        lines += [f"# {note}" for note in self._circumstances()]
         lines += [f"# {note}" for note in notes]
         columns = [*self._columns(), *[("Validation", FIELD)] * self.options.check]
         numbers = "".join(f"{name:>{width}}" for name, width in columns)
@@ -61,6 +64,7 @@ class Report:
             self._chosen.setdefault(choice.algorithm, []).append(results[0].size)
             self._reasons[choice.algorithm] = choice.reason
         cells = [cell for result in results for cell in self._numbers(result)]
+        cells += [cell for result in results for cell in self._further(result)]
         widths = [width for _, width in self._columns()]
         if self.options.full:
             cells.append(str(len(results[0].samples)))
@@ -105,14 +109,18 @@ class Report:
         """Titles and widths of all columns between size and validation."""
         windowed, full = self.operation.window is not None, self.options.full
         count = [("Iterations", COUNT)] * full
+        further = [(title, FIELD) for title in self._titles()]
         if len(self.options.sides) == 1:
             what, wide = ("Bandwidth(MB/s)", FIELD + 3) if windowed else ("Latency(us)", FIELD)
+            if self.operation.extra and not full:
+                return [("Overall(us)", FIELD), *further]
             if windowed and not full:
-                return [("Bandwidth (MB/s)", FIELD)]
-            return [(f"{kind} {what}", wide) for kind in ("Avg", "Min", "Max")[: 3 if full else 1]] + count
+                return [("MB/s" if self.operation.pairs else "Bandwidth (MB/s)", FIELD), *further]
+            return [(f"{kind} {what}", wide) for kind in ("Avg", "Min", "Max")[: 3 if full else 1]] + further + count
         unit = "(MB/s)" if windowed else "(us)"
         kinds = ("", " avg", " min", " max")[: 4 if full else 1]
         names = [(f"{side}{kind}{unit}", FIELD) for side in self.options.sides for kind in kinds]
+        names += [(f"{side} {title}", FIELD + 6) for side in self.options.sides for title in self._titles()]
         return [*names, *count, ("Ratio", COUNT), ("95% interval", FIELD), ("Verdict", FIELD)]
 
     def _numbers(self, result: Result) -> list[str]:
@@ -125,9 +133,42 @@ class Report:
         return [f"{self._value(seconds, result.size):.2f}" for seconds in times]
 
     def _value(self, seconds: float, size: int) -> float:
-        """Microseconds, or MB/s where a window of messages took these seconds."""
-        window = self.operation.window
-        return seconds * 1e6 if window is None else size * window / seconds / 1e6
+        """Microseconds, or MB/s where windows of messages took these seconds."""
+        if self.operation.window is None:
+            return seconds * 1e6
+        return size * self._messages / seconds / 1e6
+
+    @property
+    def _messages(self) -> int:
+        """Messages of one call of a benchmark of bandwidth."""
+        return self.operation.messages(self.facts.ranks) if isinstance(self.operation, type) else 0
+
+    def _circumstances(self) -> list[str]:
+        """OSU's lines on what the columns are of."""
+        operation = self.operation
+        if operation.extra:
+            return ["Overall = Coll. Init + Compute + MPI_Test + MPI_Wait"]
+        if operation.pairs and operation.window is not None:
+            return [f"[ pairs: {self.facts.ranks // 2} ] [ window size: {operation.window} ]"]
+        return []
+
+    def _titles(self) -> list[str]:
+        """Titles of a side's columns behind its times."""
+        extra = self.operation.extra if len(self.options.sides) == 1 else self.operation.extra[-1:]
+        what = "BW(MB/s)" if self.operation.window is not None else "Lat(us)"
+        rate = ["Messages/s"] * (self.operation.pairs and self.operation.window is not None)
+        return [*extra, *rate, *(f"P{one:g} Tail {what}" for one in self.options.tail)]
+
+    def _further(self, result: Result) -> list[str]:
+        """A side's cells behind its times; of a bandwidth's tail, what so many per cent of the calls reach."""
+        cells = []
+        for title in self._titles():
+            if title in result.more:
+                cells.append(f"{result.more[title] * (1e6 if '(us)' in title else 1):.2f}")
+            elif title == "Messages/s":
+                cells.append(f"{self._messages / result.average:.2f}")
+        tail = np.percentile(result.samples, self.options.tail).tolist() if self.options.tail else []
+        return cells + [f"{self._value(seconds, result.size):.2f}" for seconds in tail]
 
 
 def _placement(facts: Facts) -> str:

@@ -25,7 +25,7 @@ from .options import Options, message_sizes
 from .record import Facts, Record, Result
 from .report import Report
 from .statistics import compare
-from .timing import Times, idle, measure, summarise
+from .timing import Times, idle, summarise
 
 __all__ = ["run"]
 
@@ -40,6 +40,8 @@ def run(options: Options) -> int:
     options, kind = benchmark_of(options, world)
     if kind.paired and world.size < 2:
         raise BenchmarkError(f"{options.benchmark}: expecting at least 2 ranks, got {world.size}")
+    if kind.pairs and world.size % 2:
+        raise BenchmarkError(f"{options.benchmark}: expecting an even number of ranks, got {world.size}")
     roots = options.roots(kind.rooted, world.size)
     sizes, notes = _sizes(options, kind, world.size)
     path = None if options.json is None else Path(options.json)
@@ -121,25 +123,29 @@ class _Bench:
         operation = self.kind(self.native.rank, self.native.size, size)
         valid: list[bool | None] = [True if self.options.check else None] * len(self.sides)
         times = [Times(0.0, 0.0, 0.0, np.empty(0))] * len(self.sides)
-        if not operation.paired or self.native.rank < 2:
-            times = self._time(operation, size)
+        more: list[dict[str, float]] = [{}] * len(self.sides)
+        if operation.pairs or not operation.paired or self.native.rank < 2:
+            times, more = self._time(operation, size)
             if self.options.check:
                 valid = [self._valid(operation, comm, size) for comm in self.sides.values()]
         idle(self.native)
         if self.options.check:
             valid = [self.native.allreduce(here, MPI.LAND) for here in valid]
         return [
-            Result(size, side, time.average, time.minimum, time.maximum, ok, tuple(time.samples.tolist()))
-            for side, time, ok in zip(self.sides, times, valid, strict=True)
+            Result(size, side, time.average, time.minimum, time.maximum, ok, tuple(time.samples.tolist()), told)
+            for side, time, ok, told in zip(self.sides, times, valid, more, strict=True)
         ]
 
-    def _time(self, operation: Operation, size: int) -> list[Times]:
+    def _time(self, operation: Operation, size: int) -> tuple[list[Times], list[dict[str, float]]]:
         native, roots = self.native, self.roots
-        # In pairs one rank's answer is the other's start, and rank 0's own clock times the exchange.
-        ready, clocks = (_nothing, MPI.COMM_SELF) if operation.paired else (native.Barrier, native)
+        # In a pair one rank's answer is the other's start, and rank 0's own clock times the exchange.
+        alone = operation.paired and not operation.pairs
+        ready, clocks = (_nothing, MPI.COMM_SELF) if alone else (native.Barrier, native)
         operation.prepare(native.rank if native.rank in roots else roots[0])
-        calls = [[operation.bind(comm, root) for root in roots] for comm in self.sides.values()]
-        return summarise(clocks, operation.scale * measure(calls, ready, *self.options.repetitions(size)))
+        sides = list(self.sides.values())
+        seconds, more = operation.time(clocks, sides, roots, ready, self.options.repetitions(size))
+        operation.release()
+        return summarise(clocks, operation.scale * seconds), more
 
     def _valid(self, operation: Operation, comm: Any, size: int) -> bool:
         """Whether this rank has right data from every root that was timed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import sleep
 
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from topompi.execution.timing import interleave, time_in_turn
 
-from .operations import Call
+__all__ = ["Call", "Times", "idle", "measure", "summarise"]
 
-__all__ = ["Times", "idle", "measure", "summarise"]
-
+Call = Callable[[], object]
 POLL = 0.002  # seconds between two looks of an idle rank
 
 

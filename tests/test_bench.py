@@ -16,11 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from osu_like_bench.options import Options, message_sizes, parse_bytes
+from osu_like_bench.options import Options, message_sizes, parse_bytes, parse_tail
 from osu_like_bench.patterns import contribution, contribution_sum, pattern
 from osu_like_bench.record import Facts, Record, Result
 from osu_like_bench.statistics import compare
-from tests.support import run_mpi
+from osu_like_bench.table import ABSENT, OPERATIONS
+from osu_like_bench.table import rows as table_rows
+from tests.support import ROOT, run_mpi
 from topompi.errors import BenchmarkError
 
 BENCH = ("-m", "osu_like_bench")
@@ -225,26 +227,33 @@ def test_what_is_no_record_is_refused(record: Record) -> None:
 
 ALL = """
 import sys
+from mpi4py import MPI
 from osu_like_bench.cli import main
-from osu_like_bench.others import OPERATIONS
-codes = []
+from osu_like_bench.table import OPERATIONS
+codes = {}
 for name, kind in OPERATIONS.items():
+    if kind.pairs and MPI.COMM_WORLD.size % 2:
+        continue
     rotate = ["--root", "rotate"] if kind.rooted else []
-    sizes = ["-m", "4:32"] if kind.sized else []
-    codes.append(main([name, "-c", "-i", "3", "-x", "1", "--vs", "native", *rotate, *sizes, *sys.argv[1:]]))
-assert len(codes) == 13
-sys.exit(any(codes))
+    sizes = ["-m", "16:32"] if kind.sized and not kind.atomic else []
+    if MPI.COMM_WORLD.rank == 0:
+        print("#", name)
+    codes[name] = main([name, "-c", "-i", "2", "-x", "0", *rotate, *sizes, *sys.argv[1:]])
+assert not any(codes.values()), codes
 """
 
 
-@pytest.mark.parametrize("size", [2, 3, 4])
-def test_every_benchmark_moves_the_right_data_on_both_sides(size: int) -> None:
-    job = run_mpi(size, "-c", ALL, "--hosts", "a,b")
+@pytest.mark.parametrize(
+    ("size", "sides"), [(4, ()), *(pytest.param(n, ("--vs", "native"), marks=pytest.mark.long) for n in (2, 3, 4))]
+)
+def test_every_benchmark_moves_the_right_data_on_every_side(size: int, sides: tuple[str, ...]) -> None:
+    job = run_mpi(size, "-c", ALL, "--hosts", "a,b", *sides, timeout=120)
     assert job.returncode == 0, job.stderr
+    kinds = [kind for kind in OPERATIONS.values() if not (kind.pairs and size % 2)]
     rows = lines(job)
-    assert len(rows) == 12 * 4 + 1
+    assert len(rows) == sum(2 if kind.sized and not kind.atomic else 1 for kind in kinds)
     assert all(row[-1] == "Pass" for row in rows)
-    assert job.stdout.count(f"# Placement: virtual, {size} ranks on 2 hosts of ") == 13
+    assert job.stdout.count(f"# Placement: virtual, {size} ranks on 2 hosts of ") == len(kinds) > 70
 
 
 def test_one_rank_is_enough_for_collectives() -> None:
@@ -305,6 +314,64 @@ def test_sizes_beyond_the_memory_limit_are_left_out_and_named() -> None:
     assert "# Left out: sizes above 256" in job.stdout
 
 
+COLUMNS = """
+from osu_like_bench.cli import main
+few = ["-m", "64:64", "-i", "20", "-x", "2", "--only", "native"]
+codes = [
+    main(["ibcast", *few]),
+    main(["ibcast", *few, "-t", "5", "--json", "RECORD"]),
+    main(["mbw_mr", *few, "-W", "8"]),
+    main(["bcast", *few, "-z"]),
+    main(["bw", *few, "-z", "P25,75"]),
+    main(["ibcast", *few[:-2], "--vs", "native"]),
+    main(["put_bw", *few, "-f"]),
+]
+assert not any(codes), codes
+"""
+
+
+def test_columns_are_those_of_osu_and_agree_with_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    job = run_mpi(2, "-c", COLUMNS.replace("RECORD", str(path)))
+    assert job.returncode == 0, job.stderr
+    heads = [re.split(r"\s{2,}", line) for line in job.stdout.splitlines() if line.startswith("# Size")]
+    table = lines(job)
+    overlap = ["# Size", "Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"]
+    assert heads[:2] == [overlap, overlap]
+    assert job.stdout.count("# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait") == 3
+    for row in table[:2]:
+        overall, compute, pure, hidden = map(float, row[1:])
+        assert 0 < compute < overall
+        assert hidden == pytest.approx(min(max(100 - 100 * (overall - compute) / pure, 0), 100), abs=2)
+    (result,) = Record.from_json(path.read_text()).results
+    assert result.more["Compute(us)"] * 1e6 == pytest.approx(float(table[1][2]), abs=0.01)
+    assert heads[2] == ["# Size", "MB/s", "Messages/s"]
+    assert "# [ pairs: 1 ] [ window size: 8 ]" in job.stdout
+    assert float(table[2][2]) * 64 == pytest.approx(float(table[2][1]) * 1e6, rel=0.01)
+    assert heads[3][2:] == ["P50 Tail Lat(us)", "P90 Tail Lat(us)", "P99 Tail Lat(us)"]
+    assert sorted(map(float, table[3][2:])) == list(map(float, table[3][2:]))
+    assert heads[4][2:] == ["P25 Tail BW(MB/s)", "P75 Tail BW(MB/s)"]
+    assert float(table[4][2]) >= float(table[4][3]) > 0
+    assert heads[5][3:5] == ["topompi Overlap(%)", "native Overlap(%)"]
+    assert heads[6][1:] == ["Avg Bandwidth(MB/s)", "Min Bandwidth(MB/s)", "Max Bandwidth(MB/s)", "Iterations"]
+
+
+def test_percentiles_are_ascending_and_malformed_ones_refused() -> None:
+    assert parse_tail("P99,50,99.9,100") == (50, 99, 99.9, 100)
+    assert parse_tail(None) == ()
+    for text in ("", "x", "P", "101", "50,", "-5", "1e1"):
+        with pytest.raises(BenchmarkError, match="-z: expecting percentiles"):
+            parse_tail(text)
+
+
+def test_the_documentation_lists_every_benchmark_of_osu_and_whether_it_is_here() -> None:
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith(("| `osu_", "| none"))]
+    assert [tuple(row) for row in table] == table_rows()
+    assert {"latency_mt", "hello", "init"} <= set(ABSENT)
+    assert not set(ABSENT) & set(OPERATIONS)
+
+
 # Wrong use
 
 WRONG = """
@@ -315,7 +382,7 @@ cases = [
     "bcast -m 12x", "bcast --root 2", "allgather --root 0", "bcast --place block", "reduce -m 6:8",
     "bcast --hosts a,b --place odd", "bcast --hosts a[1-", "bcast --json /no/such/place", "barrier -m 8",
     "bcast --vs native --only native", "bcast --lfts x", "bcast --topology /no/such/file", "bcast -M 0",
-    "bcast -m 8:16 -M 4",
+    "bcast -m 8:16 -M 4", "bcast -d cuda", "bcast -W 8", "bcast -t 3", "bw -z x", "fop_latency -m 8", "cg -W 4",
 ]
 codes = [main(case.split()) for case in cases]
 assert codes == [1] * len(cases), codes
@@ -329,7 +396,7 @@ def test_wrong_use_is_said_once_in_a_line_and_all_ranks_return_alike() -> None:
     job = run_mpi(2, "-c", WRONG)
     assert job.returncode == 0, job.stderr
     said = job.stderr.strip().splitlines()
-    assert len(said) == 14 + 7, job.stderr
+    assert len(said) == 20 + 7, job.stderr
     assert all(line.startswith("osu_like_bench: ") for line in said), job.stderr
     assert not lines(job)
 

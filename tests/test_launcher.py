@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -99,8 +100,9 @@ def test_verbose_tells_what_ran_and_why():
     assert rows["Bcast"].split()[1:4] == ["512-1023", "3", "2,400"]
     assert rows["Alltoall"].split()[1:4] == ["1", "1", "1"]
     assert "us" in rows["Bcast"]
-    assert rows["Ibarrier"].endswith("the MPI library's always")
-    assert rows["allgather"].endswith("objects, pickled by mpi4py, go by the MPI library; arrays go by topompi")
+    assert rows["Ibarrier"].endswith("the MPI library's always: a schedule goes on only inside calls of ours")
+    assert rows["allgather"].endswith("ranks do not know of each other: mpi4py's own; arrays go by topompi")
+    assert re.search("a virtual placement.*; on the real network native would run: native: ", rows["Alltoall"])
     assert "calls between two ranks: the MPI library's, not counted" in lines[0]
 
 

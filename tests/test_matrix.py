@@ -1,5 +1,6 @@
 """Every operation against the MPI library's own, under mpirun; and how communicators live and what plans keep."""
 
+import json
 import re
 
 import pytest
@@ -60,6 +61,29 @@ def test_many_samples_equal_native(seed):
 @pytest.mark.parametrize("partition", ["1", "2", "3", "4", "5"])
 def test_all_products_equal_native(partition):
     equals_native(int(partition), "--product", partition, timeout=7200)
+
+
+def test_under_every_rule_every_form_of_every_call_runs_its_algorithm_or_says_why_not():
+    """The whole matrix: a rule for each algorithm of a collective against all calls of it, in four forms."""
+    done = run_mpi(4, "-m", "mpi4py", PROGRAMS / "ruled.py", timeout=120)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    silent, ran_by = [], {form: set() for form in ("blocking", "persistent", "non-blocking", "object")}
+    for method, form, rule, ran, reason, _ in rows:
+        name, form_says = rule.partition("/")[0], f"({rule}: levels is its form for {method})" in reason
+        refused = f"{rule} cannot run" in reason or (form_says and "levels cannot run" in reason)
+        if ran in (rule, "levels" if form_says else rule, name if form == "object" else rule):
+            ran_by[form].add((method, rule))
+        elif not refused and (
+            form in ("blocking", "persistent") or not re.search("MPI library's always: |mpi4py's own; arrays", reason)
+        ):
+            silent.append((method, form, rule, ran, reason))
+    assert not silent
+    assert {("Gatherv", "leaders"), ("Scatterv", "leaders"), ("Alltoallv", "even")} <= ran_by["blocking"]
+    assert ("Alltoallv", "node_aware") not in ran_by["blocking"]
+    assert len(ran_by["blocking"]) > 100 < len(ran_by["persistent"])
+    assert {("Bcast", "chain"), ("Bcast", "levels"), ("Scan", "doubling")} <= ran_by["object"]
+    assert {rule for _, rule in ran_by["non-blocking"]} == {"native"}
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support import run_mpi
 from topompi.errors import TopompiError
+from topompi.execution.eligibility import form_of, why_not
 from topompi.execution.running import can_run
 from topompi.execution.specs import CALLS, LEVELS, NATIVE
 from topompi.inputs.caches import cache_directory
@@ -29,6 +30,7 @@ from topompi.selection.choice import Choice
 from topompi.selection.classes import class_bytes, size_class
 from topompi.selection.judging import CLEAR, Verdict
 from topompi.selection.memory import Memory
+from topompi.selection.policy import Policy
 from topompi.selection.rules import Rule, Rules, RulesError
 from topompi.selection.trial import Contest
 from topompi.topology import TopologyInterface, load
@@ -74,11 +76,12 @@ def test_rules_take_every_algorithm_of_a_method_and_no_other(method):
     for algorithm in {name for some in ALGORITHMS.values() for name in some}:
         for field, value in (("methods", method), ("collective", collective)):
             text = rules_text(json.dumps({field: value, "algorithm": algorithm}))
-            if algorithm not in ALGORITHMS[collective]:
+            form = form_of(method, algorithm)
+            if algorithm not in ALGORITHMS[collective] or (field == "methods" and why_not(method, form)):
                 with pytest.raises(RulesError, match="algorithm"):
                     Rules.parse(text)
                 continue
-            assert Rules.parse(text).first(method, 1, JOB)[1].algorithm == algorithm
+            assert Rules.parse(text).first(method, 1, JOB)[1].algorithm == form
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -99,7 +102,7 @@ rules = st.builds(
     st.sampled_from([NATIVE, LEVELS, *ALGORITHMS["alltoall"]]),
     st.tuples(bounds, bounds, bounds, bounds),
     st.sampled_from(["", "0123456789", JOB.topology, JOB.topology[:8], "xgft:4,4;1,1", "another"]),
-)
+).filter(lambda rule: not any(why_not(method, rule.algorithm) for method in rule.methods))
 
 
 @given(st.lists(rules, max_size=6))
@@ -141,6 +144,28 @@ def test_a_rule_that_is_passed_over_is_named_with_its_reason(monkeypatch, tmp_pa
         ("Bcast", 10, True), 0, lambda name: True, measurable=False
     )
     assert other == Choice("levels", f"rules file {path}, rule 1")
+
+
+def test_a_rule_that_names_a_call_which_its_algorithm_cannot_run_is_refused_with_the_reason():
+    for methods in ('"Alltoallv"', '["Alltoall", "Alltoallv"]'):
+        with pytest.raises(RulesError, match=r"can run Alltoallv \(a rank of Alltoallv knows only its own blocks"):
+            Rules.parse(rules_text(f'{{"methods": {methods}, "algorithm": "node_aware"}}'))
+    assert Rules.parse(rules_text('{"collective": "alltoall", "algorithm": "node_aware"}')).rules
+
+
+def test_what_all_ranks_know_of_a_rule_that_is_passed_over_is_said_where_nothing_can_be_predicted():
+    rules = Rules.parse(rules_text('{"collective": "alltoall", "algorithm": "node_aware"}'))
+    virtual = replace(JOB, interface=replace(JOB.interface, virtual=True))
+    choice = Policy(rules, forgetful=True).choice(("Alltoallv", 10, True), virtual, lambda name: name != "node_aware")
+    assert (choice.algorithm, choice.local) == (NATIVE, True)
+    assert "rule 1 of rules passed over, node_aware cannot run: a rank of Alltoallv knows" in choice.reason
+
+
+@pytest.mark.parametrize("method", ["Gatherv", "Scatterv"])
+def test_a_rule_for_the_schedule_of_levels_runs_levels_where_ranks_know_only_their_own_counts(method):
+    rules = Rules.parse(rules_text(f'{{"methods": "{method}", "algorithm": "leaders"}}'))
+    choice = rules.choice(method, 0, JOB, lambda name: can_run(method, name))
+    assert (choice.algorithm, "leaders: levels is its form" in choice.reason) == (LEVELS, True)
 
 
 def test_every_host_must_have_the_ranks_that_a_rule_wants():

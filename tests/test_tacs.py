@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.networks import job, jobs, link_loads, one_message_each, routes, same_rows, steps
+from tests.support import shared_data
 from topompi.schedules.alltoall.dcss import DEFAULT, dcss, hosts_sharing_links
 from topompi.schedules.alltoall.hostschedule import HostSchedule
 from topompi.schedules.alltoall.leafroutes import room
 from topompi.schedules.alltoall.tacs import matchings, tacs1, tacs2
 from topompi.schedules.proof import check
-from topompi.topology import TopologyInterface
+from topompi.topology import TopologyInterface, load
+from topompi.views.network import network_of
 
 few = settings(max_examples=40, deadline=None)
 
@@ -67,8 +69,8 @@ def test_no_link_carries_more_than_allowed(network, limit):
     own = set(network.links[:, :, 0].ravel().tolist())
     carried = room(network)
     for pairs in steps(tacs1(network, limit=limit)).values():
-        for link, load in link_loads(network, pairs).items():
-            assert load <= (1 if link in own else limit * carried[link])
+        for link, carries in link_loads(network, pairs).items():
+            assert carries <= (1 if link in own else limit * carried[link])
 
 
 @few
@@ -209,3 +211,32 @@ def test_dcss_says_why():
     assert dcss(job("slurm64", range(40), [1] * 40), sparsity=0.5).algorithm == DEFAULT
     with pytest.raises(ValueError, match="sparsity between 0 and 1, got 5"):
         dcss(job("slurm64", range(2), [1] * 2), sparsity=5)
+
+
+def test_dcss_gives_a_crowded_link_a_schedule_though_the_allocation_is_sparse():
+    """One host on each of 24 leaf switches; then the first link up of each route is the same one for all."""
+    sparse = job("XGFT(2; 4,24; 1,2)", range(0, 96, 4), [1] * 24)
+    assert dcss(sparse).algorithm == DEFAULT
+    links = sparse.links.copy()
+    links[..., 1] = np.where(links[..., 1] >= 0, links[0, 1, 1], -1)
+    crowded = replace(sparse, links=links)
+    choice = dcss(crowded)
+    assert choice.algorithm == "tacs1"
+    assert f"the busiest link needs {24 * 23} steps where 24 hosts need 23; sparse" in choice.reason
+    assert dcss(crowded, crowded=24.1).algorithm == DEFAULT
+    with pytest.raises(ValueError, match="crowded of 1 or more, got 0"):
+        dcss(sparse, crowded=0)
+
+
+@pytest.mark.parametrize(("engine", "algorithm"), [("nue", "tacs1"), ("minhop", DEFAULT)])
+def test_dcss_sees_the_crowded_link_of_janus_under_nue(engine, algorithm):
+    """64 hosts of as many leaf switches: the tables of one routing engine crowd a link, those of another do not."""
+    tables = shared_data(f"fabrics/derived-ibsim-opensm/janus.{engine}.opensm-lfts.dump.xz")
+    found = load(shared_data("fabrics/janus-2014.ibnetdiscover.xz"), lfts=tables).routes
+    fabric = found.fabric
+    leaves = network_of(TopologyInterface.place(fabric.hosts, found)).leaf
+    _, first = np.unique(leaves, return_index=True)
+    names = [fabric.hosts[host] for host in first[:64]]
+    choice = dcss(network_of(TopologyInterface.place(names, found)))
+    assert choice.algorithm == algorithm, choice.reason
+    assert ("busiest link" in choice.reason) == (algorithm != DEFAULT)

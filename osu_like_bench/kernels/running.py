@@ -53,7 +53,8 @@ class KernelBenchmark:
     :param sides: how many sides are measured, each with buffers of its own.
     """
 
-    rooted, sized, paired, scale, window = False, True, False, 1.0, None
+    rooted, sized, paired, pairs, atomic = False, True, False, False, False
+    scale, window, extra = 1.0, None, ()
 
     def __init__(self, kernel: Kernel, reorder: bool, sides: int) -> None:
         self.kernel, self.reorder, self.num_sides = kernel, reorder, sides

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from ..selection.choice import Choice
 
 __all__ = ["WhyError", "why"]
+
+VIRTUAL_HOSTS = "TOPOMPI_HOSTS"
 
 
 class WhyError(TopompiError, ValueError):
@@ -50,13 +54,16 @@ def why(
     The first row is the MPI library's own algorithm; without --library the fastest of those that the libraries with a
     model would take. Below it is the default set: what may run without a trial. The last line says what a trial could
     find by the same model. With --rules a rule that matches decides, and those before it that cannot run are named with
-    their reasons; a rule for a topology or a library is matched with --topology.
+    their reasons; a rule for a topology or a library is matched with --topology. Where $TOPOMPI_HOSTS places ranks
+    virtually the answer is for its hosts as if they were real; the last line has what runs in the virtual job.
     """
     from ..prediction.predictor import Predictor
+    from ..prediction.scope import unmodelled
     from ..prediction.untuned import predict
 
     method, nbytes = _method(operation), parse_bytes(size, "BYTES", WhyError)
-    interface = _interface(topology, lfts, hosts, ppn, placement)
+    pretended = os.environ.get(VIRTUAL_HOSTS)
+    interface = _interface(topology, lfts, hosts or pretended, ppn, placement)
     predictor = Predictor(interface, _library(library))
 
     def runs(algorithm: str) -> bool:
@@ -82,6 +89,9 @@ def why(
         "reason": "; ".join(filter(None, (found.reason, said))),
         "trial": {"algorithm": best[0], "seconds": best[1]},
     }
+    if pretended:
+        because = unmodelled(replace(interface, virtual=True))
+        facts["virtual"] = {"algorithm": "native", "reason": f"native: {because}"}
     if as_json:
         print(json.dumps(facts))
     else:
@@ -93,7 +103,6 @@ def _by_rules(path: str | None, method: str, nbytes: int, interface: TopologyInt
     if not path:
         return None, ""
     from ..execution.eligibility import why_not
-    from ..selection.choice import Choice
     from ..selection.classes import class_bytes, size_class
     from ..selection.rules import Rules
     from ..views.job import Job
@@ -103,8 +112,7 @@ def _by_rules(path: str | None, method: str, nbytes: int, interface: TopologyInt
         return divides and not _joint(method, algorithm) and not why_not(method, algorithm)
 
     found, job, smallest = Rules.read(path), Job(interface, ""), class_bytes(size_class(nbytes))[0]
-    said, first = found.passed_over(method, smallest, job, runs), found.first(method, smallest, job, runs)
-    return (Choice(first[1].algorithm, f"rules file {path}, rule {first[0]}") if first else None), said
+    return found.choice(method, smallest, job, runs), found.passed_over(method, smallest, job, runs)
 
 
 def _print(facts: dict[str, Any], predicted: float) -> None:
@@ -125,6 +133,8 @@ def _print(facts: dict[str, Any], predicted: float) -> None:
         print(f"a trial may find up to {more:.2f}x more, by {trial['algorithm']}")
     else:
         print("the model knows nothing that a trial could add")
+    if "virtual" in facts:
+        print(f"{facts['virtual']['algorithm']} runs under {VIRTUAL_HOSTS}: {facts['virtual']['reason']}")
 
 
 def _runs(facts: dict[str, Any]) -> str:

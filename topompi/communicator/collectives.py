@@ -12,6 +12,7 @@ from mpi4py import MPI
 from ..dispatch.calls import blocking, persistent
 from ..dispatch.choosing import choose, execute, run_and_remember
 from ..dispatch.counters import counters
+from ..dispatch.reasons import why_ran
 from ..dispatch.state import State
 from ..execution.specs import CALLS, Form
 from ..selection.choice import Choice
@@ -51,10 +52,41 @@ class Collectives(Handle):
 
             running.ready(state.executor, method, choice.algorithm, arguments)
         if counters.enabled:
-            _count(state, method, size, choice, arguments)
+            _count(state, method, size, choice, arguments, root, op)
             return
         again = None if self._checks else _chosen_again(method, root, op)
         run_and_remember(state, spec, choice, arguments, again)(self, *arguments)
+
+    def barrier(self) -> None:
+        """Wait for all ranks, as ``Barrier``."""
+        self.Barrier()
+
+    def bcast(self, obj: Any, root: int = 0) -> Any:
+        """The root's object, pickled once, by the algorithm chosen for as many bytes; such calls are never timed."""
+        if self._calls.all:
+            return _Native.bcast(self, obj, root)
+        state = self._working()
+        with agreement.checked(self, "bcast", (obj, root), root, None) if self._checks else nullcontext():
+            return self._bcast_chosen(state, obj, root)
+
+    def _bcast_chosen(self, state: State, obj: Any, root: int) -> Any:
+        length, is_root = state.length, state.groups.rank == root
+        pickled: Any = MPI.pickle.dumps(obj) if is_root else b""
+        length[0] = len(pickled)
+        _Native.Bcast(state.comm, length, root)
+        if not is_root:
+            pickled = bytearray(length[0])
+        size = int(length[0])
+        choice = state.only or state.selector.choose("Bcast", size, root=root, measurable=False)
+        if choice.algorithm == "native":
+            ran = "native"
+            _Native.Bcast(state.comm, pickled, root)
+        else:
+            ran = execute(state, "Bcast", choice.algorithm, ([pickled, MPI.BYTE], root))
+        if counters.enabled:
+            why = why_ran(state, "Bcast", choice, ran, size, root, None)
+            counters.count("bcast", size, ran, why, choice.predicted)
+        return MPI.pickle.loads(pickled)
 
     def scan(self, sendobj: Any, op: MPI.Op | Callable[[Any, Any], Any] = MPI.SUM) -> Any:
         """Combine the objects of all ranks up to this one, those of lower ranks first."""
@@ -99,15 +131,16 @@ class Collectives(Handle):
     ) -> MPI.Prequest:
         name, spec = f"{method}_init", CALLS[method]
         choice, size = choose(state, spec, arguments, root, op, measurable=False)
-        algorithm = "native" if choice.algorithm == "levels" else choice.algorithm
-        if counters.enabled:
-            counters.count(name, size, algorithm, choice.reason, choice.predicted)
-        if algorithm == "native":
-            native: MPI.Prequest = getattr(_Native, name)(state.comm, *arguments, info)
-            return native
-        from ..execution import running
+        if choice.algorithm in ("native", "levels"):
+            prepared: Any = getattr(_Native, name)(state.comm, *arguments, info)
+        else:
+            from ..execution import running
 
-        prepared: Any = running.prepare(state.executor, method, algorithm, arguments)
+            prepared = running.prepare(state.executor, method, choice.algorithm, arguments)
+        if counters.enabled:
+            ran = "native" if isinstance(prepared, MPI.Prequest) else choice.algorithm
+            why = why_ran(state, method, choice, ran, size, root, op)
+            counters.count(name, size, ran, why, choice.predicted)
         request: MPI.Prequest = prepared  # it has the methods of a request, if not its type
         return request
 
@@ -119,7 +152,15 @@ def _chosen_again(method: str, root: int | None, op: MPI.Op | None) -> Callable[
     return call
 
 
-def _count(state: State, method: str, size: int, choice: Choice, arguments: tuple[Any, ...]) -> None:
+def _count(
+    state: State,
+    method: str,
+    size: int,
+    choice: Choice,
+    arguments: tuple[Any, ...],
+    root: int | None,
+    op: MPI.Op | None,
+) -> None:
     """Run a call and count it."""
     if choice.trial is not None:
         state.comm.Barrier()
@@ -128,7 +169,7 @@ def _count(state: State, method: str, size: int, choice: Choice, arguments: tupl
     seconds = perf_counter() - begin
     if choice.trial is not None:
         choice.trial.note(seconds)
-    why = choice.reason if ran == choice.algorithm else f"{choice.algorithm} cannot run here; {choice.reason}"
+    why = why_ran(state, method, choice, ran, size, root, op)
     counters.count(method, size, ran, why, choice.predicted, seconds)
 
 

@@ -20,9 +20,9 @@ class Intracomm(Reordering, Collectives):
 
     A buffer collective runs natively, over the leaders of the job's levels (switch clusters, hosts, packages), or as a
     schedule made for the network, whichever is chosen for its size (see ``topompi.selection``); the MPI library's own
-    is always a candidate. Object, non-blocking and neighbourhood collectives are the MPI library's. The contract of
-    each is mpi4py's. Where there is nothing to choose (one host without inner levels, one rank) the methods are the MPI
-    library's themselves.
+    is always a candidate. ``bcast`` follows the choice for its object's bytes once pickled. Other calls with objects
+    but scans, non-blocking and neighbourhood collectives are the MPI library's. The contract of each is mpi4py's. Where
+    there is nothing to choose (one host without inner levels, one rank) the methods are the MPI library's themselves.
 
     The object is a second handle of the communicator it wraps: no duplicate is made. The topology is found once for
     each communicator and kept with it as an MPI attribute; it is freed with it, or by ``free``. Communicators made

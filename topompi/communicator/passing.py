@@ -38,8 +38,25 @@ NEIGHBOURS = {
 }
 
 
-# Why such a call is the MPI library's, and, second, why one of objects is.
-_REASON = ("the MPI library's always", "objects, pickled by mpi4py, go by the MPI library; arrays go by topompi")
+# Why calls are the MPI library's.
+_REASONS = {
+    "neighbours": "the MPI library's always: no schedules are made for neighbours",
+    "non-blocking": "the MPI library's always: a schedule goes on only inside calls of ours",
+    "combined": "objects are combined one by one in Python: mpi4py's own; arrays go by topompi",
+    "pickled": "pickled objects have sizes that ranks do not know of each other: mpi4py's own; arrays go by topompi",
+    "other": "the MPI library's always",
+}
+
+
+def _reason(kind: type, name: str) -> str:
+    """Why the calls of a method of a class are the MPI library's."""
+    if name in NEIGHBOURS:
+        return _REASONS["neighbours"]
+    if not issubclass(kind, MPI.Intracomm):
+        return _REASONS["other"]
+    if name in OBJECTS:
+        return _REASONS["combined" if CALLS[name.capitalize()].reduces else "pickled"]
+    return _REASONS["non-blocking" if name[0] == "I" else "other"]
 
 
 def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = True, slot: Any = None) -> None:
@@ -53,11 +70,12 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
         none.
     """
     call: Callable[..., Any] = getattr(kind, name)
+    reason = _reason(kind, name)
 
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled:
-            counters.count(name, 0, "native", _REASON[name in OBJECTS])
+            counters.count(name, 0, "native", reason)
         if not (checked and self._checks):
             return call(self, *args, **kwargs)
         given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from mpi4py import MPI
 
 from ..execution.executor import Executor
@@ -29,6 +30,7 @@ class State:
     :ivar groups: the communicator and its sub-communicators.
     :ivar executor: runs plans over the groups.
     :ivar calls: the table of calls already chosen for.
+    :ivar length: room for the bytes of a pickled object, which the root tells the others.
     :ivar only: the one choice for every call, if there is only one; else None.
     """
 
@@ -38,6 +40,7 @@ class State:
         self._chosen = {} if bequest is None else bequest.chosen.copy()
         shared = {} if bequest is None else bequest.shared.copy()
         self.executor = Executor(self.groups, lambda: common.network, common.plans, shared)
+        self.length = np.zeros(1, dtype=np.int64)
         self.calls = Calls()
         self.calls.passes = True
         # Decided from what all ranks know, since the selector would communicate.

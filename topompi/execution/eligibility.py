@@ -6,7 +6,22 @@ from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import can_be_cut
 from .specs import CALLS, LEVELS, NATIVE
 
-__all__ = ["why_not"]
+__all__ = ["form_of", "why_not"]
+
+
+def form_of(method: str, algorithm: str) -> str:
+    """The algorithm that runs a call where a rule names this one.
+
+    The schedule of what ``levels`` runs needs the counts of all ranks; where a rank of the call knows only its own,
+    ``levels`` itself is the form in which it runs.
+
+    :param method: the call, a key of ``specs.CALLS``.
+    :param algorithm: as ``why_not`` takes it.
+    """
+    spec = CALLS[method]
+    entry = ALGORITHMS.get(spec.collective, {}).get(algorithm)
+    of_levels = entry is not None and entry.as_levels and not entry.local_counts
+    return "levels" if of_levels and spec.local and spec.leaders else algorithm
 
 
 def why_not(method: str, algorithm: str, *, commutative: bool = True) -> str:

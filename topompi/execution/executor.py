@@ -28,6 +28,7 @@ class Executor:
     :param shared: schedules that rank 0 made for all, by collective and algorithm, or why there is none; never dropped,
         so that all ranks have the same.
     :ivar bindings: plans bound to the buffers of the latest calls.
+    :ivar refusals: why the latest call of a method could not run by an algorithm, by both.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Executor:
         self.plans = Latest(PLANS_HELD) if plans is None else plans
         self.bindings = Latest(BINDINGS_HELD, BYTES_HELD)
         self.shared: Shared = {} if shared is None else shared
+        self.refusals: dict[tuple[str, str], str] = {}
 
     @cached_property
     def network(self) -> Network:

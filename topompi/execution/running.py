@@ -28,6 +28,7 @@ __all__ = ["can_run", "prepare", "ready", "run"]
 ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
 NOTHING_BOUND = Binding([])  # of calls over leaders that have been looked at
 REFUSED = Binding([])  # of calls that something is wrong with on this rank
+UNPLANNED = "no plan takes messages in a device's memory, or of so many blocks"
 
 
 def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
@@ -62,6 +63,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
         try:
             LEADERS[method](executor.groups, *arguments)
         except DeviceMemoryError:  # messages are read before any is sent
+            executor.refusals[method, algorithm] = UNPLANNED
             return _native(executor, method, arguments)
         return algorithm
     key = quick_key(method, algorithm, arguments)
@@ -154,6 +156,8 @@ def prepare(
         arguments = _with_whole_root(arguments)
     tag = executor.groups.next_tag()
     operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)[0]
+    if operands is None:
+        executor.refusals[method, algorithm] = UNPLANNED
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(executor.groups.comm, *arguments)
@@ -168,6 +172,8 @@ def _bound(
     operands, is_sound = (None, True) if algorithm == "native" else _read(executor, method, algorithm, arguments)
     if not is_sound:
         return REFUSED
+    if operands is None:
+        executor.refusals[method, algorithm] = UNPLANNED
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         return None
@@ -224,7 +230,9 @@ def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands
         (None, 1) if segment is None else _pieces(spec.collective, name, segment, operands, executor.groups.size)
     )
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
-    if isinstance(executor.shared.get((spec.collective, name)), str):  # other communicators' plans are held here too
+    refusal = executor.shared.get((spec.collective, name))
+    if isinstance(refusal, str):  # other communicators' plans are held here too
+        executor.refusals[spec.name, algorithm] = refusal
         return None
     key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
 
@@ -238,4 +246,7 @@ def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands
             return str(error)
 
     made = executor.plans.made(key, make)
-    return made if isinstance(made, Plan) else None
+    if isinstance(made, Plan):
+        return made
+    executor.refusals[spec.name, algorithm] = str(made)
+    return None

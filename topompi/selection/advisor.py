@@ -66,9 +66,9 @@ class Advisor:
     def _answer(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
         method, number, commutative = key
         smallest, largest = class_bytes(number)
-        found = self.rules.first(method, smallest, self.job, runs)
-        if found is not None:
-            return Choice(found[1].algorithm, f"rules file {self.rules.name}, rule {found[0]}")
+        ruled = self.rules.choice(method, smallest, self.job, runs)
+        if ruled is not None:
+            return ruled
         measures = measurable and self.tune in ("measure", "again")
         verdict = self.memory.recall(key) if self.tune in ("", "measure") else None
         if verdict is not None and runs(verdict.algorithm):

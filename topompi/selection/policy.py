@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..inputs.caches import cache_directory
@@ -36,7 +36,8 @@ class Policy:
         if interface.num_ranks == 1:
             return Choice("native", "native: one rank")
         if interface.num_hosts == 1 and not interface.levels:
-            return Choice("native", "native: one host")
+            ruled = "" if self.rules is None else f"; no rule of {self.rules.name} applies within one host"
+            return Choice("native", f"native: one host{ruled}")
         return None if self.rules is not None else self._unmodelled(interface)
 
     def choice(self, key: Key, job: Job, runs: Callable[[str], bool]) -> Choice | None:
@@ -49,9 +50,10 @@ class Policy:
         if self.rules is not None:
             from .classes import class_bytes
 
-            found = self.rules.first(key[0], class_bytes(key[1])[0], job, runs)
-            if found is not None:
-                return Choice(found[1].algorithm, f"rules file {self.rules.name}, rule {found[0]}", local=True)
+            smallest = class_bytes(key[1])[0]
+            choice = self.rules.choice(key[0], smallest, job, runs) or self._unmodelled(job.interface)
+            said = self.rules.passed_over(key[0], smallest, job, runs, commutative=key[2])
+            return choice and replace(choice, reason="; ".join(filter(None, (choice.reason, said))), local=True)
         return self._unmodelled(job.interface)
 
     def minds_siblings(self, interface: TopologyInterface) -> bool:

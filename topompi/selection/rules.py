@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from math import inf
@@ -14,12 +14,13 @@ from reprlib import repr as short
 from typing import Any
 
 from ..errors import TopompiError
-from ..execution.eligibility import why_not
+from ..execution.eligibility import form_of, why_not
 from ..execution.specs import CALLS, COLLECTIVES, LEVELS, NATIVE
 from ..inputs import parse_json, read_text
 from ..schedules.registry import ALGORITHMS, current_name
 from ..schedules.segments import can_be_cut, cut
 from ..views.job import Job
+from .choice import Choice
 
 __all__ = ["Rule", "Rules", "RulesError"]
 
@@ -134,13 +135,28 @@ class Rules:
         return next((found for found in self.matching(method, nbytes, job) if runs(found[1].algorithm)), None)
 
     def matching(self, method: str, nbytes: int, job: Job) -> Iterator[tuple[int, Rule]]:
-        """All rules that match a call, with their numbers from 1.
+        """All rules that match a call, with their numbers from 1, and the form in which their algorithms run it.
 
         :param method: mpi4py's name of the call.
         :param nbytes: its size in bytes.
         :param job: the job.
         """
-        return (found for found in enumerate(self.rules, 1) if found[1].matches(method, nbytes, job))
+        for number, rule in enumerate(self.rules, 1):
+            if rule.matches(method, nbytes, job):
+                yield number, replace(rule, algorithm=form_of(method, rule.algorithm))
+
+    def choice(self, method: str, nbytes: int, job: Job, runs: Callable[[str], bool]) -> Choice | None:
+        """What the first rule that matches a call and can run chooses; None where no rule does.
+
+        :param method: as ``first``; likewise ``nbytes``, ``job`` and ``runs``.
+        """
+        found = self.first(method, nbytes, job, runs)
+        if found is None:
+            return None
+        number, rule = found
+        named = self.rules[number - 1].algorithm
+        form = "" if named == rule.algorithm else f" ({named}: {rule.algorithm} is its form for {method})"
+        return Choice(rule.algorithm, f"rules file {self.name}, rule {number}{form}")
 
     def passed_over(
         self, method: str, nbytes: int, job: Job, runs: Callable[[str], bool], *, commutative: bool = True
@@ -155,7 +171,8 @@ class Rules:
         """
         said = []
         for number, rule in takewhile(lambda found: not runs(found[1].algorithm), self.matching(method, nbytes, job)):
-            reason = why_not(method, rule.algorithm, commutative=commutative) or "not in this job"
+            here = "the job has no levels" if rule.algorithm == LEVELS else "no communicators were split off together"
+            reason = why_not(method, rule.algorithm, commutative=commutative) or here
             said.append(f"rule {number} of {self.name} passed over, {rule.algorithm} cannot run: {reason}")
         return "; ".join(said)
 
@@ -174,6 +191,8 @@ def _rule(data: Any, place: str) -> Rule:
             raise _refusal(f"{place}: {name}", "a string", value)
     methods = _methods(data, place)
     algorithm = _algorithm(data.get("algorithm"), methods, f"{place}: algorithm")
+    if "methods" in data:
+        _require_runs(methods, algorithm, f"{place}: algorithm")
     nbytes, ranks, hosts, per_host = (_range(data.get(name), f"{place}: {name}") for name in RANGES)
     topology, note = (data.get(name, "") for name in TEXTS)
     return Rule(algorithm, methods, nbytes, ranks, hosts, per_host, topology, note)
@@ -200,6 +219,14 @@ def _algorithm(given: Any, methods: frozenset[str], place: str) -> str:
     if name not in known and not any(can_be_cut(CALLS[method].collective, name) for method in methods):
         raise _refusal(place, f"one of {', '.join(sorted(known))}", given)
     return name
+
+
+def _require_runs(methods: frozenset[str], algorithm: str, place: str) -> None:
+    """Refuse an algorithm that can never run a call that its rule names."""
+    for method in sorted(methods):
+        reason = why_not(method, form_of(method, algorithm))
+        if reason:
+            raise _refusal(place, f"one that can run {method} ({reason})", algorithm)
 
 
 def _range(data: Any, place: str) -> Range:

@@ -1,0 +1,54 @@
+"""Barrier, and how it is put to the test."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from mpi4py import MPI
+
+from .operations import Call, Operation
+
+__all__ = ["Barrier"]
+
+TAG = 1
+DELAY = 0.01  # seconds by which a rank is late when a barrier is put to the test
+POLLS = 100
+
+
+class Barrier(Operation):
+    """A barrier, which has no buffers."""
+
+    title, method, sized = "Barrier Latency", "Barrier", False
+    blocks = ("none", "none")
+
+    def arguments(self, root: int) -> tuple[object, ...]:
+        """None."""
+        return ()
+
+    def verify(self, comm: MPI.Intracomm, native: MPI.Intracomm, root: int) -> bool:
+        """Whether nobody leaves before the last has entered, for the first and the last rank being late.
+
+        The late rank sends to all, waits until every receiver has the message (synchronous mode), and only
+        then enters. Who leaves without the message left too early; a true barrier never fails this.
+        """
+        call = self.bind(comm, root)
+        outcomes = [self._waits_for(call, native, late) for late in sorted({0, self.ranks - 1})]
+        self.release()
+        return all(outcomes)
+
+    def _waits_for(self, call: Call, native: MPI.Intracomm, late: int) -> bool:
+        word = np.zeros(1, dtype=np.uint8)
+        if self.rank == late:
+            native.Barrier()
+            time.sleep(DELAY)
+            others = [rank for rank in range(self.ranks) if rank != late]
+            MPI.Request.Waitall([native.Issend(word, dest=rank, tag=TAG) for rank in others])
+            call()
+            return True
+        request = native.Irecv(word, source=late, tag=TAG)
+        native.Barrier()
+        call()
+        in_time = any(request.Test() for _ in range(POLLS))
+        request.Wait()
+        return in_time

@@ -1,0 +1,255 @@
+"""One-sided benchmarks between ranks 0 and 1: windows made by ``Win.Allocate``, completed by ``Flush``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from .operations import Call, Contents
+from .pairs import WINDOW, Pair
+from .patterns import pattern
+
+__all__ = ["REMOTE"]
+
+
+class Remote(Pair):
+    """Rank 0 reaches into the memory of rank 1.
+
+    MPI gives rank 1 no part in it: it waits in the freeing of the window, which is collective, and there the library
+    goes on with what has to be done on its side.
+    """
+
+    datatype = MPI.UINT8_T  # a byte that MPI can add
+    blocks = ("slots", "slots")
+    changes: ClassVar[bool] = True  # what lies at the target
+
+    def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
+        super().__init__(rank, ranks, nbytes)
+        self.windows: list[tuple[MPI.Win, MPI.Intracomm]] = []
+
+    @classmethod
+    def rows(cls, kind: str, ranks: int) -> int:
+        return cls.window or 1
+
+    @classmethod
+    def footprint(cls, ranks: int, nbytes: int) -> int:
+        return 3 * nbytes * (cls.window or 1)
+
+    def opened(self, comm: MPI.Intracomm) -> MPI.Win:
+        """A window over the memory of each of the two. Collective over them."""
+        everyone = comm.Get_group()
+        two = everyone.Incl([0, 1])
+        pair = MPI.Intracomm(comm).Create_group(two)
+        window = MPI.Win.Allocate(self.send.nbytes, self.item(), comm=pair)
+        for group in (two, everyone):
+            group.Free()
+        self.windows.append((window, pair))
+        self.begin(window)
+        return window
+
+    def begin(self, window: MPI.Win) -> None:
+        """Open the epoch in which all calls are made."""
+        window.Lock_all(MPI.MODE_NOCHECK)
+
+    def end(self, window: MPI.Win) -> None:
+        """Close it."""
+        window.Unlock_all()
+
+    def bind(self, comm: MPI.Intracomm, root: int) -> Call:
+        window = self.opened(comm)
+        reach = self.reaching(window)
+
+        def call() -> None:
+            reach()
+            window.Flush(1)
+
+        return call if self.leads else _nothing
+
+    def reaching(self, window: MPI.Win) -> Callable[[], None]:
+        """The calls on a window, to be completed afterwards."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        for window, pair in self.windows:
+            pair.Barrier()
+            self.end(window)
+            window.Free()
+            pair.Free()
+        self.windows.clear()
+
+    def verify(self, comm: MPI.Intracomm, native: MPI.Intracomm, root: int) -> bool:
+        self.prepare(root)
+        call = self.bind(comm, root)
+        window, pair = self.windows[-1]
+        exposed: Any = window  # a buffer at run time
+        memory = np.frombuffer(exposed, dtype=self.dtype).reshape(self.send.shape)
+        memory[...] = self.contents(self.rank)
+        for step in (lambda: None, call):
+            window.Sync()
+            pair.Barrier()
+            step()
+        window.Sync()
+        pair.Barrier()
+        window.Sync()
+        right = bool(np.array_equal(memory, self.after())) and self.correct(root)
+        self.release()
+        return right
+
+    def contents(self, rank: int) -> NDArray[Any]:
+        """What lies in a rank's window before the call, and in its send buffer."""
+        return pattern(np.arange(len(self.send)), rank, self.items).astype(self.dtype)
+
+    def after(self) -> NDArray[Any]:
+        """What lies in this rank's window after it."""
+        return self.contents(self.rank) if self.leads or not self.changes else self.result()
+
+    def result(self) -> NDArray[Any]:
+        """What a call that changes the target leaves there."""
+        return self.contents(0)
+
+    def sent(self, root: int) -> Contents:
+        return self.contents(self.rank)
+
+
+class Put(Remote):
+    title = "MPI_Put Latency"
+
+    def reaching(self, window: MPI.Win) -> Callable[[], None]:
+        messages = [(self.spec(row), slot * self.items) for slot, row in enumerate(self.send)]
+        peer = self.peer
+
+        def reach() -> None:
+            for message, place in messages:
+                window.Put(message, peer, place)
+
+        return reach
+
+
+class Get(Remote):
+    title, changes = "MPI_Get Latency", False
+
+    def reaching(self, window: MPI.Win) -> Callable[[], None]:
+        messages = [(self.spec(row), slot * self.items) for slot, row in enumerate(self.receive)]
+
+        def reach() -> None:
+            for message, place in messages:
+                window.Get(message, 1, place)
+
+        return reach
+
+    def expected(self, root: int) -> Contents:
+        return self.contents(1) if self.leads else None
+
+
+class PutBandwidth(Put):
+    title, window = "MPI_Put Bandwidth", WINDOW
+
+
+class GetBandwidth(Get):
+    title, window = "MPI_Get Bandwidth", WINDOW
+
+
+class PutBiBandwidth(PutBandwidth):
+    """Both ranks put, between two fences."""
+
+    title, ways = "MPI_Put Bi-Directional Bandwidth", 2
+
+    def begin(self, window: MPI.Win) -> None:
+        window.Fence(MPI.MODE_NOPRECEDE)
+
+    def end(self, window: MPI.Win) -> None:
+        window.Fence(MPI.MODE_NOSUCCEED)
+
+    def bind(self, comm: MPI.Intracomm, root: int) -> Call:
+        window = self.opened(comm)
+        reach = self.reaching(window)
+
+        def call() -> None:
+            reach()
+            window.Fence()
+
+        return call
+
+    def after(self) -> NDArray[Any]:
+        return self.contents(self.peer)
+
+
+class Accumulate(Remote):
+    title = "MPI_Accumulate Latency"
+
+    def reaching(self, window: MPI.Win) -> Callable[[], None]:
+        message = self.spec(self.send)
+
+        def reach() -> None:
+            window.Accumulate(message, 1, 0, MPI.SUM)
+
+        return reach
+
+    def result(self) -> NDArray[Any]:
+        total: NDArray[Any] = self.contents(0) + self.contents(1)
+        return total
+
+
+class GetAccumulate(Accumulate):
+    title = "MPI_Get_accumulate Latency"
+
+    def reaching(self, window: MPI.Win) -> Callable[[], None]:
+        message, result = self.spec(self.send), self.spec(self.receive)
+
+        def reach() -> None:
+            window.Get_accumulate(message, result, 1, 0, MPI.SUM)
+
+        return reach
+
+    def expected(self, root: int) -> Contents:
+        return self.contents(1) if self.leads else None
+
+
+class FetchAndOp(GetAccumulate):
+    title = "MPI_Fetch_and_op Latency"
+    dtype, datatype, atomic, sizes = np.int64, MPI.INT64_T, True, "8:8"
+
+    def reaching(self, window: MPI.Win) -> Callable[[], None]:
+        message, result = self.spec(self.send), self.spec(self.receive)
+
+        def reach() -> None:
+            window.Fetch_and_op(message, result, 1, 0, MPI.SUM)
+
+        return reach
+
+
+class CompareAndSwap(FetchAndOp):
+    title = "MPI_Compare_and_swap Latency"
+
+    def reaching(self, window: MPI.Win) -> Callable[[], None]:
+        message, result = self.spec(self.send), self.spec(self.receive)
+        compared = [self.contents(1), self.datatype]
+
+        def reach() -> None:
+            window.Compare_and_swap(message, compared, result, 1, 0)
+
+        return reach
+
+    def result(self) -> NDArray[Any]:
+        return self.contents(0)
+
+
+def _nothing() -> None:
+    """Rank 1's part in what rank 0 does with its memory."""
+
+
+REMOTE = {
+    "put_latency": Put,
+    "put_bw": PutBandwidth,
+    "put_bibw": PutBiBandwidth,
+    "get_latency": Get,
+    "get_bw": GetBandwidth,
+    "acc_latency": Accumulate,
+    "get_acc_latency": GetAccumulate,
+    "fop_latency": FetchAndOp,
+    "cas_latency": CompareAndSwap,
+}

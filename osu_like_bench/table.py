@@ -1,0 +1,75 @@
+"""The table of operations: what the command line, its help, the documentation and the tests know of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .barrier import Barrier
+from .neighbours import NEIGHBOURS
+from .operations import COLLECTIVES, Operation
+from .overlapped import overlapped
+from .pairs import PAIRS
+from .persistent import persistent
+from .reductions import REDUCTIONS
+from .remote import REMOTE
+
+__all__ = ["ABSENT", "GROUPS", "OPERATIONS", "Group", "rows"]
+
+BLOCKING = {**COLLECTIVES, **REDUCTIONS, "barrier": Barrier}
+# What OMB 7.5 does not have.
+OURS = ("scan", "exscan", "iscan", "iexscan", "scan_persistent", "exscan_persistent", "reduce_scatter_block_persistent")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Operations that are alike.
+
+    :param title: in the documentation.
+    :param kinds: by the name of the benchmark, OMB's without ``osu_``.
+    """
+
+    title: str
+    kinds: dict[str, type[Operation]]
+
+
+GROUPS = (
+    Group("blocking collectives", BLOCKING),
+    Group("non-blocking collectives", {f"i{name}": overlapped(kind) for name, kind in BLOCKING.items()}),
+    Group("persistent collectives", {f"{name}_persistent": persistent(kind) for name, kind in BLOCKING.items()}),
+    Group("neighbourhood collectives", NEIGHBOURS),
+    Group(
+        "non-blocking neighbourhood collectives", {f"i{name}": overlapped(kind) for name, kind in NEIGHBOURS.items()}
+    ),
+    Group("point-to-point", PAIRS),
+    Group("one-sided", dict(REMOTE)),
+)
+OPERATIONS = {name: kind for group in GROUPS for name, kind in group.kinds.items()}
+
+# OMB 7.5's benchmarks that are not here, and why.
+ABSENT = {
+    "latency_mt": "threads of Python take turns: it would measure the interpreter",
+    "latency_mp": "processes that a rank forks; MPI programs in Python do not fork",
+    "partitioned_latency": "Open MPI 5.0.11 waits there for ever for ranks beside the two, which have no part in it",
+    "bw_fan_in": "senders on other hosts to one: `gather` with large blocks, whose links topompi knows",
+    "bw_fan_out": "one sender to other hosts: `scatter` with large blocks",
+    "hello": "start-up of C programs; Python's imports take most of it here",
+    "init": "likewise",
+    "oshm_*, upc_*, upcxx_*": "other programming models than MPI",
+    "xccl_*, nccl_*": "collectives of devices; buffers lie in host memory here (`-d cuda` is refused)",
+}
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """The rows of the documentation's table: OMB's name, whether it is here, and by what or why not."""
+    made = []
+    for group in GROUPS:
+        for name, kind in group.kinds.items():
+            theirs = "none" if name in OURS else f"`osu_{name}`"
+            made.append((theirs, f"`{name}`", f"{group.title}: {kind.title}"))
+    return [*made, *((f"`osu_{name}`", "no", why) for name, why in ABSENT.items())]
+
+
+if __name__ == "__main__":
+    print("| OMB 7.5 | here | what, or why not |\n| --- | --- | --- |")
+    for row in rows():
+        print(f"| {' | '.join(row)} |")

@@ -1,0 +1,42 @@
+"""Why what ran did run, in words, for the table of counted calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mpi4py import MPI
+
+from ..execution.specs import CALLS
+from ..selection.choice import Choice
+
+if TYPE_CHECKING:
+    from .state import State
+
+__all__ = ["why_ran"]
+
+NO_REQUEST = "calls over the leaders of levels have no persistent form"
+
+
+def why_ran(
+    state: State, method: str, choice: Choice, ran: str, nbytes: int, root: int | None, op: MPI.Op | None
+) -> str:
+    """The reason of a choice; where something else ran, why; of a virtual placement, what the model would choose.
+
+    :param state: of the communicator.
+    :param method: the call, a key of ``specs.CALLS``.
+    :param choice: what was chosen.
+    :param ran: the algorithm that ran.
+    :param nbytes: the call's size, as the choice counts it.
+    :param root: the root; None in a call without one.
+    :param op: the operation of a reduction; None in other calls.
+    Cost: on a virtual placement, on rank 0, that of the model once a class of calls.
+    """
+    said = [choice.reason]
+    if ran != choice.algorithm:
+        refusal = state.executor.refusals.get((method, choice.algorithm), NO_REQUEST)
+        said = [f"{choice.algorithm} cannot run here: {refusal}", *said]
+    elif ran == "native" and state.interface.virtual and state.groups.rank == 0:
+        commutes = not CALLS[method].reduces or (isinstance(op, MPI.Op) and op.Is_commutative())
+        real = state.selector.on_the_network(method, nbytes, root or 0, commutes)
+        said.append(f"on the real network {real.algorithm} would run: {real.reason}")
+    return "; ".join(said)
