@@ -237,6 +237,18 @@ def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
             1,
             "field routes.next_link[0][1][0]: expecting a link that leaves switch S1, got 1, which leaves S0",
         ),
+        ("torus", {"dims": [1]}, "field torus.dims[0]: expecting a number from 2 to 2147483647, got 1"),
+        ("torus", {"dims": [2], "wrap": [1]}, "field torus.wrap: expecting 1 times true or false, got [1]"),
+        (
+            "torus",
+            {"dims": [2], "wrap": [True], "coordinates": [[0]]},
+            "field torus.coordinates: expecting 1 integers for each of 2 switches, got [[0]]",
+        ),
+        (
+            "torus",
+            {"dims": [2], "wrap": [True], "coordinates": [[0], [2]]},
+            "field torus.coordinates: expecting numbers from 0 to 1, got 2",
+        ),
     ],
 )
 def test_a_bad_field_is_named(path: str, value: Any, message: str) -> None:

@@ -11,6 +11,7 @@ from .hostroutes import HostRoutes
 from .interface import Level, TopologyInterface
 from .routes import Routes
 from .routing import compute_routes
+from .torus import SwitchTorus
 from .tree import ClusterTree, cluster_tree
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
     "Level",
     "Report",
     "Routes",
+    "SwitchTorus",
     "TopologyInterface",
     "cluster_tree",
     "compute_routes",

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from ..errors import FabricError
 from ..inputs.limits import current_limits
+from .torus import SwitchTorus, find_torus
 
 if TYPE_CHECKING:
     import networkx
 
 __all__ = ["Fabric", "infiniband_rate"]
+
+DIRECT = 0.9  # of the switches of a direct network, such as a torus, have hosts; of a fat tree's about a half
 
 IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
@@ -65,6 +68,7 @@ class Fabric:
     :param link_latency: seconds, shape (L,), NaN where unknown.
     :param cabled: whether the links are the source's own cables; False where the source only says what hangs below
         what, so that one cable stands for all those between two switches.
+    :param part_of: of a part of a fabric: the torus that the whole is, for the part's switches.
     """
 
     name: str
@@ -80,6 +84,7 @@ class Fabric:
     link_rate: FloatArray
     link_latency: FloatArray
     cabled: bool = True
+    part_of: SwitchTorus | None = None
 
     def __repr__(self) -> str:
         return (
@@ -209,6 +214,21 @@ class Fabric:
             np.minimum.at(label, second, least)
             label = label[label]
         return np.unique(label, return_inverse=True)[1].astype(np.int32)
+
+    @cached_property
+    def torus(self) -> SwitchTorus | None:
+        """The torus or mesh that the switches are cabled as, by structure, not by name; None for other networks.
+
+        A network whose switches have hosts on less than nine in ten of them is none. A part of a fabric keeps the
+        coordinates that its switches have in the whole. Cost: see ``find_torus``.
+        """
+        if self.part_of is not None:
+            return self.part_of
+        with_hosts = len(np.unique(self.adapter_leaf[self.adapter_leaf >= 0]))
+        if with_hosts < DIRECT * self.num_switches:
+            return None
+        links, first = self.switch_links, self.num_adapters
+        return find_torus(self.link_source[links] - first, self.link_target[links] - first, self.num_switches)
 
     def links_by_port(self) -> IntArray:
         """The link that leaves each switch by each port: shape (S, ports + 1), -1 where no link is.

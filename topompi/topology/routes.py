@@ -139,5 +139,6 @@ def _subfabric(
         link_rate=fabric.link_rate[links],
         link_latency=fabric.link_latency[links],
         cabled=fabric.cabled,
+        part_of=None if fabric.torus is None else fabric.torus.of(switches),
     )
     return part, switches

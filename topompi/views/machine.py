@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,9 +16,6 @@ from .network import network_of
 
 __all__ = ["machine_of"]
 
-_TORUS = re.compile(r"\s*torus[\s:]\s*([0-9]+(?:x[0-9]+)*)\b.*", re.IGNORECASE | re.DOTALL)
-_SWITCH = re.compile(r"torus/([0-9]+(?:\.[0-9]+)*)")
-
 
 def machine_of(
     interface: TopologyInterface,
@@ -31,8 +27,8 @@ def machine_of(
     """The machine of a job: its hosts with their slots, how far apart they are, and the routes between them.
 
     The distance is the switches crossed, 0 within a host: as the levels of the cluster tree where these say exactly
-    that, as they do for fat trees, else as a table. On a fabric that says it is a torus with one host a
-    switch it is the links between two switches, as tori are counted.
+    that, as they do for fat trees, else as a table. On a fabric that is cabled as a torus or a mesh, with one
+    host a switch, it is the links between two switches, as tori are counted.
 
     :param interface: the job's hosts and the ranks on them.
     :param slots: of each host, or one number for all; by default the ranks that the interface has on it.
@@ -87,19 +83,16 @@ def _says(distances: Distances, hops: NDArray[np.int64], order: NDArray[np.int64
 
 
 def _torus(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances | None:
-    """Coordinates on the torus that the fabric's name says it is; None for others, and for several hosts a switch."""
+    """Places on the torus or mesh that the switches are cabled as; None for others, and for several hosts a switch.
+
+    Also None where the routes are not its shortest ways.
+    """
     if interface.routes is None or interface.host_routes is None:
         return None
-    fabric = interface.routes.fabric
-    named = _TORUS.fullmatch(fabric.name)
-    places = [_SWITCH.fullmatch(fabric.switch_names[leaf]) for leaf in interface.host_routes.leaf.tolist()]
-    if not named or len({place[0] for place in places if place}) < len(order):
+    torus, leaf = interface.routes.fabric.torus, interface.host_routes.leaf[order]
+    if torus is None or len(np.unique(leaf)) < len(order) or (leaf < 0).any():
         return None
-    dims = tuple(int(extent) for extent in named[1].split("x"))
-    coordinates = np.array([[int(one) for one in place[1].split(".")] for place in places if place], dtype=np.int64)
-    if coordinates.shape[1:] != (len(dims),):
-        return None
-    found = Torus(dims, (True,) * len(dims), coordinates[order])
+    found = Torus(torus.dims, torus.wrap, torus.coordinates[leaf])
     links = _hops(interface) - 1  # one switch more is crossed than links between switches
     np.fill_diagonal(links, 0)
     return found if _says(found, links, order) else None

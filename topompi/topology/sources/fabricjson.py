@@ -19,6 +19,7 @@ from ...inputs import InputFile, current_limits, parse_json
 from ..discovery import Discovery, Report
 from ..fabric import Fabric, IntArray
 from ..routes import Routes
+from ..torus import SwitchTorus
 
 __all__ = ["FORMAT", "NAME", "VERSION", "document_of", "read", "read_document", "recognise", "write"]
 
@@ -72,6 +73,10 @@ def document_of(fabric: Fabric) -> dict[str, Any]:
     }
     if not fabric.cabled:
         document["cabled"] = False
+    if fabric.part_of is not None:
+        torus = fabric.part_of
+        places = torus.coordinates.tolist()
+        document["torus"] = {"dims": list(torus.dims), "wrap": list(torus.wrap), "coordinates": places}
     return document
 
 
@@ -200,7 +205,26 @@ def _read_fabric(document: _Document) -> Fabric:
         link_rate=document.quantities("links.rate", links),
         link_latency=document.quantities("links.latency", links),
         cabled=document.field("cabled", bool) if "cabled" in document.root else True,
+        part_of=_read_torus(document, len(switches)) if "torus" in document.root else None,
     )
+
+
+def _read_torus(document: _Document, switches: int) -> SwitchTorus:
+    """The torus that the whole fabric is, where a document holds a part of one."""
+    dims = document.integers("torus.dims", 2, 1 << 31)
+    wrap: list[bool] = document.field("torus.wrap", list)
+    if len(wrap) != len(dims) or {type(ring) for ring in wrap} != {bool}:
+        document.fail("torus.wrap", f"{len(dims)} times true or false", _short(wrap))
+    places: list[Any] = document.field("torus.coordinates", list)
+    rows = [row for row in places if type(row) is list and len(row) == len(dims)]
+    if not len(rows) == len(places) == switches or {type(one) for row in rows for one in row} - {int}:
+        document.fail("torus.coordinates", f"{len(dims)} integers for each of {switches} switches", _short(places))
+    for row in rows:
+        for place, extent in zip(row, dims.tolist(), strict=True):
+            if not 0 <= place < extent:
+                document.fail("torus.coordinates", f"numbers from 0 to {extent - 1}", _short(place))
+    shape = (switches, len(dims))
+    return SwitchTorus(tuple(dims.tolist()), tuple(wrap), np.array(rows, dtype=np.int64).reshape(shape))
 
 
 def _read_routes(document: _Document, fabric: Fabric) -> Routes | None:
