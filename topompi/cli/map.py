@@ -17,6 +17,7 @@ from ..mapping.machine import Machine
 from ..mapping.mapping import Mapping
 from ..mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from ..mapping.readers import read_graph
+from .mapdraw import check_draw, draw_map
 from .mapplot import check_plot, draw_plot
 from .mapreport import draw, figures, hops_known, ratio
 from .mapsolve import OBJECTIVES, check_algorithm, routed, solve
@@ -60,6 +61,9 @@ def make(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The map's file; else standard output.")] = None,
     report: Annotated[bool, typer.Option("--report", help="Show what the map changes.")] = False,
     plot: Plot = None,
+    draw_file: Annotated[
+        Path | None, typer.Option("--draw", help="FILE.svg, .png or .html: the map on its fabric, links by load.")
+    ] = None,
     as_json: AsJson = False,
     seed: Annotated[int, typer.Option("--seed", help="Of all that is random.", min=0)] = 0,
     budget: Annotated[float | None, typer.Option("--budget", help="Seconds to search.", min=0.0)] = None,
@@ -86,6 +90,8 @@ def make(
     place = Place(topology, lfts, hosts, slots, machine, distances)
     source = _given(graph)
     place.check()
+    if draw_file is not None:
+        check_draw(draw_file, place)
     check_algorithm(algorithm, objective, budget)
     written = _check_files(form, output, plot)
     with reading() as progress:
@@ -103,6 +109,9 @@ def make(
         summary |= {"algorithm": algorithm, "objective": objective, "seed": seed, "seconds": seconds, "format": written}
         if plot is not None:
             _plot(plot, found_graph, found_machine, maps, summary)
+        if draw_file is not None:
+            heading = f"{place.source}: the map by {algorithm}"
+            draw_map(draw_file, place, found_graph, maps["given"], mapping, heading, progress)
     if output is not None:
         output.write_text(text, encoding="utf-8")
     if as_json:

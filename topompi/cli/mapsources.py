@@ -7,14 +7,14 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import TopompiError
 from ..mapping.machine import Machine
-from ..topology import Report, TopologyInterface, load
+from ..topology import Report, Routes, TopologyInterface, load
 from ..topology.hostlist import read_hosts
 from ..views.machine import machine_of
 from .jobhosts import JOB_HOSTS
@@ -56,6 +56,7 @@ class Place:
     :param slots: see `parse_slots`.
     :param machine: slots a host, hosts a cluster, clusters a cluster above: ``16:16:8``.
     :param distances: of two ranks that share a host, a cluster, ...: ``1:10:100``.
+    :param loaded: the topology's routes once they were read.
     """
 
     topology: str | None
@@ -64,6 +65,7 @@ class Place:
     slots: str | None
     machine: str | None
     distances: str | None
+    loaded: list[Routes] = field(default_factory=list, repr=False, compare=False)
 
     def check(self) -> None:
         """Refuse options that contradict each other, before any long work.
@@ -112,13 +114,20 @@ class Place:
     def _of_topology(
         self, ranks: int, report: Report, allocation: tuple[Sequence[str], Sequence[int]] | None
     ) -> Machine:
-        report.step(f"reading {self.topology}")
-        routes = load(self.topology or "", self.lfts, report).routes
-        assert routes is not None  # load() fills them in
+        routes = self.routes(report)
         names, slots = self._allocation(ranks, routes.fabric.hosts) if allocation is None else allocation
         report.step("distances")
         interface = TopologyInterface.place(names, routes, source=self.topology or "", virtual=True)
         return machine_of(interface, slots, names, routes=len(names) <= MOST_ROUTED)
+
+    def routes(self, report: Report) -> Routes:
+        """The routes of ``topology``, which is read once."""
+        if not self.loaded:
+            report.step(f"reading {self.topology}")
+            routes = load(self.topology or "", self.lfts, report).routes
+            assert routes is not None  # load() fills them in
+            self.loaded.append(routes)
+        return self.loaded[0]
 
     def _allocation(self, ranks: int, all_hosts: Sequence[str]) -> tuple[list[str], list[int]]:
         """Hosts and slots: as told, else the Slurm job's, else all hosts and the ranks evenly in blocks."""

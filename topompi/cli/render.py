@@ -16,7 +16,7 @@ from ..topology.hostlist import compress
 from ..topology.interface import within
 from ..topology.tree import UNREACHABLE
 
-__all__ = ["draw_summary", "draw_tree"]
+__all__ = ["draw_levels", "draw_summary", "draw_tree"]
 
 MOST_CHILDREN = 12  # of one node; what a person takes in at a glance
 BAR = 40
@@ -35,7 +35,7 @@ def draw_summary(console: Console, summary: dict[str, Any]) -> None:
     if summary["levels_of"] == "job":
         hosts = f"{job['hosts']:,} host{'s' * (job['hosts'] != 1)}"
         console.print(f"levels of the job: its {hosts} and the links that its routes use", highlight=False)
-    console.print(_levels_table(summary["levels"]))
+    draw_levels(console, summary["levels"])
     if not summary["cabled"]:
         console.print("over-subscription and shared links: unknown, this source lists no cables", highlight=False)
     leaves = ", ".join(f"{count} x {size}" for size, count in job["hosts_per_leaf"].items())
@@ -50,7 +50,8 @@ def draw_summary(console: Console, summary: dict[str, Any]) -> None:
     console.print(_hops_table(job["hops"]))
 
 
-def _levels_table(levels: list[dict[str, Any]]) -> Table:
+def draw_levels(console: Console, levels: list[dict[str, Any]]) -> None:
+    """Print the levels of a fabric or a job (see ``topompi.topology.summary``): switches, capacity down and up."""
     table = Table("level", "switches", "down", "up", "over-subscription", box=None, title_justify="left")
     for row in levels:
         unit = 1e9 if row["unit"] == "bytes/s" else 1
@@ -59,7 +60,7 @@ def _levels_table(levels: list[dict[str, Any]]) -> Table:
         ratio = "top" if row["top"] else known
         capacity = ["-" if row[way] is None else f"{row[way] / unit:,.6g} {name}" for way in ("down", "up")]
         table.add_row(str(row["level"]), f"{row['switches']:,}", *capacity, ratio)
-    return table
+    console.print(table)
 
 
 def _hops_table(hops: dict[str, Any]) -> Table:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..errors import RouteError, SourceError
-from ..topology import Discovery, HostRoutes, Report, Routes, TopologyInterface, load
+from ..topology import HostRoutes, TopologyInterface
 from ..topology.hostnames import require_hosts
 from ..topology.ibwriter import write_ibnetdiscover
 from ..topology.sources import fabricjson
+from ..topology.studies import without
 from ..topology.summary import summarise
-from .jobhosts import HOSTS_HELP, find_hosts
+from .jobhosts import find_hosts
 from .render import draw_summary, draw_tree
 from .terminal import Limit, console
 from .topologydraw import draw
+from .topologyinputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
 from .topologyservice import query, serve
+from .topologystudies import diff, jobs, leaves, links
 
 __all__ = ["app"]
 
@@ -29,13 +29,8 @@ app = typer.Typer(help="Fabrics and routes.", no_args_is_help=True)
 app.command()(draw)
 app.command()(serve)
 app.command()(query)
-
-_SOURCES = "A topology file, directory or archive, a synthetic fabric in words, or your own module:function."
-Source = Annotated[str, typer.Argument(help=_SOURCES)]
-Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
-Hosts = Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)]
-Partial = Annotated[bool, typer.Option("--partial", help="Continue with what is sound, and list the rest.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+for study in (links, leaves, jobs, diff):
+    app.command()(study)
 
 
 @app.command()
@@ -43,13 +38,14 @@ def show(
     source: Source,
     lfts: Lfts = None,
     hosts: Hosts = None,
+    down: Without = None,
     partial: Partial = False,
     as_json: AsJson = False,
     limit: Limit = None,
 ) -> None:
     """Show hosts, switches, links, levels, hops, shared links and the cluster tree."""
-    with _reading(source, lfts, partial) as (discovery, report):
-        routes = _routes(discovery)
+    with reading(source, lfts, partial) as (discovery, report):
+        routes = without(routes_of(discovery), down or [])
         job = find_hosts(hosts)
         names = routes.fabric.hosts if job is None else job
         report.step("cluster tree")
@@ -62,7 +58,7 @@ def show(
     screen = console()
     draw_summary(screen, summary)
     draw_tree(screen, interface)
-    _list_findings(report)
+    list_findings(report)
 
 
 @app.command()
@@ -77,8 +73,8 @@ def route(
     limit: Limit = None,
 ) -> None:
     """Print the switches from host A to host B: the host, the switches' GUIDs in order, the other host."""
-    with _reading(source, lfts, partial) as (discovery, report):
-        routes = _routes(discovery)
+    with reading(source, lfts, partial) as (discovery, report):
+        routes = routes_of(discovery)
         pair = HostRoutes(routes, require_hosts(routes.fabric, [sender, receiver]))
         if path >= routes.num_paths:
             raise RouteError(f"expecting --path below {routes.num_paths}, the number of paths to a host, got {path}")
@@ -87,7 +83,7 @@ def route(
         print(json.dumps({"from": sender, "to": receiver, "switches": switches, "routes": routes.engine}))
     else:
         print(" ".join([sender, *switches, receiver]))
-    _list_findings(report)
+    list_findings(report)
 
 
 @app.command()
@@ -99,7 +95,7 @@ def export(
     limit: Limit = None,
 ) -> None:
     """Write a topology, with the routes that its source holds, as fabric.json; or as an ibnetdiscover report."""
-    with _reading(source, lfts, partial) as (discovery, report):
+    with reading(source, lfts, partial) as (discovery, report):
         report.step(f"writing {output}")
         if output.endswith(".ibnetdiscover"):
             text = write_ibnetdiscover(discovery.fabric)
@@ -111,24 +107,7 @@ def export(
             print(text)
         else:
             Path(output).write_text(text, encoding="utf-8")
-    _list_findings(report)
-
-
-@contextmanager
-def _reading(source: str, lfts: Path | None, partial: bool) -> Iterator[tuple[Discovery, Report]]:
-    """The topology and the report; while it is read and worked on, a terminal shows what is going on."""
-    with console(to_error=True).status(f"reading {source}") as status:
-
-        def progress(what: str, done: int, total: int) -> None:
-            status.update(f"{what} {done}/{total}" if total else what)
-
-        report = Report(partial=partial, progress=progress)
-        yield load(source, lfts, report), report
-
-
-def _routes(discovery: Discovery) -> Routes:
-    assert discovery.routes is not None  # load() fills them in
-    return discovery.routes
+    list_findings(report)
 
 
 def _switches_crossed(pair: HostRoutes, path: int, sender: str, receiver: str) -> list[str]:
@@ -140,9 +119,3 @@ def _switches_crossed(pair: HostRoutes, path: int, sender: str, receiver: str) -
     if pair.hops[0, 1] < 0 or not len(links):
         raise RouteError(f"no route from {sender} to {receiver}: {pair.routes.engine}")
     return [fabric.vertex_id(int(vertex)) for vertex in fabric.link_target[links[:-1]]]
-
-
-def _list_findings(report: Report) -> None:
-    for kind, messages in (("problem", report.problems), ("note", report.notes)):
-        for message in messages:
-            print(f"{kind}: {message}", file=sys.stderr)

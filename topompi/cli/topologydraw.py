@@ -19,13 +19,15 @@ from ..schedules.exports.jsonio import from_json
 from ..schedules.registry import ALGORITHMS, make
 from ..topology import Fabric, Report, Routes, TopologyInterface, load
 from ..topology.hostnames import require_hosts
+from ..topology.studies import without
 from ..views.network import network_of
 from ..views.picture.fabricscene import Job, fabric_scene
 from ..views.picture.loads import Loads, PictureError, link_loads
 from ..views.picture.writers import SUFFIXES, check_file, write
 from .jobhosts import HOSTS_HELP, find_hosts
 from .sizes import parse_bytes
-from .terminal import console
+from .terminal import Limit, console
+from .topologyinputs import Without
 
 __all__ = ["draw"]
 
@@ -43,6 +45,8 @@ def draw(
     mapping: Annotated[Path | None, typer.Option("--map", help="A map's file: which rank is where.")] = None,
     loads: Annotated[str | None, typer.Option("--loads", help=_LOADS)] = None,
     size: Annotated[str, typer.Option("--bytes", help="Of a block of the schedule: 65536, 64K or 1M.")] = "64K",
+    down: Without = None,
+    limit: Limit = None,
 ) -> None:
     """Draw the switches by level, the hosts below them, a job's ranks, and what each link carries.
 
@@ -56,6 +60,7 @@ def draw(
     with console(to_error=True).status(f"reading {source}") as status:
         routes = load(source, lfts, Report(progress=lambda what, *_: status.update(what))).routes
         assert routes is not None  # load() fills them in
+        routes = without(routes, down or [])
         names = _ranks(routes.fabric, hosts, ppn, placement, mapping)
         if names is None and loads is not None:
             names = place(ppn * routes.fabric.num_hosts, list(routes.fabric.hosts), placement)
@@ -65,7 +70,7 @@ def draw(
             status.update("loads of links")
             carried = _loads(loads, routes, names, rank_host, nbytes)
         status.update(f"drawing {output}")
-        job = None if rank_host is None else _job(rank_host)
+        job = None if rank_host is None else Job.of_ranks(rank_host)
         write(fabric_scene(routes, source, job, carried), output)
 
 
@@ -78,13 +83,6 @@ def _ranks(fabric: Fabric, hosts: str | None, ppn: int, placement: str, mapping:
     if listed is None:
         return None
     return listed if len(set(listed)) < len(listed) else place(ppn * len(listed), listed, placement)
-
-
-def _job(rank_host: Integers) -> Job:
-    ranks: dict[int, list[int]] = {}
-    for rank, host in enumerate(rank_host.tolist()):
-        ranks.setdefault(host, []).append(rank)
-    return Job(np.unique(rank_host), ranks)
 
 
 def _loads(loads: str, routes: Routes, names: list[str], rank_host: Integers, nbytes: int) -> Loads:

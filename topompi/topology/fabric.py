@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -148,6 +149,11 @@ class Fabric:
         return tuple(f"{vertices[source]} → {vertices[target]}" for source, target in ends)
 
     @cached_property
+    def link_end(self) -> IntArray:
+        """``link_target``, and -1 behind it for link -1, which stands for none: shape (L + 1,)."""
+        return np.append(self.link_target, np.int32(-1))
+
+    @cached_property
     def adapter_uplink(self) -> IntArray:
         """The link from each adapter into the fabric, shape (A,); -1 where it has none."""
         uplink = np.full(self.num_adapters, -1, dtype=np.int32)
@@ -166,7 +172,7 @@ class Fabric:
     @cached_property
     def adapter_leaf(self) -> IntArray:
         """Switch index of the leaf switch of each adapter, shape (A,); -1 where it has none."""
-        leaf = np.where(self.adapter_uplink >= 0, self.link_target[self.adapter_uplink], -1)
+        leaf = self.link_end[self.adapter_uplink]
         return np.where(leaf >= 0, leaf - self.num_adapters, -1).astype(np.int32)
 
     @cached_property
@@ -194,8 +200,8 @@ class Fabric:
     def host_adapters(self) -> tuple[IntArray, ...]:
         """The adapters of each host in rail order, one array a host."""
         order = np.argsort(self.adapter_host, kind="stable").astype(np.int32)
-        bounds = np.searchsorted(self.adapter_host[order], np.arange(1, self.num_hosts))
-        return tuple(np.split(order, bounds)) if self.num_hosts else ()
+        bounds = np.searchsorted(self.adapter_host[order], np.arange(self.num_hosts + 1)).tolist()
+        return tuple(order[first:last] for first, last in itertools.pairwise(bounds))
 
     @cached_property
     def switch_component(self) -> IntArray:

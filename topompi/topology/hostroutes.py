@@ -110,16 +110,15 @@ class HostRoutes:
 
         With routes that follow the destination this is the link just above the leaf level that two hosts must
         share. One group a shared link, ascending positions in ``hosts``; a host may be in several.
-        Cost: a walk from each leaf switch to each host.
+        Cost: a link from each leaf switch to each host.
         """
-        adapters = self._adapters_by_rail[0]
-        starts = np.unique(self.leaf[self.leaf >= 0])
-        leaf, host = (axis.ravel() for axis in np.meshgrid(starts, np.arange(len(adapters)), indexing="ij"))
-        other = leaf != self.leaf[host]
-        leaf, host = leaf[other], host[other]
-        hops, links, _ = self.routes.walk(leaf, adapters[host])
-        arrived = hops > 1
-        entering = links[np.flatnonzero(arrived), hops[arrived] - 2]
-        pairs = np.unique(np.stack((entering, host[arrived].astype(np.int32))), axis=1)
-        bounds = np.flatnonzero(np.diff(pairs[0])) + 1
-        return [group for group in np.split(pairs[1], bounds) if len(group) > 1]
+        adapters, fabric = self._adapters_by_rail[0], self.routes.fabric
+        switch, host, link = self.routes.crossed(adapters)
+        leaf, target = self.leaf[host], fabric.link_end[link]
+        arrives = np.zeros(len(adapters), dtype=bool)
+        arrives[host[(switch == leaf) & (target == adapters[host])]] = True
+        entering = np.flatnonzero((target == leaf + fabric.num_adapters) & (leaf >= 0) & arrives[host])
+        order = np.lexsort((host[entering], link[entering]))
+        link, host = link[entering][order], host[entering][order]
+        bounds = np.flatnonzero(np.diff(link)) + 1
+        return [group for group in np.split(host, bounds) if len(group) > 1]

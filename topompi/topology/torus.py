@@ -31,6 +31,14 @@ class SwitchTorus:
     wrap: tuple[bool, ...]
     coordinates: IntArray
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SwitchTorus) or (self.dims, self.wrap) != (other.dims, other.wrap):
+            return False
+        return np.array_equal(self.coordinates, other.coordinates)
+
+    def __hash__(self) -> int:
+        return hash((self.dims, self.wrap))
+
     def __repr__(self) -> str:
         return f"SwitchTorus({self})"
 

@@ -12,10 +12,12 @@ from ...errors import HostError, RouteError
 from ..fabric import IntArray
 from ..hostnames import find_hosts, require_hosts
 from ..hostroutes import HostRoutes
-from ..routes import MAX_HOPS, Routes
+from ..routes import MAX_HOPS, NextLinks, Routes
 from ..tree import ClusterTree, cluster_tree
 
 __all__ = ["Generation"]
+
+MAX_TABLE = 1 << 26  # next links that are written out for quick answers, 256 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +93,12 @@ class Generation:
         return []
 
     @cached_property
-    def _table(self) -> NDArray[np.int32]:
-        table: NDArray[np.int32] = self.routes.next_link[0]
+    def _table(self) -> NDArray[np.int32] | NextLinks:
+        """Where one next link is looked up: a table is quicker, and made where it is small."""
+        table = self.routes.table
+        if isinstance(table, np.ndarray) or self.routes.num_entries <= MAX_TABLE:
+            full: NDArray[np.int32] = self.routes.next_link[0]
+            return full
         return table
 
     @cached_property

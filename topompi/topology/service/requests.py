@@ -112,8 +112,8 @@ def _check_size(routes: Routes, fields: list[str], bounds: Bounds) -> None:
     matrices = [field for field in fields if field in _MATRICES]
     if matrices and count > bounds.matrix_hosts:
         raise RequestError(f"field {matrices[0]}: expecting at most {bounds.matrix_hosts:,} hosts, got {count:,}")
-    if "fabric" in fields and routes.next_link.size > bounds.entries:
-        got = f"{routes.next_link.size:,}: ask for fewer hosts"
+    if "fabric" in fields and routes.num_entries > bounds.entries:
+        got = f"{routes.num_entries:,}: ask for fewer hosts"
         raise RequestError(f"field fabric: expecting at most {bounds.entries:,} entries of routes, got {got}")
 
 

@@ -44,6 +44,14 @@ class Job:
     hosts: Integers
     ranks: Mapping[int, Sequence[int]]
 
+    @classmethod
+    def of_ranks(cls, rank_host: Integers) -> Job:
+        """The job whose rank i is on host ``rank_host[i]`` of the fabric."""
+        ranks: dict[int, list[int]] = {}
+        for rank, host in enumerate(rank_host.tolist()):
+            ranks.setdefault(host, []).append(rank)
+        return cls(np.unique(rank_host), ranks)
+
 
 def fabric_scene(
     routes: Routes, title: str, job: Job | None = None, loads: Loads | None = None, full: float | None = None

@@ -1,0 +1,227 @@
+"""Next links along shortest paths, worked out where they are asked for: no table of all switches and hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import RouteError
+from ..inputs.limits import current_limits
+from .fabric import Fabric, IntArray
+from .routes import MAX_HOPS
+
+__all__ = ["ComputedLinks"]
+
+Integers = NDArray[np.int64]
+FAR = np.int16(np.iinfo(np.int16).max - 1)
+AT_ONCE = 1 << 24  # entries of links x groups that are compared at a time
+
+
+@dataclass(frozen=True, eq=False)
+class ComputedLinks:
+    """The chosen one of a switch's shortest links towards each adapter.
+
+    Leaf switches with the same neighbours are as far from every other switch, so that distances and the links to choose
+    from are kept for groups of leaves: in a fat tree of three levels one a pod. What is kept for (group g, switch s)
+    stands in row g S + s.
+
+    :param fabric: the fabric.
+    :param group: of each switch that is a leaf, shape (S,), -1 for the others.
+    :param distance: links between switches from each switch to another switch of each group, shape (groups, S); FAR
+        where there is no way.
+    :param offset: where the links of a row begin in ``choices``, shape (groups S + 1,); none for rows of distance 1.
+    :param choices: links that lead nearer, in the order of (next switch, port).
+    :param links: all links between switches in the order of (switch, next switch, port), shape (L,).
+    :param pairs: switch S + next switch of joined switches, ascending; the links of pair i are ``links[begin[i] :
+        begin[i + 1]]``.
+    :param begin: shape (pairs + 1,).
+    :param divisor: of the destination's number, for each link of the fabric that is the first to choose from.
+    """
+
+    fabric: Fabric
+    group: Integers
+    distance: NDArray[np.int16]
+    offset: Integers
+    choices: IntArray
+    links: IntArray
+    pairs: Integers
+    begin: Integers
+    divisor: Integers
+
+    @classmethod
+    def of(cls, fabric: Fabric) -> ComputedLinks:
+        """The links of a fabric.
+
+        :raises RouteError: for more entries (links between switches x groups of leaves) than the limit of routes.
+        Cost: links between switches x groups of leaves for each hop of the longest path; what is kept is the shortest
+        links of each (switch, group).
+        """
+        source, target, links = _sorted_links(fabric)
+        group = _groups(fabric, source, target)
+        current_limits().check("routes", len(links) * (int(group.max(initial=-1)) + 1), fabric.name, RouteError)
+        distance = _distances(group, source, target)
+        counts, choices = _choices(distance, source, target, links)
+        pairs, begin = np.unique(source.astype(np.int64) * fabric.num_switches + target, return_index=True)
+        return cls(
+            fabric,
+            group,
+            distance,
+            np.concatenate(([0], np.cumsum(counts, dtype=np.int64))),
+            choices,
+            links,
+            pairs,
+            np.append(begin, len(links)),
+            _divisors(fabric, source, target, links),
+        )
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Paths, switches, adapters."""
+        return 1, self.fabric.num_switches, self.fabric.num_adapters
+
+    def at(self, path: int, switches: IntArray, adapters: IntArray) -> IntArray:
+        """The link from each switch towards each adapter, shape (n,), -1 where there is none.
+
+        :param path: 0; there is one.
+        :param switches: numbers, shape (n,); likewise ``adapters``, element by element.
+        Cost: some thirty array operations.
+        """
+        fabric, found = self.fabric, np.full(len(switches), -1, dtype=np.int32)
+        leaf = fabric.adapter_leaf[adapters]
+        own = np.flatnonzero((leaf == switches) & (leaf >= 0))
+        found[own] = fabric.adapter_downlink[adapters[own]]
+        other = np.flatnonzero((leaf != switches) & (leaf >= 0) & (switches >= 0))
+        if not len(other) or not len(self.links):
+            return found
+        switches, leaf, adapters = switches[other].astype(np.int64), leaf[other], adapters[other]
+        group = self.group[leaf]
+        row = group * fabric.num_switches + switches
+        first, count = self.offset[row], self.offset[row + 1] - self.offset[row]
+        far = np.flatnonzero(count)
+        found[other[far]] = self._chosen(self.choices, first[far], count[far], adapters[far])
+        near = np.flatnonzero(self.distance[group, switches] == 1)
+        pair = np.searchsorted(self.pairs, switches[near] * fabric.num_switches + leaf[near])
+        first, count = self.begin[pair], self.begin[pair + 1] - self.begin[pair]
+        found[other[near]] = self._chosen(self.links, first, count, adapters[near])
+        return found
+
+    def item(self, switch: int, adapter: int) -> int:
+        """The link from one switch towards one adapter, -1 where there is none."""
+        return int(self.at(0, np.array([switch], dtype=np.int32), np.array([adapter], dtype=np.int32))[0])
+
+    def _chosen(self, links: IntArray, first: Integers, count: Integers, adapters: IntArray) -> IntArray:
+        chosen: IntArray = links[first + adapters // self.divisor[links[first]] % count]
+        return chosen
+
+    def hops(self, switches: IntArray, adapters: IntArray) -> NDArray[np.int16]:
+        """Switches crossed from each switch to each adapter, shape (switches, adapters); negative without a route.
+
+        Cost: the answer, no walk.
+        """
+        if not len(self.distance):
+            return np.full((len(switches), len(adapters)), -1, dtype=np.int16)
+        leaf = self.fabric.adapter_leaf[adapters]
+        hops = (self.distance[:, switches].T + np.int16(1))[:, self.group[leaf]]
+        hops[hops > MAX_HOPS] = -1
+        hops[:, leaf < 0] = -1
+        hops[switches < 0] = -1
+        hops[(switches[:, None] == leaf[None, :]) & (leaf >= 0)[None, :]] = 1
+        return hops
+
+    def arrive_everywhere(self) -> bool:
+        """Whether every leaf switch has a route to all others of its component; False may also mean unknown.
+
+        Cost: groups x leaves.
+        """
+        fabric, leaves = self.fabric, np.flatnonzero(self.group >= 0)
+        first, size = np.unique(self.group[leaves], return_index=True, return_counts=True)[1:]
+        example, component = leaves[first], fabric.switch_component
+        wanted = component[example][:, None] == component[leaves][None, :]
+        wanted &= (example[:, None] != leaves[None, :]) | (size > 1)[:, None]
+        return bool((self.distance[:, leaves][wanted] < MAX_HOPS).all())
+
+
+def _sorted_links(fabric: Fabric) -> tuple[IntArray, IntArray, IntArray]:
+    """Source and target switch of each link between switches, and its number, by (source, target, port)."""
+    links, first = fabric.switch_links, fabric.num_adapters
+    source, target = fabric.link_source[links] - first, fabric.link_target[links] - first
+    order = np.lexsort((fabric.link_source_port[links], target, source))
+    return source[order], target[order], links[order]
+
+
+def _groups(fabric: Fabric, source: IntArray, target: IntArray) -> Integers:
+    """Group of each leaf switch by its neighbours in both directions, shape (S,); -1 for the other switches."""
+    leaves = np.unique(fabric.adapter_leaf[fabric.adapter_leaf >= 0])
+    count = fabric.num_switches
+    ends = np.concatenate(
+        (source.astype(np.int64) * 2 * count + target, (target.astype(np.int64) * 2 + 1) * count + source)
+    )
+    ends.sort()
+    switch, neighbour = np.divmod(ends[np.diff(ends, prepend=-1) > 0], 2 * count)
+    first = np.searchsorted(switch, np.arange(count + 1))
+    known: dict[bytes, int] = {}
+    group = np.full(count, -1, dtype=np.int64)
+    for leaf in leaves.tolist():
+        group[leaf] = known.setdefault(neighbour[first[leaf] : first[leaf + 1]].tobytes(), len(known))
+    return group
+
+
+def _distances(group: Integers, source: IntArray, target: IntArray) -> NDArray[np.int16]:
+    """Links from each switch to a member of each group that is not this switch, shape (groups, S).
+
+    All members are entered from the same switches, so that one distance holds for all of them.
+    """
+    count = int(group.max(initial=-1)) + 1
+    distance = np.full((count, len(group)), FAR, dtype=np.int16)
+    if not len(source):
+        return distance
+    starts, first = np.unique(source, return_index=True)
+    enters = group[target] >= 0
+    distance[group[target[enters]], source[enters]] = 1
+    for part in _parts(count, len(source)):
+        of_part = distance[part]
+        for _ in range(len(group)):
+            nearest = np.minimum.reduceat(of_part[:, target], first, axis=1) + np.int16(1)
+            if (nearest >= of_part[:, starts]).all():
+                break
+            of_part[:, starts] = np.minimum(of_part[:, starts], nearest)
+    return distance
+
+
+def _choices(
+    distance: NDArray[np.int16], source: IntArray, target: IntArray, links: IntArray
+) -> tuple[Integers, IntArray]:
+    """How many links each (group, switch) has to choose from, and these, where the group is 2 or more links away."""
+    counts = np.zeros(distance.shape, dtype=np.int64)
+    chosen = [np.empty(0, dtype=np.int32)]
+    if len(source):
+        starts, first = np.unique(source, return_index=True)
+        for part in _parts(len(distance), len(source)):
+            here = distance[part][:, source]
+            nearer = (here == distance[part][:, target] + np.int16(1)) & (here > 1) & (here < FAR)
+            counts[part, starts] = np.add.reduceat(nearer, first, axis=1, dtype=np.int64)
+            chosen.append(links[np.nonzero(nearer)[1]])
+    return counts.ravel(), np.concatenate(chosen)
+
+
+def _parts(groups: int, links: int) -> Iterator[slice]:
+    step = max(1, AT_ONCE // max(1, links))
+    return (slice(first, first + step) for first in range(0, groups, step))
+
+
+def _divisors(fabric: Fabric, source: IntArray, target: IntArray, links: IntArray) -> Integers:
+    """Product of the up-degrees below the lower end of each link, where a level's widest switch counts.
+
+    Shape (links of the fabric,); 1 for links of adapters.
+    """
+    level = fabric.switch_level
+    up_degree = np.bincount(source[level[target] > level[source]], minlength=fabric.num_switches)
+    levels = range(int(level.max(initial=0)) + 1)
+    widest = [max(1, int(up_degree[level == depth].max(initial=1))) for depth in levels]
+    products = np.cumprod([1, *widest], dtype=np.int64)
+    divisor = np.ones(fabric.num_links, dtype=np.int64)
+    divisor[links] = products[np.minimum(level[source], level[target])]
+    return divisor
