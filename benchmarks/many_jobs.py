@@ -1,4 +1,4 @@
-"""The tables of docs/jobs.md: ``python -m benchmarks.many_jobs TABLE [FILE ...]``, in Markdown.
+"""The tables of docs/lab/jobs.md: ``python -m benchmarks.many_jobs TABLE [FILE ...]``, in Markdown.
 
 Tables: pollard and blocks (drawn loads), thunder LOG, routes FABRIC [TABLES], speed LOG; and pictures FOLDER.
 """

@@ -14,6 +14,11 @@ from pathlib import Path
 
 NOBODY = 65534
 HIDDEN = ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/root")
+PLAIN = """
+import pathlib, sysconfig
+for part in pathlib.Path(sysconfig.get_path("purelib"), "topompi").rglob("*.so"):
+    part.unlink()
+"""
 KEPT = ("PIP_", "SSL_", "http_proxy", "https_proxy", "no_proxy")  # how the index is reached
 
 
@@ -21,34 +26,38 @@ def hide(python: Path) -> None:
     """Put the interpreter's installation at ``python``, and nothing at the places of programs."""
     subprocess.run(["mount", "--bind", sys.base_prefix, str(python)], check=True)
     mount = "; ".join(f"mount -t tmpfs none {folder}" for folder in reversed(HIDDEN) if Path(folder).is_dir())
-    subprocess.run(["sh", "-c", mount], check=True)  # one shell, which is loaded before its folder is gone
+    subprocess.run(["sh", "-c", mount], check=True)  # mount itself is in the folder that goes last
+
+
+def environment(python: Path, home: Path) -> dict[str, str]:
+    """The variables of a user who has set none."""
+    kept = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
+    # An interpreter looks for its own library where it was built.
+    return kept | {"PATH": "/usr/bin", "HOME": str(home), "LD_LIBRARY_PATH": str(python / "lib")}
 
 
 def main() -> None:
-    """Hide, install, run; a line for each step with its seconds."""
+    """Hide, install, run with and without the compiled parts; a line for each step with its seconds."""
     wheel, folder = Path(sys.argv[1]), Path(sys.argv[2])
     python, home = folder / "python", folder / "home"
     for one in (python, home):
         one.mkdir()
     os.chown(home, NOBODY, NOBODY)
-    environment = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
-    environment |= {"PATH": "/usr/bin", "HOME": str(home), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    environment["LD_LIBRARY_PATH"] = str(python / "lib")  # an interpreter finds its own library where it was built
+    variables = environment(python, home)
     hide(python)
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     inside = home / "env" / "bin"
-    steps = [
-        [python / "bin" / version, "-m", "venv", home / "env"],
-        [inside / "python", "-m", "pip", "install", "--quiet", wheel],
-        [inside / "topompi", "demo"],
-    ]
-    for step in steps:
+    steps: dict[str, list[str | Path]] = {
+        "set-up": [python / "bin" / f"python3.{sys.version_info.minor}", "-m", "venv", home / "env"],
+        "install": [inside / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel],
+        "demo": [inside / "topompi", "demo"],
+        "without compiled parts": [inside / "python", "-c", PLAIN],
+        "plain demo": [inside / "topompi", "demo", "-o", "plain"],
+    }
+    for name, words in steps.items():
         start = time.monotonic()
-        subprocess.run(
-            [str(word) for word in step],
-            check=True, cwd=home, env=environment, user=NOBODY, group=NOBODY, extra_groups=[], umask=0o077,
-        )  # fmt: skip
-        print(f"step {step[1]}: {time.monotonic() - start:.1f} s", flush=True)
+        command = [str(word) for word in words]
+        subprocess.run(command, check=True, cwd=home, env=variables, user=NOBODY, group=NOBODY, extra_groups=[])
+        print(f"{name}: {time.monotonic() - start:.1f} s", flush=True)
 
 
 if __name__ == "__main__":
