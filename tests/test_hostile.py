@@ -8,6 +8,7 @@ from tempfile import mkdtemp
 import pytest
 from mpi4py import MPI
 
+from tests.hostile.generated import some
 from tests.hostile.misuse import CASES
 from tests.hostile.modes import ENVIRONMENT, MODES, words, write_rules
 from tests.support import ROOT, mpi_job
@@ -24,9 +25,11 @@ DIFFERENCES = {
     "too short for all": "likewise; MPICH drops what is too long",
     "too long for all": "likewise",
     "longer blocks from the last": "likewise; which ranks hear of it depends on the algorithm",
+    # Open MPI lets the root of a Scatter send what has no datatype; ours raises there, and the others wait.
+    "Scatter, no type of first, all": "what is sent then is undefined",
+    "Scatter, freed type of first, all": "likewise",
+    "Allgatherv, negative of second, all": "Open MPI communicates with negative counts; what then happens is undefined",
 }
-# In levels alone: the root refuses before it takes part, and the leaders' messages to it meet its next call.
-OF_LEVELS = {"no type at the root, gatherv", "gaps at the root, gatherv"}
 # Not run: unlike sizes, where calls are chosen for by size, so that a rank with another size than the others waits for
 # them; and what hangs natively.
 LEFT_OUT = {
@@ -81,20 +84,47 @@ def native(outcomes):
 def test_misuse_ends_as_natively_or_better(outcomes, native, mode):
     found = outcomes(mode)
     assert set(found) == set(CASES) - LEFT_OUT
-    left = DIFFERENCES.keys() | (OF_LEVELS if mode == "levels" else set())
-    cases = [case for case in found if case not in left]
+    cases = [case for case in found if case not in DIFFERENCES]
     worse = {case: (native[case], found[case]) for case in cases if not is_as_good(found[case], native[case])}
     assert not worse, "\n".join(f"{case}: natively {theirs}, got {ours}" for case, (theirs, ours) in worse.items())
 
 
-def is_as_good(ours, natively):
+def test_a_call_that_one_rank_refuses_leaves_no_message_behind():
+    done = mpi_job(RANKS, "-m", "mpi4py", ROOT / "tests" / "programs" / "leftovers.py", timeout=120, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "all right" in done.stdout
+
+
+def compare(outcomes, mode, cases):
+    """Fail where a rank is worse off than natively; what hangs natively is not run in the mode."""
+    natively = outcomes("native", cases, limit=3)
+    hanging = {case for case in cases if any("hangs" in of_rank for of_rank in natively[case])}
+    ends = [case for case in cases if case not in hanging and case not in DIFFERENCES]
+    ours = outcomes(mode, ends, limit=3)
+    worse = {case: (natively[case], ours[case]) for case in ends if not is_as_good(ours[case], natively[case], case)}
+    assert not worse, "\n".join(f"{case}: natively {one}, got {other}" for case, (one, other) in worse.items())
+
+
+def test_generated_misuse_of_all_ranks_ends_as_natively_or_better(outcomes):
+    compare(outcomes, "schedules", some(40, seed=1, who=["all"]))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("mode", "seed"), [("schedules", 2), ("levels", 3)])
+def test_more_generated_misuse_ends_as_natively_or_better(outcomes, mode, seed):
+    """On some ranks too: there it mostly hangs natively, which takes seconds each time."""
+    compare(outcomes, mode, some(150, seed, who=["all"]) + some(4, seed, who=["root", "last"]))
+
+
+def is_as_good(ours, natively, case=""):
     """Whether each rank got what it gets natively, and its next calls are right wherever they are natively.
 
-    What hangs natively, or ends the job, may end in any way.
+    What hangs natively, or ends the job, may end in any way. Ours may refuse what natively goes beyond the memory of a
+    buffer, and a datatype that was not committed, which Open MPI does not always look at.
     """
     if "hangs" in (one for of_rank in natively for one in of_rank):
         return True
+    passes = {"ShortMemoryError", *(["Exception 3"] if "uncommitted" in case else [])}
     spoilt = any(then != "right" for _, then in natively)
-    return all(
-        mine[0] == theirs[0] and (spoilt or mine[1] == "right") for mine, theirs in zip(ours, natively, strict=True)
-    )
+    pairs = zip(ours, natively, strict=True)
+    return all(mine in (theirs, *passes) and (spoilt or then == "right") for (mine, then), (theirs, _) in pairs)

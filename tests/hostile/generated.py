@@ -63,7 +63,6 @@ MESSAGES = {
     "unknown code": lambda length, count: [np.zeros(length), count, "no such type"],
     "a fraction": lambda length, count: [np.zeros(length), 1.5, MPI.DOUBLE],
     "negative": lambda length, count: [np.zeros(length), -1, MPI.DOUBLE],
-    "memory too short": lambda length, count: [np.zeros(1), count, MPI.DOUBLE],
     "many words": lambda length, count: [np.zeros(length), 1, 0, MPI.DOUBLE, 3],
 }
 OPERATIONS = {"BAND": MPI.BAND, "MAXLOC": MPI.MAXLOC, "null": MPI.OP_NULL, "None": None, "a function": max}
@@ -114,7 +113,7 @@ def call_of(name, rank, size):
 
 def _message(holds, size, defect):
     length = EACH if holds == "own" else EACH * size
-    count = {"own": EACH, "all": EACH * size, "counts": [EACH] * size}[holds]
+    count = [EACH] * size if holds == "counts" else EACH  # that of one block
     if defect:
         return MESSAGES[defect](length, count)
     return [np.zeros(length), count, MPI.DOUBLE]

@@ -17,6 +17,7 @@ __all__ = [
     "Block",
     "Blocks",
     "DeviceMemoryError",
+    "ShortMemoryError",
     "address_of",
     "block",
     "blocks",
@@ -38,6 +39,10 @@ HOST_KINDS = (1, 3, 11)  # of memory, as DLPack numbers them: the host's, also w
 
 class DeviceMemoryError(TypeError):
     """A message that lies where the host's processors may not read: the MPI library's to send."""
+
+
+class ShortMemoryError(ValueError):
+    """A buffer with less memory than its count says: mpi4py does not compare them."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,14 +84,14 @@ class Block:
     def memory(self) -> MPI.buffer:
         """The memory from the first entry to the last one's extent, by address: it does not keep the buffer alive.
 
-        :raises ValueError: for a buffer that is shorter; where the datatype has gaps, by more than one extent.
+        :raises ShortMemoryError: for a buffer that is shorter; where the datatype has gaps, by more than one extent.
         """
         extent = self.datatype.extent
         length = self.count * extent
         if not isinstance(self.buffer, type(MPI.BOTTOM)):
             have = self.buffer.nbytes - self.displ * extent
             if length > have + (0 if self.dense else extent):
-                raise ValueError(f"message: expecting a buffer of {length} bytes, got {have}")
+                raise ShortMemoryError(f"message: expecting a buffer of {length} bytes, got {have}")
         return MPI.buffer.fromaddress(self.address, length)
 
     def view(self) -> Bytes:

@@ -7,7 +7,6 @@ from itertools import groupby
 from typing import Any
 
 from ..schedules.schedule import INPUT, OUTPUT, REDUCE
-from .areas import TAG
 from .executor import Executor
 from .parts import part_of
 
@@ -26,12 +25,13 @@ def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, o
     :param op: an associative function of two objects, called with that of lower ranks first.
     :returns: the object in this rank's output; None if the schedule puts nothing there.
     :raises ValueError: where no part of the schedule can be made, the same on all ranks.
+    :raises Exception: what ``op`` or pickle raises. What is then left behind has a tag that no later call has.
     Cost: the messages of the schedule, each one pickled object.
     """
     part = part_of(executor, collective, algorithm, None, None, ordered=True, blocks=1)
     if isinstance(part, str):
         raise ValueError(part)
-    comm, rank = executor.groups.messages, part.rank
+    comm, rank, tag = executor.groups.messages, part.rank, executor.groups.next_tag()
     held: dict[tuple[int, int], Any] = {(INPUT, 0): sendobj}
     rows = zip(part.rows.tolist(), part.precedes.tolist(), strict=True)
     for _, step in groupby(rows, key=lambda row: row[0][0]):
@@ -39,12 +39,12 @@ def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, o
         sent, read = [], []
         for (_, source, destination, buffer, block, into, to, _, operation), precedes in step:
             if destination != rank:
-                sent.append(comm.isend(held[buffer, block], destination, TAG))
+                sent.append(comm.isend(held[buffer, block], destination, tag))
             else:
                 local = held[buffer, block] if source == rank else None
                 read.append((source, local, (into, to), operation == REDUCE, precedes))
         for source, local, place, reduces, precedes in read:
-            new = local if source == rank else comm.recv(None, source, TAG)
+            new = local if source == rank else comm.recv(None, source, tag)
             if reduces:
                 new = op(new, held[place]) if precedes else op(held[place], new)
             held[place] = new

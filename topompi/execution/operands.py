@@ -166,7 +166,9 @@ def _reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -
     received = block(recvbuf, readonly=False)
     if is_in_place(sendbuf):
         return _reduction(None, received, op, root=root, shift=0, shared=received.count)
-    return _reduction(block(sendbuf, readonly=True), received, op, root=root)
+    sent = block(sendbuf, readonly=True)
+    _check_types_and_counts(sent, received, received.count)
+    return _reduction(sent, received, op, root=root)
 
 
 def _reduction(input: Block | None, output: Block | None, op: MPI.Op, **more: Any) -> Operands | None:

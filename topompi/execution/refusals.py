@@ -3,59 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from mpi4py import MPI
 
 from .areas import Pieces
-from .buffers import Block, block, is_in_place
+from .buffers import Block
 from .operands import Operands, Side
 from .specs import CallSpec, Form
 
-__all__ = ["is_refused", "with_own_memory"]
+__all__ = ["refuse"]
 
 
-def is_refused(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> bool:
-    """Whether the MPI library refuses a call on this rank for its datatypes, its operation or one buffer given twice.
+def refuse(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
+    """Raise what the MPI library raises on this rank for a call's datatypes, operation, or one buffer given twice.
 
     :param spec: of the call.
     :param operands: as read.
     :param alone: a communicator of this rank only.
+    :raises MPI.Exception: if the library refuses the call.
     Cost: two or three calls of the MPI library that send nothing; of a buffer given twice a copy.
     """
     sides = operands.input, operands.output
     types = {id(kind): kind for side in sides for kind in _datatypes(side)}
-    try:
-        for kind in types.values():
-            alone.Send([b"", 0, kind], MPI.PROC_NULL)
-            if operands.op is not None and operands.op.is_predefined:  # a user's own would be called, with nothing
-                operands.op.Reduce_local([b"", 0, kind], [bytearray(), 0, kind])
-        if _is_one_buffer(*sides):
-            _ask(spec, operands, alone)
-    except MPI.Exception:
-        return True
-    return _share_a_piece(*sides)  # MPICH ends the job over a copy to itself; its own calls make another
-
-
-def with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], rank: int, size: int) -> tuple[Any, ...] | None:
-    """The same call with memory of ours in place of a receive buffer that only this rank has; None where there is none.
-
-    :param spec: of the call.
-    :param arguments: those of mpi4py's method, all of them.
-    :param rank: this rank.
-    :param size: number of ranks.
-    :raises Exception: for another argument that makes no sense.
-    """
-    root = arguments[-1]
-    if spec.name == "Bcast" and rank != root:
-        length = block(arguments[0], readonly=True).size
-        return [bytearray(length), length, MPI.BYTE], root
-    if spec.name not in ("Gather", "Reduce") or rank != root or is_in_place(arguments[0]):
-        return None
-    own = block(arguments[0], readonly=True)
-    if spec.name == "Gather":
-        return arguments[0], [bytearray(size * own.size), MPI.BYTE], root
-    return arguments[0], [bytearray(own.count * own.datatype.extent), own.count, own.datatype], *arguments[2:]
+    for kind in types.values():
+        alone.Send_init([b"", 0, kind], 0).Free()  # mpi4py passes no datatype on to MPI.PROC_NULL
+        if operands.op is not None and operands.op.is_predefined:  # a user's own would be called, with nothing
+            operands.op.Reduce_local([b"", 0, kind], [bytearray(), 0, kind])
+    if _is_one_buffer(*sides):
+        _ask(spec, operands, alone)
+    if _share_a_piece(*sides):  # MPICH ends the job over a copy to itself; its own calls make another
+        raise MPI.Exception(MPI.ERR_BUFFER)
 
 
 def _datatypes(side: Side) -> Iterator[MPI.Datatype]:

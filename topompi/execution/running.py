@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from ..schedules.segments import cut, divides, segments_of
 from .binding import Binding, bind, bind_persistent
-from .buffers import DeviceMemoryError
+from .buffers import Block, DeviceMemoryError, ShortMemoryError
 from .eligibility import why_not
 from .executor import Executor
 from .groups import Groups
@@ -20,14 +20,14 @@ from .parts import part_of, share_costly
 from .persistent import PersistentPlan
 from .plan import Plan, compile_part
 from .program import finish
-from .refusals import is_refused, with_own_memory
+from .refusals import refuse
+from .refused import NOTHING, gathers_sizes, unread, with_own_memory, with_what_arrives
 from .specs import CALLS, CallSpec, Form
 
 __all__ = ["can_run", "prepare", "ready", "run"]
 
 ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
 NOTHING_BOUND = Binding([])  # of calls over leaders that have been looked at
-REFUSED = Binding([])  # of calls that something is wrong with on this rank
 UNPLANNED = "no plan takes messages in a device's memory, or of so many blocks"
 
 
@@ -58,8 +58,8 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     if algorithm == "levels":
         if method not in LEADERS:
             raise ValueError(f"expecting a call of {', '.join(LEADERS)}, got {method!r}")
-        if not _suits_leaders(executor, method, arguments):
-            return _refused(executor, method, algorithm, arguments)
+        if (error := _unsuited(executor, method, arguments)) is not None:
+            return _refused(executor, method, algorithm, arguments, error)
         try:
             LEADERS[method](executor.groups, *arguments)
         except DeviceMemoryError:  # messages are read before any is sent
@@ -67,13 +67,13 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
             return _native(executor, method, arguments)
         return algorithm
     key = quick_key(method, algorithm, arguments)
-    binding: Binding | None = None if key is None else executor.bindings.get(key)
+    binding: Binding | Exception | None = None if key is None else executor.bindings.get(key)
     if binding is None:
         binding = _bound(executor, method, algorithm, arguments, key)
     if binding is None:
         return _native(executor, method, arguments)
-    if binding is REFUSED:
-        return _refused(executor, method, algorithm, arguments)
+    if isinstance(binding, Exception):
+        return _refused(executor, method, algorithm, arguments, binding)
     rest = iter(binding.calls)
     try:
         for call, some in rest:
@@ -89,39 +89,51 @@ def _with_whole_root(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return arguments if type(arguments[-1]) is int else (*arguments[:-1], int(arguments[-1]))
 
 
-def _suits_leaders(executor: Executor, method: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether nothing is wrong with a call, as far as this rank can tell; of calls like an earlier one nothing is."""
+def _unsuited(executor: Executor, method: str, arguments: tuple[Any, ...]) -> Exception | None:
+    """What is wrong with a call over leaders, as far as this rank can tell; of calls like an earlier one nothing is."""
     spec, key = CALLS[method], quick_key(method, "levels", arguments)
     if spec.form is Form.NOTHING or (key is not None and executor.bindings.get(key) is not None):
-        return True
+        return None
     groups = executor.groups
     _ = groups.parts  # what is collective comes first, whatever this rank's arguments are
-    operands, is_sound = _sound(groups, spec, arguments)
-    if is_sound and key is not None and (operands is None or operands.by_address):
+    operands, error = _looked_at(groups, spec, arguments)
+    if error is None and key is not None and (operands is None or operands.by_address):
         executor.bindings.put(key, NOTHING_BOUND)
-    return is_sound
+    return error
 
 
-def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
+def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], error: Exception) -> str:
     """What a call comes to that something is wrong with on this rank: the library says what, in its own words.
 
     Where only this rank's receive buffer is wrong the others know nothing of it: it takes its part in what they do.
     """
     spec, groups = CALLS[method], executor.groups
-    try:
-        instead = with_own_memory(spec, arguments, groups.rank, groups.size)
-    except Exception:  # more is wrong than that
-        instead = None
-    if instead is not None and _sound(groups, spec, instead)[1]:
-        run(executor, method, algorithm, instead)
-    if spec.rooted:
-        try:
-            read(groups, spec, arguments)
-        except MismatchError as error:  # for which the library would wait for the others
-            raise MPI.Exception(error.code) from None
-        except Exception:
-            pass
+    if (instead := _instead(executor, spec, algorithm, arguments)) is not None:
+        if algorithm == "levels":
+            LEADERS[method](groups, *instead)
+        else:
+            run(executor, method, algorithm, instead)
+    # The library would wait for the others, who are done.
+    if isinstance(error, ShortMemoryError) or (instead is not None and isinstance(error, MPI.Exception)):
+        raise error
+    if spec.rooted and isinstance(error, MismatchError):
+        raise MPI.Exception(error.code)
     return _native(executor, method, arguments)
+
+
+def _instead(executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The call with memory of ours for a receive buffer that only this rank has; None if it can take no part."""
+    groups, root = executor.groups, arguments[-1]
+    try:
+        if spec.rooted and gathers_sizes(spec, arguments, groups):
+            if algorithm == "levels":  # where sizes go ahead of blocks
+                return NOTHING, None, root
+            plan = _plan(executor, spec, algorithm, unread(groups.size, root))
+            return None if plan is None else with_what_arrives(spec, plan, groups, root)
+        instead = with_own_memory(spec, arguments, groups)
+        return instead if instead is not None and _looked_at(groups, spec, instead)[1] is None else None
+    except Exception:  # more is wrong than that
+        return None
 
 
 def _native(executor: Executor, method: str, arguments: tuple[Any, ...]) -> str:
@@ -167,11 +179,14 @@ def prepare(
 
 def _bound(
     executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...], key: Hashable | None
-) -> Binding | None:
-    """The calls of a plan on these arguments, None for native. They are held under the key where addresses suffice."""
-    operands, is_sound = (None, True) if algorithm == "native" else _read(executor, method, algorithm, arguments)
-    if not is_sound:
-        return REFUSED
+) -> Binding | Exception | None:
+    """The calls of a plan on these arguments, None for native, or what is wrong with the arguments on this rank.
+
+    The calls are held under the key where addresses suffice.
+    """
+    operands, error = (None, None) if algorithm == "native" else _read(executor, method, algorithm, arguments)
+    if error is not None:
+        return error
     if operands is None:
         executor.refusals[method, algorithm] = UNPLANNED
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
@@ -184,28 +199,33 @@ def _bound(
     return binding
 
 
-def _read(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> tuple[Operands | None, bool]:
+def _read(
+    executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]
+) -> tuple[Operands | None, Exception | None]:
     if not can_run(method, algorithm):
         raise ValueError(f"expecting an algorithm that can run {method}, got {algorithm!r}")
     spec = CALLS[method]
     # What is collective comes first, whatever this rank's arguments are.
     share_costly(executor, spec.collective, cut(algorithm)[0])
     _ = executor.groups.messages
-    operands, is_sound = _sound(executor.groups, spec, arguments)
-    return operands.in_bytes if operands is not None and "/" in algorithm else operands, is_sound
+    operands, error = _looked_at(executor.groups, spec, arguments)
+    return operands.in_bytes if operands is not None and "/" in algorithm else operands, error
 
 
-def _sound(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Operands | None, bool]:
-    """The operands of a call, and whether nothing is wrong with it; None for the MPI library's to run or to refuse."""
+def _looked_at(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Operands | None, Exception | None]:
+    """The operands of a call, None for the MPI library's to run or to refuse; and what is wrong with it."""
     try:
         operands = read(groups, spec, arguments)
+        if operands is not None:
+            refuse(spec, operands, groups.alone)
+            for side in (operands.input, operands.output):
+                if isinstance(side, Block):
+                    side.memory()
     except DeviceMemoryError:  # the library can do what we cannot
-        return None, True
-    except Exception:  # it says what is wrong, in its own words
-        return None, False
-    if operands is not None and is_refused(spec, operands, groups.alone):
-        return None, False
-    return operands, True
+        return None, None
+    except Exception as error:  # whatever it is, the others know nothing of it
+        return None, error
+    return operands, None
 
 
 def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:

@@ -10,6 +10,7 @@ from mpi4py import MPI
 from ...schedules import RootedPlan
 from ..buffers import LARGEST_COUNT, Block, Blocks, Bytes, Integers, block, blocks, is_in_place, vector
 from ..groups import Groups
+from ..program import run_all
 from .stages import Program
 
 __all__ = ["bcast", "check_fits", "gather", "gatherv", "scatter", "scatterv"]
@@ -24,8 +25,7 @@ def bcast(groups: Groups, message: Any, root: int) -> None:
     Messages: those of one native broadcast a sub-communicator; bytes: one copy enters each cluster.
     Source: Subramoni 2013, section 3.1.2, with the departure described at ``schedules.Hierarchy``.
     """
-    for stage in reversed(groups.plan(root).stages):
-        groups.parts[stage.level].Bcast(message, stage.root)
+    run_all([(groups.parts[one.level].Bcast, (message, one.root)) for one in reversed(groups.plan(root).stages)])
 
 
 def gather(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
@@ -61,13 +61,14 @@ def gatherv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
 
     :param groups: of the communicator.
     :param sendbuf: this rank's block, as mpi4py's ``Gatherv`` takes it.
-    :param recvbuf: room for the blocks of all ranks, with their counts; read at the root only.
+    :param recvbuf: room for the blocks of all ranks, with their counts; read at the root only. None drops the blocks.
     :param root: the root, the same on all ranks.
     Messages and bytes: those of ``gather`` twice, the first time with 8 bytes a rank, since a leader does not know
     how much the ranks behind it send.
     """
     plan = groups.plan(root)
-    received = vector(recvbuf, groups.size, readonly=False) if groups.rank == root else None
+    at_root = groups.rank == root and recvbuf is not None
+    received = vector(recvbuf, groups.size, readonly=False) if at_root else None
     own = _own_block(sendbuf, received, root)
     sizes = _gather_sizes(groups, root, own.size)
     program = Program(plan, sizes, groups.parts)

@@ -10,6 +10,7 @@ from mpi4py import MPI
 
 from ...schedules import RootedPlan, Stage
 from ..buffers import Block, Bytes, Integers
+from ..program import run_all
 
 __all__ = ["Program"]
 
@@ -115,8 +116,7 @@ class Program:
                 buffer = np.zeros(self.length, dtype=np.uint8)
             if own is not None:
                 own.copy_to(buffer[self.mine], alone)
-        for exchange in self._exchanges:
-            exchange.gather(buffer)
+        run_all([(exchange.gather, (buffer,)) for exchange in self._exchanges])
         return buffer
 
     def scatter(self, own: Block | None, buffer: Bytes | None, alone: MPI.Intracomm) -> None:
@@ -130,7 +130,6 @@ class Program:
             buffer, own = own.view(), None
         elif buffer is None:
             buffer = np.empty(self.length, dtype=np.uint8)
-        for exchange in reversed(self._exchanges):
-            exchange.scatter(buffer)
+        run_all([(exchange.scatter, (buffer,)) for exchange in reversed(self._exchanges)])
         if own is not None:
             own.copy_from(buffer[self.mine], alone)

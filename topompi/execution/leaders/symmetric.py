@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
+from ..areas import Call
 from ..buffers import LARGEST_COUNT, Block, Blocks, Bytes, Integers, block, is_in_place, vector, whole
 from ..groups import Groups
 from ..operands import extent_of
+from ..program import run_all
 from .rooted import check_fits
 from .stages import Exchange, Layout
 
@@ -33,12 +36,8 @@ def reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) ->
         groups.comm.Reduce(sendbuf, recvbuf, op, root)
         return
     total = _Total(own, received, groups)
-    for stage in groups.plan(root).stages:
-        part = groups.parts[stage.level]
-        if stage.me == stage.root:
-            total.reduce(part, op, stage.root)
-        else:
-            total.send(part, op, stage.root)
+    stages = groups.plan(root).stages
+    run_all([(total.turn(stage.me == stage.root), (groups.parts[stage.level], op, stage.root)) for stage in stages])
     if received is not None:
         total.settle()
 
@@ -60,16 +59,11 @@ def allreduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
         groups.comm.Allreduce(sendbuf, recvbuf, op)
         return
     total = _Total(own, received, groups)
-    inner = sorted(groups.parts.keys() - {1}, reverse=True)
-    for level in inner:
-        if groups.parts[level].Get_rank():
-            total.send(groups.parts[level], op, 0)
-        else:
-            total.reduce(groups.parts[level], op, 0)
+    inner = [groups.parts[level] for level in sorted(groups.parts.keys() - {1}, reverse=True)]
+    calls: list[Call] = [(total.turn(part.Get_rank() == 0), (part, op, 0)) for part in inner]
     if 1 in groups.parts:
-        total.reduce_to_all(groups.parts[1], op)
-    for level in reversed(inner):
-        groups.parts[level].Bcast(received.message, 0)
+        calls.append((total.reduce_to_all, (groups.parts[1], op)))
+    run_all(calls + [(part.Bcast, (received.message, 0)) for part in reversed(inner)])
 
 
 class _Total:
@@ -78,6 +72,10 @@ class _Total:
     def __init__(self, own: Block, received: Block | None, groups: Groups) -> None:
         self._own, self._target, self._alone = own, received, groups.alone
         self._held = own is received
+
+    def turn(self, leads: bool) -> Callable[[MPI.Intracomm, MPI.Op, int], None]:
+        """What this rank does in a stage: reduce where it leads, else send."""
+        return self.reduce if leads else self.send
 
     def send(self, part: MPI.Intracomm, op: MPI.Op, root: int) -> None:
         """Hand the total on to another rank."""
@@ -159,16 +157,16 @@ def _gather_to_all(groups: Groups, own: Block | None, places: Blocks, sizes: int
 
 def _spread(groups: Groups, layout: Layout, buffer: Bytes) -> None:
     """From a buffer with a rank's own block to one with all, in the order of the plan for rank 0."""
+    calls: list[Call] = []
     for stage in groups.plan(0).stages:
         part = groups.parts[stage.level]
         if stage.level > 1:
-            Exchange(stage, layout, part).gather(buffer)
+            calls.append((Exchange(stage, layout, part).gather, (buffer,)))
         else:
             begins, ends = layout.at(stage.begin), layout.at(stage.end)
-            part.Allgatherv(MPI.IN_PLACE, [buffer, (ends - begins, begins), MPI.BYTE])
-    everything = buffer[int(layout.at(0)) :]
-    for level in sorted(groups.parts.keys() - {1}):
-        groups.parts[level].Bcast([everything, MPI.BYTE], 0)
+            calls.append((part.Allgatherv, (MPI.IN_PLACE, [buffer, (ends - begins, begins), MPI.BYTE])))
+    everything = [buffer[int(layout.at(0)) :], MPI.BYTE]
+    run_all(calls + [(groups.parts[level].Bcast, (everything, 0)) for level in sorted(groups.parts.keys() - {1})])
 
 
 def barrier(groups: Groups) -> None:
