@@ -19,7 +19,7 @@ venv: $(VENV)/done
 
 # The stamp depends on what is installed; the package itself is installed editable, and compiled as if it were not: where
 # Python is told to write no bytecode, every rank would else compile it at its start.
-$(VENV)/done: pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/*/_*.h)
+$(VENV)/done: pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/*/_*.h topompi/*/*/_*.h)
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA),plot,test,lint,docs]'
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[thirdparty]' || \

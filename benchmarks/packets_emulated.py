@@ -1,23 +1,31 @@
-"""Packets with the preset ``emulated`` against what was measured on emulated networks.
+"""Packets with the presets of emulated networks against what was measured there.
 
-    python -m benchmarks.packets_emulated tests/records/emulated.json
+    python -m benchmarks.packets_emulated tests/records/emulated.json         # a table
+    python -m benchmarks.packets_emulated tests/records/emulated.json --each  # and every time
+    python -m benchmarks.packets_emulated tests/records/emulated.json --fit   # how the fitted numbers were found
 
-Alltoalls, allgathers and broadcasts of 16 KiB and more with one rank a host; broadcasts that are cut have 8 blocks.
+Alltoalls, allgathers and broadcasts of 64 KiB and more with one rank a host, by every algorithm on record. Cells of a
+record count from 0: the presets are fitted to the even ones, the odd ones are for reporting.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from topompi.execution.specs import LEVELS, NATIVE
-from topompi.netsim.packets import PRESETS, run
+from topompi.netsim import Program, Tables
+from topompi.netsim.packets import PRESETS, Preset, run
 from topompi.schedules import make
+from topompi.schedules.segments import cut, divides, segments_of
 from topompi.views.network import network_of
 from topompi.views.program import program_of
 from topompi.views.tables import tables_of
@@ -25,54 +33,150 @@ from topompi.views.tables import tables_of
 from .predictions import Cell
 
 COLLECTIVES = {"Alltoall": "alltoall", "Allgather": "allgather", "Bcast": "bcast"}
-CUT = ("chain", "circulant", "scatter_allgather")
-LEAST = 16384
-EMULATED = PRESETS["emulated"]
+LEAST = 65536
+NEAR = 1.25
+RATES = {"4:1": "100M", "2:1": "200M", "1:1": "400M"}  # of the uplinks of four hosts with 100 Mbit/s each
+GRID = {"overhead": (1e-5, 2e-5, 3e-5, 4e-5), "poll": (0.0, 5e-6, 1e-5, 2e-5, 4e-5)}  # seconds
 
 
-def predicted(cell: Cell) -> dict[str, float]:
-    """Seconds of each algorithm of a cell that is made for this number of ranks."""
-    interface = cell.interface()
-    if interface.routes is None:
-        raise RuntimeError(f"{cell.network}: expecting routes, got none")
-    network, tables = network_of(interface), tables_of(interface.routes, latency=EMULATED.latency)
-    found = {}
-    for name in cell.seconds:
-        if name in (NATIVE, LEVELS) or "/" in name:
-            continue
-        options = {"root": 0} if cell.method == "Bcast" else {}
-        schedule = make(COLLECTIVES[cell.method], name, network, **options, **({"blocks": 8} if name in CUT else {}))
-        one = program_of(schedule, network, cell.nbytes / schedule.blocks)
-        found[name] = float(run(tables, [one], hosts=EMULATED.hosts, settings=EMULATED.settings).job_seconds[0])
-    return found
+def preset_of(cell: Cell) -> Preset:
+    """The numbers of the cell's library."""
+    return PRESETS["emulated-mpich" if cell.library.startswith("MPICH") else "emulated"]
 
 
-def report(cells: list[Cell]) -> Iterator[str]:
-    """A line for each cell, and one for all."""
-    ratios, correlations = [], []
-    for cell in cells:
-        ours = predicted(cell)
-        theirs = [cell.seconds[name] for name in ours]
-        ratio = np.array(list(ours.values())) / theirs
-        correlation = float(spearmanr(list(ours.values()), theirs).statistic)
-        ratios.append(ratio)
-        correlations.append(correlation)
-        about = f"{cell.network} {cell.uplinks} {cell.order} {cell.library} {cell.method} {cell.nbytes >> 10}K"
-        worst = f"{ratio.min():.2f} to {ratio.max():.2f}"
-        yield f"{about}: median {np.median(ratio):.2f} of the measured time ({worst}), correlation {correlation:.2f}"
-    every = np.concatenate(ratios)
-    within = np.mean((every >= 1 / 1.25) & (every <= 1.25))
-    yield (
-        f"{len(cells)} cells, {len(every)} times: {within:.0%} within 1.25, median {np.median(every):.2f}, "
-        f"median correlation {np.median(correlations):.2f}"
-    )
+@dataclass(frozen=True)
+class Case:
+    """A cell's network, and its algorithms as programs.
+
+    :param names: of the algorithms; ``programs``, what they send; ``seconds``, what they took.
+    """
+
+    cell: Cell
+    tables: Tables
+    names: tuple[str, ...]
+    programs: tuple[Program, ...]
+    seconds: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, cell: Cell) -> Case:
+        """All algorithms of a cell whose messages are known."""
+        interface = cell.interface()
+        if interface.routes is None:
+            raise RuntimeError(f"{cell.network}: expecting routes, got none")
+        found = {name: program for name in cell.seconds if (program := program_in(cell, name)) is not None}
+        tables = tables_of(interface.routes, latency=preset_of(cell).latency)
+        return cls(cell, tables, tuple(found), tuple(found.values()), np.array([cell.seconds[name] for name in found]))
+
+    def predicted(self, preset: Preset) -> NDArray[np.float64]:
+        """Seconds of each algorithm."""
+        runs = (run(self.tables, [one], hosts=preset.hosts, settings=preset.settings) for one in self.programs)
+        return np.array([float(found.job_seconds[0]) for found in runs])
+
+
+def program_in(cell: Cell, name: str) -> Program | None:
+    """What an algorithm sends in a cell; None where no schedule says."""
+    network, collective = network_of(cell.interface()), COLLECTIVES[cell.method]
+    if name in (LEVELS, NATIVE):  # several collectives one after the other, and what only the library knows
+        return None
+    base, most = cut(name)
+    pieces = segments_of(cell.nbytes, most) if most else 1
+    in_blocks = most is not None and divides(collective, base)
+    schedule = make(collective, base, network, 0, pieces if in_blocks else None)
+    return program_of(schedule, network, cell.nbytes / schedule.blocks).cut(1 if in_blocks else pieces)
+
+
+@dataclass(frozen=True)
+class Score:
+    """How near predictions come to what was measured.
+
+    :param ratios: predicted over measured time of all algorithms of all cells; ``correlations``, Spearman's of each
+        cell.
+    """
+
+    ratios: NDArray[np.float64]
+    correlations: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> Score:
+        """Of predicted and measured seconds, a pair a cell."""
+        known = list(pairs)
+        correlations = [float(spearmanr(ours, theirs).statistic) for ours, theirs in known]
+        return cls(np.concatenate([ours / theirs for ours, theirs in known]), np.array(correlations))
+
+    @property
+    def near(self) -> float:
+        """Part of the times within ``NEAR``."""
+        return float(np.mean((self.ratios >= 1 / NEAR) & (self.ratios <= NEAR)))
+
+    def row(self, about: str) -> str:
+        """A row of the table."""
+        ratios = f"{np.median(self.ratios):.2f} ({self.ratios.min():.2f} to {self.ratios.max():.2f})"
+        correlations = ", ".join(f"{one:.2f}" for one in self.correlations)
+        return f"| {about} | {len(self.ratios)} | {self.near:.0%} | {ratios} | {correlations} |"
+
+    def words(self, about: str) -> str:
+        """A line for many cells."""
+        return (
+            f"{about}: {len(self.correlations)} cells, {len(self.ratios)} times, {self.near:.0%} within {NEAR}, median "
+            f"{np.median(self.ratios):.2f}; correlation: median {np.median(self.correlations):.2f}, mean "
+            f"{np.mean(self.correlations):.2f}"
+        )
+
+
+def table(cases: list[Case], each: bool) -> Iterator[str]:
+    """The rows of 4x4 by rate, collective and bytes, and the two halves."""
+    pairs = [(case.predicted(preset_of(case.cell)), case.seconds) for case in cases]
+    if each:
+        for case, (ours, theirs) in zip(cases, pairs, strict=True):
+            cell = case.cell
+            yield f"{cell.network} {cell.uplinks} {cell.order} {cell.library} {cell.method} {cell.nbytes >> 10} KiB"
+            for name, predicted, seconds in sorted(zip(case.names, ours, theirs, strict=True), key=lambda row: row[2]):
+                yield f"    {name:22} {seconds * 1e3:8.2f} ms, predicted {predicted * 1e3:8.2f}"
+    yield f"| 4x4 | times | within {NEAR} | predicted over measured | rank correlation of each cell |"
+    yield "| --- | --- | --- | --- | --- |"
+    sizes = sorted({case.cell.nbytes for case in cases})
+    for (name, rate), method, nbytes in product(RATES.items(), COLLECTIVES, sizes):
+        some = [
+            pair
+            for case, pair in zip(cases, pairs, strict=True)
+            if (case.cell.network, case.cell.uplinks, case.cell.method, case.cell.nbytes)
+            == ("4x4", rate, method, nbytes)
+        ]
+        if some:
+            yield Score.of(some).row(f"{name}, {method.lower()}, {nbytes >> 10} KiB")
+    for method in COLLECTIVES:
+        some = [pair for case, pair in zip(cases, pairs, strict=True) if case.cell.method == method]
+        yield Score.of(some).words(method.lower())
+    for name, first in (("fitted to", 0), ("held out", 1)):
+        if pairs[first::2]:
+            yield Score.of(pairs[first::2]).words(name)
+
+
+def fit(cases: list[Case]) -> Iterator[str]:
+    """What the cells that are fitted to say of each overhead and poll."""
+    for overhead, poll in product(*GRID.values()):
+        pairs = []
+        for case in cases[::2]:
+            preset = preset_of(case.cell)
+            hosts = replace(preset.hosts, send_overhead=overhead, receive_overhead=overhead)
+            changed = replace(preset, hosts=hosts, settings=replace(preset.settings, poll=poll))
+            pairs.append((case.predicted(changed), case.seconds))
+        found = Score.of(pairs)
+        error = np.exp(np.mean(np.abs(np.log(found.ratios))))
+        yield found.words(f"{overhead * 1e6:.0f} us, poll {poll * 1e6:.0f} us: off by {error:.3f}")
 
 
 def main() -> None:
-    """Print the report on a record."""
-    cells = [Cell(**one) for one in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))]
+    """Print what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("records", nargs="+", type=Path)
+    parser.add_argument("--each", action="store_true", help="print every time")
+    parser.add_argument("--fit", action="store_true", help="try overheads on the cells that are fitted to")
+    options = parser.parse_args()
+    cells = [Cell(**one) for path in options.records for one in json.loads(path.read_text(encoding="utf-8"))]
     some = [cell for cell in cells if cell.method in COLLECTIVES and cell.nbytes >= LEAST and cell.ppn == 1]
-    for line in report(some):
+    cases = [Case.of(cell) for cell in some]
+    for line in fit(cases) if options.fit else table(cases, options.each):
         print(line, flush=True)
 
 

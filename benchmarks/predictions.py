@@ -184,7 +184,8 @@ def measure(given: argparse.Namespace) -> Iterator[Cell]:
             for order, ppn, size in product(given.orders, map(int, given.ppn), given.sizes):
                 with tempfile.NamedTemporaryFile(suffix=".json") as file:
                     options = JobOptions(order=order, ppn=ppn, python=given.python, timeout=given.timeout)
-                    tune = ["-m", "topompi", "tune", *METHODS, "-m", f"{size}:{size}", "-i", "6", "--record", file.name]
+                    sizes = ["-m", f"{size}:{size}", "-i", "6"]
+                    tune = ["-m", "topompi", "tune", *given.methods, *sizes, "--record", file.name]
                     done = network.run(tune, options)
                     if done.returncode:
                         raise TopompiError(
@@ -216,6 +217,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--uplink-rates", type=words, default="100M,400M", help="bits/s (default 100M,400M)")
     parser.add_argument("--orders", type=words, default="block,random:1", help="rank orders (default block,random:1)")
     parser.add_argument("--ppn", type=words, default="1", help="ranks a host (default 1)")
+    parser.add_argument("--methods", type=words, default=",".join(METHODS), help="collectives (default: all eight)")
     parser.add_argument("--sizes", type=words, default="64K", help="bytes (default 64K)")
     parser.add_argument("--python", help="a Python with another MPI library")
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds that one job may take")

@@ -10,6 +10,7 @@ from .errors import NetsimError
 from .flows import Hosts, Outcome, run
 from .program import BACKGROUND, COMPUTE, ONCE, RECEIVE, SEND, UNTIL_ALL_RAN, Program
 from .tables import Tables
+from .timeline import link_bytes_at
 from .wiring import Wiring
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "Program",
     "Tables",
     "Wiring",
+    "link_bytes_at",
     "run",
 ]

@@ -40,8 +40,7 @@ typedef struct {
     const int32_t *destination, *send_step, *receive_step;                                /* messages */
     const int32_t *first_rank, *first_message, *repeat;                                   /* jobs */
     const double *start, *amount, *nbytes, *latency;
-    double *end;
-    int32_t *arrivals;
+    double *end, *arrivals; /* of messages under way the part that has flowed */
     int32_t ranks, rows, steps, messages, jobs;
     double send_overhead, receive_overhead, eager, tolerance;
     const int32_t *paths; /* of each message, padded with -1 */
@@ -430,6 +429,19 @@ clear(Run *run)
     fair_free(&run->fair);
 }
 
+/* The parts of messages that have flowed when all is over. */
+static void
+count_parts(Run *run)
+{
+    for (int32_t one = 0; one < run->fair.flows; one++) {
+        const Flow *flow = &run->fair.flow[one];
+        if (flow->message < 0)
+            continue;
+        double left = flow->remaining - flow->rate * (run->now - flow->updated);
+        run->arrivals[flow->message] += 1 - (left > 0 ? left : 0) / run->nbytes[flow->message];
+    }
+}
+
 static int
 simulate(Run *run)
 {
@@ -438,6 +450,7 @@ simulate(Run *run)
     while (run->waiting && !run->failure)
         if (!proceed(run))
             return ENDLESS;
+    count_parts(run);
     return run->failure;
 }
 
@@ -461,7 +474,7 @@ read_arrays(Run *run, PyObject *arrays, Py_buffer *views)
         int writable = one >= ARRAYS - 2 ? PyBUF_WRITABLE : 0;
         if (PyObject_GetBuffer(PyTuple_GET_ITEM(arrays, one), &views[one], PyBUF_C_CONTIGUOUS | writable) != 0)
             return 0;
-        Py_ssize_t wide = one < 16 || one == ARRAYS - 1 ? sizeof(int32_t) : sizeof(double);
+        Py_ssize_t wide = one < 16 ? sizeof(int32_t) : sizeof(double);
         if (views[one].itemsize != wide) {
             PyErr_Format(PyExc_TypeError, "array %d: expecting items of %zd bytes, got %zd", one, wide,
                          views[one].itemsize);

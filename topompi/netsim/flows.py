@@ -61,7 +61,8 @@ class Outcome:
     :param job_seconds: from each job's start until its last rank is through, shape (jobs,); NaN for a background that
         was not through when all others were.
     :param rank_seconds: when each rank of all jobs is through, from the start of its job, shape (ranks,).
-    :param link_bytes: bytes of the messages that have arrived, on each link, shape (links,).
+    :param link_bytes: bytes of messages that have crossed each link when the last job that counts has ended, shape
+        (links,).
     :param bounds: least seconds of each job for the bytes it has on its busiest link, shape (jobs,).
     """
 
@@ -103,7 +104,7 @@ def run(
     hosts = hosts or Hosts()
     tape = Tape.of(wiring, programs, hosts.copy_rate, hosts.copy_latency)
     start = tape.start + np.random.default_rng(seed).uniform(0.0, 1.0, tape.num_ranks) * hosts.skew
-    ends, arrivals = np.full(tape.num_ranks, np.nan), np.zeros(len(tape.nbytes), dtype=np.int32)
+    ends, arrivals = np.full(tape.num_ranks, np.nan), np.zeros(len(tape.nbytes))
     arrays = (*tape.arrays(start), ends, arrivals)
     engine: Callable[..., int] = _compiled if compiled and _compiled is not None else interpret
     state = engine(arrays, hosts.send_overhead, hosts.receive_overhead, hosts.eager, tolerance)

@@ -29,7 +29,7 @@ def interpret(
     """Run the programs of a tape.
 
     :param arrays: ``Tape.arrays``, and two to fill in: seconds at which each rank is through, shape (ranks,), and how
-        often each message has arrived, shape (messages,).
+        often each message has arrived, the last one perhaps in part, shape (messages,).
     :param send_overhead: seconds; likewise ``receive_overhead``.
     :param eager: bytes up to which a send does not wait for its receiver.
     :param tolerance: part of its own time by which a message may be late.
@@ -39,6 +39,7 @@ def interpret(
     while run.waiting and not run.idle:
         if not run.proceed():
             return ENDLESS
+    run.count_parts()
     return NO_TIME if run.idle else OVER
 
 
@@ -95,6 +96,11 @@ class _Run:
         else:
             self._share()
         return True
+
+    def count_parts(self) -> None:
+        """Add the parts of messages that have flowed when all is over."""
+        left = np.maximum(self.remaining - self.rate * (self.now - self.updated), 0.0)
+        self.arrivals[self.flows] += 1 - left / self.nbytes[self.flows]
 
     def _hold(self) -> None:
         """Hold the flows that finish now, until they are due."""

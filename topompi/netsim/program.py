@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -108,6 +108,21 @@ class Program:
     def num_ranks(self) -> int:
         """Number of ranks, p."""
         return len(self.hosts)
+
+    def cut(self, parts: int) -> Program:
+        """The same with every message in ``parts`` equal parts, one a step, and as many times the steps in flight.
+
+        :raises NetsimError: for fewer than one part.
+        """
+        if parts < 1:
+            raise NetsimError(f"{self.name}: expecting at least 1 part of a message, got {parts}")
+        part = np.tile(np.arange(parts), len(self.rank))
+        columns = {name: np.repeat(getattr(self, name), parts) for name in ("rank", "step", "kind", "peer", "amount")}
+        once = columns["kind"] == COMPUTE
+        kept = ~once | (part == 0)
+        columns["step"] = columns["step"] * parts + part
+        columns["amount"] = np.where(once, columns["amount"], columns["amount"] / parts)
+        return replace(self, window=self.window * parts, **{name: column[kept] for name, column in columns.items()})
 
     @cached_property
     def messages(self) -> Messages:

@@ -146,10 +146,10 @@ class Tape:
             *(self.amount, self.nbytes, self.latency, self.capacity),
         )
 
-    def link_bytes(self, arrivals: Integers) -> Floats:
+    def link_bytes(self, arrivals: Floats) -> Floats:
         """Bytes on each link of the network, shape (links,).
 
-        :param arrivals: how often each message has arrived, shape (messages,).
+        :param arrivals: how often each message has arrived, the last one perhaps in part, shape (messages,).
         """
         return self._loads(slice(None), arrivals)[: self.num_links]
 
@@ -158,7 +158,7 @@ class Tape:
         spans = (slice(*span) for span in pairwise(self.first_message.tolist()))
         return np.array([(self._loads(span) / self.capacity).max(initial=0.0) for span in spans])
 
-    def _loads(self, messages: slice, times: Integers | int = 1) -> Floats:
+    def _loads(self, messages: slice, times: Floats | int = 1) -> Floats:
         paths, nbytes = self.paths[messages], self.nbytes[messages] * times
         # What is padded counts for one link more.
         loads = np.zeros(len(self.capacity) + 1)

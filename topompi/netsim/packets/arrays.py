@@ -137,6 +137,7 @@ def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
         "link_target": tables.target,
         "link_inverse": PICO / tables.rate,
         "link_latency": np.rint(tables.latency * PICO).astype(np.int64),
+        "link_ahead": _ahead(tables, settings),
         "uplink": tables.uplink,
         "next_link": tables.next_link,
         "high": _short(np.array(arbitration.high).reshape(-1, 2)),
@@ -144,6 +145,14 @@ def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
         "lane_bytes": np.zeros((len(tables.rate), settings.lanes), dtype=np.int64),
         "lane_wait": np.zeros((len(tables.rate), settings.lanes), dtype=np.int64),
     }
+
+
+def _ahead(tables: Tables, settings: Settings) -> NDArray[np.int64]:
+    """Picoseconds by which each link may be ahead of its rate and still send a packet; -1 where links are wires."""
+    burst = settings.bursts(tables.rate)
+    if not burst.any():
+        return np.full(len(tables.rate), -1, dtype=np.int64)
+    return np.rint((burst - settings.largest) / tables.rate * PICO).astype(np.int64)
 
 
 def numbers(tables: Tables, settings: Settings, hosts: Hosts, jobs: Jobs) -> dict[str, float]:
@@ -170,6 +179,7 @@ def numbers(tables: Tables, settings: Settings, hosts: Hosts, jobs: Jobs) -> dic
         "one_queue": settings.queueing == "input",
         "put": settings.rendezvous == "put",
         "in_order": settings.adapter == "in order",
+        "send_buffer": settings.send_buffer,
         "by_bytes": settings.arbitration.unit != "packets",
         "send_overhead": round(hosts.send_overhead * PICO),
         "receive_overhead": round(hosts.receive_overhead * PICO),
@@ -178,4 +188,6 @@ def numbers(tables: Tables, settings: Settings, hosts: Hosts, jobs: Jobs) -> dic
         "copy_inverse": PICO / hosts.copy_rate,
         "shift": max(1, int(np.log2(max(2.0, packet / max(1, used))))),
         "connections": jobs.connections,
+        "processors": settings.processors,
+        "poll": round(settings.poll * PICO),
     }

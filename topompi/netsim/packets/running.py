@@ -93,7 +93,7 @@ def run(
         job_seconds=ends[0] - start,
         rank_seconds=ends[1] - np.repeat(start, np.diff(jobs.base)),
         link_bytes=arrays["lane_bytes"].sum(axis=1).astype(np.float64),
-        bounds=(loads / tables.rate).max(axis=1, initial=0.0),
+        bounds=((loads - settings.bursts(tables.rate)) / tables.rate).max(axis=1, initial=0.0),
         lane_bytes=arrays["lane_bytes"],
         lane_waits=arrays["lane_wait"] / PICO,
         counts={name: count for name, count in said.items() if name not in ("status", "waiting")},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import NetsimError
 
@@ -58,6 +59,14 @@ class Settings:
         goes in order behind the data which that rank sends to the same peer, and the sender's processor writes.
     :param arbitration: among lanes.
     :param grain: bytes in which a buffer is given out, a power of two.
+    :param burst: 0: links are wires. Else each link is a token bucket that holds so many bytes, as Linux shapes:
+        packets for which it has tokens pass at once, and their tail with their head.
+    :param lateness: seconds; what a bucket holds beside ``burst`` is what its link carries in them.
+    :param processors: 0: each rank has one; else so many for all ranks together, as in an emulated network. A rank that
+        has one does all that it has to do, and then the one that has waited longest has its turn.
+    :param send_buffer: 0: a send that was not eager is complete when its receiver says so. Else bytes of a socket's
+        buffer: it is complete when no more than these have still to leave.
+    :param poll: seconds for which a rank that has done all looks for more before it gives its processor away.
     """
 
     mtu: int = 4096
@@ -72,9 +81,16 @@ class Settings:
     rendezvous: str = "get"
     arbitration: Arbitration = field(default_factory=Arbitration)
     grain: int = 64
+    burst: int = 0
+    lateness: float = 0.0
+    processors: int = 0
+    poll: float = 0.0
+    send_buffer: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("mtu", 1), ("header", 0), ("control", 0), ("grain", 1), ("lanes", 1)):
+        ones = ("mtu", "grain", "lanes")
+        for name in (*ones, "header", "control", "burst", "lateness", "processors", "poll", "send_buffer"):
+            least = int(name in ones)
             if getattr(self, name) < least:
                 raise NetsimError(f"packets: {name}: expecting at least {least}, got {getattr(self, name)}")
         if self.grain & (self.grain - 1):
@@ -86,7 +102,9 @@ class Settings:
                 raise NetsimError(f"packets: {name}: expecting one of {', '.join(known)}, got {getattr(self, name)!r}")
         if not self.message_rate > 0:
             raise NetsimError(f"packets: message_rate: expecting more than 0 messages/s, got {self.message_rate}")
-        largest = -(-max(self.mtu + self.header, self.control) // self.grain) * self.grain
+        if self.burst and self.burst < self.largest:
+            raise NetsimError(f"packets: burst: expecting 0 or {self.largest} bytes of a packet, got {self.burst}")
+        largest = -(-self.largest // self.grain) * self.grain
         if self.room < largest:
             whole = largest * self.lanes
             raise NetsimError(f"packets: buffer: expecting {whole} bytes for a packet a lane, got {self.buffer}")
@@ -105,6 +123,15 @@ class Settings:
                 raise NetsimError(f"packets: arbitration: lane {lane}: expecting a weight of 1 to 255, got {weight}")
         if (one.low or one.high) and (missing := set(range(self.lanes)) - {lane for lane, _ in one.low + one.high}):
             raise NetsimError(f"packets: arbitration: expecting all lanes in its tables, got none for {min(missing)}")
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest packet on a link."""
+        return max(self.mtu + self.header, self.control)
+
+    def bursts(self, rate: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bytes that links of these rates (bytes/s) pass at once after a rest."""
+        return self.burst + rate * self.lateness if self.burst else np.zeros(len(rate))
 
     @property
     def room(self) -> int:

@@ -1,0 +1,168 @@
+/* The state of a run: packets on a network with credits, event by event. settings.py says what is modelled.
+
+   What decides the speed is how often memory is missed. So packets, events and pieces of work are indices into pools
+   whose freed entries are taken again first; a link schedules an event for its end only if something waits for it; and
+   a credit is an entry in a ring of its link that is read when the link next looks for room. */
+
+#ifndef TOPOMPI_NETSIM_SIM_H
+#define TOPOMPI_NETSIM_SIM_H
+
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#pragma GCC visibility push(hidden) /* calls between these files go straight */
+
+typedef int64_t Time; /* picoseconds */
+typedef uint32_t Index;
+
+#define NONE UINT32_MAX
+#define NEVER INT64_MAX
+
+enum { BUCKETS = 1 << 14, MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 21, MOST_ARRAYS = 40 };
+enum { COMPUTE, RECEIVE, SEND };                                /* kinds of rows, as in program.py */
+enum { EAGER, READY_TO_SEND, REQUEST, DATA, FINISHED };         /* what packets carry */
+enum { SENT = 1, POSTED = 2, ARRIVED = 4, IS_EAGER = 8, IS_LOCAL = 16 }; /* of a message */
+enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };                       /* of a job */
+enum { RUNNING, DONE, STALLED, NO_MEMORY, NO_TIME };            /* of a run */
+
+/* Kinds of events. At one instant WAKE comes last, so that a link chooses among all that is there. */
+enum { HEAD, EXPOSE, DELIVER, DOORBELL, ADVANCE, COMPUTED, DEPART, RECEIVED, MATCHED, GRANTED, TURN, WAKE };
+
+typedef struct {
+    int64_t key; /* twice the time, plus one for WAKE */
+    Index what;  /* kind in the upper four bits */
+    Index next;
+} Event;
+
+typedef struct {
+    Index message, next, input, output, host; /* input: link in whose buffer it is, output: link that it takes next */
+    Index wire, room;                         /* bytes on a link, bytes of a buffer */
+    uint8_t lane, kind, last, is_free;
+} Packet;
+
+typedef struct { /* what an adapter has to send for a message */
+    int64_t left;
+    Index message, next, queue, host; /* host: where it goes */
+    uint8_t kind;
+} Work;
+
+typedef struct { /* of packets or of work; those of a lane of a link that are not empty form a ring */
+    Index head, tail, next;
+} Queue;
+
+typedef struct {
+    Time time;
+    Index room, lane;
+} Credit;
+
+typedef struct {
+    int64_t credits, bytes;
+    Time since, waited; /* since when it lacks credits, and for how long it did */
+    Index ring;         /* its last queue */
+} Lane;
+
+typedef struct { /* a directed link, with the port that sends on it */
+    Time free_at, wake, latency;
+    double inverse; /* picoseconds a byte */
+    Credit *credits;
+    Index first_credit, num_credits, most_credits;
+    Index target, host, inputs; /* host: that sends, or NONE; inputs: its first queue, one an input and lane */
+    Index number;               /* among the links into its target */
+    uint16_t active;            /* lanes that have something to send */
+    uint8_t to_host, blocked;
+    uint8_t turn[2]; /* entry of the high and of the low table */
+    int32_t left[2]; /* of the entry's weight */
+    int64_t high;    /* bytes of high priority since the last of low priority */
+} Port;
+
+typedef struct { /* of a link that is a token bucket: when it is full, and for how long it may run ahead of its rate */
+    Time full_at, ahead;
+} Bucket;
+
+typedef struct { /* packets of a lane in a buffer with one queue */
+    Index head, tail;
+    Time free_at;
+    uint8_t exposed, pending;
+} Input;
+
+typedef struct {
+    int64_t nbytes;
+    Index source, destination, send_step, receive_step, connection;
+    uint8_t flags;
+} Message;
+
+typedef struct {
+    Time processor, timer, end;
+    Index row, oldest, host, job;
+    int32_t window;
+    uint8_t over;
+} Rank;
+
+typedef struct { /* what a rank has to do on a processor that it shares */
+    Time length;
+    Index number, next;
+    int kind;
+} Task;
+
+typedef struct { /* of a rank: its tasks, and the rank behind it among those that wait for a processor */
+    Index head, tail, next;
+    uint8_t state;
+} Turn;
+
+typedef struct {
+    Time began, end;
+    Index left, lane;
+    uint8_t repeat, ran;
+} Job;
+
+typedef struct {
+    int64_t num_links, num_hosts, num_switches, num_ranks, num_jobs, num_messages, num_connections, num_queues;
+    int64_t num_lanes, mtu, header, control, room, grain, eager, high_limit, cut_through, one_queue, put, by_bytes, in_order, send_buffer;
+    Time send_overhead, receive_overhead, copy_latency, gap;
+    double copy_inverse;
+    int num_entries[2];
+    const int32_t *entries[2]; /* (lane, weight) of the high and the low table */
+
+    const int32_t *next_link, *uplink, *rank_first_row, *rank_first_step, *row_step, *step_operations, *step_rank;
+    const int32_t *job_first_rank, *job_first_message;
+    const int8_t *row_kind;
+    const int64_t *row_value;
+
+    Port *ports;
+    Lane *lanes;
+    Queue *queues;
+    Input *inputs;
+    Message *messages;
+    Rank *ranks;
+    Job *jobs;
+    int32_t *pending; /* operations of each step that are not complete */
+    Time *adapter;    /* when each host's adapter can begin with another message */
+    Bucket *buckets;  /* one a link, or NULL where links are wires */
+    Turn *turns;      /* one a rank where all ranks share processors, else NULL */
+    Task *tasks;
+    Index free_task, first_ready, last_ready;
+    int64_t most_tasks, num_tasks, idle; /* idle: processors */
+    Time poll, notice;
+
+    Packet *packets;
+    Work *works;
+    Index free_packet, free_work;
+    int64_t most_packets, num_packets, most_works, num_works;
+
+    Event *pool, *current, *heap, *spare;
+    Index free_event;
+    int64_t most_pool, num_pool, most_current, num_current, at, most_heap, num_heap, most_spare;
+    Index bucket[BUCKETS];
+    uint64_t filled[BUCKETS / 64];
+    int64_t now_bucket;
+    int shift;
+
+    Time now;
+    int unfinished, stop, status;
+    int64_t hops, events, sent, delivered;
+    jmp_buf no_memory;
+} Sim;
+
+#endif

@@ -1,0 +1,41 @@
+"""The load of links over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import NetsimError
+from .flows import Outcome
+from .program import BACKGROUND, COMPUTE, Program
+
+__all__ = ["link_bytes_at"]
+
+Floats = NDArray[np.float64]
+
+
+def link_bytes_at(
+    run: Callable[[Sequence[Program]], Outcome], programs: Sequence[Program], times: Sequence[float]
+) -> Floats:
+    """Bytes that have crossed each link at some times, shape (times, links); differences are the load.
+
+    :param run: a model that has all but the programs, such as ``lambda jobs: run(tables, jobs)``.
+    :param programs: as the model takes them; a job that ends before a time begins again, unless it is the last.
+    :param times: seconds, ascending.
+    :raises NetsimError: for times that do not ascend from above 0, and as the model.
+    Cost: a run of the model for each time, as long as that.
+    """
+    if (np.diff(times, prepend=0.0) <= 0).any():
+        raise NetsimError(f"timeline: expecting times above 0 that ascend, got {list(times)}")
+    whole = run(programs)
+    ends = [one.start + seconds for one, seconds in zip(programs, whole.job_seconds, strict=True)]
+    last = max(end for one, end in zip(programs, ends, strict=True) if one.repeat != BACKGROUND)
+    found, none = [], np.zeros(1, dtype=np.int64)
+    for time in times:
+        clock = Program(none, none, none, none + COMPUTE, none, np.array([time]), name="clock")
+        beside = [replace(one, repeat=BACKGROUND) for one in programs]
+        found.append(whole.link_bytes if time >= last else run([*beside, clock]).link_bytes)
+    return np.array(found)
