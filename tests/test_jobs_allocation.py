@@ -16,12 +16,44 @@ from topompi.jobs import (
     check,
     find_allocator,
 )
-from topompi.jobs.allocation import Job
+from topompi.jobs.allocation import Allocator, Job
 from topompi.topology import load
 from topompi.views.cluster import cluster_of
 
 NAMED = [name for name in ALLOCATORS if name != "counts"]
 ISOLATING = ("exclusive", "isolated", "disjoint", "exact")
+
+
+def has_own_test(name: str) -> bool:
+    """Whether `feasible` is another function than `place`."""
+    return type(find_allocator(name)).feasible is not Allocator.feasible
+
+
+def check_states(allocator: str, seed: int, states: int) -> int:
+    """Jobs that come and go on a random cluster; in each state `place` and `feasible` are compared."""
+    rng = random.Random(seed)
+    sizes = [rng.randint(1, 6) for _ in range(6)]
+    cluster = Cluster.of("random", sizes, [2, 1, 3])
+    policy = find_allocator(allocator)
+    state, running = policy.state(cluster), []
+    for index in range(states):
+        if running and rng.random() < 0.4:
+            state.end(running.pop(rng.randrange(len(running))))
+        job = Job(index, rng.randint(1, sum(sizes)) if rng.random() < 0.4 else rng.randint(1, 5))
+        placement = policy.place(job, state)
+        assert (placement is not None) == policy.feasible(job, state)
+        if placement is None:
+            continue
+        nodes = placement.nodes
+        assert len(set(nodes.tolist())) == len(nodes) >= (0 if allocator == "counts" else job.size)
+        assert not state.busy[nodes].any()
+        state.start(job, placement)
+        running.append(index)
+    for index in running:
+        state.end(index)
+    assert state.free == cluster.num_nodes
+    assert not state.busy.any()
+    return states
 
 
 def test_the_worked_sequence_of_the_isolated_allocator():
@@ -62,28 +94,13 @@ def test_the_detector_finds_the_conflicts_of_the_literature():
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_place_succeeds_if_and_only_if_feasible(allocator, seed):
-    rng = random.Random(seed)
-    sizes = [rng.randint(1, 6) for _ in range(6)]
-    cluster = Cluster.of("random", sizes, [2, 1, 3])
-    policy = find_allocator(allocator)
-    state, running = policy.state(cluster), []
-    for index in range(25):
-        if running and rng.random() < 0.4:
-            state.end(running.pop(rng.randrange(len(running))))
-        job = Job(index, rng.randint(1, sum(sizes)) if rng.random() < 0.4 else rng.randint(1, 5))
-        placement = policy.place(job, state)
-        assert (placement is not None) == policy.feasible(job, state)
-        if placement is None:
-            continue
-        nodes = placement.nodes
-        assert len(set(nodes.tolist())) == len(nodes) >= (0 if allocator == "counts" else job.size)
-        assert not state.busy[nodes].any()
-        state.start(job, placement)
-        running.append(index)
-    for index in running:
-        state.end(index)
-    assert state.free == cluster.num_nodes
-    assert not state.busy.any()
+    check_states(allocator, seed, 25)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if has_own_test(name)])
+def test_place_succeeds_if_and_only_if_feasible_in_a_hundred_thousand_states(allocator):
+    assert sum(check_states(allocator, seed, 400) for seed in range(250)) == 10**5
 
 
 @settings(max_examples=40, deadline=None)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from topompi.jobs import Cluster
@@ -105,3 +106,24 @@ def test_rule_e_takes_neighbours_of_one_pod_then_any_of_one_pod_then_the_first()
 def test_rule_f_waits_and_without_it_a_job_takes_any_free_nodes():
     assert placed(Blocks(), [*SMALL, 18]) is None
     assert placed(Blocks("f"), [*SMALL, 18]) == LEAF[0] + LEAF[1] + LEAF[3]
+
+
+@pytest.mark.parametrize(
+    ("policy", "in_parts"),
+    [
+        (Blocks(), {32, 64}),
+        (Blocks("b"), set()),
+        (Blocks(multiples=True), {32, 48, 64, 80, 96}),
+    ],
+    ids=["literal", "without b", "multiples"],
+)
+def test_sizes_1_to_100_take_whole_leaves_and_a_remainder_or_parts_of_16(policy: Blocks, in_parts: set[int]):
+    """On MareNostrum's 172 leaves of 18 nodes, all free."""
+    cluster = Cluster.of("MareNostrum", [18] * 172, [18] * 9 + [10])
+    for size in range(1, 101):
+        placement = policy.place(Job(0, size), policy.state(cluster))
+        leaves, each = np.unique(cluster.leaf[placement.nodes], return_counts=True)
+        whole, rest = divmod(size, 18)
+        expected = [16] * (size // 16) if size in in_parts else [rest] * (rest > 0) + [18] * whole
+        assert sorted(each.tolist()) == expected, size
+        assert leaves[-1] < 18 or (size <= 18 and leaves.tolist() == [171])

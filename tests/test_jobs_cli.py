@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from topompi.cli.app import app
 from topompi.errors import TopompiError
+from topompi.jobs.study import SCENARIOS
 
 LOG = "; MaxNodes: 16\n" + "".join(
     f"{job} {submit} -1 {run} {nodes} -1 -1 {nodes} {2 * run} -1 1 {job % 3} -1 -1 -1 -1 -1 -1\n"
@@ -50,6 +52,38 @@ def test_compare_sets_policies_and_speeds_side_by_side(log: Path):
     assert told["first"]["percent"] > told["isolated"]["percent"] == 0
     assert told["isolated@faster:50"]["makespan"] < told["isolated"]["makespan"]
     assert "isolated@faster:50" in run("compare", log, "--cluster", "leaves=4x2", "-p", "isolated@faster:50")
+
+
+@pytest.mark.parametrize("scenario", ["pollard", "jokanovic"])
+def test_a_scenario_replays_parts_of_a_log_and_gives_intervals(log: Path, scenario: str):
+    words = ("compare", log, "--cluster", "leaves=4x2", "--scenario", scenario, "--limit", 4, "--segments", 2)
+    told = json.loads(run(*words, "--json"))
+    assert list(told["policies"]) == list(SCENARIOS[scenario])
+    alone = told["policies"][{"pollard": "TA", "jokanovic": "Exclusive"}[scenario]]
+    assert alone["partners"]["mean"] == 0
+    assert alone["jobs"]["replays"] == 2
+    assert (told["break_even"] is None) == (scenario == "jokanovic")
+    text = run(*words)
+    assert "± half its interval of 95 %" in text
+    assert ("pays for their wait" in text) == (scenario == "pollard")
+
+
+def test_the_interval_of_a_figure_is_that_of_its_parts(log: Path):
+    words = ("compare", log, "--cluster", "leaves=4x2", "-p", "first", "--limit", 4, "--json")
+    told = json.loads(run(*words, "--segments", 4))["policies"]["first"]["makespan"]
+    assert told["mean"] == (100 + 50 + 30 + 10) / 4
+    assert told["low"] < told["mean"] < told["high"]
+
+
+def test_larger_jobs_need_more_nodes_and_are_rejected_where_there_are_not_enough(log: Path):
+    words = ("compare", log, "--cluster", "leaves=4x2", "-p", "counts", "--json")
+    assert [json.loads(run(*words, "--larger", times))["counts"]["rejected"] for times in (1, 2, 3)] == [1, 1, 4]
+
+
+def test_simulate_checks_the_isolation_after_every_start_where_it_is_asked_to(log: Path):
+    words = ("simulate", log, "--cluster", "leaves=4x2", "--check", "--limit", 4, "-p")
+    assert "no two running jobs shared a link" in run(*words, "isolated")
+    assert re.search(r"checks found shared links, first at 5 s: 1 pairs on \d+ links", run(*words, "first", code=1))
 
 
 def test_allocate_names_nodes_and_check_finds_no_shared_link(tmp_path: Path):
@@ -93,8 +127,9 @@ def test_words_that_mean_nothing_are_refused(log: Path, words: str):
         run("simulate", log, "--cluster", "leaves=4x2", *words.split())
 
 
-def test_a_topology_source_is_a_cluster(log: Path):
-    told = json.loads(run("simulate", log, "--cluster", "xgft:4,2,2;1,4,2", "--policy", "disjoint", "--json"))
+@pytest.mark.parametrize("source", ["xgft:4,2,2;1,4,2", "XGFT(3; 4,2,2; 1,4,2)"])
+def test_a_topology_source_is_a_cluster(log: Path, source: str):
+    told = json.loads(run("simulate", log, "--cluster", source, "--policy", "disjoint", "--json"))
     assert told["summary"]["jobs"] == 4
 
 

@@ -140,12 +140,17 @@ def test_files_for_others_have_every_job_and_its_nodes(tmp_path: Path):
     assert int(row["nb_jobs_rejected"]) == len(outcome.rejected) > 0
 
 
-def test_evalys_reads_our_jobs_and_agrees_on_the_mean_wait(tmp_path: Path):
-    evalys = pytest.importorskip("evalys.jobset")
+def test_evalys_reads_our_jobs_and_agrees_on_the_mean_wait_and_the_use(tmp_path: Path):
+    from evalys.jobset import JobSet  # takes seconds, which only this test needs
+
     outcome = outcome_of()
     write_jobs(outcome, tmp_path / "jobs.csv")
-    read = evalys.JobSet.from_csv(str(tmp_path / "jobs.csv"))
-    assert read.df["waiting_time"].mean() == pytest.approx(summarise(outcome).mean_wait)
+    read = JobSet.from_csv(str(tmp_path / "jobs.csv"), resource_bounds=(0, CLUSTER.num_nodes - 1))
+    ran = read.df[read.df["starting_time"].notna()]
+    assert (ran["starting_time"] - ran["submission_time"]).mean() == pytest.approx(summarise(outcome).mean_wait)
+    assert ran["waiting_time"].mean() == pytest.approx(summarise(outcome).mean_wait)
+    used = sum(len(nodes) * run for nodes, run in zip(ran["allocated_resources"], ran["execution_time"], strict=True))
+    assert used == (outcome.workload.nodes * (outcome.end - outcome.start))[outcome.ran].sum()
 
 
 def test_the_same_outcome_is_drawn_the_same(tmp_path: Path):

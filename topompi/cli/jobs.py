@@ -10,14 +10,26 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from ..jobs import ALLOCATORS, Backfill, Cluster, JobsError, Outcome, Workload, read_workload, simulate
+from ..jobs import (
+    ALLOCATORS,
+    Backfill,
+    Cluster,
+    IsolationCheck,
+    JobsError,
+    Outcome,
+    Workload,
+    read_workload,
+    simulate,
+)
 from ..jobs.drawing import check_plot, draw, draw_comparison
 from ..jobs.exports import to_json, write_jobs, write_schedule
-from ..jobs.metrics import average_hops, fragmentation, sharing, summarise
+from ..jobs.metrics import figures
+from ..jobs.study import SCENARIOS, Interval, break_even, interval, replay
+from ..jobs.workload.transform import larger, segments
 from .jobscluster import machine_of
 from .jobsnow import allocate, check_command
+from .jobstable import print_intervals, print_outcomes, print_workload
 from .terminal import console
 
 __all__ = ["app"]
@@ -58,11 +70,14 @@ def simulate_command(
     plot: Plot = None,
     jobs_csv: Annotated[Path | None, typer.Option("--jobs-csv", help="One line a job, as evalys reads.")] = None,
     schedule_csv: Annotated[Path | None, typer.Option("--schedule-csv", help="One line, as Batsim writes.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="After every start: do running jobs share links?")] = False,
 ) -> None:
     """Run a log under one policy: when each job starts, and what that is worth."""
     workload, machine = _inputs(log, cluster, nodes, lfts, cores, limit, partial, plot)
+    watch = IsolationCheck()
     with _progress(policy, len(workload)) as progress:
-        outcome = simulate(workload, machine, _queue(depth, order), policy, speed, progress=progress)
+        queue, observers = _queue(depth, order), [watch] if check else []
+        outcome = simulate(workload, machine, queue, policy, speed, observers, progress=progress)
     if plot is not None:
         draw(outcome, plot)
     if jobs_csv is not None:
@@ -71,9 +86,11 @@ def simulate_command(
         write_schedule(outcome, schedule_csv)
     if as_json:
         print(to_json(outcome))
-        return
-    _print_workload(workload, machine)
-    _print_table({policy: outcome})
+    else:
+        print_workload(workload, machine)
+        print_outcomes({policy: outcome})
+    if check:
+        _tell_check(watch)
 
 
 @app.command()
@@ -87,6 +104,13 @@ def compare(
         str,
         typer.Option("--policies", "-p", help="ALLOCATOR[@SPEED], several with commas; blocks-ab is without a and b."),
     ] = "first,contiguous,bestfit,exclusive,blocks,isolated",
+    scenario: Annotated[
+        str | None, typer.Option("--scenario", help=f"Policies of a study: {' or '.join(SCENARIOS)}.")
+    ] = None,
+    parts: Annotated[
+        int, typer.Option("--segments", help="Replay so many parts of the log; gives intervals.", min=1)
+    ] = 1,
+    times: Annotated[int, typer.Option("--larger", help="Every job needs so many times its nodes.", min=1)] = 1,
     depth: Depth = "1",
     order: OrderName = "fcfs",
     limit: Limit = None,
@@ -95,35 +119,82 @@ def compare(
     plot: Plot = None,
 ) -> None:
     """Run a log under several policies, and set waits, use and sharing side by side."""
+    chosen = _policies(policies, scenario)
     workload, machine = _inputs(log, cluster, nodes, lfts, cores, limit, partial, plot)
+    workload, queue = larger(workload, times) if times > 1 else workload, _queue(depth, order)
+    if scenario is not None or parts > 1:
+        if plot is not None:
+            raise JobsError("--plot: expecting neither --scenario nor --segments, got one of them")
+        _compare_parts(workload, machine, queue, chosen, parts, scenario, as_json)
+        return
     outcomes: dict[str, Outcome] = {}
-    for name in policies.split(","):
-        policy, _, speed = name.partition("@")
+    for name, (policy, speed) in chosen.items():
         with _progress(name, len(workload)) as progress:
-            outcomes[name] = simulate(
-                workload, machine, _queue(depth, order), policy, speed or "as-logged", progress=progress
-            )
+            outcomes[name] = simulate(workload, machine, queue, policy, speed, progress=progress)
     if plot is not None:
         draw_comparison(outcomes, plot)
     if as_json:
         print(json.dumps({name: figures(outcome) for name, outcome in outcomes.items()}))
         return
-    _print_workload(workload, machine)
-    _print_table(outcomes)
+    print_workload(workload, machine)
+    print_outcomes(outcomes)
 
 
 app.command()(allocate)
 app.command("check")(check_command)
 
 
-def figures(outcome: Outcome) -> dict[str, Any]:
-    """The summary of an outcome, and where nodes are known its packing and sharing."""
-    found = asdict(summarise(outcome))
-    if outcome.has_nodes:
-        shared = sharing(outcome)
-        hops = average_hops(outcome)[outcome.ran]
-        found |= {"average_hops": float(hops.mean()), "fragmentation": fragmentation(outcome), **asdict(shared)}
-    return found
+def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]:
+    """Name -> allocator and speed."""
+    if scenario is None:
+        split = {name: name.partition("@") for name in policies.split(",")}
+        return {name: (policy, speed or "as-logged") for name, (policy, _, speed) in split.items()}
+    if scenario not in SCENARIOS:
+        raise JobsError(f"--scenario: expecting one of {', '.join(SCENARIOS)}, got {scenario!r}")
+    return SCENARIOS[scenario]
+
+
+def _compare_parts(
+    workload: Workload,
+    cluster: Cluster,
+    queue: Backfill,
+    policies: dict[str, tuple[str, str]],
+    count: int,
+    scenario: str | None,
+    as_json: bool,
+) -> None:
+    """Each policy on each part of the log; of Pollard's scenario also the speed-up from which isolation pays."""
+    parts, found = segments(workload, count), dict[str, dict[str, Interval]]()
+    for name, (policy, speed) in policies.items():
+        with _progress(name, len(workload) // count) as progress:
+            found[name] = replay(parts, cluster, policy, speed, queue, progress)
+    pays: Interval | None = None
+    if scenario == "pollard":
+        with _progress("break-even", len(workload)):
+            pays = interval([break_even(part, cluster, queue) for part in parts])
+    if as_json:
+        told: dict[str, Any] = {
+            name: {figure: asdict(value) for figure, value in of.items()} for name, of in found.items()
+        }
+        print(json.dumps({"policies": told, "break_even": None if pays is None else asdict(pays)}))
+        return
+    print_workload(workload, cluster)
+    print_intervals(found, count)
+    if pays is not None:
+        bounds = f" ({pays.low:.1f} to {pays.high:.1f})" if count > 1 else ""
+        what = "less run time of isolated jobs above 4 nodes pays for their wait"
+        console().print(f"{pays.mean:.1f} %{bounds} {what}", highlight=False)
+
+
+def _tell_check(watch: IsolationCheck) -> None:
+    screen = console(to_error=True)
+    if not watch.found:
+        screen.print(f"{watch.checks:,} checks: no two running jobs shared a link", highlight=False)
+        return
+    when, conflicts = watch.found[0]
+    first = f"first at {when} s: {len(conflicts)} pairs on {conflicts.num_links} links"
+    screen.print(f"{len(watch.found):,} of {watch.checks:,} checks found shared links, {first}", highlight=False)
+    raise typer.Exit(1)
 
 
 def _inputs(
@@ -156,42 +227,3 @@ def _queue(depth: str, order: str) -> Backfill:
 def _progress(name: str, jobs: int) -> Iterator[Callable[[int], None]]:
     with console(to_error=True).status(name) as status:
         yield lambda ended: status.update(f"{name}: {ended:,} of {jobs:,} jobs")
-
-
-def _print_workload(workload: Workload, cluster: Cluster) -> None:
-    screen = console()
-    dropped = "".join(f"; {count:,} left out: {reason}" for reason, count in workload.reading.dropped.items())
-    wrong = f"; {len(workload.reading.problems):,} wrong lines" if workload.reading.problems else ""
-    screen.print(f"{workload.name}: {len(workload):,} jobs{dropped}{wrong}", highlight=False)
-    told = workload.machine_nodes
-    more = f", the log's machine has {told:,}" if told is not None and told != cluster.num_nodes else ""
-    shape = f"{cluster.num_leaves:,} leaves, {cluster.num_pods:,} pods"
-    screen.print(f"{cluster.name}: {cluster.num_nodes:,} nodes, {shape}{more}", highlight=False)
-
-
-def _print_table(outcomes: dict[str, Outcome]) -> None:
-    table = Table(box=None, header_style="bold")
-    columns = ("policy", "jobs", "rejected", "makespan", "mean wait", "median", "longest", "slowdown", "in use")
-    for column in (*columns, "hops", "share", "partners"):
-        table.add_column(column, justify="left" if column == "policy" else "right")
-    for name, outcome in outcomes.items():
-        one = figures(outcome)
-        cells = [
-            name,
-            f"{one['jobs']:,}",
-            f"{one['rejected']:,}",
-            *(_time(one[key]) for key in ("makespan", "mean_wait", "median_wait", "max_wait")),
-        ]
-        cells += [f"{one['bounded_slowdown']:,.2f}", f"{one['utilisation']:.1%}"]
-        if "partners" in one:
-            cells += [f"{one['average_hops']:.2f}", f"{one['percent']:.1f} %", f"{one['partners']:.2f}"]
-        table.add_row(*cells)
-    console().print(table)
-
-
-def _time(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:,.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:,.0f} min"
-    return f"{seconds / 3600:,.1f} h" if seconds < 172_800 else f"{seconds / 86_400:,.1f} d"

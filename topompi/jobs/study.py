@@ -1,4 +1,8 @@
-"""Policies side by side with intervals: scenarios of the literature, and the speed-up from which isolation pays."""
+"""Policies side by side with intervals: scenarios of the literature, and the speed-up from which isolation pays.
+
+A figure of one log is one draw. Its parts, replayed each by itself from an empty machine, are several, whose mean has
+an interval; that the machine is empty at first is not corrected for.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
+from .allocation.blocks import RULES
 from .cluster import Cluster
 from .errors import JobsError
-from .metrics import summarise
+from .metrics import figures, summarise
 from .queueing import Backfill
 from .simulation import simulate
 from .workload import Workload
 
-__all__ = ["POLLARD", "Interval", "break_even", "interval", "mean_wait"]
+__all__ = ["JOKANOVIC", "POLLARD", "SCENARIOS", "Interval", "break_even", "interval", "mean_wait", "replay"]
 
 # Pollard et al., SC18, section V-C: name -> allocator and speed; {seed} is drawn again for every replay.
 POLLARD = {
@@ -27,6 +32,15 @@ POLLARD = {
     "TA V1": ("isolated", "V1:{seed}"),
     "TA V2": ("isolated", "V2:{seed}"),
 }
+# A. Jokanovic, 2014, section 4.3; the last ones are without one rule each.
+JOKANOVIC = {
+    "FA": ("first", "as-logged"),
+    "FC": ("contiguous", "as-logged"),
+    "Exclusive": ("exclusive", "as-logged"),
+    "VNB": ("blocks", "as-logged"),
+    **{f"VNB without {rule}": (f"blocks-{rule}", "as-logged") for rule in RULES},
+}
+SCENARIOS = {"pollard": POLLARD, "jokanovic": JOKANOVIC}
 
 
 @dataclass(frozen=True)
@@ -54,6 +68,29 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - half, mean + half, count)
 
 
+def replay(
+    parts: Sequence[Workload],
+    cluster: Cluster,
+    allocator: str,
+    speed: str = "as-logged",
+    queue: Backfill | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> dict[str, Interval]:
+    """The figures of `metrics.figures` over parts of a log, or draws of a load, each run by itself.
+
+    :param parts: one or more workloads.
+    :param cluster: where they run.
+    :param allocator: a name of ``ALLOCATORS``; likewise ``queue``, as for `simulate`.
+    :param speed: likewise; ``{seed}`` in it becomes the number of the part, from 0.
+    :param progress: is told how many jobs of the present part have ended.
+    """
+    found = [
+        figures(simulate(part, cluster, queue, allocator, speed.format(seed=seed), progress=progress))
+        for seed, part in enumerate(parts)
+    ]
+    return {name: interval([one[name] for one in found]) for name in (found[0] if found else ())}
+
+
 def mean_wait(
     workload: Workload, cluster: Cluster, allocator: str, speed: str = "as-logged", queue: Backfill | None = None
 ) -> float:
@@ -69,6 +106,7 @@ def mean_wait(
 def break_even(
     workload: Workload,
     cluster: Cluster,
+    queue: Backfill | None = None,
     measure: Callable[[str, str], float] | None = None,
     *,
     isolating: str = "isolated",
@@ -82,12 +120,13 @@ def break_even(
 
     :param workload: the jobs.
     :param cluster: where they run.
+    :param queue: as for `simulate`.
     :param measure: (allocator, speed) -> what is to be no larger; none: mean wait plus run time.
     :param isolating: the allocator whose jobs are faster.
     :param sharing: the one that it is compared with.
     :param most: the largest per cent that is tried.
     """
-    measure = measure or (lambda allocator, speed: _turnaround(workload, cluster, allocator, speed))
+    measure = measure or (lambda allocator, speed: _turnaround(workload, cluster, queue, allocator, speed))
     goal = measure(sharing, "as-logged")
     low, high = 0.0, most
     if measure(isolating, "as-logged") <= goal:
@@ -100,7 +139,7 @@ def break_even(
     return high
 
 
-def _turnaround(workload: Workload, cluster: Cluster, allocator: str, speed: str) -> float:
-    outcome = simulate(workload, cluster, allocator=allocator, speed=speed)
+def _turnaround(workload: Workload, cluster: Cluster, queue: Backfill | None, allocator: str, speed: str) -> float:
+    outcome = simulate(workload, cluster, queue, allocator, speed)
     ran = outcome.ran
     return float((outcome.end - workload.submit)[ran].mean()) if len(ran) else 0.0

@@ -23,9 +23,11 @@ class _Links(State):
         self.steps = steps
         self.used = np.zeros(cluster.links.num_links + 1, dtype=np.int32)  # the last one stands for no link
         self.known: Mask | None = None
+        self.found: dict[int, Placement | None] = {}  # in this state, by the size of the job
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
         super()._change(job, placement, sign)
+        self.found.clear()
         links = self.cluster.links.links_of(placement.nodes[: job.size])
         if len(links):
             self.used[links] += sign
@@ -58,14 +60,19 @@ class Exact(Allocator):
         return _Links(cluster, self._steps[id(cluster)][1])
 
     def place(self, job: Job, state: State) -> Placement | None:
-        """Nodes of one leaf, else the program's answer."""
+        """Nodes of one leaf, else what the search finds; a state is searched once for each size."""
         assert isinstance(state, _Links)
         leaf = _tightest(state.leaf_free, job.size)
         if leaf >= 0:
             return Placement(state.first_free(leaf, job.size))
         if job.size > state.free:
             return None
-        return _solve(job.size, state)
+        if job.size not in state.found:
+            state.found[job.size] = self._search(job.size, state)
+        return state.found[job.size]
+
+    def _search(self, size: int, state: _Links) -> Placement | None:
+        return _solve(size, state)
 
     def admits(self, placement: Placement, state: State) -> bool:
         """Whether the nodes are free, and all links between them."""
@@ -75,45 +82,39 @@ class Exact(Allocator):
 
 
 class Disjoint(Exact):
-    """Leaf after leaf, each time the one with the most nodes open to and from all chosen ones; from every start.
+    """Leaf after leaf, each time the one with the most nodes open to and from all chosen ones; the best of some starts.
 
     Where that finds too few and few nodes are free, the exact program has the last word.
 
     :param repair: free nodes up to which it is asked.
+    :param starts: leaves from which it begins, those with the most nodes to offer.
     """
 
     name = "disjoint"
     monotone = False
 
-    def __init__(self, repair: int = 64) -> None:
+    def __init__(self, repair: int = 64, starts: int = 16) -> None:
         super().__init__()
-        self.repair = repair
+        self.repair, self.starts = repair, starts
 
-    def place(self, job: Job, state: State) -> Placement | None:
-        """Nodes of one leaf, else those of the attempt with the fewest leaves."""
-        assert isinstance(state, _Links)
-        leaf = _tightest(state.leaf_free, job.size)
-        if leaf >= 0:
-            return Placement(state.first_free(leaf, job.size))
-        if job.size > state.free:
-            return None
-        free = _reachable(job.size, state)
-        if free.sum() < job.size:
+    def _search(self, size: int, state: _Links) -> Placement | None:
+        free = _reachable(size, state)
+        if free.sum() < size:
             return None
         best: Indices | None = None
         fewest = state.cluster.num_leaves + 1
         usable = np.bincount(state.cluster.leaf[free], minlength=state.cluster.num_leaves)
-        least = int(np.searchsorted(np.cumsum(np.sort(usable)[::-1]), job.size)) + 1  # leaves that any attempt needs
-        for start in np.argsort(-usable, kind="stable")[: int((usable > 0).sum())].tolist():
+        least = int(np.searchsorted(np.cumsum(np.sort(usable)[::-1]), size)) + 1  # leaves that any attempt needs
+        for start in np.argsort(-usable, kind="stable")[: min(self.starts, int((usable > 0).sum()))].tolist():
             for careful in (False, True):
-                found, leaves = _grow(job.size, start, free, state, careful, fewest)
+                found, leaves = _grow(size, start, free, state, careful, fewest)
                 if found is not None and leaves < fewest:
                     best, fewest = found, leaves
             if fewest <= least:
                 break
         if best is not None:
             return Placement(best)
-        return _solve(job.size, state) if state.free <= self.repair else None
+        return _solve(size, state) if state.free <= self.repair else None
 
 
 def _reachable(size: int, state: _Links) -> Mask:

@@ -1,5 +1,6 @@
 """What an outcome is worth: waits, use of the machine, packing, and who shared the network with whom."""
 
+from .figures import figures
 from .packing import average_hops, fragmentation
 from .sharing import Sharing, sharing
 from .summary import SIZE_CLASSES, Summary, summarise, wait_by_size
@@ -11,6 +12,7 @@ __all__ = [
     "Steps",
     "Summary",
     "average_hops",
+    "figures",
     "fragmentation",
     "queue_length",
     "sharing",

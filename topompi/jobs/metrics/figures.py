@@ -1,0 +1,22 @@
+"""All figures of an outcome under their names."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from ..outcome import Outcome
+from .packing import average_hops, fragmentation
+from .sharing import sharing
+from .summary import summarise
+
+__all__ = ["figures"]
+
+
+def figures(outcome: Outcome) -> dict[str, float]:
+    """The fields of the summary; where nodes are known ``average_hops``, ``fragmentation`` and those of the sharing."""
+    found = asdict(summarise(outcome))
+    if outcome.has_nodes:
+        hops = average_hops(outcome)[outcome.ran]
+        found |= {"average_hops": float(hops.mean()), "fragmentation": fragmentation(outcome)}
+        found |= asdict(sharing(outcome))
+    return found
