@@ -142,6 +142,7 @@ fair_fill(Fair *all, int32_t one)
         return;
     flow->filling = all->filling;
     flow->fixed = 0;
+    flow->least = INFINITY;
     all->filled[all->num_filled++] = one;
     if (flow->change == all->change)
         return;
@@ -192,7 +193,10 @@ gather(Fair *all)
         }
 }
 
-/* What each link that is looked at leaves to the flows that are filled. */
+/* What each link that is looked at leaves to the flows that are filled.
+
+   Of the links on which a flow alone is filled only the tightest can be its bottleneck, and their shares do not grow: that
+   one stands for all. */
 static void
 prepare(Fair *all)
 {
@@ -202,18 +206,28 @@ prepare(Fair *all)
         link->left = all->capacity[all->looked[one]];
         link->level = -1;
         link->open = 0;
+        Flow *filled = NULL;
         for (int32_t at = 0; at < link->count; at++) {
             Flow *flow = &all->flow[link->flows[at].flow];
-            if (flow->filling == all->filling)
+            if (flow->filling == all->filling) {
                 link->open++;
-            else
+                filled = flow;
+            } else
                 link->left -= flow->rate;
         }
+        link->others = link->count - link->open;
         if (link->left < 0)
             link->left = 0;
-        if (link->open)
+        if (link->open > 1)
             push(all, link->left / link->open, all->looked[one]);
+        else if (link->open && link->left < filled->least) {
+            filled->least = link->left;
+            filled->tightest = all->looked[one];
+        }
     }
+    for (int32_t one = 0; one < all->num_filled; one++)
+        if (isfinite(all->flow[all->filled[one]].least))
+            push(all, all->flow[all->filled[one]].least, all->flow[all->filled[one]].tightest);
 }
 
 static void
@@ -261,6 +275,8 @@ static void
 check(Fair *all, int32_t number, int everything)
 {
     Link *link = &all->link[number];
+    if (!link->others)
+        return;
     double load = 0, fastest = 0;
     for (int32_t at = 0; at < link->count; at++) {
         double rate = all->flow[link->flows[at].flow].rate;

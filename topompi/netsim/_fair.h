@@ -14,6 +14,7 @@ typedef struct {
     double rate, before; /* bytes/s; before: of what is filled, before the changes */
     double remaining;    /* bytes at the time ``updated`` */
     double updated, began, finish;
+    double least; /* bytes/s that the links leave on which it alone is filled */
     int32_t message;    /* -1 for none */
     int32_t bottleneck; /* a link */
     int32_t place;      /* in the heap of finishes, -1 for not there */
@@ -22,6 +23,7 @@ typedef struct {
     int32_t fixed;      /* in it */
     int32_t lacking;    /* number of the last filling after which it had no bottleneck */
     int32_t length;     /* links that can be full */
+    int32_t tightest;   /* of the links on which it alone is filled */
 } Flow;
 
 /* A flow on a link, and the place of the link among all links of flows. */
@@ -35,6 +37,7 @@ typedef struct {
     Crossing *flows;
     int32_t count, room;
     int32_t open;     /* flows that are filled and not fixed */
+    int32_t others;   /* flows that are not filled */
     int32_t looked;   /* number of the last filling that looked at it */
 } Link;
 
