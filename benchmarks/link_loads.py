@@ -1,0 +1,76 @@
+"""Pictures of the load of links over time, under flows and under packets.
+
+    python -m benchmarks.link_loads -o docs/figures
+
+Alltoalls of 64 KiB on the first 64 hosts of ``XGFT(2; 20,16; 1,16)``, one rank each, preset ``fdr``, seed 0: the mean
+load of the links between switches and of those into hosts, and the busiest link of each kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from topompi.netsim import Outcome, Program, Tables, link_bytes_at
+from topompi.netsim import run as flows
+from topompi.netsim.packets import run as packets
+
+from .packets import CASES, FDR
+
+SCHEDULES = ("at_once", "interleaved")
+INTERVALS = 16
+
+
+def loads(tables: Tables, program: Program, model: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends of intervals in seconds, and part of its rate that each link carried in them, shape (intervals, links)."""
+
+    def run(jobs: Sequence[Program]) -> Outcome:
+        if model == "flows":
+            return flows(tables, jobs, hosts=FDR.hosts)
+        return packets(tables, jobs, hosts=FDR.hosts, settings=FDR.settings)
+
+    ends = np.linspace(0, float(run([program]).job_seconds[0]), INTERVALS + 1)[1:]
+    carried = np.diff(link_bytes_at(run, [program], ends.tolist()), axis=0, prepend=0.0)
+    return ends, carried / (ends[0] * tables.rate)
+
+
+def kinds(tables: Tables) -> dict[str, NDArray[np.bool_]]:
+    """Links by where they lead."""
+    of_host, to_host = tables.source < tables.num_hosts, tables.target < tables.num_hosts
+    return {"between switches": ~of_host & ~to_host, "into hosts": to_host}
+
+
+def draw(folder: Path) -> None:
+    """One row a schedule, one column a model."""
+    network, tables = CASES["small"].job(0)
+    figure = Figure(figsize=(9, 5), layout="constrained")
+    axes = figure.subplots(len(SCHEDULES), 2, sharex=True, sharey=True)
+    for row, schedule in zip(axes, SCHEDULES, strict=True):
+        program = CASES["small"].program(schedule, network)
+        for axis, model in zip(row, ("flows", "packets"), strict=True):
+            ends, load = loads(tables, program, model)
+            for (name, links), colour in zip(kinds(tables).items(), ("C0", "C1"), strict=True):
+                used = links & (load.sum(axis=0) > 0)
+                axis.step(ends * 1e3, load[:, used].mean(axis=1), colour, where="pre", label=f"{name}, mean")
+                axis.step(ends * 1e3, load[:, used].max(axis=1), colour, where="pre", alpha=0.4, label="busiest")
+            axis.set_title(f"{schedule}, {model}: {ends[-1] * 1e3:.2f} ms")
+    axes[0, 0].legend(fontsize="small")
+    figure.supxlabel("milliseconds")
+    figure.supylabel("part of the rate that links carry")
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(folder / "link-loads.svg", metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", type=Path, default=Path("docs/figures"))
+    draw(parser.parse_args().output)
+
+
+if __name__ == "__main__":
+    main()
