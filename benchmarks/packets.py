@@ -32,23 +32,25 @@ TOLERANCE = 0.01  # of the flows: completions that are taken together
 
 @dataclass(frozen=True)
 class Case:
-    """An alltoall on 64 hosts.
+    """An alltoall on some hosts.
 
     :param ranks: on each host.
     :param nbytes: of each message.
-    :param random: of how many hosts the 64 are drawn; 0 for the first 64.
+    :param random: of how many hosts these are drawn; 0 for the first ones.
+    :param hosts: how many hosts.
     """
 
     ranks: int
     nbytes: int
     random: int = 0
+    hosts: int = 64
 
     def job(self, seed: int) -> tuple[Network, Tables]:
         """The job's network, and its tables."""
         routes = compute_routes(load(SPEC).fabric)
-        hosts = np.arange(64)
+        hosts = np.arange(self.hosts)
         if self.random:
-            hosts = np.random.default_rng(seed).permutation(self.random)[:64]
+            hosts = np.random.default_rng(seed).permutation(self.random)[: self.hosts]
         names = [routes.fabric.hosts[host] for host in hosts for _ in range(self.ranks)]
         interface = TopologyInterface.place(names, routes)
         if interface.routes is None:

@@ -16,7 +16,7 @@ from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
 from .alltoall.joint import joint, side_by_side
 from .network import Network
-from .rooted import broadcast, gather, reduction
+from .rooted import broadcast, gather, reduction, scatterallgather
 from .rooted.embedding import rate_delay
 from .schedule import ROOTED, Schedule
 from .symmetric import allgather, allreduce, reduce_scatter, scan
@@ -273,14 +273,14 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             default=_LONG,
         ),
         "scatter_allgather": Algorithm(
-            broadcast.scatter_allgather,
+            scatterallgather.scatter_allgather,
             takes_network,
             "for large messages on many ranks",
             stand_in="any",
             default=_LONG,
         ),
         "scatter_allgather_hosts": Algorithm(
-            broadcast.scatter_allgather_hosts, takes_network, "for large messages, many ranks a host"
+            scatterallgather.scatter_allgather_hosts, takes_network, "for large messages, many ranks a host"
         ),
         "circulant": Algorithm(
             broadcast.circulant,

@@ -20,6 +20,7 @@ from topompi.schedules.analysis.loads import Analysis, analyse, messages_of
 from topompi.schedules.rooted import broadcast
 from topompi.schedules.rooted.gather import gather_knomial, scatter_knomial
 from topompi.schedules.rooted.reduction import reduce_knomial
+from topompi.schedules.rooted.scatterallgather import scatter_allgather
 from topompi.schedules.symmetric.allgather import allgather_doubling
 from topompi.schedules.symmetric.allreduce import allreduce_halving, allreduce_ring
 from topompi.schedules.symmetric.reduce_scatter import reduce_scatter_ring
@@ -290,7 +291,7 @@ GENERATORS = (
     alltoall_bruck,
     alltoall_pairwise,
     broadcast.knomial,
-    broadcast.scatter_allgather,
+    scatter_allgather,
     gather_knomial,
     scatter_knomial,
     allgather_doubling,

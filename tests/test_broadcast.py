@@ -18,6 +18,7 @@ from topompi.schedules.proof import check
 from topompi.schedules.rooted import broadcast
 from topompi.schedules.rooted.circulant import arrivals, receive_blocks, skips
 from topompi.schedules.rooted.embedding import best_of, critical_path, host_trees
+from topompi.schedules.rooted.scatterallgather import scatter_allgather, scatter_allgather_hosts
 from topompi.schedules.schedule import OUTPUT
 
 BY_SIZE = {
@@ -35,11 +36,11 @@ BY_NETWORK = {
     "leaders": broadcast.leaders,
     "leaders, 3-nomial": functools.partial(broadcast.leaders, radix=3, blocks=2),
     "chain": broadcast.chain,
-    "scatter-allgather": broadcast.scatter_allgather,
-    "scatter-allgather over hosts": broadcast.scatter_allgather_hosts,
-    "scatter-allgather over hosts, few blocks": functools.partial(broadcast.scatter_allgather_hosts, blocks=2, radix=3),
-    "scatter-allgather, fewer blocks than ranks": functools.partial(broadcast.scatter_allgather, blocks=5, radix=3),
-    "scatter-allgather, more blocks than ranks": functools.partial(broadcast.scatter_allgather, blocks=150),
+    "scatter-allgather": scatter_allgather,
+    "scatter-allgather over hosts": scatter_allgather_hosts,
+    "scatter-allgather over hosts, few blocks": functools.partial(scatter_allgather_hosts, blocks=2, radix=3),
+    "scatter-allgather, fewer blocks than ranks": functools.partial(scatter_allgather, blocks=5, radix=3),
+    "scatter-allgather, more blocks than ranks": functools.partial(scatter_allgather, blocks=150),
 }
 
 
@@ -127,7 +128,7 @@ def test_a_tree_of_any_shape_can_be_pipelined(network, blocks, data):
 
 def test_scatter_allgather_moves_at_most_twice_the_message_into_each_rank_and_nothing_into_the_root():
     network = uneven_network(32)
-    schedule = broadcast.scatter_allgather(network, root=9)
+    schedule = scatter_allgather(network, root=9)
     rows = schedule.messages
     received = np.bincount(schedule.destination[rows], schedule.count[rows], minlength=32)
     assert received[9] == 0
@@ -270,3 +271,13 @@ def test_the_choice_of_the_re_ordered_broadcast_is_the_best_of_its_trees():
         paths[choose] = critical_path(tree, network.hops)
     assert paths["best"] == min(paths.values())
     assert (schedule.destination_buffer == OUTPUT).all()
+
+
+def test_shares_are_handed_on_inside_hosts_while_others_come():
+    """On n hosts of r ranks a rank gets each share once, in n + r - 2 steps behind the scatter, log2 n."""
+    network = network_from(np.repeat(np.arange(8), 4), np.arange(8) // 2, np.zeros(8, dtype=int))
+    schedule = scatter_allgather_hosts(network)
+    assert schedule.num_steps == 3 + 8 + 4 - 2
+    sent = schedule.messages
+    received = np.bincount(schedule.destination[sent], weights=schedule.count[sent], minlength=32)
+    assert np.unique(received[np.arange(32) % 4 > 0]).tolist() == [8.0]

@@ -45,6 +45,36 @@ def test_it_is_an_alltoallv(network, data):
 
 
 @few
+@given(jobs())
+def test_each_rank_of_a_host_begins_with_another_step(network):
+    """In each step of the ranks those of a host are as far apart in the steps of the hosts as these allow."""
+    schedule = even(network)
+    plain, whole = even(network, rotated=False), schedule.expand()
+    of_pair = {(a, b): s for s, a, b in zip(plain.step, plain.source, plain.destination, strict=True)}
+    where = network.rank_host
+    place = np.array([np.count_nonzero(where[:rank] == host) for rank, host in enumerate(where)])
+    most, steps_ = int(np.bincount(network.rank_host).max()), plain.num_host_steps
+    sent = zip(whole.step, whole.source, whole.destination, strict=True)
+    for step, source, destination in sent:
+        turn, begun = divmod(int(step), steps_)
+        assert (place[destination] - place[source]) % most == turn
+        ahead = place[source] * steps_ // most
+        assert (begun + ahead) % steps_ == of_pair[where[source], where[destination]]
+
+
+def test_ranks_of_a_host_do_not_meet_on_a_target():
+    """On a whole tree the four ranks of a host send to four hosts in each step, and so does the window of steps."""
+    network = job("xgft:4,4;1,2", list(range(16)), [4] * 16)
+    whole = even(network).expand()
+    where = network.rank_host
+    far = where[whole.source] != where[whole.destination]
+    meets = np.stack((whole.step, where[whole.source], where[whole.destination]))[:, far]
+    assert np.unique(meets, axis=1, return_counts=True)[1].max() == 1
+    assert whole.window == 4
+    assert even(network, window=3).window == 3
+
+
+@few
 @given(jobs(most_hosts=14, most_ranks=1))
 def test_each_step_has_its_part_of_each_links_load(network):
     """No step puts more on a link than the whole load over half the bound, rounded up, and the steps are not many."""
@@ -107,6 +137,7 @@ def test_it_is_the_same_each_time_and_hands_on_its_window():
     assert np.array_equal(one.step, other.step)
     assert np.array_equal(one.destination, other.destination)
     assert (one.window, other.window) == (8, 9)
+    assert even(job("XGFT(2; 6,4; 1,3)", range(2), [20, 1])).window == 1
 
 
 def test_both_are_offered_by_name():

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import isnan
 
-from ..simulate import PEERS, Arena, Failure
+from ..simulate import PEERS, Arena, Failure, FlowArena
 from .figure import Chart, Table
 
 __all__ = ["Contest", "Row", "gain", "run"]
@@ -29,7 +29,7 @@ class Contest:
     :param peers: other libraries.
     """
 
-    arena: Arena
+    arena: Arena | FlowArena
     collective: str
     nbytes: int
     ours: tuple[str, ...]

@@ -41,7 +41,9 @@ def job(routes: Routes, hosts: Sequence[int], ranks: int | Sequence[int]) -> Net
     return network_of(view(routes, hosts, ranks))
 
 
-def allocated(system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED) -> TopologyInterface:
+def allocated(
+    system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED, shuffled: bool = False
+) -> TopologyInterface:
     """A job on hosts drawn at random from the first ``among`` of a system, in ascending order, as schedulers give them.
 
     :param system: a topology source.
@@ -49,9 +51,10 @@ def allocated(system: str, hosts: int, ranks: int, *, among: int, seed: int = SE
     :param ranks: of each host.
     :param among: how many hosts a busy system has free; equal to ``hosts`` for a compact job.
     :param seed: of the draw.
+    :param shuffled: whether they stand in random order instead.
     """
-    chosen = np.sort(np.random.default_rng(seed).choice(among, hosts, replace=False))
-    return view(load_routes(system), chosen.tolist(), ranks)
+    chosen = np.random.default_rng(seed).choice(among, hosts, replace=False)
+    return view(load_routes(system), (chosen if shuffled else np.sort(chosen)).tolist(), ranks)
 
 
 def allocation(system: str, hosts: int, ranks: int, *, among: int, seed: int = SEED) -> Network:

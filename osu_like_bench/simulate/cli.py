@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +21,7 @@ from topompi.views.network import network_of
 from ..command import run_command
 from ..kernels import KERNELS, make_kernel
 from ..options import Options, message_sizes, parse_bytes
+from ..record import Facts
 from ..routing import load_routes
 from .background import Background
 from .cache import folder
@@ -32,7 +33,7 @@ from .peers import ACTIONS, PEERS
 from .replay import Arena
 from .smpi import MODELS, version
 from .study import study
-from .table import facts_of, lines, record
+from .table import Findings, facts_of, lines, record
 
 __all__ = ["main"]
 
@@ -94,17 +95,12 @@ def command(
     if _one_of("--network", network, NETWORKS) == "simgrid":
         version()  # first of all, for nothing can be done without SimGrid
     _refuse_simgrid(network, model=model != MODELS[0])
-    names, others, of_kernel = (
-        _algorithms(collective, algorithm),
-        _peers(collective, peers, network),
-        collective in KERNELS,
-    )
     _refuse_grid(collective, grid=grid, periodic=periodic, faces=faces)
     options = Options(
         benchmark=collective,
         sizes=sizes,
         root=str(root),
-        sides=(*names, *others),
+        sides=(*_algorithms(collective, algorithm), *_peers(collective, peers, network)),
         topology=topology,
         lfts=lfts,
         hosts=hosts,
@@ -113,7 +109,6 @@ def command(
         periodic=periodic,
         faces=faces,
     )
-    asked = _sizes(sizes)
     settings: dict[str, Any] = {
         "system": _one_of("--system", system, SYSTEMS),
         "background": None if background is None else Background.parse(background),
@@ -129,30 +124,84 @@ def command(
         }
     else:
         settings["seeds"] = seeds
+    own = len(_algorithms(collective, algorithm))
+    trial = Trial(options.sides[:own], options.sides[own:], _sizes(sizes), root, window, jobs)
     drawable(drawing)
     with _progress() as report:
         interface = _interface(topology, lfts, hosts, ppn, place, report)
-        kernel = make_kernel(collective, interface.rank_host.tolist(), grid, periodic, faces) if of_kernel else None
-        if network == "packet":
-            settings["routes"] = interface.routes
-        arena_of = Arena if network == "simgrid" else FlowArena
-        with arena_of(network_of(interface), **settings) as arena:
-            about: dict[str, object] = {
-                "network": arena.describe(),
-                "simulator": arena.simulator,
-                "background": background or "none",
-                "window": window,
-            }
-            if kernel is None:
-                found = study(
-                    arena, collective, names, others, asked, root=root, window=window, jobs=jobs, progress=report.step
-                )
-            else:
-                options = replace(options, grid=kernel.shape)
-                trial = KernelStudy(arena, kernel, interface)
-                found = trial.run(names, others, asked, jobs=jobs, progress=report.step)
-                about |= trial.about()
-    facts = facts_of(interface, about)
+        options, about, found = _timed(network, settings, interface, options, trial, grid, report)
+    _show(options, facts_of(interface, about), found, json, drawing)
+    return 0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is simulated on a job.
+
+    :param names: algorithms of ours.
+    :param others: other libraries, or of kernels other orders.
+    :param sizes: bytes.
+    :param root: of a rooted collective.
+    :param window: steps in flight, None for each algorithm's own.
+    :param jobs: simulations at once.
+    """
+
+    names: tuple[str, ...]
+    others: tuple[str, ...]
+    sizes: tuple[int, ...]
+    root: int
+    window: int | None
+    jobs: int
+
+
+def _timed(
+    network: str,
+    settings: dict[str, Any],
+    interface: TopologyInterface,
+    options: Options,
+    trial: Trial,
+    grid: str | None,
+    report: Report,
+) -> tuple[Options, dict[str, object], Findings]:
+    """The options with the kernel's grid, what the record says of the network, and the times.
+
+    :param network: one of ``NETWORKS``.
+    :param settings: of its arena.
+    :param interface: the job.
+    :param options: what was asked for.
+    :param trial: what is simulated.
+    :param grid: of a kernel's processes, None for its own choice.
+    :param report: which is told of each simulation.
+    """
+    name, given = options.benchmark, (trial.names, trial.others, trial.sizes)
+    kernel = None
+    if name in KERNELS:
+        kernel = make_kernel(name, interface.rank_host.tolist(), grid, options.periodic, options.faces)
+    if network == "packet":
+        settings = {**settings, "routes": interface.routes}
+    arena_of = Arena if network == "simgrid" else FlowArena
+    with arena_of(network_of(interface), **settings) as arena:
+        about: dict[str, object] = {
+            "network": arena.describe(),
+            "simulator": arena.simulator,
+            "background": settings["background"] or "none",
+            "window": trial.window,
+        }
+        if kernel is None:
+            found = study(
+                arena, name, *given, root=trial.root, window=trial.window, jobs=trial.jobs, progress=report.step
+            )
+            return options, about, found
+        of_kernel = KernelStudy(arena, kernel, interface)
+        found = of_kernel.run(*given, jobs=trial.jobs, progress=report.step)
+        return replace(options, grid=kernel.shape), about | of_kernel.about(), found
+
+
+def _show(options: Options, facts: Facts, found: Findings, json: Path | None, drawing: Path | None) -> None:
+    """Print the table, and write the record and the drawing where they are asked for.
+
+    :raises BenchmarkError: for simulations that crashed.
+    """
     print("\n".join(lines(options, facts, found)))
     if json is not None:
         json.write_text(record(options, facts, found).to_json(), encoding="utf-8")
@@ -160,7 +209,6 @@ def command(
         draw(options, facts, found, drawing)
     if found.broken:
         raise BenchmarkError("expecting a time of every simulation, got crashes: the last lines of the table name them")
-    return 0
 
 
 def _algorithms(collective: str, text: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from topompi.views.tables import tables_of
 from .background import Background
 from .ground import MOST_MESSAGES, Failure, Ground
 
-__all__ = ["LIBRARIES", "METHODS", "SKEW", "FlowArena"]
+__all__ = ["LIBRARIES", "METHODS", "SKEW", "FlowArena", "one_switch"]
 
 SKEW = 2e-6  # seconds within which ranks start, where there are seeds
 FDR = packets.PRESETS["fdr"]
@@ -122,14 +122,14 @@ class FlowArena(Ground):
         if decision is None:
             return Failure("left out: no schedule is known of what it runs")
         try:
-            schedule = decision.schedule(_one_switch(self.network), root if collective in ROOTED else 0)
+            schedule = decision.schedule(one_switch(self.network), root if collective in ROOTED else 0)
         except ValueError as error:
             return Failure(f"left out: {error}")
         found = self.time(schedule, -(-nbytes // schedule.blocks))
         return self.possible(found, collective, nbytes, root)
 
 
-def _one_switch(network: Network) -> Network:
+def one_switch(network: Network) -> Network:
     """The ranks on their hosts, all on one switch: what a library sees."""
     hosts = network.num_hosts
     out, into = np.indices((hosts, hosts), dtype=np.int32)

@@ -26,6 +26,10 @@ class HostSchedule:
     sends at most one message of the row and receives at most one. Step s of the hosts becomes ``rounds[s]`` steps of
     the ranks.
 
+    Rotated, the a-th rank of each host runs the steps of the hosts from another one on, round by round: with m ranks
+    on the fullest host and S steps, from step a S / m. So the ranks of a host send to as many hosts at a time, and a
+    step of the ranks is a mixture of m steps of the hosts.
+
     :param algorithm: the generator's name, for people.
     :param rank_host: host of each rank, shape (p,).
     :param step: host-level step of each row, shape (rows,); likewise ``source`` and ``destination``, hosts.
@@ -33,6 +37,7 @@ class HostSchedule:
     :param blocks: blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; None if all are equal.
     :param window: steps of the ranks in flight at most, as in ``Schedule``.
+    :param rotated: whether each rank of a host begins with another step of the hosts.
     :raises ValueError: for columns of different lengths, or a step without its rounds.
     Memory: O(rows + p), and O(p^2) only with ``counts``.
     """
@@ -46,6 +51,7 @@ class HostSchedule:
     blocks: int = 1
     counts: Integers | None = None
     window: int = 1
+    rotated: bool = False
 
     def __post_init__(self) -> None:
         for name in ("step", "source", "destination"):
@@ -66,6 +72,7 @@ class HostSchedule:
         blocks: int = 1,
         counts: Integers | None = None,
         window: int = 1,
+        rotated: bool = False,
     ) -> HostSchedule:
         """A schedule from host-level rows; each step has as many rounds as its widest row needs.
 
@@ -75,13 +82,14 @@ class HostSchedule:
         :param blocks: blocks of one message.
         :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
         :param window: steps that a rank has in flight at most, 0 for no bound.
+        :param rotated: whether each rank of a host begins with another step.
         """
         order = np.argsort(rows[:, 0], kind="stable")
         step, source, destination = rows[order].T.reshape(3, -1)
         ranks = np.bincount(rank_host)
         rounds = np.zeros(int(step.max(initial=-1)) + 1, dtype=np.int64)
         np.maximum.at(rounds, step, np.maximum(ranks[source], ranks[destination]))
-        return cls(algorithm, rank_host, step, source, destination, rounds, blocks, counts, window)
+        return cls(algorithm, rank_host, step, source, destination, rounds, blocks, counts, window, rotated)
 
     @property
     def num_host_steps(self) -> int:
@@ -91,7 +99,7 @@ class HostSchedule:
     @property
     def num_steps(self) -> int:
         """Number of steps of the ranks."""
-        return int(self.rounds.sum())
+        return self.num_host_steps * self._most if self.rotated else int(self.rounds.sum())
 
     @property
     def size(self) -> int:
@@ -123,6 +131,16 @@ class HostSchedule:
         return np.bincount(self.rank_host, minlength=hosts)
 
     @cached_property
+    def _most(self) -> int:
+        """Ranks of the fullest host."""
+        return int(self._ranks.max(initial=0))
+
+    @cached_property
+    def _ahead(self) -> Integers:
+        """By how many steps of the hosts each place of a host is ahead, where they are rotated."""
+        return np.arange(self._most) * self.num_host_steps // max(self._most, 1)
+
+    @cached_property
     def _order(self) -> NDArray[np.intp]:
         """The ranks by host, ascending."""
         return np.argsort(self.rank_host, kind="stable")
@@ -143,8 +161,12 @@ class HostSchedule:
         :param sender: place of the sending rank among those of its host; likewise ``receiver``.
         """
         source, destination = self.source[row], self.destination[row]
-        turns = np.maximum(self._ranks[source], self._ranks[destination])
-        step = self._start[self.step[row]] + (receiver - sender) % turns
+        if self.rotated:
+            turn = (receiver - sender) % self._most
+            step = turn * self.num_host_steps + (self.step[row] - self._ahead[sender]) % self.num_host_steps
+        else:
+            turns = np.maximum(self._ranks[source], self._ranks[destination])
+            step = self._start[self.step[row]] + (receiver - sender) % turns
         ranks = self._order[self._first[source] + sender], self._order[self._first[destination] + receiver]
         return step, ranks[0].astype(np.int64), ranks[1].astype(np.int64)
 
@@ -165,6 +187,8 @@ class HostSchedule:
 
     def messages_at(self, steps: Integers) -> Messages:
         """Those of some steps of the ranks."""
+        if self.rotated:
+            return self._rotated_at(steps)
         of_host = np.searchsorted(self._start, steps, side="right") - 1
         begin, end = (np.searchsorted(self.step, of_host, side=side) for side in ("left", "right"))
         which, place = _repeat(np.arange(len(steps)), end - begin)
@@ -178,6 +202,17 @@ class HostSchedule:
         sender = np.where(sends, member, (member - turn) % most)
         receiver = np.where(sends, (member + turn) % most, member)
         return self.messages(row, sender, receiver)
+
+    def _rotated_at(self, steps: Integers) -> Messages:
+        place = np.tile(np.arange(self._most), len(steps))
+        turn, step = np.divmod(np.repeat(steps, self._most), self.num_host_steps)
+        of_host = (step + self._ahead[place]) % self.num_host_steps
+        begin, end = (np.searchsorted(self.step, of_host, side=side) for side in ("left", "right"))
+        which, nth = _repeat(np.arange(len(place)), end - begin)
+        row, sender = begin[which] + nth, place[which]
+        receiver = (sender + turn[which]) % self._most
+        there = (sender < self._ranks[self.source[row]]) & (receiver < self._ranks[self.destination[row]])
+        return self.messages(row[there], sender[there], receiver[there])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Broadcasts: trees over ranks, re-ordered by delay or by level; pipelines; scatter-allgather; circulant blocks.
+"""Broadcasts: trees over ranks, re-ordered by delay or by level; pipelines; circulant blocks.
 
 Bytes below are those of the message, m; p ranks, b blocks.
 """
@@ -6,15 +6,13 @@ Bytes below are those of the message, m; p ranks, b blocks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .. import trees
-from ..exchanges import ring
 from ..network import Network
-from ..phases import Given, Grid, Phases
+from ..phases import Given, Phases
 from ..schedule import INPUT, OUTPUT, Schedule
 from ..transfers import Rows, local_moves, transfers
 from ..trees import Tree, depth_first, rank_clusters, rotation
@@ -27,9 +25,8 @@ __all__ = [
     "circulant",
     "knomial",
     "leaders",
+    "of_rows",
     "reordered",
-    "scatter_allgather",
-    "scatter_allgather_hosts",
     "wave",
 ]
 
@@ -60,11 +57,19 @@ def along(tree: Tree, algorithm: str, *, blocks: int = 1, pipelined: bool = Fals
         (OUTPUT, piece),
         blocks // pieces,
     )
-    return _bcast(tree.size, algorithm, rows, tree.root, blocks)
+    return of_rows(tree.size, algorithm, rows, tree.root, blocks)
 
 
-def _bcast(size: int, algorithm: str, rows: Rows, root: int, blocks: int, behind: Phases = ()) -> Schedule:
-    """The broadcast of these rows, and the move that puts the message into the root's output."""
+def of_rows(size: int, algorithm: str, rows: Rows, root: int, blocks: int, behind: Phases = ()) -> Schedule:
+    """The broadcast of these rows, and the move that puts the message into the root's output.
+
+    :param size: number of ranks, p.
+    :param algorithm: name of the algorithm.
+    :param rows: those of its first phase.
+    :param root: the root's rank.
+    :param blocks: blocks of the message.
+    :param behind: further phases.
+    """
     if blocks < 1:
         raise ValueError(f"expecting at least one block, got {blocks}")
     own = local_moves(0, root, (INPUT, 0), (OUTPUT, 0), blocks)
@@ -175,95 +180,6 @@ def chain(network: Network, *, root: int = 0, blocks: int = 8) -> Schedule:
     return along(trees.chain(len(order)).placed(order), "depth-first chain", blocks=blocks, pipelined=True)
 
 
-def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
-    """The message is scattered along a k-nomial tree in depth-first order, then gathered by all around the ring.
-
-    After van de Geijn (Barnett and others, 1994); the order as in Subramoni 2013, section 4, where the scatter runs
-    along the re-ordered tree. We leave out what a rank holds already as an inner node of the scatter tree: the root
-    receives nothing.
-
-    :param network: the job's network.
-    :param root: the root's rank.
-    :param blocks: blocks of the message, by default p; rank i of the order owns blocks i b / p to (i + 1) b / p.
-    :param radix: k of the scatter's tree.
-    Cost: at most p - 1 messages of up to m / k bytes, then p - 1 a rank of m / p bytes, in ceil(log_k p) + p - 1 steps;
-    about 2 m bytes in and out of a rank. Wins for large messages.
-    """
-    order = depth_first(rank_clusters(network), network.num_ranks, root=root)
-    return _along_ring(network.num_ranks, "scatter-allgather", order, blocks, radix)
-
-
-def scatter_allgather_hosts(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
-    """`scatter_allgather` among one rank of each host, which then broadcasts inside its host.
-
-    The two levels that MPI libraries have, with the hosts in the order of the tree (Subramoni 2013, section 4).
-
-    :param network: the job's network.
-    :param root: the root's rank.
-    :param blocks: blocks of the message, by default as many as hosts, n.
-    :param radix: k of the scatter's tree, and of the trees inside hosts.
-    Cost: at most n - 1 messages of up to m / k bytes, then n - 1 a host of m / n bytes, then p - n of m bytes inside
-    hosts. Wins over one level where steps between hosts cost more than copies inside them.
-    """
-    size = network.num_ranks
-    order = depth_first(rank_clusters(network), size, root=root)
-    first = np.sort(np.unique(network.rank_host[order], return_index=True)[1])
-    tree = trees.leaders([network.rank_host], size, root=root, radix=radix)
-    child = tree.others[network.rank_host[tree.others] == network.rank_host[tree.parent[tree.others]]]
-    parent, pieces = tree.parent[child], len(first) if blocks is None else blocks
-    source = np.where(parent == root, INPUT, OUTPUT)
-    inside = transfers(tree.down[child], parent, child, (source, 0), (OUTPUT, 0), pieces)
-    return _along_ring(size, "scatter-allgather over hosts", order[first], blocks, radix, inside)
-
-
-def _along_ring(
-    size: int, algorithm: str, order: trees.Integers, blocks: int | None, radix: int, behind: Rows | None = None
-) -> Schedule:
-    """The message scattered among ranks in an order, the root first, gathered around the ring, and what follows."""
-    count = len(order)
-    blocks = count if blocks is None else blocks
-    tree = trees.knomial(count, radix)
-    cut = blocks * np.arange(count + 1) // count
-    rows = _scatter(tree, cut)
-    rows[:, 1:3] = order[rows[:, 1:3]]
-    around = _ring(tree, cut, order)
-    start = int(tree.down.max()) + 1
-    phases: Phases = ((start, around),)
-    if behind is not None and len(behind):
-        behind[:, 0] -= behind[:, 0].min()
-        phases = (*phases, (start + around.steps, Given.of(behind)))
-    return _bcast(size, algorithm, rows, int(order[0]), blocks, phases)
-
-
-def _scatter(tree: Tree, cut: trees.Integers) -> Rows:
-    """Each node is sent the shares of its sub-tree, which are a range."""
-    child = tree.others
-    parent, first = tree.parent[child], cut[child]
-    source = np.where(parent == 0, INPUT, OUTPUT)
-    count = cut[child + tree.sizes[child]] - first
-    return transfers(tree.down[child], parent, child, (source, first), (OUTPUT, first), count)
-
-
-def _ring(tree: Tree, cut: trees.Integers, order: trees.Integers) -> Grid:
-    """In each step each node hands on the share that it had from its neighbour in the step before."""
-
-    def wanted(node: trees.Integers, share: trees.Integers) -> NDArray[np.bool_]:
-        behind = (node + 1) % tree.size
-        return (share < behind) | (share >= behind + tree.sizes[behind])
-
-    buffer = np.where(np.arange(order.max() + 1) == order[0], INPUT, OUTPUT)  # nothing is sent to the root
-    whole = ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
-    # A share gets last to the first node before its own that is none of those above it; of two nodes there is none.
-    share = np.flatnonzero(np.diff(cut))
-    before = (share - 2) % tree.size
-    for _ in range(tree.size):
-        new = wanted(before, share)
-        if new.all():
-            break
-        before = np.where(new, before, (before - 1) % tree.size)
-    return replace(whole, steps=int(((before - share) % tree.size)[new].max(initial=-1)) + 1)
-
-
 def circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
     """Blocks travel a circulant graph so that every rank receives a new one in nearly every round.
 
@@ -279,4 +195,4 @@ def circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
     at, sender, receiver, block = arrivals(size, blocks)
     source = np.where(sender == 0, INPUT, OUTPUT)
     rows = transfers(at, order[sender], order[receiver], (source, block), (OUTPUT, block), 1)
-    return _bcast(size, "circulant", rows, root, blocks)
+    return of_rows(size, "circulant", rows, root, blocks)

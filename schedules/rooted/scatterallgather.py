@@ -1,0 +1,141 @@
+"""Broadcasts of long messages: shares are scattered along a tree, then gathered by all around a ring."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import trees
+from ..exchanges import ring
+from ..network import Network
+from ..phases import Grid, Phases
+from ..schedule import INPUT, OUTPUT, Schedule
+from ..transfers import Rows, transfers
+from ..trees import Tree, depth_first, rank_clusters
+from .broadcast import of_rows
+
+__all__ = ["scatter_allgather", "scatter_allgather_hosts"]
+
+Integers = NDArray[np.int64]
+
+
+def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
+    """The message is scattered along a k-nomial tree in depth-first order, then gathered by all around the ring.
+
+    After van de Geijn (Barnett and others, 1994); the order as in Subramoni 2013, section 4, where the scatter runs
+    along the re-ordered tree. We leave out what a rank holds already as an inner node of the scatter tree: the root
+    receives nothing.
+
+    :param network: the job's network.
+    :param root: the root's rank.
+    :param blocks: blocks of the message, by default p; rank i of the order owns blocks i b / p to (i + 1) b / p.
+    :param radix: k of the scatter's tree.
+    Cost: at most p - 1 messages of up to m / k bytes, then p - 1 a rank of m / p bytes, in ceil(log_k p) + p - 1 steps;
+    about 2 m bytes in and out of a rank. Wins for large messages.
+    """
+    order = depth_first(rank_clusters(network), network.num_ranks, root=root)
+    return _along_ring(network.num_ranks, "scatter-allgather", order, blocks, radix)
+
+
+def scatter_allgather_hosts(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
+    """`scatter_allgather` among one rank of each host, which hands each share on inside its host as it comes.
+
+    The two levels that MPI libraries have, with the hosts in the order of the tree (Subramoni 2013, section 4). Inside
+    a host shares travel from rank to rank, at the same time as others travel round the ring between hosts: libraries
+    broadcast inside hosts when all of the message is there.
+
+    :param network: the job's network.
+    :param root: the root's rank.
+    :param blocks: blocks of the message, by default as many as hosts, n.
+    :param radix: k of the scatter's tree.
+    Cost: at most n - 1 messages of up to m / k bytes, then n a rank of m / n bytes, in ceil(log_k n) + n + r - 2 steps
+    with r ranks on a host. Wins for large messages over one level where there are many ranks, whose steps it spares.
+    """
+    order = depth_first(rank_clusters(network), network.num_ranks, root=root)
+    first = np.sort(np.unique(network.rank_host[order], return_index=True)[1])
+    return _along_ring(network.num_ranks, "scatter-allgather over hosts", order[first], blocks, radix, order)
+
+
+def _along_ring(
+    size: int, algorithm: str, order: Integers, blocks: int | None, radix: int, every: Integers | None = None
+) -> Schedule:
+    """The message scattered among ranks in an order, the root first, and gathered around the ring.
+
+    :param size: number of ranks, p.
+    :param algorithm: name of the algorithm.
+    :param order: the ranks of the ring.
+    :param blocks: blocks of the message, by default as many as these.
+    :param radix: k of the scatter's tree.
+    :param every: all ranks, each behind the rank of the ring from which it has its shares; None if all are in the ring.
+    """
+    count = len(order)
+    blocks = count if blocks is None else blocks
+    tree = trees.knomial(count, radix)
+    cut = blocks * np.arange(count + 1) // count
+    rows = _scatter(tree, cut)
+    rows[:, 1:3] = order[rows[:, 1:3]]
+    around = _ring(tree, cut, order)
+    start = int(tree.down.max()) + 1
+    phases: Phases = ((start, around),)
+    if every is not None and len(every) > count:
+        phases = (*phases, (start, _handed_on(order, every, cut)))
+    return of_rows(size, algorithm, rows, int(order[0]), blocks, phases)
+
+
+def _scatter(tree: Tree, cut: Integers) -> Rows:
+    """Each node is sent the shares of its sub-tree, which are a range."""
+    child = tree.others
+    parent, first = tree.parent[child], cut[child]
+    source = np.where(parent == 0, INPUT, OUTPUT)
+    count = cut[child + tree.sizes[child]] - first
+    return transfers(tree.down[child], parent, child, (source, first), (OUTPUT, first), count)
+
+
+def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
+    """In each step each node hands on the share that it had from its neighbour in the step before."""
+
+    def wanted(node: Integers, share: Integers) -> NDArray[np.bool_]:
+        behind = (node + 1) % tree.size
+        return (share < behind) | (share >= behind + tree.sizes[behind])
+
+    buffer = np.where(np.arange(order.max() + 1) == order[0], INPUT, OUTPUT)  # nothing is sent to the root
+    whole = ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
+    # A share gets last to the first node before its own that is none of those above it; of two nodes there is none.
+    share = np.flatnonzero(np.diff(cut))
+    before = (share - 2) % tree.size
+    for _ in range(tree.size):
+        new = wanted(before, share)
+        if new.all():
+            break
+        before = np.where(new, before, (before - 1) % tree.size)
+    return replace(whole, steps=int(((before - share) % tree.size)[new].max(initial=-1)) + 1)
+
+
+def _handed_on(order: Integers, every: Integers, cut: Integers) -> Grid:
+    """The shares as they come to each rank of a ring, from rank to rank of those behind it.
+
+    The i-th rank of the ring has share i - s before step s: its own, or what came from its neighbour in step s - 1.
+    """
+    count, place = len(order), np.argsort(every)
+    heads = np.flatnonzero(np.isin(every, order))
+    node = np.searchsorted(heads, np.arange(len(every)), "right") - 1
+    depth = np.arange(len(every)) - heads[node]
+    behind = np.flatnonzero(depth)
+
+    def make(step: Integers, member: Integers) -> Rows:
+        at = behind[member]
+        turn = step - depth[at] + 1
+        comes = (turn >= 0) & (turn < count)
+        at, share = at[comes], (node[at[comes]] - turn[comes]) % count
+        source = np.where(every[at - 1] == order[0], INPUT, OUTPUT)
+        first, blocks = cut[share], np.diff(cut)[share]
+        rows = transfers(step[comes], every[at - 1], every[at], (source, first), (OUTPUT, first), blocks)
+        kept: Rows = rows[rows[:, 7] > 0]
+        return kept
+
+    def near(rank: int) -> Integers:
+        return np.flatnonzero(np.isin(behind, place[rank] + np.arange(2)))  # itself, and the one it hands on to
+
+    return Grid(count + int(depth.max()) - 1, members=len(behind), make=make, near=near)
