@@ -135,7 +135,12 @@ def test_members_are_read_from_packed_and_plain_archives_and_named(tmp_path):
         ("hosts=1", default_report(pair()).encode(), "topology", "at most 1 hosts, got 2"),
         ("ranks=2", b"0 2 5\n", "graph", "at most 2 ranks, got 3"),
         ("ranks=3", b"n1\nn2\nn[3-4]\n", "hosts", "at most 3 ranks, got 4"),
-        ("routes=3", SLURM, "topology", "at most 3 entries in tables of routes, got 4"),
+        (
+            "routes=3",
+            b"SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\nSwitchName=s Switches=a,b\n",
+            "topology",
+            "at most 3 entries in tables of routes, got 4",
+        ),
     ],
 )
 def test_each_limit_is_named_with_what_was_asked_for(tmp_path, limited, limit, content, reader, words):

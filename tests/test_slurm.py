@@ -159,12 +159,12 @@ def test_several_texts_are_read_as_one_file() -> None:
 BAD_CONF = {
     "host twice": (
         "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[2-3]\n",
-        "f:2: host n2 is at switch b, but at switch a already (f:1)",
+        "f:2: host n2 is at switch b, but at switch a already (f:1); --partial leaves it at a",
         ("n1 n2 n3", "a b"),
     ),
     "host twice on one line": (
         "SwitchName=a Nodes=n1,n1\n",
-        "f:1: host n1 is at switch a, but at switch a already (f:1)",
+        "f:1: host n1 is at switch a, but at switch a already (f:1); --partial leaves it at a",
         ("n1", "a"),
     ),
     "unknown child": (
@@ -249,7 +249,7 @@ BAD_CONF = {
     ),
     "place of joined lines": (
         "SwitchName=a \\\n\\\nNodes=n1\nSwitchName=b \\\nNodes=n1,n2\n",
-        "f:4: host n1 is at switch b, but at switch a already (f:1)",
+        "f:4: host n1 is at switch b, but at switch a already (f:1); --partial leaves it at a",
         ("n1 n2", "a b"),
     ),
 }
@@ -390,7 +390,7 @@ BAD_YAML = {
     ),
     "host twice": (
         yaml_tree("- switch: a", "  nodes: n1", "- switch: b", "  nodes: n1"),
-        "f:6: host n1 is at switch b, but at switch a already (f:4)",
+        "f:6: host n1 is at switch b, but at switch a already (f:4); --partial leaves it at a",
     ),
     "cycle": (
         yaml_tree("- switch: a", "  children: b", "- switch: b", "  children: a"),
@@ -413,7 +413,7 @@ def test_partial_yaml_keeps_the_sound_switches() -> None:
     assert discovery.fabric.hosts == ("n1", "n3")
     assert problems == [
         "f:6: expecting a field switch, got none",
-        "f:7: host n1 is at switch b, but at switch a already (f:4)",
+        "f:7: host n1 is at switch b, but at switch a already (f:4); --partial leaves it at a",
     ]
 
 
@@ -446,7 +446,8 @@ def test_janus_has_77_leaves_below_three_cores() -> None:
 
 def test_circe_names_one_host_at_two_leaves_and_has_no_root() -> None:
     [text] = open_inputs(shared_data("fabrics/circe-dgx2.topology.conf"))
-    message = f"{text.name}:5: host circe-n051 is at switch s4, but at switch s2 already ({text.name}:3)"
+    place = f"{text.name}:5: host circe-n051 is at switch s4"
+    message = f"{place}, but at switch s2 already ({text.name}:3); --partial leaves it at s2"
     with pytest.raises(TopompiError) as caught:
         slurm.read([text], Report())
     assert str(caught.value) == message

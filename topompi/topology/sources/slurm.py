@@ -222,7 +222,8 @@ def _check_hosts(rows: Rows, report: Report) -> None:
                 report.problem(
                     FabricError(
                         f"{row.place}: host {host} is at switch {row.name},"
-                        f" but at switch {other.name} already ({other.place})"
+                        f" but at switch {other.name} already ({other.place});"
+                        f" --partial leaves it at {other.name}"
                     )
                 )
             else:

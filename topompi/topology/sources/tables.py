@@ -1,4 +1,4 @@
-"""Linear forwarding tables as OpenSM (``opensm-lfts.dump``), ``dump_fts`` and ``ibroute`` print them."""
+"""Linear forwarding tables as OpenSM, ``dump_fts`` and ``ibroute`` print them, or OpenSM's ``opensm.fdbs``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from ..discovery import Discovery, Report
 from ..fabric import IntArray
 from ..routecheck import check_routes
 from ..routes import Routes
+from . import fdbs
 from .infiniband import source_name
 from .lft import HEADER, EntryParser, Table
 
 __all__ = ["NAME", "read", "recognise"]
 
-NAME = "OpenSM forwarding tables"
+NAME = "OpenSM forwarding tables (opensm-lfts.dump, dump_fts, opensm.fdbs)"
 
 _HEAD = re.compile(r"^[ \t]*Unicast lids \[\w+-\w+\] of switch ", re.M)
 _FOOTER = re.compile(r"\s*(\d{1,9})\s+(?:valid )?lids dumped")
@@ -30,7 +31,7 @@ MAX_PATHS = 128  # the LMC has three bits
 
 def recognise(head: str) -> bool:
     """Whether this is the beginning of forwarding tables."""
-    return _HEAD.search(head) is not None
+    return _HEAD.search(head) is not None or fdbs.recognise(head)
 
 
 def read(texts: Sequence[InputFile], discovery: Discovery, report: Report) -> Routes:
@@ -67,6 +68,10 @@ class _Reader:
 
     def read(self, text: InputFile) -> None:
         """Read one text; entries are kept as lines until their table ends, then parsed together."""
+        if fdbs.recognise(text.head()):
+            for found in fdbs.read_tables(text, self.report):
+                self._take(found)
+            return
         table: Table | None = None
         skipping = False
         for number, line in text.lines():
@@ -102,6 +107,9 @@ class _Reader:
         if table is None:
             return
         table.check_footer(footer, self.report)
+        self._take(table)
+
+    def _take(self, table: Table) -> None:
         switch = self.fabric.switch_index.get(table.guid)
         if switch is None:
             self._problem(table.place(), f"{table}: no such switch in {self.fabric.name}")
