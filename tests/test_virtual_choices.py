@@ -12,11 +12,11 @@ from topompi.dispatch.common import Common
 from topompi.dispatch.reasons import why_ran
 from topompi.dispatch.state import State
 from topompi.mapping import place
+from topompi.prediction.libraries import model_of
+from topompi.prediction.predictor import Predictor
+from topompi.prediction.untuned import predict
 from topompi.selection.choice import Choice
-from topompi.selection.libraries import model_of
-from topompi.selection.model import Predictor
 from topompi.selection.policy import Policy
-from topompi.selection.untuned import choose
 from topompi.topology import TopologyInterface, load
 
 SOURCE = "xgft:4,4;1,1@rate=1xSDR"  # 16 hosts on slow links, where the model leaves native
@@ -33,7 +33,7 @@ def test_native_on_a_virtual_placement_has_the_model_s_choice_for_the_network_be
     """State and selector of one rank, on a topology of 16: nothing of this communicates."""
     state = State(MPI.Intracomm(MPI.COMM_SELF), Common(interface(virtual), Policy()))
     predictor = Predictor(interface(False), model_of(MPI.Get_library_version()))
-    real = choose(predictor, "Alltoall", NBYTES + NBYTES // 2, 0, lambda name: name not in ("paced", "joint"))
+    real = predict(predictor, "Alltoall", NBYTES + NBYTES // 2, 0, lambda name: name not in ("paced", "joint"))
     assert real.algorithm != "native"
     said = why_ran(state, "Alltoall", Choice("native", "native: because"), "native", NBYTES, None, None)
     added = f"; on the real network {real.algorithm} would run: {real.reason}" if virtual else ""
