@@ -31,6 +31,8 @@ class Barrier(Operation):
 
         The late rank sends to all, waits until every receiver has the message (synchronous mode), and only
         then enters. Who leaves without the message left too early; a true barrier never fails this.
+
+        :param comm: as ``Operation.verify``; likewise ``native`` and ``root``.
         """
         call = self.bind(comm, root)
         outcomes = [self._waits_for(call, native, late) for late in sorted({0, self.ranks - 1})]

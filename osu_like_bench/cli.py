@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 import traceback
@@ -136,7 +135,7 @@ def _with_percentiles(arguments: list[str]) -> list[str]:
     given = []
     for word, after in pairwise([*arguments, ""]):
         given.append(word)
-        if word in ("-z", "--tail-lat") and not re.match("[Pp]?[0-9]", after):
+        if word in ("-z", "--tail-lat") and (not after or after[0] == "-"):
             given.append(TAIL)
     return given
 

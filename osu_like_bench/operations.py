@@ -78,7 +78,12 @@ class Operation:
         return self.called(comm, self.method, root)
 
     def called(self, comm: MPI.Intracomm, method: str, root: int) -> Callable[[], Any]:
-        """A method of a communicator with this operation's arguments, as a function without any."""
+        """A method of a communicator with this operation's arguments, as a function without any.
+
+        :param comm: the communicator.
+        :param method: mpi4py's name.
+        :param root: of the call.
+        """
         keywords = {"root": root} if self.rooted else {}
         return partial(getattr(comm, method), *self.arguments(root), **keywords)
 

@@ -45,7 +45,10 @@ class Overlapped(Operation):
         ready: Call,
         repetitions: tuple[int, int],
     ) -> Times:
-        """As ``Operation.time``; the pure communication comes first, for the computation has to take as long."""
+        """As ``Operation.time``; the pure communication comes first, for the computation has to take as long.
+
+        :param native: as ``Operation.time``; likewise ``sides``, ``roots``, ``ready`` and ``repetitions``.
+        """
         alone = super().time(native, sides, roots, ready, repetitions)[0]
         # Whatever held up one iteration is not to make the computation long: its length is by the median.
         pure, typical = _mean(native, np.stack([alone.mean(axis=1), np.median(alone, axis=1)]))

@@ -55,7 +55,7 @@ class ReduceScatter(Allreduce):
 
 
 class ReduceScatterBlock(Allreduce):
-    """As in OSU the size is that of one rank's block."""
+    """The size is that of one rank's block."""
 
     title, method = "Reduce_scatter_block Latency", "Reduce_scatter_block"
     blocks = ("all", "one")

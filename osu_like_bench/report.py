@@ -109,7 +109,7 @@ class Report:
         """Titles and widths of all columns between size and validation."""
         windowed, full = self.operation.window is not None, self.options.full
         count = [("Iterations", COUNT)] * full
-        further = [(title, FIELD) for title in self._titles()]
+        further = [(title, max(FIELD, len(title) + 2)) for title in self._titles()]
         if len(self.options.sides) == 1:
             what, wide = ("Bandwidth(MB/s)", FIELD + 3) if windowed else ("Latency(us)", FIELD)
             if self.operation.extra and not full:
@@ -120,7 +120,7 @@ class Report:
         unit = "(MB/s)" if windowed else "(us)"
         kinds = ("", " avg", " min", " max")[: 4 if full else 1]
         names = [(f"{side}{kind}{unit}", FIELD) for side in self.options.sides for kind in kinds]
-        names += [(f"{side} {title}", FIELD + 6) for side in self.options.sides for title in self._titles()]
+        names += [(f"{side} {title}", FIELD + 8) for side in self.options.sides for title in self._titles()]
         return [*names, *count, ("Ratio", COUNT), ("95% interval", FIELD), ("Verdict", FIELD)]
 
     def _numbers(self, result: Result) -> list[str]:

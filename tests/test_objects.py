@@ -1,4 +1,4 @@
-"""Scans of Python objects."""
+"""Scans and broadcasts of Python objects."""
 
 import pytest
 
@@ -6,5 +6,5 @@ from tests.support import ROOT, pytest_on_ranks
 
 
 @pytest.mark.parametrize("size", [1, 5])
-def test_scans_of_objects_equal_native(size):
+def test_scans_and_broadcasts_of_objects_equal_native(size):
     assert "passed" in pytest_on_ranks(size, ROOT / "tests" / "programs" / "objects.py")

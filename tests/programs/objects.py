@@ -1,4 +1,4 @@
-"""Scans of objects by every schedule equal the MPI library's; run on any number of ranks."""
+"""Scans and broadcasts of objects by every schedule equal the MPI library's; run on any number of ranks."""
 
 import numpy as np
 import pytest
@@ -40,4 +40,23 @@ def test_objects_are_combined_in_the_order_of_ranks(name, algorithm, of_rank, op
     mine = of_rank(WORLD.rank)
     expected, got = getattr(WORLD, name)(mine, op), getattr(comm, name)(mine, op)
     assert np.array_equal(got, expected) if isinstance(expected, np.ndarray) else got == expected
+    comm.Free()
+
+
+@pytest.mark.parametrize("algorithm", ["native", "levels", *ALGORITHMS["bcast"]])
+@pytest.mark.parametrize("root", sorted({0, WORLD.size - 1}))
+def test_an_object_is_broadcast_as_what_it_was(algorithm, root):
+    comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, load("xgft:2,2,2;1,1,1").routes))
+    comm._state.selector = Always(algorithm)
+    for sent in ("word", {"key": [1, 2.5, None]}, list(range(30_000))):
+        got = comm.bcast(sent if WORLD.rank == root else "ignored", root)
+        assert got == sent
+        assert got is not sent
+    comm.Free()
+
+
+def test_a_root_out_of_range_is_an_error_of_mpi():
+    comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, load("xgft:2,2,2;1,1,1").routes))
+    with pytest.raises(MPI.Exception):
+        comm.bcast(1, WORLD.size)
     comm.Free()

@@ -22,6 +22,7 @@ from .handle import Handle
 __all__ = ["Collectives"]
 
 _Native = MPI.Intracomm
+NO_REQUEST = "calls over the leaders of levels have no persistent form"
 
 
 class Collectives(Handle):
@@ -63,7 +64,7 @@ class Collectives(Handle):
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """The root's object, pickled once, by the algorithm chosen for as many bytes; such calls are never timed."""
-        if self._calls.all:
+        if self._calls.all or (self._knows_natives() and self._calls.all):
             return _Native.bcast(self, obj, root)
         state = self._working()
         with agreement.checked(self, "bcast", (obj, root), root, None) if self._checks else nullcontext():
@@ -132,6 +133,8 @@ class Collectives(Handle):
         name, spec = f"{method}_init", CALLS[method]
         choice, size = choose(state, spec, arguments, root, op, measurable=False)
         if choice.algorithm in ("native", "levels"):
+            if choice.algorithm == "levels":
+                state.executor.refusals[method, "levels"] = NO_REQUEST
             prepared: Any = getattr(_Native, name)(state.comm, *arguments, info)
         else:
             from ..execution import running

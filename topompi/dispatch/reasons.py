@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["why_ran"]
 
-NO_REQUEST = "calls over the leaders of levels have no persistent form"
+UNSOUND = "something is wrong with the call on this rank"
 
 
 def why_ran(
@@ -33,7 +33,7 @@ def why_ran(
     """
     said = [choice.reason]
     if ran != choice.algorithm:
-        refusal = state.executor.refusals.get((method, choice.algorithm), NO_REQUEST)
+        refusal = state.executor.refusals.get((method, choice.algorithm), UNSOUND)
         said = [f"{choice.algorithm} cannot run here: {refusal}", *said]
     elif ran == "native" and state.interface.virtual and state.groups.rank == 0:
         commutes = not CALLS[method].reduces or (isinstance(op, MPI.Op) and op.Is_commutative())

@@ -1,0 +1,66 @@
+"""What is said of a virtual placement: native runs, and what the model would choose on the network."""
+
+import json
+
+import pytest
+from mpi4py import MPI
+from typer.testing import CliRunner
+
+from topompi.cli.why import VIRTUAL_HOSTS
+from topompi.cli.why import why as command
+from topompi.dispatch.common import Common
+from topompi.dispatch.reasons import why_ran
+from topompi.dispatch.state import State
+from topompi.mapping import place
+from topompi.prediction.libraries import model_of
+from topompi.prediction.predictor import Predictor
+from topompi.prediction.untuned import predict
+from topompi.selection.choice import Choice
+from topompi.selection.policy import Policy
+from topompi.topology import TopologyInterface, load
+
+SOURCE = "xgft:4,4;1,1@rate=1xSDR"  # 16 hosts on slow links, where the model leaves native
+NBYTES = 256 << 10
+
+
+def interface(virtual):
+    routes = load(SOURCE).routes
+    return TopologyInterface.place(place(16, routes.fabric.hosts, "random:1"), routes, virtual=virtual)
+
+
+@pytest.mark.parametrize("virtual", [True, False])
+def test_native_on_a_virtual_placement_has_the_model_s_choice_for_the_network_beside_it(virtual):
+    """State and selector of one rank, on a topology of 16: nothing of this communicates."""
+    state = State(MPI.Intracomm(MPI.COMM_SELF), Common(interface(virtual), Policy()))
+    predictor = Predictor(interface(False), model_of(MPI.Get_library_version()))
+    real = predict(predictor, "Alltoall", NBYTES + NBYTES // 2, 0, lambda name: name not in ("paced", "joint"))
+    assert real.algorithm != "native"
+    said = why_ran(state, "Alltoall", Choice("native", "native: because"), "native", NBYTES, None, None)
+    added = f"; on the real network {real.algorithm} would run: {real.reason}" if virtual else ""
+    assert said == f"native: because{added}"
+    ruled = why_ran(state, "Alltoall", Choice("even", "rule 1"), "even", NBYTES, None, None)
+    assert ruled == "rule 1"
+    state.free()
+
+
+def ask(*options):
+    from typer import Typer
+
+    app = Typer()
+    app.command()(command)
+    done = CliRunner().invoke(app, ["alltoall", "256K", "--topology", SOURCE, "--place", "random:1", *options])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_why_says_both_where_the_environment_places_ranks_virtually(monkeypatch):
+    monkeypatch.delenv(VIRTUAL_HOSTS, raising=False)
+    real = ask()
+    assert VIRTUAL_HOSTS not in real
+    monkeypatch.setenv(VIRTUAL_HOSTS, "h[0000-0015]")
+    both = ask()
+    assert both.startswith(real)
+    because = "native: a virtual placement, whose links are not those that the ranks run on"
+    assert both[len(real) :] == f"native runs under {VIRTUAL_HOSTS}: {because}\n"
+    facts = json.loads(ask("--json"))
+    assert (facts["virtual"]["algorithm"], facts["algorithm"] != "native") == ("native", True)
