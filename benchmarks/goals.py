@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from topompi.selection.libraries import Question
 
 from osu_like_bench.simulate.flowarena import LIBRARIES, METHODS, one_switch
 from topompi.netsim import BACKGROUND, Hosts, Program
 from topompi.netsim import run as flow
 from topompi.netsim.packets import Tables, run
+from topompi.prediction.libraries import Question
 from topompi.schedules import Network, make
 from topompi.views.program import program_of
 

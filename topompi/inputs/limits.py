@@ -27,8 +27,8 @@ class Limits:
     :param members: files of a directory or archive.
     :param hosts: of a fabric or a host list; Fugaku has 158,976.
     :param ranks: of a communication graph or a mapping; Fugaku has 7,630,848 cores.
-    :param routes: entries of forwarding tables (paths x switches x adapters), of computed routes (links between switches
-        x groups of leaf switches with the same neighbours), or between the hosts of a job (hosts x hosts).
+    :param routes: entries of forwarding tables (paths x switches x adapters), of computed routes (links between
+        switches x groups of leaf switches with the same neighbours), or between the hosts of a job (hosts x hosts).
     :param rows: of a schedule; an alltoall of 4,096 ranks has so many where each message is one.
     :param seconds: of reading one source.
     """
