@@ -44,7 +44,7 @@ def test_entries_are_found_by_lid_and_unreachable_ones_are_none() -> None:
         (FIRST + SECOND, "f:9: the forwarding table of switch 0x0000000000000002 is truncated: expecting LIDs up to 3"),
         (
             WHOLE.replace("0x0002 : 001  : 00   : yes", "0x0002 : 0"),
-            "f:9: expecting 'LID : Port : Hops : Optimal', got ",
+            "f:11: expecting 'LID : Port : Hops : Optimal', got ",
         ),
         (WHOLE.replace(GUIDS[1], "0x0000000000000009"), "no such switch in pair"),
         (FIRST.replace("0x0002 : 002", "0x0002 : 007"), "ports without a link (port 7)"),

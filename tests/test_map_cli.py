@@ -366,3 +366,21 @@ def test_it_runs_as_a_program_of_its_own(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nrank ") == 16
+
+
+def test_a_map_is_drawn_on_its_fabric(topompi, tmp_path):
+    graph = stencil(tmp_path / "g", (4, 4), shuffle=1)
+    done = topompi("--graph", graph, "--topology", FABRIC, "--draw", tmp_path / "m.svg", "-o", tmp_path / "m.txt")
+    assert done.code == 0, done.err
+    drawn = "".join(ElementTree.parse(tmp_path / "m.svg").getroot().itertext())
+    hosts = read_mapping(tmp_path / "m.txt")
+    for rank, host in enumerate(hosts.host_of_rank.tolist()):
+        assert f"{hosts.hosts[host]}: {rank}" in drawn
+    assert "busiest links" in drawn
+    assert f"{FABRIC}: the map by best" in drawn
+
+
+def test_without_a_fabric_there_is_nothing_to_draw(topompi, tmp_path):
+    done = topompi("--graph", stencil(tmp_path / "g", (4, 4)), *TREE, "--draw", tmp_path / "m.svg")
+    assert done.code == 1
+    assert "--draw: expecting --topology" in done.err

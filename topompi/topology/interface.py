@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import HostError
+from ..errors import HostError, RouteError
+from ..inputs.limits import current_limits
 from .fabric import IntArray
 from .hostnames import find_hosts, require_hosts
 from .hostroutes import HostRoutes
@@ -77,6 +78,7 @@ class TopologyInterface:
         :param virtual: whether the placement is pretended.
         :param missing: what to do if hosts are not in the fabric: ``error``, or ``flat`` for one flat level of hosts.
         :raises HostError: with ``missing="error"``, naming the hosts; where there are none at all.
+        :raises RouteError: for more pairs of hosts than the limit of routes.
         Cost: the routes between the job's hosts only.
         """
         order: dict[str, int] = {}
@@ -92,6 +94,7 @@ class TopologyInterface:
         if absent and missing == "flat":
             return cls(f"hosts only: {absent} hosts are not in {source}", hosts, rank_host, None, virtual)
         numbers = require_hosts(routes.fabric, hosts)
+        current_limits().check("routes", len(hosts) ** 2, routes.fabric.name, RouteError)
         return cls(source, hosts, rank_host, routes.restrict(numbers), virtual)
 
     def with_domains(self, domains: Sequence[tuple[str, Sequence[int]]]) -> TopologyInterface:
