@@ -1,10 +1,13 @@
 """The tables of docs/lab/jobs.md: ``python -m benchmarks.many_jobs TABLE [FILE ...]``, in Markdown.
 
-Tables: pollard and blocks (drawn loads), thunder LOG, routes FABRIC [TABLES], speed LOG; and pictures FOLDER.
+Tables: pollard and blocks (drawn loads), thunder LOG, routes FABRIC [TABLES [JOBS]], speed LOG, million, accasim LOG
+PYTHON (the log of SDSC SP2; a Python that has accasim); and pictures FOLDER.
 """
 
 from __future__ import annotations
 
+import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -103,17 +106,17 @@ def blocks() -> None:
     table(["policy", *FIGURES], ((name, *figures(simulate(jobs, MARENOSTRUM, allocator=name))) for name in names))
 
 
-def routes(fabric: str, tables: str | None = None) -> None:
+def routes(fabric: str, tables: str | None = None, jobs: str = "1000") -> None:
     """What true isolation costs on real forwarding tables."""
     found = load(fabric, tables).routes
     assert found is not None  # load() fills them in
     cluster = cluster_of(found)
-    jobs = capacity_mix(np.random.default_rng(1), 1000, cluster.num_nodes, 0.85)
+    load_of_jobs = capacity_mix(np.random.default_rng(1), int(jobs), cluster.num_nodes, 0.85)
     for name in ("first", "isolated", "disjoint"):
         began = time.perf_counter()
-        outcome = simulate(jobs, cluster, allocator=name)
+        outcome = simulate(load_of_jobs, cluster, allocator=name)
         one, spent = summarise(outcome), time.perf_counter() - began
-        cells = f"{one.mean_wait / 60:.1f}", f"{one.makespan / 86400:.2f}", f"{len(jobs) / spent:,.0f}"
+        cells = f"{one.mean_wait / 60:.1f}", f"{one.makespan / 86400:.2f}", f"{int(jobs) / spent:,.0f}"
         print(row(name, *cells), flush=True)
 
 
@@ -130,6 +133,31 @@ def speed(path: str) -> None:
                 print(row("C" if compiled else "Python", name, Backfill(depth).name, f"{rate:,.0f}"), flush=True)
 
 
+def million() -> None:
+    """A million drawn jobs on 100,000 nodes, leaves=18x18: processor seconds, and the process's peak in GB."""
+    jobs, cluster = capacity_mix(np.random.default_rng(1), 10**6, 100_000), Cluster.regular(100_000, 18, 18)
+    for name in ("counts", "first", "isolated"):
+        began = time.process_time()
+        simulate(jobs, cluster, allocator=name)
+        spent, peak = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        print(row(name, f"{spent:.1f}", f"{peak:.2f}"), flush=True)
+
+
+def accasim(path: str, python: str, count: str = "3000") -> None:
+    """AccaSim and the loops in C and in Python on the same jobs, one after another: jobs a second."""
+    script = Path(__file__).with_name("accasim_rate.py")
+    words = [python, "-P", str(script), path, count, "128"]  # -P: its folder has modules that hide others'
+    answer = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    rate = float(answer.split()[-1])
+    print(row("AccaSim", f"{rate:,.0f}", "1"), flush=True)
+    jobs, cluster = read_swf(path).select(slice(int(count))), Cluster.regular(128, 128)
+    for compiled in (True, False):
+        began = time.process_time()
+        simulate(jobs, cluster, allocator="first", compiled=compiled)
+        own = len(jobs) / (time.process_time() - began)
+        print(row("C" if compiled else "Python", f"{own:,.0f}", f"{own / rate:,.0f}"), flush=True)
+
+
 def pictures(folder: str) -> None:
     """The same load under each policy."""
     jobs = power_of_two_mix(np.random.default_rng(5), 150, 288, 1.0)
@@ -138,7 +166,7 @@ def pictures(folder: str) -> None:
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {
-    one.__name__: one for one in (pollard, thunder, blocks, routes, speed, pictures)
+    one.__name__: one for one in (pollard, thunder, blocks, routes, speed, million, accasim, pictures)
 }
 
 if __name__ == "__main__":

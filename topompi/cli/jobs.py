@@ -90,7 +90,7 @@ def simulate_command(
         print_workload(workload, machine)
         print_outcomes({policy: outcome})
     if check:
-        _tell_check(watch)
+        _tell_check(watch, as_json)
 
 
 @app.command()
@@ -186,8 +186,8 @@ def _compare_parts(
         console().print(f"{pays.mean:.1f} %{bounds} {what}", highlight=False)
 
 
-def _tell_check(watch: IsolationCheck) -> None:
-    screen = console(to_error=True)
+def _tell_check(watch: IsolationCheck, as_json: bool) -> None:
+    screen = console(to_error=as_json)
     if not watch.found:
         screen.print(f"{watch.checks:,} checks: no two running jobs shared a link", highlight=False)
         return
