@@ -514,6 +514,11 @@ def test_flows_need_no_simgrid_and_have_the_libraries_that_we_know(monkeypatch, 
     assert all(float(cell) > 0 for row in rows for cell in row[1:6])
     record = Record.from_json((tmp_path / "r.json").read_text())
     assert record.facts.mpi.endswith("flows")
+    starts = {(one.side, one.size): one.samples for one in record.results if one.side != "bound"}
+    assert {len(samples) for samples in starts.values()} == {3}
+    least, most = (end(starts["shift", 1024]) * 1e6 for end in (min, max))
+    assert least < most
+    assert f"# shift at 1024 bytes: {least:.2f} to {most:.2f} over 3 starts" in out
     assert flows(capsys, "--seeds", "3")[1] == out
     code, out, err = flows(capsys, "--model", "smpi")
     assert (code, out) == (1, "")

@@ -17,7 +17,7 @@ from topompi.views.program import program_of, wiring_of
 from topompi.views.tables import tables_of
 
 from .background import Background
-from .ground import MOST_MESSAGES, Failure, Ground
+from .ground import MOST_MESSAGES, Failure, Ground, Starts
 
 __all__ = ["LIBRARIES", "METHODS", "SKEW", "FlowArena", "one_switch"]
 
@@ -90,7 +90,7 @@ class FlowArena(Ground):
         return f"{super().describe()}, {model}, {starts}{sends}"
 
     def time(self, schedule: Schedule, block_bytes: int = 1) -> float | Failure:
-        """Simulated seconds until the last rank has completed a schedule, or why there are none.
+        """Simulated seconds until the last rank has completed a schedule, as ``Starts``, or why there are none.
 
         :param block_bytes: bytes of one block.
         Cost: see ``netsim.run`` and ``netsim.packets.run``, for each seed.
@@ -99,7 +99,7 @@ class FlowArena(Ground):
             return left_out
         programs = [program_of(schedule, self.network, block_bytes), *self._beside]
         runs = (self._run(programs, seed) for seed in range(max(1, self.seeds)))
-        return float(np.median([found.job_seconds[0] for found in runs]))
+        return Starts([float(found.job_seconds[0]) for found in runs])
 
     def _run(self, programs: list[Program], seed: int) -> Outcome:
         if self._tables is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -14,7 +15,7 @@ from topompi.schedules.schedule import ROOTED
 from .platform import complete
 from .smpi import Failure
 
-__all__ = ["MOST_MESSAGES", "Cut", "Failure", "Ground"]
+__all__ = ["MOST_MESSAGES", "Cut", "Failure", "Ground", "Starts"]
 
 ACCURACY = 1e-4  # of a simulated time: SimGrid prints it to the nanosecond, and sums of rates are rounded
 MOST_MESSAGES = 3_000_000  # what SimGrid replays in a minute or so, and writes in 400 MB of traces
@@ -26,6 +27,21 @@ class Cut:
 
     schedule: Schedule
     block_bytes: int
+
+
+class Starts(float):
+    """The median seconds of several starts of the ranks, and all of them.
+
+    :param samples: seconds of each start.
+    """
+
+    samples: tuple[float, ...]
+
+    def __new__(cls, samples: Sequence[float]) -> Self:
+        """The median, with its samples."""
+        made = super().__new__(cls, float(np.median(samples)))
+        made.samples = tuple(samples)
+        return made
 
 
 class Ground:

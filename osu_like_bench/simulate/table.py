@@ -14,6 +14,7 @@ from topompi.topology import TopologyInterface
 
 from ..options import Options
 from ..record import Facts, Record, Result
+from .ground import Starts
 from .smpi import Failure
 
 __all__ = ["BOUND", "Findings", "facts_of", "lines", "record"]
@@ -89,7 +90,7 @@ def facts_of(interface: TopologyInterface, about: dict[str, Any]) -> Facts:
 
 
 def record(options: Options, facts: Facts, found: Findings) -> Record:
-    """The record: one sample a size and side; the bound is a side of its own, failures are among the facts.
+    """The record: a sample for each start of a size and side; the bound is a side, failures are among the facts.
 
     :param options: of the run.
     :param facts: its circumstances.
@@ -97,10 +98,19 @@ def record(options: Options, facts: Facts, found: Findings) -> Record:
     """
     timed = [(size, side, found.outcomes[side, size]) for size in found.sizes for side in options.sides]
     timed += [(size, BOUND, seconds) for size, seconds in found.bounds.items() if seconds]
-    results = [Result(size, side, s, s, s, None, (s,)) for size, side, s in timed if not isinstance(s, Failure)]
+    results = [_result(size, side, seconds) for size, side, seconds in timed if not isinstance(seconds, Failure)]
     failures = {f"{side} {size}": reason for (side, size), reason in found.failures.items()}
     about = {**facts.about, **({"failures": failures} if failures else {})}
     return Record(options, Facts(**{**vars(facts), "about": about}), tuple(results))
+
+
+def _result(size: int, side: str, seconds: float) -> Result:
+    samples = _samples(seconds)
+    return Result(size, side, float(np.mean(samples)), min(samples), max(samples), None, samples)
+
+
+def _samples(seconds: float) -> tuple[float, ...]:
+    return seconds.samples if isinstance(seconds, Starts) else (seconds,)
 
 
 def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
@@ -124,6 +134,15 @@ def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
         yield "  ".join([row[0].ljust(widths[0]), *cells])
     for (side, size), reason in found.failures.items():
         yield f"# {side} at {size} bytes: {reason}"
+    yield from _intervals(found)
+
+
+def _intervals(found: Findings) -> Iterator[str]:
+    """Of each time that is the median of several starts the least and the most."""
+    for (side, size), seconds in found.outcomes.items():
+        if isinstance(seconds, Starts) and len(seconds.samples) > 1:
+            least, most = (end(seconds.samples) * 1e6 for end in (min, max))
+            yield f"# {side} at {size} bytes: {least:.2f} to {most:.2f} over {len(seconds.samples)} starts"
 
 
 def _short(found: Findings) -> Iterator[str]:
@@ -164,8 +183,6 @@ def _against(ours: float, peer: float) -> list[str]:
 
 def _cell(outcome: Outcome) -> str:
     """Microseconds, or the failure in a word."""
-    return (
-        outcome.reason.partition(":")[0].partition(" of ")[0]
-        if isinstance(outcome, Failure)
-        else f"{outcome * 1e6:.2f}"
-    )
+    if isinstance(outcome, Failure):
+        return outcome.reason.partition(":")[0].partition(" of ")[0]
+    return f"{outcome * 1e6:.2f}"
