@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mpi4py import MPI
 
 from ..execution.specs import CALLS
+from ..prediction.scope import unmodelled
 from ..selection.choice import Choice
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def why_ran(
     if ran != choice.algorithm:
         refusal = state.executor.refusals.get((method, choice.algorithm), UNSOUND)
         said = [f"{choice.algorithm} cannot run here: {refusal}", *said]
-    elif ran == "native" and state.interface.virtual and state.groups.rank == 0:
+    elif state.interface.virtual and unmodelled(state.interface) in choice.reason and state.groups.rank == 0:
         commutes = not CALLS[method].reduces or (isinstance(op, MPI.Op) and op.Is_commutative())
         real = state.selector.on_the_network(method, nbytes, root or 0, commutes)
         said.append(f"on the real network {real.algorithm} would run: {real.reason}")
