@@ -20,6 +20,8 @@ from topompi.cli.env import OURS
 from topompi.mapping import MAPPERS
 from topompi.mapping.rankfiles import WRITERS
 
+pytestmark = pytest.mark.needs_mpi  # the command line of the benchmarks imports MPI
+
 
 @pytest.mark.parametrize("page", [*DOCUMENTS, *OTHERS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_of_a_page_is_one(page):
