@@ -10,13 +10,10 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
-import mpi4py
 import typer
 
 from topompi.cli.terminal import HELP
 from topompi.launcher import FLAGS, PROGRAMS, VALUES
-
-mpi4py.rc.initialize = False  # osu_like_bench imports MPI before it looks at its command line
 
 __all__ = ["Entry", "commands", "fault", "misnamed", "render"]
 

@@ -14,10 +14,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import mpi4py
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # mkdocs runs this file by its path
+mpi4py.rc.initialize = False  # benchmarks import MPI before they look at their command line; nothing here calls it
 
 from docs.commandline import commands, render  # noqa: E402 # found by the line above
 from topompi.launcher import USAGE  # noqa: E402 # likewise

@@ -45,10 +45,10 @@ def main() -> None:
     os.chown(home, NOBODY, NOBODY)
     variables = environment(python, home)
     hide(python)
-    inside = home / "env" / "bin"
+    first, inside = python / "bin" / f"python3.{sys.version_info.minor}", home / "env" / "bin"
     steps: dict[str, list[str | Path]] = {
-        "set-up": [python / "bin" / f"python3.{sys.version_info.minor}", "-m", "venv", home / "env"],
-        "install": [inside / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel],
+        "set-up": [first, "-m", "venv", "--without-pip", home / "env"],
+        "install": [first, "-m", "pip", "--python", inside / "python", "install", "--quiet", wheel],
         "demo": [inside / "topompi", "demo"],
         "without compiled parts": [inside / "python", "-c", PLAIN],
         "plain demo": [inside / "topompi", "demo", "-o", "plain"],
