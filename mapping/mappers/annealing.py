@@ -69,7 +69,12 @@ def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> fl
 
 
 def first_temperature(state: SwapState, accepted: float, rng: np.random.Generator) -> float:
-    """The temperature that accepts this part of the proposals that lose; 0 where none does."""
+    """The temperature that accepts this part of the proposals that lose; 0 where none does.
+
+    :param state: the ranks' places.
+    :param accepted: from 0 to 1.
+    :param rng: where all chance comes from.
+    """
     return _temperature(_propose(state, _nearest(state, rng), 4096, rng)[3], accepted)
 
 

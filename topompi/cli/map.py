@@ -92,14 +92,10 @@ def make(
     place = Place(topology, lfts, hosts, slots, machine, distances)
     source = _given(graph)
     place.check()
-<<<<<<< HEAD
     if draw_file is not None:
         check_draw(draw_file, place)
-    check_algorithm(algorithm, objective, budget)
-=======
     search = Search(algorithm, objective, seed, budget, partitioner, weight)
     search.check()
->>>>>>> db9a296 (Mapping: hot annealing in C, best at most every mapper, dense graphs, the launcher's --map, partitioners and weights on the command line)
     written = _check_files(form, output, plot)
     with reading() as progress:
         progress.step(f"reading {graph}")

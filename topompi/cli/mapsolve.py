@@ -16,11 +16,7 @@ from ..mapping.mappers.links import tree_routes
 from ..mapping.mappers.multilevel import scheme1, scheme2, single_step
 from ..mapping.mappers.portfolio import best
 from ..mapping.mapping import Mapping, MappingError
-<<<<<<< HEAD
-=======
 from ..mapping.partition import PartitionError, partitioner
-from ..selection.settings import map_quality
->>>>>>> db9a296 (Mapping: hot annealing in C, best at most every mapper, dense graphs, the launcher's --map, partitioners and weights on the command line)
 from .mapsources import MapCommandError
 
 __all__ = ["OBJECTIVES", "PARTITIONERS", "WEIGHTS", "Search", "routed", "solve"]
