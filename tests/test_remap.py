@@ -148,7 +148,7 @@ def test_a_grid_is_ordered_as_well_when_its_edges_are_given_one_by_one(dims, wra
     edges = CommunicationGraph.from_arrays(grid.size, grid.sources, grid.targets, grid.volume)
     every = FABRIC.fabric.hosts
     hosts = np.random.default_rng(seed).permutation(np.repeat(every, grid.size // len(every))).tolist()
-    interface = TopologyInterface.place(hosts, FABRIC, source="xgft", virtual=True)
+    interface = TopologyInterface.place(hosts, FABRIC.routes)
     cart, graph = (solve(one, interface, Aim()).report for one in (grid, edges))
     assert cart.gain == pytest.approx(graph.gain, abs=0.03)
     assert cart.reordered == graph.reordered or max(cart.gain, graph.gain) < 0.06
