@@ -33,8 +33,9 @@ from topompi.mapping.mapping import Mapping
 from topompi.mapping.partition import available, partitioner
 from topompi.mapping.readers import read_graph
 
+from .multigrid import multigrid
 from .paths import SHARED_DATA
-from .patterns import made
+from .patterns import made, refined_mesh
 
 SHARED = SHARED_DATA / "commgraphs"
 DISTANCE = "1:10:100"
@@ -116,6 +117,32 @@ def torus() -> Iterator[Case]:
     source, target, volume = zip(*((int(u), int(v), round(float(b))) for u, v, b, _ in rows), strict=True)
     graph = CommunicationGraph.from_arrays(1024, source, target, volume)
     yield "miniAMR, 4 x 2 x 4 x 4 x 2 torus", graph, Machine.torus((4, 2, 4, 4, 2), 4)
+
+
+def dense() -> Iterator[Case]:
+    """Multigrid hierarchies of 10^5 to 10^6 directed pairs on 1,000 ranks."""
+    for pairings, smoothings in ((2, 1), (2, 2), (1, 1)):
+        graph = multigrid(20, 10, pairings=pairings, smoothings=smoothings)
+        yield f"multigrid, {graph.num_edges:,} pairs", graph, Machine.hierarchy("20:10:5", DISTANCE)
+
+
+def tori() -> Iterator[Case]:
+    """Refined meshes on tori of one rank a host, and tori on themselves, shuffled: there each byte travels one link."""
+    mesh = refined_mesh(512)
+    rng = np.random.default_rng(1)
+    for dims in ((8, 8, 8), (4, 4, 4, 4, 2)):
+        machine, name = Machine.torus(dims), " x ".join(map(str, dims))
+        yield f"refined mesh, {name} torus", mesh, machine
+        grid, order = CommunicationGraph.cartesian(dims, [True] * len(dims)), rng.permutation(512)
+        shuffled = CommunicationGraph.from_arrays(512, order[grid.sources], order[grid.targets], grid.volume)
+        yield f"{name} torus on itself", shuffled, machine
+
+
+def scattered() -> Iterator[Case]:
+    """The refined mesh on 64 hosts of 8, drawn by lot from a tree of 1,024."""
+    hosts = np.sort(np.random.default_rng(5).choice(1024, 64, replace=False))
+    machine = Machine.tree(None, np.full(64, 8), [hosts // 128, hosts // 16], [5, 3, 1, 0])
+    yield "refined mesh, scattered hosts", refined_mesh(512), machine
 
 
 def peers() -> dict[str, Mapper]:
@@ -227,13 +254,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all samples")
     parser.add_argument("--seeds", type=int, default=3, help="seeds of each mapper (3)")
-    parser.add_argument("--quick", action="store_true", help="grids and recorded graphs alone")
+    parser.add_argument("--quick", action="store_true", help="grids, recorded graphs, dense graphs and tori alone")
     chosen = parser.parse_args()
     others, plain = peers(), {name: OURS[name] for name in ("given order", "best")}
     print(f"# peers: {', '.join(others) or 'none installed'}; median (least .. most) over {chosen.seeds} seeds")
     rows = table(grids(), {**OURS, **others}, chosen.seeds)
     real = table(recorded(), {**OURS, **others}, chosen.seeds)
     print(*geometric_means(real), sep="\n")
+    tree = [*table(dense(), {**OURS, **others}, chosen.seeds), *table(scattered(), {**OURS, **others}, chosen.seeds)]
+    print(*against_peers(tree), sep="\n")
+    real += tree + table(tori(), OURS, chosen.seeds)
     if not chosen.quick:
         real += table(made(DISTANCE), {**plain, **others}, chosen.seeds)
         print(*against_peers(rows + real), sep="\n")

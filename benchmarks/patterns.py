@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine
 
-__all__ = ["made"]
+__all__ = ["made", "refined_mesh"]
 
 Edges = NDArray[np.int64]
 
@@ -29,6 +29,12 @@ def made(distance: str) -> Iterator[tuple[str, CommunicationGraph, Machine]]:
         ("4D 4 x 4 x 8 x 8, uneven", (4, 4, 8, 8), False, (1, 2, 4, 8)),
     ):
         yield name, CommunicationGraph.cartesian(dims, [wraps] * len(dims), weights), machine
+
+
+def refined_mesh(ranks: int) -> CommunicationGraph:
+    """Neighbours in a mesh that is refined along a circle, 100 bytes each way."""
+    source, target = _refined(0.3, ranks)
+    return CommunicationGraph.from_arrays(ranks, *_both((source, target), np.full(len(source), 100)))
 
 
 def _patterns(rng: np.random.Generator) -> Iterator[tuple[str, Edges, Edges, Edges]]:

@@ -103,6 +103,8 @@ class CommunicationGraph:
     def from_networkx(cls, graph: Any, volume: str = "weight", messages: str = "messages") -> CommunicationGraph:
         """The graph of a networkx graph on the nodes 0 .. n-1; an edge of an undirected one is sent both ways.
 
+        That is its adjacency matrix; METIS files and lists of pairs weigh what both directions sum up to.
+
         :param graph: a networkx graph, directed or not; parallel edges are summed.
         :param volume, messages: names of the edge attributes; 1 where an edge lacks one.
         :raises GraphError: where the nodes are not 0 .. n-1.

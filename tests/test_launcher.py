@@ -190,3 +190,31 @@ def test_mpi4py_fft_takes_our_path(tmp_path, algorithm):
     assert any(algorithm in row for row in rows), done.stderr
     # A slab's communicator has no siblings to exchange with, a pencil's may be one rank's.
     assert all(algorithm in row or "native:" in row for row in rows), done.stderr
+
+
+ORDER = """\
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+import os
+before = comm.allgather(int(os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK", -1))))
+if comm.rank == 0:
+    print(before)
+"""
+
+
+def test_the_world_is_ordered_for_a_graph_and_keeps_its_order_without_a_fitting_one(tmp_path):
+    """Ranks 0 and 2 exchange all, as 1 and 3 do; two a host. Else all pairs weigh the same, with a warning."""
+    script, graph = tmp_path / "order.py", tmp_path / "graph"
+    script.write_text(ORDER)
+    graph.write_text("0 2 900\n1 3 900\n")
+    placed = {"TOPOMPI_HOSTS": "a,a,b,b", "TOPOMPI_FALLBACK": "silent"}
+    done = run_mpi(4, "-m", "topompi", "--map", graph, script, env=placed)
+    assert done.returncode == 0, done.stderr
+    order = json.loads(done.stdout)
+    assert {frozenset(order[0::2]), frozenset(order[1::2])} == {frozenset((0, 1)), frozenset((2, 3))}, done.stderr
+    graph.write_text("0 2 900\n1 9 900\n")
+    for path, problem in ((graph, "holds at least 10 ranks, but 4 were asked for"), (tmp_path / "none", "none")):
+        done = run_mpi(4, "-m", "topompi", "--map", path, script, env=placed)
+        assert json.loads(done.stdout) == [0, 1, 2, 3]
+        assert problem in done.stderr
+        assert "all pairs of ranks weigh the same: the given order stays" in done.stderr

@@ -19,7 +19,9 @@ from topompi.cli.mapsources import MapCommandError, parse_slots
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine
 from topompi.mapping.mapping import Mapping
+from topompi.mapping.partition import available
 from topompi.mapping.rankfiles import WRITERS, read_mapping
+from topompi.mapping.readers.jsonprofile import write_graph
 from topompi.topology import load
 
 FABRIC = "XGFT(2; 4,4; 1,2)"  # 4 leaf switches of 4 hosts h0 ..., 2 switches above
@@ -384,3 +386,39 @@ def test_without_a_fabric_there_is_nothing_to_draw(topompi, tmp_path):
     done = topompi("--graph", stencil(tmp_path / "g", (4, 4)), *TREE, "--draw", tmp_path / "m.svg")
     assert done.code == 1
     assert "--draw: expecting --topology" in done.err
+
+
+@pytest.mark.parametrize("name", ["metis", "kahip", "scotch"])
+def test_partitioners_and_weights_are_chosen_on_the_command_line(topompi, tmp_path, name):
+    graph = stencil(tmp_path / "g", (4, 4), shuffle=1)
+    said = topompi("--graph", graph, *TREE, "--partitioner", name, "--algorithm", "scheme1", "--json")
+    if name not in available():
+        assert f"--partitioner: partitioner: {name} needs the package" in said.err
+        pytest.skip(f"{name} is not installed")
+    assert sorted(json.loads(said.out)["slot_of_rank"]) == list(range(16))
+    for weight in ("bytes", "messages", "log"):
+        said = topompi("--graph", graph, *TREE, "--partitioner", name, "--weight", weight, "--json")
+        assert json.loads(said.out)["ratio"] < 1, said.err
+
+
+def test_the_weight_of_cuts_is_what_it_says(topompi, tmp_path):
+    """Rank 0 sends rank 1 few large messages, and rank 2 many small ones."""
+    path = tmp_path / "g.json"
+    write_graph(CommunicationGraph.from_arrays(4, [0, 0, 1, 2], [1, 2, 3, 3], [90, 10, 10, 90], [1, 9, 9, 1]), path)
+    machine = ("--machine", "2:2", "--distances", "0:1", "--algorithm", "scheme1", "--json")
+    for weight, together in (("bytes", 1), ("messages", 2)):
+        slot = json.loads(topompi("--graph", path, *machine, "--weight", weight).out)["slot_of_rank"]
+        assert slot[0] // 2 == slot[together] // 2
+
+
+def test_wrong_partitioners_weights_and_graphs_are_refused(topompi, tmp_path):
+    graph = stencil(tmp_path / "g", (4, 4))
+    assert "expecting --weight bytes, messages, log, got 'hops'" in topompi(*GRAPHLESS, "--weight", "hops").err
+    assert "expecting --partitioner metis, kahip" in topompi(*GRAPHLESS, "--partitioner", "jostle").err
+    assert "beside --partitioner and --weight, got refine" in topompi(*GRAPHLESS, "-a", "refine", "--weight", "log").err
+    fewer = topompi("--graph", graph, *TREE, "--ranks", 8)
+    assert (fewer.code, "holds at least 16 ranks, but 8 were asked for" in fewer.err) == (1, True)
+    assert topompi(*TREE).err.startswith("topompi: expecting --graph FILE")
+
+
+GRAPHLESS = ("--graph", "g", *TREE)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.multigrid import multigrid
 from tests.support import ROOT
 from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
 from topompi.mapping.graph import CommunicationGraph, Undirected
@@ -90,6 +91,63 @@ def test_best_is_never_worse_than_the_given_order(
     price = _objective(objective, graph, machine)
     given_order = Mapping.identity(machine, graph.size)
     assert price(best(graph, machine, seed, objective=objective)) <= price(given_order)
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[CommunicationGraph, Machine]:
+    """Up to 48 ranks: graphs from empty to complete, in two parts, or with volumes from 1 to 10^12; tori and holes."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    machine = draw(
+        st.sampled_from(
+            (
+                Machine.hierarchy("4:3:4", GRID),
+                Machine.torus((3, 4, 2), 2),
+                Machine.torus((4, 3, 2, 2)),
+                Machine.tree(None, rng.integers(0, 7, 12), [np.sort(rng.integers(0, 4, 12))], [9, 3, 1]),
+                Machine.from_matrix(None, [4] * 9, np.abs(np.subtract.outer(*[rng.permutation(9)] * 2))),
+            )
+        )
+    )
+    size = draw(st.integers(machine.num_slots // 2, machine.num_slots))
+    chosen = rng.random((size, size)) < draw(st.sampled_from((0.03, 0.3, 1.0)))
+    if draw(st.booleans()):
+        chosen[: size // 2, size // 2 :] = chosen[size // 2 :, : size // 2] = False
+    volume = (10 ** rng.uniform(0, draw(st.sampled_from((1, 12))), (size, size))).astype(np.int64)
+    return CommunicationGraph.from_matrix(volume * chosen), machine
+
+
+def assert_least(graph: CommunicationGraph, machine: Machine, seed: int) -> None:
+    """The map of ``best`` costs at most what each mapper's does."""
+    least = doubled_hop_bytes(best(graph, machine, seed), graph, machine)
+    for name, other in MAPPERS.items():
+        try:
+            found = other(graph, machine, seed)
+        except MappingError:
+            continue  # no grid, for blocks
+        assert least <= doubled_hop_bytes(found, graph, machine), name
+
+
+@settings(deadline=None, max_examples=5)
+@given(crowds(), st.integers(0, 3))
+def test_best_is_at_most_every_mapper(case: tuple[CommunicationGraph, Machine], seed: int) -> None:
+    assert_least(*case, seed)
+
+
+@pytest.mark.long
+@settings(deadline=None, max_examples=40)
+@given(crowds(), st.integers(0, 99))
+def test_best_is_at_most_every_mapper_on_many_graphs(case: tuple[CommunicationGraph, Machine], seed: int) -> None:
+    assert_least(*case, seed)
+
+
+@pytest.mark.long
+def test_density_costs_no_quality() -> None:
+    """A multigrid hierarchy of 135,102 pairs: METIS alone, cut as well as it can, leaves more."""
+    graph, machine = multigrid(20, 10), Machine.hierarchy("20:10:5", GRID)
+    assert graph.num_edges == 135102
+    assert_least(graph, machine, 0)
+    cuts = doubled_hop_bytes(scheme1(graph, machine), graph, machine)
+    assert doubled_hop_bytes(best(graph, machine), graph, machine) < 0.985 * cuts
 
 
 def placements(free: tuple[int, ...], ranks: int) -> Iterator[tuple[int, ...]]:
@@ -255,7 +313,7 @@ def test_other_partitioners(name: str) -> None:
     found = scheme1(graph, machine, partitioner=partitioner(name))
     assert np.bincount(found.host_of_rank).tolist() == [5, 11, 16, 32]
     given_order = Mapping.identity(machine, 64)
-    best_of_both = best(graph, machine, partitioner=partitioner(name))
+    best_of_both = best(graph, machine, partitioner=partitioner(name), weight="log")
     assert doubled_hop_bytes(best_of_both, graph, machine) <= doubled_hop_bytes(given_order, graph, machine)
 
 

@@ -16,7 +16,10 @@ from scipy.io import mmwrite
 from scipy.sparse import coo_array, save_npz
 
 from tests.support import ROOT, mpirun, shared_data
+from topompi.mapping.evaluate import evaluate
 from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.machine import Machine
+from topompi.mapping.mapping import Mapping
 from topompi.mapping.readers import (
     FORMATS,
     GraphFileError,
@@ -417,3 +420,21 @@ def test_the_content_says_which_format_it_is(text, form):
     name = "f.graph" if text.startswith("0 1 20000") else "f"  # a name alone makes no METIS graph
     file = GraphFile(name, text.encode())
     assert next(one for one in FORMATS if one.recognise(file)) is form
+
+
+UNDIRECTED = {
+    "g.graph": "3 2 001\n2 10\n1 10 3 6\n2 6\n",
+    "pairs": "0 , 1 = 10\n1 , 2 = 6\n",
+    "list": "0 1 4\n1 0 6\n1 2 6\n",
+    "g.mtx": "%%MatrixMarket matrix coordinate integer general\n3 3 3\n1 2 10\n2 3 5\n3 2 1\n",
+    "half.mtx": "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 5\n3 2 3\n",
+}
+
+
+@pytest.mark.parametrize("name", UNDIRECTED)
+def test_hop_bytes_are_half_of_what_is_sent_times_its_distance_in_every_format(tmp_path, name):
+    """10 bytes between ranks 0 and 1, both ways together, and 6 between 1 and 2: a METIS weight is such a sum."""
+    (tmp_path / name).write_text(UNDIRECTED[name])
+    graph, machine = read_graph(tmp_path / name), Machine.hierarchy("1:3", "0:7")
+    found = evaluate(Mapping.identity(machine, 3), graph, machine)
+    assert (found.total, found.doubled, found.hop_bytes) == (16, 16 * 7, 8 * 7)

@@ -11,8 +11,10 @@ from tests.support import shared_data
 from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine
+from topompi.mapping.mappers import cooling
 from topompi.mapping.mappers.annealing import Schedule, anneal
 from topompi.mapping.mappers.busiest import relieve
+from topompi.mapping.mappers.cooling import cool
 from topompi.mapping.mappers.exchange import exchange_hosts
 from topompi.mapping.mappers.links import tree_routes
 from topompi.mapping.mappers.multilevel import with_empty
@@ -142,6 +144,42 @@ def test_whole_hosts_find_their_places_where_single_ranks_do_not(seed: int) -> N
     least = doubled_hop_bytes(Mapping.identity(machine, 40), graph, machine)
     assert doubled_hop_bytes(exchange_hosts(graph, machine, start=start), graph, machine) == least
     assert doubled_hop_bytes(refine(graph, machine, start=start), graph, machine) > least
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_hot_annealing_never_ends_worse_and_repeats_itself(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if compiled and cooling._compiled is None:
+        pytest.skip("the annealing was not compiled")
+    if not compiled:
+        monkeypatch.setattr(cooling, "_compiled", None)
+    for seed in range(12):
+        graph, machine, _ = case(seed)
+        start = Mapping.of(np.random.default_rng(seed).permutation(16)[:14], machine.hosts, machine.slots)
+        found, again = (cool(graph, machine, seed, start=start, seconds=0.002) for _ in range(2))
+        assert doubled_hop_bytes(found, graph, machine) <= doubled_hop_bytes(start, graph, machine)
+        assert (found.host_of_rank == again.host_of_rank).all()
+        assert (np.bincount(found.host_of_rank, minlength=machine.num_hosts) <= machine.slots).all()
+
+
+def test_annealing_in_c_saves_what_it_says() -> None:
+    if cooling._compiled is None:
+        pytest.skip("the annealing was not compiled")
+    for seed in range(12):
+        _, _, state = case(seed)
+        search = cooling._Search.of(state.graph, state.distance, seed)
+        heat = np.full(8, 1e-9)  # so cold that no swap loses: what is saved last is what the best places save
+        found, trace = search.run(state.place, heat, seed)
+        assert search.cost(state.place) - search.cost(found) == pytest.approx(2 * trace[-1])
+        assert (np.diff(trace, prepend=0.0) >= -1e-6).all()
+
+
+@pytest.mark.parametrize("dims", [(4, 4, 4), (4, 2, 2, 2, 2)])
+def test_a_shuffled_torus_is_laid_on_itself(dims: tuple[int, ...]) -> None:
+    """Every byte travels one link: no order costs less."""
+    grid, machine = CommunicationGraph.cartesian(dims, [True] * len(dims)), Machine.torus(dims)
+    order = np.random.default_rng(3).permutation(grid.size)
+    graph = CommunicationGraph.from_arrays(grid.size, order[grid.sources], order[grid.targets], grid.volume)
+    assert evaluate(best(graph, machine), graph, machine).dilation == 1
 
 
 def test_hosts_of_unequal_slots_are_not_exchanged() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from .communicator import Intracomm
     from .profile.live import Recording
 
 from .errors import MPILibraryError, TopompiError
@@ -25,12 +26,13 @@ runs an mpi4py program whose MPI.COMM_WORLD follows the network
 options:
   --verbose           print at the end what each collective did, and why
   --check[=SECONDS]   verify that all ranks make the same calls; after so many (30) seconds say who waits in which
+  --map GRAPH         re-order the ranks of MPI.COMM_WORLD for who sends how much to whom, as topompi map reads it
   --topology SOURCE   see `topompi topology show`; also --hosts LIST, --rules FILE, --tune MODE, --fallback WORD:
-                      they stand for TOPOMPI_TOPOLOGY, TOPOMPI_HOSTS, TOPOMPI_RULES, ...
+                      all stand for TOPOMPI_TOPOLOGY, TOPOMPI_HOSTS, TOPOMPI_RULES, ...
 """
 
 FLAGS = {"--verbose": "TOPOMPI_VERBOSE", "--check": "TOPOMPI_CHECK"}
-VALUES = {f"--{name}": f"TOPOMPI_{name.upper()}" for name in ("topology", "hosts", "rules", "tune", "fallback")}
+VALUES = {f"--{name}": f"TOPOMPI_{name.upper()}" for name in ("topology", "hosts", "rules", "tune", "fallback", "map")}
 PROGRAMS = ("-m", "-c", "-")
 
 
@@ -98,13 +100,24 @@ def _replace_world() -> Recording | None:
 
     world = MPI.COMM_WORLD
     try:
-        ours = Intracomm(world)
+        ours = _mapped(Intracomm(world))
         ours._lasts = True
         MPI.COMM_WORLD = ours  # type: ignore[misc] # final in mpi4py's stubs; programs read it here
         pickle_by_name()
         return _recording(ours)
     except (TopompiError, OSError) as error:
         _leave(str(error), 1, world.Get_rank() == 0)
+
+
+def _mapped(world: Intracomm) -> Intracomm:
+    """The world, its ranks re-ordered for the graph that ``TOPOMPI_MAP`` names; collective."""
+    graph = os.environ.get("TOPOMPI_MAP")
+    if not graph:
+        return world
+    from .communicator.remap.launched import in_order_of
+
+    ordered: Intracomm = in_order_of(world, graph)
+    return ordered
 
 
 def _recording(world: MPI.Intracomm) -> Recording | None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .swaps import SwapState
 
-__all__ = ["Schedule", "anneal"]
+__all__ = ["Schedule", "anneal", "first_temperature"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -66,6 +66,16 @@ def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> fl
             best, kept = saved, state.place.copy()
     state.restore(kept)
     return best
+
+
+def first_temperature(state: SwapState, accepted: float, rng: np.random.Generator) -> float:
+    """The temperature that accepts this part of the proposals that lose; 0 where none does.
+
+    :param state: the ranks' places.
+    :param accepted: from 0 to 1.
+    :param rng: where all chance comes from.
+    """
+    return _temperature(_propose(state, _nearest(state, rng), 4096, rng)[3], accepted)
 
 
 def _propose(

@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from ..graph import CommunicationGraph
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
-from .annealing import Schedule, anneal
+from .annealing import Schedule, anneal, first_temperature
+from .cooling import cooled_between
 from .multilevel import contract, with_empty
-from .refine import Effort, host_of_all, refine
-from .swaps import make_state
+from .places import host_of_all
+from .refine import Effort, refine
+from .swaps import SwapState, make_state
 
 __all__ = ["exchange_hosts"]
 
@@ -58,6 +60,19 @@ def _exchanged(
     schedule = Schedule(proposals, ACCEPTED, COOLING, SWAPS_A_HOST * len(used))
     states = [make_state(together, np.arange(len(used)), distance) for _ in range(tries)]
     for state in states:
-        anneal(state, schedule, rng)
+        _anneal(state, schedule, rng)
     place: NDArray[np.int64] = used[min(states, key=lambda one: one.total).place[group]]
     return place
+
+
+def _anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> None:
+    """Anneal in C, where it was compiled, from the same temperature to the same."""
+    hot = first_temperature(state, schedule.accepted, rng) if len(state.graph.targets) else 0.0
+    if hot <= 0:
+        return
+    heat, seed = (hot, schedule.cooling * hot), int(rng.integers(2**62))
+    found = cooled_between(state.graph, state.distance, state.place, heat, schedule.proposals, seed)
+    if found is None:
+        anneal(state, schedule, rng)
+    else:
+        state.restore(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances import Tree
 from ..graph import CommunicationGraph, Undirected
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
@@ -14,6 +15,7 @@ from .levels import cluster_levels
 __all__ = ["contract", "fill", "hosts_first", "scheme1", "scheme2", "single_step", "top_down", "with_empty"]
 
 Integers = NDArray[np.int64]
+MANY_RANKS = 2500
 
 
 def single_step(
@@ -22,7 +24,7 @@ def single_step(
     seed: int = 0,
     *,
     partitioner: Partitioner | None = None,
-    tries: int = 4,
+    tries: int | None = None,
     weight: str = "volume",
 ) -> Mapping:
     """One cut into hosts; which host gets which part is left as the partitioner numbers them.
@@ -31,11 +33,16 @@ def single_step(
     :param machine: the hosts with their slots and distances.
     :param seed: starts the random numbers; one seed gives one mapping.
     :param partitioner: METIS by default.
-    :param tries: cuts, of which the least is taken.
+    :param tries: cuts, of which the least is taken; by default 4, 1 of more than 2,500 ranks and
+        where the machine is no tree.
     :param weight: of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
-    return fill(partition(full, machine.slots, seed, partitioner or Metis(cuts=1), tries), graph, machine)
+    return fill(
+        partition(full, machine.slots, seed, partitioner or Metis(cuts=1), _tries(graph, machine, tries, 4)),
+        graph,
+        machine,
+    )
 
 
 def scheme1(
@@ -44,7 +51,7 @@ def scheme1(
     seed: int = 0,
     *,
     partitioner: Partitioner | None = None,
-    tries: int = 8,
+    tries: int | None = None,
     weight: str = "volume",
 ) -> Mapping:
     """Top down: over the clusters of the coarsest level, then within each, down to hosts.
@@ -53,12 +60,17 @@ def scheme1(
     :param machine: the hosts with their slots and distances.
     :param seed: starts the random numbers; one seed gives one mapping.
     :param partitioner: METIS by default.
-    :param tries: cuts of each cluster, of which the least is taken.
+    :param tries: cuts of each cluster, of which the least is taken; by default 8, 1 of more than 2,500 ranks and
+        where the machine is no tree.
     :param weight: of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
     return fill(
-        top_down(full, machine.slots, cluster_levels(machine), seed, partitioner or Metis(), tries), graph, machine
+        top_down(
+            full, machine.slots, cluster_levels(machine), seed, partitioner or Metis(), _tries(graph, machine, tries, 8)
+        ),
+        graph,
+        machine,
     )
 
 
@@ -68,7 +80,7 @@ def scheme2(
     seed: int = 0,
     *,
     partitioner: Partitioner | None = None,
-    tries: int = 4,
+    tries: int | None = None,
     weight: str = "volume",
 ) -> Mapping:
     """Hosts first: ranks are grouped by hosts, and each group goes top down as one.
@@ -77,11 +89,21 @@ def scheme2(
     :param machine: the hosts with their slots and distances.
     :param seed: starts the random numbers; one seed gives one mapping.
     :param partitioner: METIS by default.
-    :param tries: cuts, of which the least is taken.
+    :param tries: cuts, of which the least is taken; by default 4, 1 of more than 2,500 ranks and
+        where the machine is no tree.
     :param weight: of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
-    return fill(hosts_first(full, machine, seed, partitioner or Metis(), tries), graph, machine)
+    return fill(
+        hosts_first(full, machine, seed, partitioner or Metis(), _tries(graph, machine, tries, 4)), graph, machine
+    )
+
+
+def _tries(graph: CommunicationGraph, machine: Machine, asked: int | None, usual: int) -> int:
+    """The number asked for, else the usual one, and 1 where partitions take long or are no more than a start."""
+    if asked is not None:
+        return asked
+    return usual if graph.size <= MANY_RANKS and isinstance(machine.distances, Tree) else 1
 
 
 def with_empty(graph: CommunicationGraph, machine: Machine, weight: str = "volume") -> Undirected:

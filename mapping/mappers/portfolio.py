@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 
 from ..distances import Tree
@@ -14,24 +15,30 @@ from ..mapping import Mapping, MappingError
 from ..partition import Metis, Partitioner
 from .busiest import relieve
 from .cartesian import block_shapes, cartesian
+from .cooling import COOL, HOT, cool
 from .exchange import exchange_hosts
 from .links import tree_routes
-from .multilevel import scheme1, scheme2
-from .plain import cyclic
+from .multilevel import scheme1, scheme2, single_step
+from .plain import cyclic, identity, plane
+from .pool import Pool
 from .refine import Effort, refine
 
 __all__ = ["best"]
 
 # Top-down mappings in turn: cuts of each cluster, bisections tried within each cut. Many bisections find regular
-# cuts, many cuts find irregular ones; which of the two a graph wants is not known beforehand.
-ROUNDS = ((1, 16), (16, 1), (8, 4), (24, 1))
+# cuts, many cuts find irregular ones; which of the two a graph wants is not known beforehand. None: as scheme1 does.
+ROUNDS: tuple[tuple[int | None, int], ...] = ((None, 4), (1, 16), (16, 1), (24, 1))
 DEFAULT_ROUNDS = ((1300, 3), (2500, 2))
 EDGES_A_RANK = 24
 SEED_STRIDE = 64
-MOST_PROPOSALS = 2**23
 TIE_HOSTS = 256
+# Seconds of annealing, on a usual processor, for each start and temperature.
+ANNEALING_A_RANK, ANNEALING_AN_EDGE = 5e-5, 5e-7
+HOT_ANNEALING_A_RANK = 0.0014
+FEW_RANKS, MANY_RANKS = 256, 10000
+STARTS = 2
 
-Step = tuple[str, Callable[[Mapping], Mapping]]
+Step = tuple[str, Callable[[Pool], Iterator[Mapping]]]
 
 
 def best(
@@ -45,9 +52,12 @@ def best(
     seconds: float | None = None,
     quality: float = 0.0,
     partitioner: Partitioner | None = None,
+    weight: str = "volume",
     progress: Callable[[str], None] | None = None,
 ) -> Mapping:
-    """The best mapping that a portfolio finds; never worse than the given order, which is compared exactly.
+    """The best mapping that a portfolio finds: never worse than the given order, nor than any other mapper.
+
+    Every mapper of ours takes part with this seed, and all are compared exactly.
 
     :param graph: the ranks' communication; its size is the number of ranks.
     :param machine: the hosts with their slots and distances.
@@ -60,22 +70,23 @@ def best(
     :param seconds: an upper limit, looked at between candidates; where it takes effect the clock has its say.
     :param quality: stop as soon as the objective is at most this part of the given order's.
     :param partitioner: used in addition to METIS, for one more top-down mapping.
+    :param weight: of the edges that are cut, see `CommunicationGraph.undirected`; what is not ``volume`` is tried in
+        addition, in one more top-down mapping.
     :param progress: is told, in words, what is tried.
     :raises MappingError: for another objective, or too few slots.
     """
-    kept, began = given or Mapping.identity(machine, graph.size), time.monotonic()
-    price, tie = _objective(objective, graph, machine), _tie(graph, machine)
-    first = least = price(kept)
-    for name, improve in _steps(graph, machine, seed, objective, _rounds(graph, machine, rounds), partitioner):
-        if least <= first * quality or (seconds is not None and time.monotonic() - began > seconds):
+    began = time.monotonic()
+    pool = Pool(
+        _objective(objective, graph, machine), _tie(graph, machine), given or Mapping.identity(machine, graph.size)
+    )
+    for name, step in _steps(graph, machine, seed, objective, _rounds(graph, machine, rounds), (partitioner, weight)):
+        if pool.least <= pool.first * quality or (seconds is not None and time.monotonic() - began > seconds):
             break
         if progress:
-            progress(f"{name}; {least / first:.4f} of the given order so far")
-        found = improve(kept)
-        cost = price(found)
-        if cost < least or (cost == least and tie(found) < tie(kept)):
-            kept, least = found, cost
-    return kept
+            progress(f"{name}; {pool.least / pool.first:.4f} of the given order so far")
+        for found in step(pool):
+            pool.offer(found)
+    return pool.best
 
 
 def _objective(objective: str, graph: CommunicationGraph, machine: Machine) -> Callable[[Mapping], float]:
@@ -96,17 +107,17 @@ def _tie(graph: CommunicationGraph, machine: Machine) -> Callable[[Mapping], flo
     return lambda mapping: evaluate(mapping, graph, routed).link_seconds or 0.0
 
 
-def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> list[tuple[int, int]]:
+def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> list[tuple[int | None, int]]:
     """Cuts and bisections of each top-down mapping; by default as many as take about half a second."""
     if rounds is not None:
         return [ROUNDS[number % len(ROUNDS)] for number in range(rounds)]
     if not isinstance(machine.distances, Tree):
-        return [(1, 1)]
+        return [ROUNDS[0]]
     if graph.size <= DEFAULT_ROUNDS[-1][0] and block_shapes(graph, machine):
-        return [(1, 8), (2, 4)]  # where blocks divide a grid little is enough, to tell whether they are beaten
+        return [ROUNDS[0], (2, 4)]  # where blocks divide a grid little is enough, to tell whether they are beaten
     # Graphs of more edges than that take as long as those of so many more ranks.
     work = max(graph.size, graph.num_edges // EDGES_A_RANK)
-    return next((list(ROUNDS[:count]) for most, count in DEFAULT_ROUNDS if work <= most), [(1, 8), (2, 1)])
+    return next((list(ROUNDS[:count]) for most, count in DEFAULT_ROUNDS if work <= most), [ROUNDS[0], (2, 1)])
 
 
 def _steps(
@@ -114,55 +125,82 @@ def _steps(
     machine: Machine,
     seed: int,
     objective: str,
-    rounds: list[tuple[int, int]],
-    partitioner: Partitioner | None,
+    rounds: list[tuple[int | None, int]],
+    asked: tuple[Partitioner | None, str],
 ) -> Iterator[Step]:
-    """What is tried in turn: each step is given the best mapping so far."""
-    yield "cyclic", lambda _: cyclic(graph, machine)
-    yield "blocks", partial(_blocks, graph, machine)
+    """What is tried in turn, the mappers themselves first; what needs a start takes it from the pool."""
+    yield "plain orders", lambda _: iter((identity(graph, machine), cyclic(graph, machine), plane(graph, machine)))
+    yield "blocks", lambda _: _blocks(graph, machine)
     for number, (tries, cuts) in enumerate(rounds):
         again = seed + SEED_STRIDE * number
         yield f"top down {number + 1}", partial(_top_down, graph, machine, again, Metis(cuts), tries)
-    if not isinstance(machine.distances, Tree):
+    yield "one cut", lambda _: iter((single_step(graph, machine, seed),))
+    yield "hosts first", lambda _: iter((scheme2(graph, machine, seed),))
+    yield "given order, swaps", lambda _: iter((refine(graph, machine, seed),))
+    by, weight = asked
+    if by is not None or weight != "volume":
+        yield "top down as asked for", partial(_top_down, graph, machine, seed, by or Metis(), 1, weight=weight)
+    if isinstance(machine.distances, Tree):
+        yield "best so far, swaps", partial(_swaps, graph, machine, seed)
+    else:
         yield "hosts exchanged", partial(_exchanged, graph, machine, seed)
-    elif graph.size <= 10000:
-        yield "hosts first", lambda _: scheme2(graph, machine, seed)
-    if partitioner is not None:
-        yield "top down by another partitioner", partial(_top_down, graph, machine, seed, partitioner, 1)
-    yield "best so far, swaps", partial(_swaps, graph, machine, seed, _last_effort(graph, machine))
+        yield "hot annealing", partial(_hot, graph, machine, seed)
+    starts = STARTS if isinstance(machine.distances, Tree) else 1
+    for number in range(starts if graph.size <= MANY_RANKS else 0):
+        yield f"annealing {number + 1}", partial(_annealed, graph, machine, seed, number)
     if objective == "busiest link":
-        yield "busiest link", lambda kept: relieve(graph, machine, seed, start=kept)
+        yield "busiest link", lambda pool: iter((relieve(graph, machine, seed, start=pool.best),))
 
 
-def _last_effort(graph: CommunicationGraph, machine: Machine) -> Effort:
-    """More annealing on tori and tables, where no clusters guide the cuts."""
-    if not isinstance(machine.distances, Tree):
-        return Effort(min(3000, MOST_PROPOSALS // max(graph.size, 1)), 0.006, kicks=0)
-    return Effort(200, 0.0003, kicks=50) if graph.size <= 2500 else Effort(0, kicks=20)
+def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
+    """Swaps with kicks; annealing in numpy with it where ranks have few neighbours."""
+    few = graph.size <= DEFAULT_ROUNDS[-1][0] and graph.num_edges <= EDGES_A_RANK * DEFAULT_ROUNDS[-1][0]
+    effort = Effort(200, 0.0003, kicks=50) if few else Effort(0, kicks=20)
+    yield refine(graph, machine, seed, start=pool.best, effort=effort)
 
 
-def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, effort: Effort, kept: Mapping) -> Mapping:
-    return refine(graph, machine, seed, start=kept, effort=effort)
+def _annealed(graph: CommunicationGraph, machine: Machine, seed: int, number: int, pool: Pool) -> Iterator[Mapping]:
+    """One of the best mappings, annealed."""
+    kept = pool.start(number)
+    for cooling in COOL:
+        seconds = ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges
+        kept = cool(graph, machine, seed + SEED_STRIDE * number, start=kept, cooling=cooling, seconds=seconds)
+        yield kept
+    yield refine(graph, machine, seed, start=kept, effort=Effort(kicks=0))
 
 
-def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, kept: Mapping) -> Mapping:
-    """The mapping with hosts exchanged, where they have equally many slots; else the mapping itself."""
-    try:
-        return exchange_hosts(graph, machine, seed, start=kept)
-    except MappingError:
-        return kept
+def _hot(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
+    """Annealed from a temperature at which no order is left."""
+    shared = machine.slots.max(initial=0) > 1  # where exchanged hosts have led already
+    seconds = HOT_ANNEALING_A_RANK * min(graph.size, MANY_RANKS) / (1 + shared)
+    for number in range(3 if graph.size <= FEW_RANKS else 1):
+        yield cool(graph, machine, seed + SEED_STRIDE * number, start=pool.best, cooling=HOT, seconds=seconds)
 
 
-def _blocks(graph: CommunicationGraph, machine: Machine, kept: Mapping) -> Mapping:
+def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
+    """The given order and the best mapping with hosts exchanged, where they have equally many slots of several."""
+    if machine.slots.max(initial=0) < 2:
+        return
+    with suppress(MappingError):
+        yield exchange_hosts(graph, machine, seed, start=pool.given)
+        yield exchange_hosts(graph, machine, seed, start=pool.best)
+
+
+def _blocks(graph: CommunicationGraph, machine: Machine) -> Iterator[Mapping]:
     """Blocks of the grid, where the graph is one."""
-    try:
-        return cartesian(graph, machine)
-    except MappingError:
-        return kept
+    with suppress(MappingError):
+        yield cartesian(graph, machine)
 
 
 def _top_down(
-    graph: CommunicationGraph, machine: Machine, seed: int, by: Partitioner, tries: int, kept: Mapping
-) -> Mapping:
-    found = scheme1(graph, machine, seed, partitioner=by, tries=tries)
-    return refine(graph, machine, seed, start=found, effort=Effort(kicks=0))
+    graph: CommunicationGraph,
+    machine: Machine,
+    seed: int,
+    by: Partitioner,
+    tries: int | None,
+    pool: Pool,
+    weight: str = "volume",
+) -> Iterator[Mapping]:
+    found = scheme1(graph, machine, seed, partitioner=by, tries=tries, weight=weight)
+    yield found
+    yield refine(graph, machine, seed, start=found, effort=Effort(kicks=0))

@@ -15,10 +15,11 @@ from ..mapping import Mapping
 from ..partition import subgraph
 from .annealing import Schedule, anneal
 from .multilevel import with_empty
+from .places import host_of_all
 from .search import TOLERANCE, descend, kick
 from .swaps import make_state
 
-__all__ = ["Effort", "host_of_all", "refine"]
+__all__ = ["Effort", "refine"]
 
 Integers = NDArray[np.int64]
 # Prices of all ranks on all places, 8 bytes each, that are held at once.
@@ -36,11 +37,13 @@ class Effort:
     :param proposals: swaps a rank that annealing proposes; 0 leaves annealing out.
     :param accepted: the part of the proposals that annealing accepts at first.
     :param kicks: disturbances in all.
+    :param swaps: swaps downhill before them at most, None for as many as there are.
     """
 
     proposals: int = 0
     accepted: float = 0.001
     kicks: int = 100
+    swaps: int | None = None
 
 
 def refine(
@@ -57,12 +60,12 @@ def refine(
     :param machine: the hosts with their slots and distances.
     :param seed: starts the random numbers; one seed gives one mapping.
     :param start: the given order by default.
-    :param effort: 100 kicks by default.
+    :param effort: 5,000 swaps downhill and 10 kicks by default.
     Cost: memory for ranks x hosts prices. Where that is too much, the coarsest clusters of a tree are refined one by
         one, without exchanges between them, and a machine that is no tree keeps the start.
     """
     given = start or Mapping.identity(machine, graph.size)
-    effort, rng = effort or Effort(), np.random.default_rng(seed)
+    effort, rng = effort or Effort(kicks=10, swaps=5000), np.random.default_rng(seed)
     full = with_empty(graph, machine)
     host = host_of_all(given, machine)
     for hosts in _neighbourhoods(machine):
@@ -73,11 +76,6 @@ def refine(
     improved = Mapping.on_hosts(host[: graph.size], machine)
     better = doubled_hop_bytes(improved, graph, machine) < doubled_hop_bytes(given, graph, machine)
     return improved if better else given
-
-
-def host_of_all(mapping: Mapping, machine: Machine) -> Integers:
-    """Host of each rank and, behind them, of each empty slot."""
-    return np.concatenate([mapping.host_of_rank, machine.slot_host[mapping.rank_of_slot < 0]])
 
 
 def _neighbourhoods(machine: Machine) -> list[Integers]:
@@ -97,7 +95,7 @@ def _improve(
     distance = machine.distance(hosts[:, None], hosts[None, :]).astype(np.float64)
     state = make_state(graph, place, distance)
     least = state.total * TOLERANCE
-    descend(state, least)
+    descend(state, least, limit=effort.swaps and max(effort.swaps * len(place) // machine.num_slots, 1))
     if effort.proposals:
         ranks = len(place)
         swaps = SWAPS_A_RANK * ranks * min(1.0, NEIGHBOURS * ranks / max(len(graph.targets), 1))

@@ -30,6 +30,7 @@ OURS = {
     "TOPOMPI_TUNE": f"what may be measured: nothing new (empty), {', '.join(WORDS['TOPOMPI_TUNE'])}",
     "TOPOMPI_VERBOSE": "1: a table of all calls at the end",
     "TOPOMPI_CHECK": "1, or seconds until a waiting rank says so: arguments are compared before each collective",
+    "TOPOMPI_MAP": "communication graph for which the launcher re-orders the ranks of MPI.COMM_WORLD",
     "TOPOMPI_MAP_QUALITY": "mapping stops at this part of the given order's objective, 0 to 1",
     "TOPOMPI_EMULATE_STATE": "folder in which emulated networks are kept",
     "TOPOMPI_SHARED_DATA": "folder of real data, for tests",

@@ -20,7 +20,7 @@ from ..mapping.readers import read_graph
 from .mapdraw import check_draw, draw_map
 from .mapplot import check_plot, draw_plot
 from .mapreport import draw, figures, hops_known, ratio
-from .mapsolve import OBJECTIVES, check_algorithm, routed, solve
+from .mapsolve import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
 from .mapsources import MapCommandError, Place, reading
 from .terminal import Limit, console
 
@@ -67,6 +67,8 @@ def make(
     as_json: AsJson = False,
     seed: Annotated[int, typer.Option("--seed", help="Of all that is random.", min=0)] = 0,
     budget: Annotated[float | None, typer.Option("--budget", help="Seconds to search.", min=0.0)] = None,
+    partitioner: Annotated[str | None, typer.Option("--partitioner", help=f"One of {', '.join(PARTITIONERS)}.")] = None,
+    weight: Annotated[str | None, typer.Option("--weight", help=f"What cuts count: {', '.join(WEIGHTS)}.")] = None,
     limit: Limit = None,
 ) -> None:
     """Place a program's ranks on a job's slots, as a file for its launcher.
@@ -92,7 +94,8 @@ def make(
     place.check()
     if draw_file is not None:
         check_draw(draw_file, place)
-    check_algorithm(algorithm, objective, budget)
+    search = Search(algorithm, objective, seed, budget, partitioner, weight)
+    search.check()
     written = _check_files(form, output, plot)
     with reading() as progress:
         progress.step(f"reading {graph}")
@@ -100,7 +103,7 @@ def make(
         found_machine = routed(place.build(found_graph.size, progress), objective)
         progress.step(f"mapping {found_graph.size} ranks: {algorithm}")
         start = time.perf_counter()
-        mapping = solve(algorithm, found_graph, found_machine, seed, objective, budget, progress.step)
+        mapping = solve(search, found_graph, found_machine, progress.step)
         seconds = time.perf_counter() - start
         maps = {"given": Mapping.identity(found_machine, found_graph.size), "mapped": mapping}
         text = write_mapping(mapping, written)

@@ -1,0 +1,155 @@
+/* Annealing of annealing.py over swaps of two ranks, each priced by the edges of the two: O(degree), no table of prices. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { STEP = 512 }; /* proposals at one temperature */
+
+typedef struct {
+    int32_t ranks, places, near_count, movable_count;
+    const int32_t *offsets, *targets;  /* of the symmetric graph in compressed rows */
+    const double *weight;
+    const float *distance;             /* between places */
+    const int32_t *near;               /* places near each place, near_count a row */
+    const int32_t *first;              /* first slot of each place, one more at the end */
+    const int32_t *movable;            /* ranks that have edges */
+    int32_t *place, *rank_at, *slot_of;
+    uint64_t random;
+} Search;
+
+/* SplitMix64 (Steele, Lea, Flood 2014). */
+static inline uint64_t
+next_random(Search *s)
+{
+    uint64_t z = s->random += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* A number below count, from 32 random bits. */
+static inline int32_t
+below(uint32_t bits, int32_t count)
+{
+    return (int32_t)((uint64_t)bits * (uint32_t)count >> 32);
+}
+
+/* A rank, and one where a neighbour of it sits or near there; 0 where both are on one place. */
+static inline int
+propose(Search *s, int32_t *r, int32_t *t)
+{
+    uint64_t one = next_random(s), two = next_random(s);
+    *r = s->movable[below((uint32_t)one, s->movable_count)];
+    int32_t start = s->offsets[*r], degree = s->offsets[*r + 1] - start;
+    int32_t b = s->place[s->targets[start + below((uint32_t)(one >> 32), degree)]];
+    int32_t slots = s->first[b + 1] - s->first[b];
+    if (b == s->place[*r] || slots == 1 || (two & 1)) {
+        b = s->near[(int64_t)b * s->near_count + below((uint32_t)(two >> 1) , s->near_count)];
+        slots = s->first[b + 1] - s->first[b];
+    }
+    *t = s->rank_at[s->first[b] + below((uint32_t)(two >> 32), slots)];
+    return b != s->place[*r];
+}
+
+/* What swapping two ranks on different places saves. */
+static inline double
+price(const Search *s, int32_t r, int32_t t)
+{
+    int32_t a = s->place[r], b = s->place[t];
+    const float *from_a = s->distance + (int64_t)a * s->places, *from_b = s->distance + (int64_t)b * s->places;
+    double gain = 0.0, tie = 0.0;
+    for (int32_t e = s->offsets[r]; e < s->offsets[r + 1]; e++) {
+        int32_t other = s->targets[e], at = s->place[other];
+        gain += s->weight[e] * (from_a[at] - from_b[at]);
+        if (other == t)
+            tie = s->weight[e];
+    }
+    for (int32_t e = s->offsets[t]; e < s->offsets[t + 1]; e++) {
+        int32_t at = s->place[s->targets[e]];
+        gain += s->weight[e] * (from_b[at] - from_a[at]);
+    }
+    return gain - tie * (2.0 * from_a[b] - from_a[a] - from_b[b]);
+}
+
+static inline void
+swap(Search *s, int32_t r, int32_t t)
+{
+    int32_t i = s->slot_of[r], j = s->slot_of[t], a = s->place[r];
+    s->rank_at[i] = t, s->rank_at[j] = r;
+    s->slot_of[r] = j, s->slot_of[t] = i;
+    s->place[r] = s->place[t], s->place[t] = a;
+}
+
+/* Leaves the best places in place, and what is saved after each step in trace; returns what the best places save. */
+static double
+anneal(Search *s, const double *heat, double *trace, int64_t steps, int32_t *best)
+{
+    double saved = 0.0, most = 0.0;
+    memcpy(best, s->place, s->ranks * sizeof *best);
+    for (int64_t step = 0; step < steps; step++) {
+        for (int at = 0; at < STEP; at++) {
+            int32_t r, t;
+            if (!propose(s, &r, &t))
+                continue;
+            double gain = price(s, r, t);
+            if (gain < 0 && gain < heat[step] * log((next_random(s) >> 11) * 0x1p-53 + 0x1p-54))
+                continue;
+            swap(s, r, t);
+            saved += gain;
+        }
+        trace[step] = saved;
+        if (saved > most) {
+            most = saved;
+            memcpy(best, s->place, s->ranks * sizeof *best);
+        }
+    }
+    memcpy(s->place, best, s->ranks * sizeof *best);
+    return most;
+}
+
+/* anneal(offsets, targets, weight, distance, near, first, movable, rank_at, slot_of, place, heat, trace, seed)
+   leaves the best places in place, and spoils rank_at and slot_of. */
+static PyObject *
+run(PyObject *module, PyObject *args)
+{
+    Search s = {0};
+    Py_buffer in[12];
+    unsigned long long seed;
+    double saved = 0.0;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*w*w*w*y*w*K", &in[0], &in[1], &in[2], &in[3], &in[4], &in[5], &in[6],
+                          &in[7], &in[8], &in[9], &in[10], &in[11], &seed))
+        return NULL;
+    s.offsets = in[0].buf, s.targets = in[1].buf, s.weight = in[2].buf, s.distance = in[3].buf, s.near = in[4].buf;
+    s.first = in[5].buf, s.movable = in[6].buf, s.rank_at = in[7].buf, s.slot_of = in[8].buf, s.place = in[9].buf;
+    s.ranks = (int32_t)(in[9].len / 4), s.places = (int32_t)(in[5].len / 4) - 1;
+    s.near_count = (int32_t)(in[4].len / 4 / s.places), s.movable_count = (int32_t)(in[6].len / 4);
+    s.random = seed;
+    int32_t *best = PyMem_RawMalloc(in[9].len + 1);
+    if (best != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        saved = anneal(&s, in[10].buf, in[11].buf, in[10].len / 8, best);
+        Py_END_ALLOW_THREADS
+    }
+    PyMem_RawFree(best);
+    for (int at = 0; at < 12; at++)
+        PyBuffer_Release(&in[at]);
+    return best == NULL ? PyErr_NoMemory() : PyFloat_FromDouble(saved);
+}
+
+static PyMethodDef methods[] = {
+    {"anneal", run, METH_VARARGS, "Anneal; see annealing.py."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_annealing", "Swaps of ranks, priced one by one.", -1, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC
+PyInit__annealing(void)
+{
+    return PyModule_Create(&definition);
+}

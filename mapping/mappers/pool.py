@@ -1,0 +1,40 @@
+"""The mappings found so far: the best one, and some others to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..mapping import Mapping
+
+__all__ = ["Pool"]
+
+MOST = 3
+
+
+class Pool:
+    """The best mappings found so far, which are few.
+
+    :ivar given: the order that is to be beaten; ``first`` is its cost.
+    :ivar best: the best mapping; ``least`` is its cost.
+    :param price: what a mapping costs.
+    :param tie: what decides between mappings of equal cost.
+    :param given: the order that is to be beaten; it stays where nothing found costs less.
+    """
+
+    def __init__(self, price: Callable[[Mapping], float], tie: Callable[[Mapping], float], given: Mapping) -> None:
+        self._price, self._tie = price, tie
+        self.least = self.first = price(given)
+        self.given = self.best = given
+        self._others: list[tuple[float, Mapping]] = [(self.least, given)]
+
+    def offer(self, found: Mapping) -> None:
+        """Compare a mapping with the best one, and keep it if it is among the few best of different costs."""
+        cost = self._price(found)
+        if cost < self.least or (cost == self.least and self._tie(found) < self._tie(self.best)):
+            self.best, self.least = found, cost
+        if all(cost != other for other, _ in self._others):
+            self._others = sorted([*self._others, (cost, found)], key=lambda one: one[0])[:MOST]
+
+    def start(self, number: int) -> Mapping:
+        """The mapping of this place in the order of cost, 0 for the best; the best where there are fewer."""
+        return self._others[number][1] if 0 < number < len(self._others) else self.best
