@@ -13,18 +13,21 @@ from ..execution.sizes import nbytes, own_bytes
 from ..execution.specs import CallSpec
 from ..execution.timing import timed
 from ..selection.choice import Choice
+from ..selection.classes import size_class
 from .calls import Calls, Run
 from .state import State
 
 if TYPE_CHECKING:
     from ..selection.trial import Trial
 
-__all__ = ["NOT_UNDERSTOOD", "choose", "execute", "remember", "run_and_remember"]
+__all__ = ["NOT_UNDERSTOOD", "YOUNG", "choose", "execute", "remember", "run_and_remember"]
 
 # ``running``, with all generators of schedules, takes a third of the time to import that all of topompi does: it is
 # imported where the first call is not the library's.
 _Native = MPI.Intracomm
 NOT_UNDERSTOOD = Choice("native", "the MPI library's to run or to refuse")
+YOUNG = Choice("native", "native: one of the first calls of a new communicator")
+PAYS = 1 << 16  # bytes of a call that takes as long as its plan takes to make
 
 
 def choose(
@@ -56,11 +59,31 @@ def choose(
         return NOT_UNDERSTOOD, 0
     if state.only:
         return state.only, moved
+    commutes = op is None or op.Is_commutative()
+    if state.native_calls and measurable and _is_early(state, spec, moved, commutes):
+        return YOUNG, moved
     if spec.uneven:  # a rank knows its own blocks only
         moved = state.selector.typical(spec.name, moved)
-    commutes = op is None or op.Is_commutative()
     choice = state.selector.choose(spec.name, moved, root=root, commutative=commutes, measurable=measurable)
     return choice, moved
+
+
+def _is_early(state: State, spec: CallSpec, moved: int, commutes: bool) -> bool:
+    """Whether a call is among the first of a new communicator, which may soon be freed; the same on all ranks.
+
+    Calls that every such communicator leaves to the MPI library do not count: they may not come by here on all ranks.
+    """
+    if spec.uneven:  # no rank knows what the others send
+        state.native_calls -= 1
+        return True
+    if moved > PAYS:
+        return False
+    key, left = (spec.name, size_class(moved), commutes), state.common.left
+    if key not in left:
+        known = state.selector.known(key)
+        left[key] = known is not None and known.algorithm == "native"
+    state.native_calls -= not left[key]
+    return not left[key]
 
 
 def run_and_remember(
