@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.modes import MODES, words, write_rules
+from tests.hostile.modes import ENVIRONMENT, MODES, words, write_rules
 from tests.support import ROOT, mpi_job
 
 pytestmark = pytest.mark.long
@@ -68,7 +68,7 @@ def outcomes(suite, rules, tmp_path):
     def run(mode, ranks, names, timeout):
         folder = tmp_path / mode
         folder.mkdir(exist_ok=True)
-        env = {"OMPI_MCA_osc": "^ucx", "TOPOMPI_TOPOLOGY": "", "TOPOMPI_HOSTS": "", "TOPOMPI_TUNE": ""}
+        env = {"OMPI_MCA_osc": "^ucx", **ENVIRONMENT}
         ended = mpi_job(ranks, "-m", *words(mode, rules), PROGRAM, suite, folder, *names, timeout=timeout, env=env)
         found = defaultdict(dict)
         for rank in range(ranks):

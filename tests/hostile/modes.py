@@ -17,7 +17,13 @@ LAUNCHERS = {
     "levels": ("topompi", *PLACED, "--rules", "levels"),
 }
 MODES = tuple(mode for mode in LAUNCHERS if mode != "native")
-ENVIRONMENT = {"TOPOMPI_TOPOLOGY": "", "TOPOMPI_HOSTS": "", "TOPOMPI_TUNE": "", "TOPOMPI_RULES": ""}
+ENVIRONMENT = {
+    "TOPOMPI_TOPOLOGY": "",
+    "TOPOMPI_HOSTS": "",
+    "TOPOMPI_TUNE": "",
+    "TOPOMPI_RULES": "",
+    "TOPOMPI_NATIVE_CALLS": "0",
+}
 
 
 def write_rules(folder: Path) -> None:

@@ -21,6 +21,7 @@ import topompi.communicator.discovery
 import topompi.execution.timing
 import topompi.selection.trial
 from topompi.errors import HostError, SourceError, TopompiError
+from topompi.execution import running
 from topompi.execution.rankzero import Answers
 from topompi.selection.advisor import Advisor
 from topompi.selection.choice import Choice
@@ -98,7 +99,7 @@ def test_freed_communicators_refuse():
     raised_alike(lambda: comm.Bcast(data), RuntimeError)
     raised_alike(lambda: comm.Allreduce(MPI.IN_PLACE, data), RuntimeError)
     raised_alike(lambda: comm.Alltoall_init(np.zeros(SIZE), np.zeros(SIZE)), RuntimeError)
-    comm.barrier()  # the communicator itself lives on
+    MPI.Intracomm(comm).barrier()  # the communicator itself lives on
     comm.Free()
     assert comm == MPI.COMM_NULL
 
@@ -366,6 +367,7 @@ def counted(monkeypatch, kind, name):
 @pytest.mark.skipif(SIZE == 1, reason="never chosen for")
 def test_what_was_chosen_is_not_worked_out_again_for_the_same_ranks(monkeypatch):
     """A duplicate takes the choices over; in other communicators of the same ranks rank 0 remembers its answers."""
+    monkeypatch.setenv("TOPOMPI_NATIVE_CALLS", "0")
     comm = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS, load(SPEC).routes))
     advised, asked = counted(monkeypatch, Advisor, "advise"), counted(monkeypatch, Answers, "ask")
     total = np.empty(2)
@@ -406,6 +408,34 @@ def test_rules_are_known_to_all_ranks_and_none_asks(monkeypatch, algorithm):
             assert child._state.selector.choose("Allreduce", 16).algorithm == algorithm
             child.Free()
     assert not asked
+    comm.Free()
+
+
+@pytest.mark.skipif(SIZE == 1, reason="never chosen for")
+@pytest.mark.parametrize("calls", [8, 2, 0])
+def test_the_first_small_calls_of_a_new_communicator_are_the_librarys(monkeypatch, calls):
+    """Whatever rules say; long ones are not, and none of a communicator that the user wrapped."""
+    with tempfile.TemporaryDirectory() as folder:
+        rules = Path(folder, "rules.json")
+        rule = {"collective": "allreduce", "algorithm": "doubling"}
+        rules.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": [rule]}))
+        monkeypatch.setenv("TOPOMPI_RULES", str(rules) if RANK == 0 else "/nowhere")
+        monkeypatch.setenv("TOPOMPI_NATIVE_CALLS", ("" if calls == 8 else str(calls)) if RANK == 0 else "5")
+        comm = topompi.Intracomm(WORLD.Dup(), topology=SPEC, hosts=HOSTS)
+        WORLD.Barrier()  # rank 0's file is read
+    ran, run = [], running.run
+    monkeypatch.setattr(running, "run", lambda *call: ran.append(call[2]) or run(*call))
+    total, long = np.empty(2), np.empty(1 << 14)
+    for child in (comm, comm.Dup(), comm.Split(0, -RANK)):
+        for number in range(10):
+            ran.clear()
+            message = np.full(2, float(RANK))
+            child.Allreduce([message, MPI.DOUBLE] if RANK else message, total)
+            assert (total == sum(range(SIZE))).all()
+            assert ran == (["doubling"] if child is comm or number >= calls else []), (number, ran)
+            ran.clear()
+            child.Allreduce(np.ones(1 << 14), long)
+            assert ran == ["doubling"]
     comm.Free()
 
 

@@ -3,6 +3,8 @@
 To be run as ``mpirun -n N python -m pytest --with-mpi tests/programs/siblings.py``; a failure on one rank ends all.
 """
 
+import os
+
 import numpy as np
 import pytest
 from mpi4py import MPI
@@ -14,6 +16,7 @@ from topompi.topology import TopologyInterface, load
 
 pytestmark = pytest.mark.mpi
 
+os.environ["TOPOMPI_NATIVE_CALLS"] = "0"  # so that split communicators run what is chosen at once
 WORLD = MPI.COMM_WORLD
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
 FABRIC = load("xgft:2,2,2;1,1,1")

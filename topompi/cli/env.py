@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from ..errors import TopompiError
-from ..inputs.settings import VARIABLES, WORDS, check_settings
+from ..inputs.settings import NATIVE_CALLS, VARIABLES, WORDS, check_settings
 from .jobhosts import JOB_HOSTS
 from .terminal import console
 
@@ -31,12 +31,17 @@ OURS = {
     "TOPOMPI_VERBOSE": "1: a table of all calls at the end",
     "TOPOMPI_CHECK": "1, or seconds until a waiting rank says so: arguments are compared before each collective",
     "TOPOMPI_MAP": "communication graph for which the launcher re-orders the ranks of MPI.COMM_WORLD",
+    "TOPOMPI_NATIVE_CALLS": "how many first calls of a communicator made from another are left to the MPI library",
     "TOPOMPI_MAP_QUALITY": "mapping stops at this part of the given order's objective, 0 to 1",
     "TOPOMPI_EMULATE_STATE": "folder in which emulated networks are kept",
     "TOPOMPI_SHARED_DATA": "folder of real data, for tests",
 }
 # What counts where a variable is not set, other than nothing.
-DEFAULTS = {"TOPOMPI_FALLBACK": WORDS["TOPOMPI_FALLBACK"][0], "TOPOMPI_MAP_QUALITY": "0"}
+DEFAULTS = {
+    "TOPOMPI_FALLBACK": WORDS["TOPOMPI_FALLBACK"][0],
+    "TOPOMPI_MAP_QUALITY": "0",
+    "TOPOMPI_NATIVE_CALLS": str(NATIVE_CALLS),
+}
 # Of others, read too.
 FOREIGN = {
     JOB_HOSTS: "Slurm: the job's hosts, where a command is told none",

@@ -94,7 +94,7 @@ class Handle(MPI.Intracomm):
             counters.report_at_exit(f"topompi: {self.interface.describe()}; rank 0's {what}")
 
     def _attach(self, common: Common, bequest: Bequest | None = None) -> State:
-        state = State(MPI.Intracomm(self), common, bequest)
+        state = State(MPI.Intracomm(self), common, bequest, 0 if self._origin is None else common.policy.native_calls)
         attach(self, state)
         return state
 

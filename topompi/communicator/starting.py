@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from ..errors import SettingError, TopompiError
 from ..inputs import read_text
-from ..inputs.settings import check_settings, patience
+from ..inputs.settings import check_settings, native_calls, patience
 from ..selection.policy import Policy, is_forgetful
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
 
     :param comm: a communicator of the MPI library's own kind.
     :raises TopompiError: the same on all ranks, where a variable of rank 0's is not as wanted.
-    Cost: one broadcast of 8 bytes; one more of the rules file, if there is one.
+    Cost: one broadcast of 12 bytes; one more of the rules file, if there is one.
     """
     said: tuple[str, str] | TopompiError | None = None
-    answer = np.zeros(2, dtype=np.int32)
+    answer = np.zeros(3, dtype=np.int32)
     if comm.Get_rank() == 0:
         try:
             check_settings(os.environ, speaks=MPI.COMM_WORLD.Get_rank() == 0)
-            answer[1] = patience(os.environ)
+            answer[1:] = patience(os.environ), native_calls(os.environ)
             answer[0] |= FORGETFUL * is_forgetful(os.environ)
             if name := os.environ.get("TOPOMPI_RULES"):
                 said = name, read_text(name, SettingError, "TOPOMPI_RULES")
@@ -47,7 +47,8 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
         said = comm.bcast(said)
     if isinstance(said, TopompiError):
         raise said
-    return int(answer[1]), Policy(None if said is None else _parsed(*said), bool(answer[0] & FORGETFUL))
+    rules = None if said is None else _parsed(*said)
+    return int(answer[1]), Policy(rules, bool(answer[0] & FORGETFUL), int(answer[2]))
 
 
 @lru_cache(maxsize=8)

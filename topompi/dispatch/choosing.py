@@ -13,18 +13,21 @@ from ..execution.sizes import nbytes, own_bytes
 from ..execution.specs import CallSpec
 from ..execution.timing import timed
 from ..selection.choice import Choice
+from ..selection.classes import size_class
 from .calls import Calls, Run
 from .state import State
 
 if TYPE_CHECKING:
     from ..selection.trial import Trial
 
-__all__ = ["NOT_UNDERSTOOD", "choose", "execute", "remember", "run_and_remember"]
+__all__ = ["NOT_UNDERSTOOD", "YOUNG", "choose", "execute", "remember", "run_and_remember"]
 
 # ``running``, with all generators of schedules, takes a third of the time to import that all of topompi does: it is
 # imported where the first call is not the library's.
 _Native = MPI.Intracomm
 NOT_UNDERSTOOD = Choice("native", "the MPI library's to run or to refuse")
+YOUNG = Choice("native", "native: one of the first calls of a new communicator")
+PAYS = 1 << 16  # bytes of a call that takes as long as its plan takes to make
 
 
 def choose(
@@ -47,20 +50,50 @@ def choose(
     :param measurable: whether a trial may time the call.
     :returns: the choice, and bytes as ``sizes.nbytes`` or ``sizes.own_bytes`` counts them.
     """
-    size = state.groups.size
-    if (root is not None and not 0 <= root < size) or (spec.reduces and not isinstance(op, MPI.Op)):
-        return NOT_UNDERSTOOD, 0
-    try:
-        moved = (own_bytes if spec.uneven else nbytes)(spec, arguments, size)
-    except Exception:  # whatever our look at a message raises, the call is the library's to run or to refuse
-        return NOT_UNDERSTOOD, 0
-    if state.only:
+    moved = _understood(state.groups.size, spec, arguments, root, op)
+    if state.only and moved is not None:
         return state.only, moved
+    commutes = moved is None or op is None or op.Is_commutative()
+    is_early = state.native_calls > 0 and measurable and _is_early(state, spec, moved or 0, commutes)
+    if moved is None:
+        return NOT_UNDERSTOOD, 0
+    if is_early:
+        return YOUNG, moved
     if spec.uneven:  # a rank knows its own blocks only
         moved = state.selector.typical(spec.name, moved)
-    commutes = op is None or op.Is_commutative()
     choice = state.selector.choose(spec.name, moved, root=root, commutative=commutes, measurable=measurable)
     return choice, moved
+
+
+def _understood(
+    size: int, spec: CallSpec, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
+) -> int | None:
+    """The bytes that a call moves; None for one that is the MPI library's to run or to refuse."""
+    if (root is not None and not 0 <= root < size) or (spec.reduces and not isinstance(op, MPI.Op)):
+        return None
+    try:
+        return (own_bytes if spec.uneven else nbytes)(spec, arguments, size)
+    except Exception:  # whatever our look at a message raises
+        return None
+
+
+def _is_early(state: State, spec: CallSpec, moved: int, commutes: bool) -> bool:
+    """Whether a call is among the first of a new communicator, which may soon be freed; the same on all ranks.
+
+    Calls that every such communicator leaves to the MPI library do not count: they may not come by here on all ranks.
+    One that is misused on a rank counts there as one of few bytes, for it may be sound on others.
+    """
+    if spec.uneven:  # no rank knows what the others send
+        state.native_calls -= 1
+        return True
+    if moved > PAYS:
+        return False
+    key, left = (spec.name, size_class(moved), commutes), state.common.left
+    if key not in left:
+        known = state.selector.known(key)
+        left[key] = known is not None and known.algorithm == "native"
+    state.native_calls -= not left[key]
+    return not left[key]
 
 
 def run_and_remember(

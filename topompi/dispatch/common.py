@@ -44,6 +44,7 @@ class Common:
     :param meeting: the split that made such a communicator; None for any other.
     :ivar plans: this rank's parts of schedules, and the plans made of them.
     :ivar answers: rank 0's choices.
+    :ivar left: whether a class of calls is always the MPI library's, as all ranks know without asking rank 0.
     :ivar natives: the calls that every such communicator leaves to the MPI library, known without asking rank 0.
     """
 
@@ -51,6 +52,7 @@ class Common:
         self.interface, self.policy, self._meeting = interface, policy, meeting
         self.plans = Latest(PLANS_HELD)
         self.answers = Answers()
+        self.left: dict[Key, bool] = {}
         self.natives = Calls()
         self.natives.passes = True
 

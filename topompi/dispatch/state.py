@@ -27,6 +27,7 @@ class State:
     :param comm: the user's communicator, as one of mpi4py's own kind; not owned.
     :param common: what it shares with other communicators over the same ranks.
     :param bequest: what it takes over from the communicator that it was made from; None if from none.
+    :param native_calls: how many of its first calls the MPI library runs.
     :ivar groups: the communicator and its sub-communicators.
     :ivar executor: runs plans over the groups.
     :ivar calls: the table of calls already chosen for.
@@ -34,8 +35,10 @@ class State:
     :ivar only: the one choice for every call, if there is only one; else None.
     """
 
-    def __init__(self, comm: MPI.Intracomm, common: Common, bequest: Bequest | None = None) -> None:
-        self.common = common
+    def __init__(
+        self, comm: MPI.Intracomm, common: Common, bequest: Bequest | None = None, native_calls: int = 0
+    ) -> None:
+        self.common, self.native_calls = common, native_calls
         self.groups = Groups(comm, common.hierarchy)
         self._chosen = {} if bequest is None else bequest.chosen.copy()
         shared = {} if bequest is None else bequest.shared.copy()

@@ -9,10 +9,20 @@ from functools import lru_cache
 from ..errors import SettingError
 from .limits import parse_limits
 
-__all__ = ["VARIABLES", "WORDS", "check_settings", "map_quality", "patience", "word_of"]
+__all__ = [
+    "NATIVE_CALLS",
+    "VARIABLES",
+    "WORDS",
+    "check_settings",
+    "map_quality",
+    "native_calls",
+    "patience",
+    "word_of",
+]
 
 PATIENCE = 30  # seconds in a call, where ``TOPOMPI_CHECK`` is 1
 LONGEST_PATIENCE = 10**6  # seconds
+NATIVE_CALLS = 8  # a plan takes as long to make as some 10 small calls take
 WORDS = {"TOPOMPI_TUNE": ("measure", "again", "off"), "TOPOMPI_FALLBACK": ("error", "print", "silent")}
 VARIABLES = {
     *WORDS,
@@ -21,6 +31,7 @@ VARIABLES = {
     "TOPOMPI_HOSTS",
     "TOPOMPI_MAP",
     "TOPOMPI_MAP_QUALITY",
+    "TOPOMPI_NATIVE_CALLS",
     "TOPOMPI_PROFILE",
     "TOPOMPI_RULES",
     "TOPOMPI_LIMITS",
@@ -58,6 +69,7 @@ def _check(variables: tuple[tuple[str, str], ...], speaks: bool) -> None:
     map_quality(values)
     parse_limits(values.get("TOPOMPI_LIMITS", ""))
     patience(values)
+    native_calls(values)
 
 
 def word_of(name: str, environment: Mapping[str, str]) -> str:
@@ -82,6 +94,18 @@ def map_quality(environment: Mapping[str, str], error: type[Exception] = Setting
     if not 0 <= quality <= 1:
         raise error(f"TOPOMPI_MAP_QUALITY: expecting a part of the given order's cost, 0 to 1, got {written!r}")
     return quality
+
+
+def native_calls(environment: Mapping[str, str]) -> int:
+    """How many first calls of a new communicator the MPI library runs: ``TOPOMPI_NATIVE_CALLS``.
+
+    :param environment: where it stands.
+    :raises SettingError: for what is no whole number below 10**9.
+    """
+    written = environment.get("TOPOMPI_NATIVE_CALLS") or str(NATIVE_CALLS)
+    if not (written.isascii() and written.isdigit() and len(written) < 10):
+        raise SettingError(f"TOPOMPI_NATIVE_CALLS: expecting a whole number below 10**9, got {written!r}")
+    return int(written)
 
 
 def patience(environment: Mapping[str, str]) -> int:

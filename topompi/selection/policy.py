@@ -26,10 +26,12 @@ class Policy:
 
     :param rules: the rules file; None if there is none.
     :param forgetful: whether nothing is measured, and nothing remembered of any job.
+    :param native_calls: how many first calls of a communicator made from another one the MPI library runs.
     """
 
     rules: Rules | None = None
     forgetful: bool = False
+    native_calls: int = 0
 
     def only(self, interface: TopologyInterface) -> Choice | None:
         """The choice for every call of a job, if there is only one."""

@@ -120,6 +120,10 @@ class Selector:
         interface = replace(self._interface, virtual=False)
         return Predictor(interface, model_of(MPI.Get_library_version()), self._siblings)
 
+    def known(self, key: Key) -> Choice | None:
+        """The choice for a class of calls that all ranks know without asking rank 0, if there is one; local."""
+        return None if self._policy is None else self._policy.choice(key, self._job, partial(self._runs, key))
+
     def typical(self, method: str, own: int) -> int:
         """Bytes by which to choose for calls with blocks of any sizes, of which each rank knows only its own.
 
@@ -151,10 +155,9 @@ class Selector:
 
     def _ask(self, key: Key, root: int, *, measurable: bool) -> Choice | Trial:
         """Rank 0's answer, on all ranks; its error too. What all ranks know it is not asked."""
-        runs = partial(self._runs, key)
-        known = None if self._policy is None else self._policy.choice(key, self._job, runs)
-        if known is not None:
+        if (known := self.known(key)) is not None:
             return known
+        runs = partial(self._runs, key)
 
         def asked() -> object:
             return key, measurable, os.environ.get("TOPOMPI_RULES"), os.environ.get("TOPOMPI_TUNE")
