@@ -181,7 +181,7 @@ names = st.lists(texts, max_size=3).map(tuple)
 
 def wholes(kind: type) -> dict[str, st.SearchStrategy[int]]:
     """Whole numbers that a record may hold, for each field of that kind."""
-    return {name: st.integers(-(2**63), 2**63 - 1) for name, hint in get_type_hints(kind).items() if hint is int}
+    return {name: st.integers(1 - 2**63, 2**63 - 1) for name, hint in get_type_hints(kind).items() if hint is int}
 
 
 facts = st.builds(

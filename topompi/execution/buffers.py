@@ -81,18 +81,24 @@ class Block:
         """Address of the first entry."""
         return address_of(self.buffer) + self.displ * self.datatype.extent
 
-    def memory(self) -> MPI.buffer:
-        """The memory from the first entry to the last one's extent, by address: it does not keep the buffer alive.
+    def require_memory(self) -> None:
+        """Refuse a buffer that is too short; one at ``MPI.BOTTOM`` has no length.
 
         :raises ShortMemoryError: for a buffer that is shorter; where the datatype has gaps, by more than one extent.
         """
-        extent = self.datatype.extent
-        length = self.count * extent
         if not isinstance(self.buffer, type(MPI.BOTTOM)):
-            have = self.buffer.nbytes - self.displ * extent
+            extent = self.datatype.extent
+            length, have = self.count * extent, self.buffer.nbytes - self.displ * extent
             if length > have + (0 if self.dense else extent):
                 raise ShortMemoryError(f"message: expecting a buffer of {length} bytes, got {have}")
-        return MPI.buffer.fromaddress(self.address, length)
+
+    def memory(self) -> MPI.buffer:
+        """The memory from the first entry to the last one's extent, by address: it does not keep the buffer alive.
+
+        :raises ShortMemoryError: as ``require_memory``.
+        """
+        self.require_memory()
+        return MPI.buffer.fromaddress(self.address, self.count * self.datatype.extent)
 
     def view(self) -> Bytes:
         """The block's bytes; only where ``dense``."""

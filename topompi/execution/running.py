@@ -220,7 +220,7 @@ def _looked_at(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tu
             refuse(spec, operands, groups.alone)
             for side in (operands.input, operands.output):
                 if isinstance(side, Block):
-                    side.memory()
+                    side.require_memory()
     except DeviceMemoryError:  # the library can do what we cannot
         return None, None
     except Exception as error:  # whatever it is, the others know nothing of it
