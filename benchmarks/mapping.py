@@ -261,7 +261,10 @@ def main() -> None:
     rows = table(grids(), {**OURS, **others}, chosen.seeds)
     real = table(recorded(), {**OURS, **others}, chosen.seeds)
     print(*geometric_means(real), sep="\n")
-    tree = [*table(dense(), {**OURS, **others}, chosen.seeds), *table(scattered(), {**OURS, **others}, chosen.seeds)]
+    irregular = {
+        name: mapper for name, mapper in others.items() if mapper is not sharedmap
+    }  # which takes regular trees
+    tree = [*table(dense(), {**OURS, **others}, chosen.seeds), *table(scattered(), {**OURS, **irregular}, chosen.seeds)]
     print(*against_peers(tree), sep="\n")
     real += tree + table(tori(), OURS, chosen.seeds)
     if not chosen.quick:

@@ -27,8 +27,10 @@ __all__ = ["best"]
 
 # Top-down mappings in turn: cuts of each cluster, bisections tried within each cut. Many bisections find regular
 # cuts, many cuts find irregular ones; which of the two a graph wants is not known beforehand. None: as scheme1 does.
-ROUNDS: tuple[tuple[int | None, int], ...] = ((None, 4), (1, 16), (16, 1), (24, 1))
-DEFAULT_ROUNDS = ((1300, 3), (2500, 2))
+AS_SCHEME1 = (None, 4)
+ROUNDS: tuple[tuple[int | None, int], ...] = ((1, 16), (16, 1), AS_SCHEME1, (24, 1))
+DEFAULT_ROUNDS = 3
+FEW_PARTS = 2500  # ranks, up to which there are so many
 EDGES_A_RANK = 24
 SEED_STRIDE = 64
 TIE_HOSTS = 256
@@ -112,12 +114,12 @@ def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> 
     if rounds is not None:
         return [ROUNDS[number % len(ROUNDS)] for number in range(rounds)]
     if not isinstance(machine.distances, Tree):
-        return [ROUNDS[0]]
-    if graph.size <= DEFAULT_ROUNDS[-1][0] and block_shapes(graph, machine):
-        return [ROUNDS[0], (2, 4)]  # where blocks divide a grid little is enough, to tell whether they are beaten
+        return [AS_SCHEME1]
+    if graph.size <= FEW_PARTS and block_shapes(graph, machine):
+        return [AS_SCHEME1, (2, 4)]  # where blocks divide a grid little is enough, to tell whether they are beaten
     # Graphs of more edges than that take as long as those of so many more ranks.
     work = max(graph.size, graph.num_edges // EDGES_A_RANK)
-    return next((list(ROUNDS[:count]) for most, count in DEFAULT_ROUNDS if work <= most), [ROUNDS[0], (2, 1)])
+    return list(ROUNDS[:DEFAULT_ROUNDS]) if work <= FEW_PARTS else [AS_SCHEME1, (2, 1)]
 
 
 def _steps(
@@ -132,7 +134,7 @@ def _steps(
     yield "plain orders", lambda _: iter((identity(graph, machine), cyclic(graph, machine), plane(graph, machine)))
     yield "blocks", lambda _: _blocks(graph, machine)
     for number, (tries, cuts) in enumerate(rounds):
-        again = seed + SEED_STRIDE * number
+        again = seed + SEED_STRIDE * number * (tries is not None)  # scheme1's own seed, where it is the mapper
         yield f"top down {number + 1}", partial(_top_down, graph, machine, again, Metis(cuts), tries)
     yield "one cut", lambda _: iter((single_step(graph, machine, seed),))
     yield "hosts first", lambda _: iter((scheme2(graph, machine, seed),))
@@ -154,7 +156,7 @@ def _steps(
 
 def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
     """Swaps with kicks; annealing in numpy with it where ranks have few neighbours."""
-    few = graph.size <= DEFAULT_ROUNDS[-1][0] and graph.num_edges <= EDGES_A_RANK * DEFAULT_ROUNDS[-1][0]
+    few = graph.size <= FEW_PARTS and graph.num_edges <= EDGES_A_RANK * FEW_PARTS
     effort = Effort(200, 0.0003, kicks=50) if few else Effort(0, kicks=20)
     yield refine(graph, machine, seed, start=pool.best, effort=effort)
 
