@@ -263,9 +263,10 @@ def main() -> None:
     """Print rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", nargs="*", choices=[*FIGURES, []])
+    figures = parser.parse_args().figures or FIGURES
     print("| figure | what | measured there | flows | packets | agree, and why |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for name in parser.parse_args().figures or FIGURES:
+    for name in figures:
         for what, paper, found, why in FIGURES[name]():
             models = " | ".join(map(words, np.atleast_2d(found).T))
             print(f"| {name} | {what} | {paper or '-'} | {models} | {why} |", flush=True)

@@ -62,9 +62,10 @@ def main() -> None:
     """Print a row for each schedule and number of hosts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("hosts", nargs="*", type=int, default=[128, 256, 512])
+    chosen = parser.parse_args().hosts
     print("| hosts | schedule | flows over SimGrid | SimGrid over the bound | flows took | SimGrid took |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for hosts in parser.parse_args().hosts:
+    for hosts in chosen:
         for name, one in pairs(hosts):
             over = one.theirs / one.bound
             note = ", which cannot be" if over < 1 else ""

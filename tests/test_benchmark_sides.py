@@ -21,6 +21,7 @@ def cells(ratios: np.ndarray, error: float) -> list[Comparison]:
     return [Comparison(ratio, *pair, 100) for ratio, pair in zip(ratios.tolist(), ends.tolist(), strict=True)]
 
 
+@pytest.mark.needs_mpi  # some of them import it
 @pytest.mark.parametrize(
     "name", sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if "ArgumentParser" in path.read_text())
 )

@@ -364,5 +364,5 @@ def test_pictures_of_two_runs_are_drawn_and_do_not_change(tmp_path):
         assert done.exit_code == 0, done.output
         drawn.append({one.name: one.read_bytes() for one in (tmp_path / folder).iterdir()})
     assert drawn[0] == drawn[1]
-    names = {f"{run}-{kind}.svg" for run in ("one", "two") for kind in ("heat", "histogram")}
+    names = {f"{run}-{kind}.svg" for run in ("one", "two") for kind in ("heat", "histogram", "links")}
     assert set(drawn[0]) == {*names, "comparison.svg"}

@@ -125,7 +125,7 @@ def command(
     else:
         settings["seeds"] = seeds
     own = len(_algorithms(collective, algorithm))
-    trial = Trial(options.sides[:own], options.sides[own:], _sizes(sizes), root, window, jobs)
+    trial = Trial(options.sides[:own], options.sides[own:], _sizes(sizes), root, window, jobs, background or "none")
     drawable(drawing)
     with _progress() as report:
         interface = _interface(topology, lfts, hosts, ppn, place, report)
@@ -144,6 +144,7 @@ class Trial:
     :param root: of a rooted collective.
     :param window: steps in flight, None for each algorithm's own.
     :param jobs: simulations at once.
+    :param background: the second job, as it was asked for.
     """
 
     names: tuple[str, ...]
@@ -152,6 +153,7 @@ class Trial:
     root: int
     window: int | None
     jobs: int
+    background: str
 
 
 def _timed(
@@ -184,7 +186,7 @@ def _timed(
         about: dict[str, object] = {
             "network": arena.describe(),
             "simulator": arena.simulator,
-            "background": settings["background"] or "none",
+            "background": trial.background,
             "window": trial.window,
         }
         if kernel is None:
