@@ -9,6 +9,7 @@ from mpi4py import MPI
 from ..execution.specs import CALLS
 from ..prediction.scope import unmodelled
 from ..selection.choice import Choice
+from ..selection.classes import size_class
 
 if TYPE_CHECKING:
     from .state import State
@@ -38,6 +39,6 @@ def why_ran(
         said = [f"{choice.algorithm} cannot run here: {refusal}", *said]
     elif state.interface.virtual and unmodelled(state.interface) in choice.reason and state.groups.rank == 0:
         commutes = not CALLS[method].reduces or (isinstance(op, MPI.Op) and op.Is_commutative())
-        real = state.selector.on_the_network(method, nbytes, root or 0, commutes)
+        real = state.on_the_network.predict((method, size_class(nbytes), commutes), root or 0)
         said.append(f"on the real network {real.algorithm} would run: {real.reason}")
     return "; ".join(said)

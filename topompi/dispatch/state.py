@@ -17,6 +17,7 @@ from .common import Bequest, Common, Origin
 if TYPE_CHECKING:
     from ..selection.choice import Choice
     from ..selection.selector import Selector
+    from .realnetwork import OnTheNetwork
 
 __all__ = ["State", "attach", "attached"]
 
@@ -73,6 +74,13 @@ class State:
         made = Selector(common.interface, self.comm, common.siblings, common.policy, common.answers)
         made.final = self._chosen
         return made
+
+    @cached_property
+    def on_the_network(self) -> OnTheNetwork:
+        """What the model would choose where the placement is virtual."""
+        from .realnetwork import OnTheNetwork
+
+        return OnTheNetwork(self.common, self.selector)
 
     @cached_property
     def origin(self) -> Origin:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -15,12 +14,11 @@ from ..execution.specs import CALLS, LEVELS
 from ..execution.timing import slowest
 from ..topology import TopologyInterface
 from .choice import Choice
-from .classes import Key, class_bytes, size_class
+from .classes import Key, size_class
 from .policy import Policy
 from .trial import Trial
 
 if TYPE_CHECKING:
-    from ..prediction.predictor import Predictor
     from ..views.job import Job
     from ..views.siblings import Siblings
     from .advisor import Advisor
@@ -59,7 +57,6 @@ class Selector:
         self.final: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
         self.trials: dict[Key, Trial] = {}
-        self._hypothetical: dict[Key, Choice] = {}  # on the network of a virtual placement
         self._typical: dict[str, int] = {}  # bytes of calls with blocks of any sizes
 
     def choose(
@@ -95,34 +92,9 @@ class Selector:
         """The final choice for calls of a method and size, if there is one; local."""
         return self.final.get((method, size_class(nbytes), True))
 
-    def on_the_network(self, method: str, nbytes: int, root: int, commutative: bool) -> Choice:
-        """What the model would choose if the ranks of a virtual placement really ran on its hosts; local.
-
-        :param method: as ``choose``; likewise ``nbytes``, ``root`` and ``commutative``.
-        :param root: of a rooted collective, else 0.
-        Cost: that of the model, once for each class of calls.
-        """
-        key = (method, size_class(nbytes), commutative)
-        if key not in self._hypothetical:
-            from ..prediction.untuned import predict
-
-            smallest, largest = class_bytes(key[1])
-            middle, runs = (smallest + largest + 1) // 2, partial(self._runs, key)
-            said = predict(self._as_if_real, method, middle, root, runs, commutative)
-            self._hypothetical[key] = Choice(said.algorithm, said.reason, said.seconds)
-        return self._hypothetical[key]
-
-    @cached_property
-    def _as_if_real(self) -> Predictor:
-        from ..prediction.libraries import model_of
-        from ..prediction.predictor import Predictor
-
-        interface = replace(self._interface, virtual=False)
-        return Predictor(interface, model_of(MPI.Get_library_version()), self._siblings)
-
     def known(self, key: Key) -> Choice | None:
         """The choice for a class of calls that all ranks know without asking rank 0, if there is one; local."""
-        return None if self._policy is None else self._policy.choice(key, self._job, partial(self._runs, key))
+        return None if self._policy is None else self._policy.choice(key, self._job, partial(self.runs, key))
 
     def typical(self, method: str, own: int) -> int:
         """Bytes by which to choose for calls with blocks of any sizes, of which each rank knows only its own.
@@ -157,7 +129,7 @@ class Selector:
         """Rank 0's answer, on all ranks; its error too. What all ranks know it is not asked."""
         if (known := self.known(key)) is not None:
             return known
-        runs = partial(self._runs, key)
+        runs = partial(self.runs, key)
 
         def asked() -> object:
             return key, measurable, os.environ.get("TOPOMPI_RULES"), os.environ.get("TOPOMPI_TUNE")
@@ -170,7 +142,7 @@ class Selector:
         )
         return answer if isinstance(answer, Choice) else Trial(answer)
 
-    def _runs(self, key: Key, algorithm: str) -> bool:
+    def runs(self, key: Key, algorithm: str) -> bool:
         """Whether an algorithm can run for a class, and is not native by another name."""
         from ..execution.running import can_run
         from ..schedules.registry import ALGORITHMS

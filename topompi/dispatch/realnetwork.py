@@ -1,0 +1,49 @@
+"""What would run if the ranks of a virtual placement really ran on its hosts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from mpi4py import MPI
+
+from ..selection.classes import Key, class_bytes
+from ..selection.selector import Selector
+from .common import Common
+
+if TYPE_CHECKING:
+    from ..prediction.predictor import Predictor
+    from ..prediction.untuned import Prediction
+
+__all__ = ["OnTheNetwork"]
+
+
+class OnTheNetwork:
+    """What the model would choose if the ranks of a virtual placement really ran on its hosts; local.
+
+    :param common: of the communicator.
+    :param selector: knows which algorithms can run.
+    """
+
+    def __init__(self, common: Common, selector: Selector) -> None:
+        self._common, self._selector = common, selector
+        self._made: dict[Key, Prediction] = {}
+
+    @cached_property
+    def _predictor(self) -> Predictor:
+        from ..prediction.libraries import model_of
+        from ..prediction.predictor import Predictor
+
+        interface = replace(self._common.interface, virtual=False)
+        return Predictor(interface, model_of(MPI.Get_library_version()), self._common.siblings)
+
+    def predict(self, key: Key, root: int) -> Prediction:
+        """The choice for a class of calls; costs what the model does, once a class."""
+        if key not in self._made:
+            from ..prediction.untuned import predict
+
+            smallest, largest = class_bytes(key[1])
+            middle, runs = (smallest + largest + 1) // 2, partial(self._selector.runs, key)
+            self._made[key] = predict(self._predictor, key[0], middle, root, runs, key[2])
+        return self._made[key]
