@@ -29,7 +29,7 @@ DIFFERENCES = {
     "Scatter, no type of first, all": "what is sent then is undefined",
     "Scatter, freed type of first, all": "likewise",
     "Allgatherv, negative of second, all": "Open MPI communicates with negative counts; what then happens is undefined",
-    "Allgather, uncommitted of second, root": "Open MPI lets it pass; ours is refused on that rank, and the others wait",
+    "Allgather, uncommitted of second, root": "Open MPI lets it pass; ours raises on that rank, and the others wait",
     # The root cannot know whether the others send, for its own part is wrong; what they sent meets the next call.
     "Gatherv, negative of first, root": "over leaders, whose messages are native calls of one kind",
 }
