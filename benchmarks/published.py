@@ -16,14 +16,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from osu_like_bench.figures.jobs import SEED, allocated, view
+from osu_like_bench.figures.jobs import SEED, allocated, view, view_of_three_switches
 from osu_like_bench.routing import load_routes
-from topompi.netsim import BACKGROUND, RECEIVE, SEND, Hosts, Program, Tables
+from osu_like_bench.simulate.flowarena import repeated_alltoall
+from topompi.netsim import RECEIVE, SEND, Hosts, Program, Tables
 from topompi.netsim import run as flows
 from topompi.netsim.packets import PRESETS
 from topompi.netsim.packets import run as packets
 from topompi.schedules import Network, make
-from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes
+from topompi.topology import Routes, TopologyInterface
 from topompi.views.network import network_of
 from topompi.views.program import program_of
 from topompi.views.tables import tables_of
@@ -85,44 +86,18 @@ class Job:
         :param blind: whether the schedule knows no switch.
         """
         network = self.network
-        made = make(collective, algorithm, one_switch(network) if blind else network)
+        made = make(collective, algorithm, without_clusters(network) if blind else network)
         return self.seconds(program_of(made, network, nbytes / made.blocks), beside)
 
 
-def one_switch(network: Network) -> Network:
-    """The ranks on their hosts, all on one switch."""
+def without_clusters(network: Network) -> Network:
+    """The same ranks, hosts and links, of which a schedule knows no switches."""
     return replace(network, clusters=np.zeros((1, network.num_hosts), dtype=np.int64))
-
-
-def alltoall_on(hosts: int, nbytes: int) -> Program:
-    """A second job that repeats an alltoall of one rank a host."""
-    rank, step = (axis.ravel() for axis in np.indices((hosts, hosts - 1)))
-    return Program(
-        np.arange(hosts),
-        rank=np.tile(rank, 2),
-        step=np.tile(step, 2),
-        kind=np.repeat([SEND, RECEIVE], len(rank)),
-        peer=np.concatenate(((rank + step + 1) % hosts, (rank - step - 1) % hosts)),
-        amount=np.full(2 * len(rank), float(nbytes)),
-        repeat=BACKGROUND,
-        name="background",
-    )
 
 
 def three_switches() -> Job:
     """Section 3 of the reference: 4 hosts of 16 ranks on A, 29 of 8 on B, each two DDR links to C."""
-    builder = FabricBuilder("three DDR switches")
-    for switch in "ABC":
-        builder.add_switch(switch)
-    for switch, count in (("A", 4), ("B", 29)):
-        for number in range(count):
-            name = f"{switch.lower()}{number:02d}"
-            builder.add_adapter(name, name)
-            builder.add_cable(name, switch, rate=DDR)
-        for _ in range(2):
-            builder.add_cable(switch, "C", rate=DDR)
-    interface = view(compute_routes(builder.build()), range(33), [16] * 4 + [8] * 29)
-    return Job(interface, DDR, replace(FDR.hosts, copy_rate=COPY))
+    return Job(view_of_three_switches(), DDR, replace(FDR.hosts, copy_rate=COPY))
 
 
 Line = tuple[str, str, np.ndarray, str]  # what, measured there, flows and packets (of several draws a row each), why
@@ -139,7 +114,7 @@ def figure_3_1() -> Iterator[Line]:
     job, size = three_switches(), 16 * KIB
     quiet = job.run("gather", "binomial", size)
     for background, paper in ((MIB, "1.21"), (4 * MIB, "about 1.31")):
-        beside = [alltoall_on(33, background)]
+        beside = [repeated_alltoall(33, background)]
         loaded = job.run("gather", "binomial", size, beside)
         yield f"default gather beside an alltoall of {background >> 20} MiB", paper, loaded / quiet, RESTS
         ours = job.run("gather", "leaders", size, beside)

@@ -12,7 +12,7 @@ from topompi.views.network import network_of
 
 from ..routing import load_routes
 
-__all__ = ["SEED", "allocated", "allocation", "job", "three_switches", "view"]
+__all__ = ["SEED", "allocated", "allocation", "job", "three_switches", "view", "view_of_three_switches"]
 
 SEED = 2013
 DDR = 2.0e9  # bytes/s of 16 Gbit/s
@@ -70,6 +70,11 @@ def allocation(system: str, hosts: int, ranks: int, *, among: int, seed: int = S
 
 
 def three_switches() -> Network:
+    """The network of ``view_of_three_switches``."""
+    return network_of(view_of_three_switches())
+
+
+def view_of_three_switches() -> TopologyInterface:
     """Subramoni 2013, section 3: switch A with 4 hosts of 16 ranks, B with 29 of 8, each two DDR links to switch C.
 
     296 ranks. Only the links to C join A and B.
@@ -85,4 +90,4 @@ def three_switches() -> Network:
         for _ in range(2):
             builder.add_cable(switch, "C", rate=DDR)
     routes = compute_routes(builder.build())
-    return job(routes, range(33), [16] * 4 + [8] * 29)
+    return view(routes, range(33), [16] * 4 + [8] * 29)

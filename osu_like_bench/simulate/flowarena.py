@@ -19,7 +19,7 @@ from topompi.views.tables import tables_of
 from .background import Background
 from .ground import MOST_MESSAGES, Failure, Ground, Starts
 
-__all__ = ["LIBRARIES", "METHODS", "SKEW", "FlowArena", "one_switch"]
+__all__ = ["LIBRARIES", "METHODS", "SKEW", "FlowArena", "one_switch", "repeated_alltoall"]
 
 SKEW = 2e-6  # seconds within which ranks start, where there are seeds
 FDR = packets.PRESETS["fdr"]
@@ -64,7 +64,7 @@ class FlowArena(Ground):
         super().__init__(network, system, most_messages)
         unless_told = 0 if routes is None else int(FDR.hosts.eager)
         self.seeds, self.eager = seeds, unless_told if eager is None else eager
-        self._beside = [] if background is None else [_alltoall(self.network, background.nbytes)]
+        self._beside = [] if background is None else [repeated_alltoall(self.network.num_hosts, background.nbytes)]
         rate, latency = self._loopback
         self._hosts = Hosts(copy_rate=rate, copy_latency=latency, eager=self.eager, skew=SKEW if seeds else 0.0)
         self._wiring = wiring_of(self.network)
@@ -145,9 +145,8 @@ def one_switch(network: Network) -> Network:
     )
 
 
-def _alltoall(network: Network, nbytes: int) -> Program:
-    """A job of one rank on each host that repeats an alltoall, a step after the other."""
-    hosts = network.num_hosts
+def repeated_alltoall(hosts: int, nbytes: int) -> Program:
+    """A job of one rank on each host that repeats an alltoall of blocks of so many bytes, a step after the other."""
     rank, step = (axis.ravel() for axis in np.indices((hosts, hosts - 1)))
     return Program(
         np.arange(hosts),
