@@ -41,10 +41,11 @@ def read_text(module: ModuleType, content: str, partial: bool = False) -> tuple[
     return module.read([text_of(content)], report), report.problems
 
 
-def command_line(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+def command_line(*words: object, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
     """What a command of topompi's prints, run in this process: a new one takes a second to start.
 
     :param words: of the command line, such as ``"map"`` and its options.
+    :param folder: where it runs; the modules of a user that it loads from there are forgotten at its end.
     :param variables: of the environment, besides those of this process.
     """
     from topompi.cli import main
@@ -53,15 +54,23 @@ def command_line(*words: object, **variables: str) -> subprocess.CompletedProces
     code: object = 0
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         patch.setattr(sys, "argv", ["topompi", *map(str, words)])
-        patch.chdir(ROOT)
+        patch.setattr(sys, "path", list(sys.path))
+        patch.chdir(folder)
         for name, value in variables.items():
             patch.setenv(name, value)
         try:
             main()
         except SystemExit as end:
             code = end.code
+    if folder != ROOT:
+        for name in [one for one, module in sys.modules.items() if _is_in(folder, module)]:
+            del sys.modules[name]
     printed = (stream.detach().getvalue().decode() for stream in (out, err))
     return subprocess.CompletedProcess(sys.argv, int(code or 0), *printed)
+
+
+def _is_in(folder: Path, module: object) -> bool:
+    return folder in Path(getattr(module, "__file__", None) or "/").parents
 
 
 def mpirun() -> list[str]:

@@ -57,6 +57,7 @@ def test_transposes_are_right_and_at_least_the_bound(tmp_path):
     assert "- 65536 bytes, 4 ranks, the library against itself: 4 cells, geometric mean" in printed
 
 
+@pytest.mark.long
 def test_short_calls_are_compared_in_one_job_and_say_what_was_chosen(tmp_path):
     kept = tmp_path / "rows.json"
     told = ("--uplink-rates", "100M", "--orders", "random:1", "--collectives", "bcast,allgather", "--sizes", "1K")

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from tests.support import ROOT, run_mpi
+from tests.support import ROOT, command_line, run_mpi
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
@@ -211,8 +211,7 @@ def test_what_is_wrong_with_a_function_is_one_line(tmp_path, words, message):
     (tmp_path / "toys.py").write_text(TOYS)
     (tmp_path / "graph").write_text("0 1 5\n2 3 5\n")
     more = ["--graph", "graph", "--machine", "2:2", "--distances", "1:10"] if words[0] == "map" else []
-    command = [sys.executable, "-m", "topompi", *words, *more]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, env=_path(ROOT))
+    done = command_line(*words, *more, folder=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"topompi: {message}")
     assert done.stderr.count("\n") == 1

@@ -35,6 +35,7 @@ def test_every_operation_equals_native_and_every_algorithm_runs():
     assert sorted(planned - {(collective_of[method], name) for method, name in prepared}) == []
 
 
+@pytest.mark.long
 def test_operations_equal_native_on_more_ranks():
     """Without counters: by the look-ups that calls take where nobody watches."""
     equals_native(8, "--sparse", "8", "6+2")

@@ -9,40 +9,68 @@ import sys
 import pytest
 
 from tests.documents import BLOCK, DOCUMENTS, OTHERS
-from tests.support import ROOT, mpirun
+from tests.support import ROOT, command_line, mpirun
+
+CONSOLES = [document for document in DOCUMENTS if "```console" in document.read_text(encoding="utf-8")]
+OF_JOBS = [document for document in CONSOLES if "$ mpirun" in document.read_text(encoding="utf-8")]
+
+
+def split(line):
+    """The variables that a command line sets, and its words."""
+    words = shlex.split(line)
+    first = next(at for at, word in enumerate(words) if "=" not in word)
+    return dict(word.split("=", 1) for word in words[:first]), words[first:]
 
 
 def run(line, folder):
-    """Run one command line of a console block as a user's shell would, with this Python and its MPI."""
-    words = shlex.split(line)
-    first = next(at for at, word in enumerate(words) if "=" not in word)
-    given, words = dict(word.split("=", 1) for word in words[:first]), words[first:]
+    """What became of a command of ours."""
+    given, words = split(line)
+    assert words[0] == "topompi"
+    return command_line(*words[1:], folder=folder, COLUMNS="120", **given)
+
+
+def run_with_mpi(line, folder):
+    """What became of a command, run as a user's shell would, with this Python and its MPI."""
+    given, words = split(line)
+    if words[0] == "topompi":
+        return run(line, folder)
     if words[0] == "mpirun":
         words = [*mpirun(), *(word for word in words[1:] if word != "--oversubscribe")]  # mpirun() has what is needed
-    elif words[0] == "topompi":
-        words = [sys.executable, "-m", *words]
     words = [sys.executable if word == "python" else word for word in words]
-    env_path = {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **given}
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=folder, env=os.environ | env_path)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    env = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "120", **given}
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=folder, env=env)
 
 
 def trimmed(text):
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_consoles_print_what_the_document_says(document, tmp_path):
+def consoles_print_what_they_say(document, folder, run):
     blocks = BLOCK.findall(document.read_text(encoding="utf-8"))
     for _, name, content in blocks:
         if name:
-            (tmp_path / name).write_text(content, encoding="utf-8")
+            (folder / name).write_text(content, encoding="utf-8")
     for kind, _, content in blocks:
         if kind == "console":
             for command in re.split(r"^\$ ", content, flags=re.MULTILINE)[1:]:
                 line, _, expected = command.partition("\n")
-                assert trimmed(run(line, tmp_path)) == trimmed(expected), line
+                done = run(line, folder)
+                assert done.returncode == 0, done.stderr
+                assert trimmed(done.stdout) == trimmed(expected), line
+
+
+def of(documents):
+    return pytest.mark.parametrize("document", documents, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@of([document for document in CONSOLES if document not in OF_JOBS])
+def test_consoles_print_what_the_document_says(document, tmp_path):
+    consoles_print_what_they_say(document, tmp_path, run)
+
+
+@of(OF_JOBS)
+def test_consoles_of_jobs_print_what_the_document_says(document, tmp_path):
+    consoles_print_what_they_say(document, tmp_path, run_with_mpi)
 
 
 def anchors(document):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.networks import jobs, routes, scattered_job
-from tests.support import ROOT, run_mpi
+from tests.support import ROOT, command_line, run_mpi
 from tests.test_tune import FAST, measured, record
 from topompi.execution.running import can_run
 from topompi.execution.specs import CALLS
@@ -502,21 +502,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-# As an installed command runs: the packages are found, and the current directory is not on the path.
-RUN = """
-import runpy, sys
-sys.path[0] = sys.argv.pop(1)
-runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
-"""
-
-
-def command(folder, *arguments):
-    line = [sys.executable, "-c", RUN, str(ROOT), *map(str, arguments)]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=120)
-
-
 def topompi(folder, *arguments):
-    return command(folder, "topompi", "schedule", *arguments, "--topology", FABRIC)
+    return command_line("schedule", *arguments, "--topology", FABRIC, folder=folder)
 
 
 def test_a_function_is_compared_like_any_algorithm(folder):
