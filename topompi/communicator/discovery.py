@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mpi4py import MPI
 
 from ..errors import HostError, ServiceError, TopompiError
 from ..execution.rankzero import from_rank_0
-from ..inputs.settings import word_of
-from ..topology import Discovery, TopologyInterface
-from ..topology.hostlist import read_hosts
+from ..inputs.settings import SOCKET, word_of
 from ..topology.localhost import host_domains
+
+if TYPE_CHECKING:
+    from ..topology import Discovery, TopologyInterface
 
 __all__ = ["find_topology"]
 
@@ -73,6 +74,8 @@ def _place(
     facts: Sequence[Facts], topology: str | os.PathLike[str] | None, hosts: Sequence[str] | str | None
 ) -> TopologyInterface:
     """The job's view at rank 0, from what each rank said."""
+    from ..topology import TopologyInterface  # as what reads sources: rank 0 alone needs it now
+
     topology = topology or os.environ.get("TOPOMPI_TOPOLOGY") or _default_source()
     fallback = word_of("TOPOMPI_FALLBACK", os.environ) or ("silent" if topology == "auto" else "error")
     world_ranks = [fact.world_rank for fact in facts]
@@ -98,8 +101,6 @@ def _place(
 
 def _default_source() -> str | None:
     """``auto`` in a job of Slurm, or where a service is known; None, which costs nothing, elsewhere."""
-    from ..topology.asking import SOCKET
-
     told = any(os.environ.get(name) for name in ("TOPOMPI_SERVER", "SLURM_JOB_ID"))
     return "auto" if told or os.path.exists(SOCKET) else None
 
@@ -130,6 +131,7 @@ def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[in
     if hosts is None and not listed:
         return None
     from ..mapping.placement import place  # with all of ``mapping``: most jobs run where they run
+    from ..topology.hostlist import read_hosts
 
     if isinstance(hosts, str):
         return place(len(world_ranks), read_hosts(hosts), "block")

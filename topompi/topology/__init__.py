@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .builder import FabricBuilder
-from .discovery import Discovery, Report
-from .fabric import Fabric
-from .hostroutes import HostRoutes
-from .interface import Level, TopologyInterface
-from .routes import Routes
-from .routing import compute_routes
-from .torus import SwitchTorus
-from .tree import ClusterTree, cluster_tree
-
 if TYPE_CHECKING:
+    from .builder import FabricBuilder
+    from .discovery import Discovery, Report
+    from .fabric import Fabric
+    from .hostroutes import HostRoutes
+    from .interface import Level, TopologyInterface
+    from .routes import Routes
+    from .routing import compute_routes
     from .sources import load
+    from .torus import SwitchTorus
+    from .tree import ClusterTree, cluster_tree
 
 __all__ = [
     "ClusterTree",
@@ -34,12 +34,24 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import ``load`` when it is first used: only rank 0 of a job reads files, but every rank imports this package."""
-    if name == "load":
-        from .sources import load
+# Imported when asked for: every rank of a job waits for what an MPI program imports, and only rank 0 reads files.
+_WHERE = {
+    **dict.fromkeys(("FabricBuilder",), ".builder"),
+    **dict.fromkeys(("Discovery", "Report"), ".discovery"),
+    **dict.fromkeys(("Fabric",), ".fabric"),
+    **dict.fromkeys(("HostRoutes",), ".hostroutes"),
+    **dict.fromkeys(("Level", "TopologyInterface"), ".interface"),
+    **dict.fromkeys(("Routes",), ".routes"),
+    **dict.fromkeys(("compute_routes",), ".routing"),
+    **dict.fromkeys(("load",), ".sources"),
+    **dict.fromkeys(("SwitchTorus",), ".torus"),
+    **dict.fromkeys(("ClusterTree", "cluster_tree"), ".tree"),
+}
 
-        return load
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
