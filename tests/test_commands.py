@@ -15,6 +15,7 @@ TOPOMPI = [
     "topology route",
     "topology draw",
     "topology export",
+    "topology inside",
     "topology serve",
     "topology query",
     "schedule",
