@@ -14,6 +14,7 @@ TOPOMPI = [
     "topology show",
     "topology route",
     "topology draw",
+    "topology discover",
     "topology export",
     "topology inside",
     "topology serve",
