@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mpi4py import MPI
@@ -11,7 +11,7 @@ from mpi4py import MPI
 from ..errors import HostError, ServiceError, TopompiError
 from ..execution.rankzero import from_rank_0
 from ..inputs.settings import SOCKET, word_of
-from ..topology.localhost import host_domains
+from ..topology.inside import KINDS, Place, host_of, own_place
 
 if TYPE_CHECKING:
     from ..topology import Discovery, TopologyInterface
@@ -40,7 +40,7 @@ def find_topology(
     """
     plain = MPI.Intracomm(comm)  # never one of ours: this is how ours begin
     world_rank = MPI.COMM_WORLD.Get_rank()
-    facts = plain.gather(Facts(MPI.Get_processor_name(), world_rank, host_domains(), _address()))
+    facts = plain.gather(Facts(MPI.Get_processor_name(), world_rank, own_place(), _address()))
 
     def find() -> TopologyInterface:
         placed = _place(facts or [], topology, hosts)
@@ -55,13 +55,13 @@ class Facts(NamedTuple):
 
     :param name: the processor's, as MPI has it.
     :param world_rank: rank in ``MPI.COMM_WORLD``.
-    :param domains: package and NUMA node.
+    :param place: inside its host, and the host's adapters.
     :param address: what Slurm says of the switches above the host, and the pattern of that; None without Slurm.
     """
 
     name: str
     world_rank: int
-    domains: tuple[int, int]
+    place: Place
     address: tuple[str, str] | None
 
 
@@ -84,6 +84,8 @@ def _place(
     discovery, words = _discover(topology, names, facts, fallback)
     if pretended is None and discovery is not None and discovery.rank_hosts is not None:
         names = [_host_in_source(discovery.rank_hosts, rank, str(topology)) for rank in world_ranks]
+    elif pretended is None and discovery is not None:
+        names = [host_of(discovery.fabric, fact.place.guids) or fact.name for fact in facts]
     interface = TopologyInterface.place(
         names,
         None if discovery is None else discovery.routes,
@@ -94,9 +96,14 @@ def _place(
     if topology is not None and interface.routes is None and fallback == "print":
         print(f"topompi: {interface.describe()}", flush=True)
     if pretended is None:
-        packages, nodes = zip(*(fact.domains for fact in facts), strict=True)
-        interface = interface.with_domains([("package", packages), ("NUMA node", nodes)])
+        interface = interface.with_domains(_domains([fact.place.domains for fact in facts]))
     return interface
+
+
+def _domains(of_ranks: Sequence[Mapping[str, int]]) -> list[tuple[str, list[int]]]:
+    """The number of each rank's part of each kind that some host has, coarsest first; -1 where it has none."""
+    known = {kind for domains in of_ranks for kind in domains}
+    return [(kind, [domains.get(kind, -1) for domains in of_ranks]) for kind in KINDS if kind in known]
 
 
 def _default_source() -> str | None:
