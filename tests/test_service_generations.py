@@ -7,15 +7,18 @@ import itertools
 import lzma
 import shutil
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.services import REPORT, TABLES, raw, read, running, wait_until
-from topompi.topology import Routes
+from tests.services import REPORT, TABLES, raw, read, running, switches, wait_until
+from topompi.errors import ServiceError
+from topompi.topology import Routes, TopologyInterface, load, reread
 from topompi.topology.asking import ask, ask_line
 from topompi.topology.service import state
 from topompi.topology.service.commands import run_command
+from topompi.topology.service.digest import digest_of
 from topompi.topology.service.generation import Generation
 from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
@@ -105,6 +108,49 @@ def test_a_source_that_says_the_same_again_is_the_same_generation() -> None:
     assert (store.current.number, store.problem) == (1, "")
     assert store.reload()
     assert store.current.number == 2
+
+
+def test_a_running_job_sees_that_its_routes_changed_and_reads_them_again() -> None:
+    made = read("xgft:4,4;1,4", None)
+    said = iter([made, reversed_spines(made)])
+    store = Store(lambda: next(said))
+    names = [made.fabric.hosts[i] for i in (0, 9, 0, 5)]
+    with running(store) as (_, address):
+        found = load(str(address), hosts=names)
+        assert found.routes is not None
+        old = replace(TopologyInterface.place(names, found.routes), served=found.served)
+        assert old.served is not None
+        assert old.served.is_current()
+        store.reload()
+        assert not old.served.is_current()
+        new = reread(old)
+        assert new.served is not None
+        assert new.served.is_current()
+    with pytest.raises(ServiceError, match="expecting a topology service"):
+        new.served.is_current()
+    assert new.hosts == old.hosts
+    assert np.array_equal(new.rank_host, old.rank_host)
+    assert np.array_equal(new.hop_matrix, old.hop_matrix)
+    wanted = TopologyInterface.place(names, reversed_spines(made))
+    for i, j in itertools.permutations(range(3), 2):
+        assert switches(made, new, i, j) == switches(made, wanted, i, j)
+    assert any(switches(made, new, i, j) != switches(made, old, i, j) for i, j in itertools.permutations(range(3), 2))
+    with pytest.raises(ServiceError, match="expecting a topology from a service, got one from"):
+        reread(wanted)
+
+
+def test_a_service_that_was_started_again_over_the_same_files_has_the_same_digest(routes) -> None:
+    first, again = Store(lambda: routes).current, Store(read).current
+    assert first.digest == again.digest
+    table, rate = routes.next_link.copy(), routes.fabric.link_rate.copy()
+    table[0, 3, 7] = -1
+    rate[5] *= 2
+    others = [
+        Routes(routes.fabric, routes.engine, table),
+        Routes(replace(routes.fabric, link_rate=rate), routes.engine, routes.table),
+        Routes(routes.fabric, "another", routes.table),
+    ]
+    assert len({first.digest, *(digest_of(other) for other in others)}) == 4
 
 
 def test_a_view_and_lines_sent_together_come_from_whole_generations() -> None:

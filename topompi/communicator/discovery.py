@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mpi4py import MPI
@@ -93,6 +94,8 @@ def _place(
         virtual=pretended is not None,
         missing="error" if fallback == "error" else "flat",
     )
+    if discovery is not None and interface.routes is not None:
+        interface = replace(interface, served=discovery.served)
     if topology is not None and interface.routes is None and fallback == "print":
         print(f"topompi: {interface.describe()}", flush=True)
     if pretended is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..extensions import when_used
 
 if TYPE_CHECKING:
     from .files import InputFile, kinds_of, open_inputs, read_input, read_text
@@ -25,17 +26,15 @@ __all__ = [
     "read_text",
 ]
 
-# Imported when asked for: of a job's ranks only rank 0 reads files, but all import the limits.
-_WHERE = {
-    **dict.fromkeys(("InputFile", "kinds_of", "open_inputs", "read_input", "read_text"), ".files"),
-    **dict.fromkeys(("guarded",), ".guard"),
-    **dict.fromkeys(("parse_json",), ".jsontext"),
-    **dict.fromkeys(("kind_of",), ".kinds"),
-    **dict.fromkeys(("Limits", "current_limits"), ".limits"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(import_module(_WHERE[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# What asks a service a question needs no archives.
+__getattr__ = when_used(
+    __name__,
+    {
+        **dict.fromkeys(("InputFile", "kinds_of", "open_inputs", "read_input", "read_text"), "files"),
+        "guarded": "guard",
+        "parse_json": "jsontext",
+        "kind_of": "kinds",
+        "Limits": "limits",
+        "current_limits": "limits",
+    },
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..extensions import when_used
 
 if TYPE_CHECKING:
     from .builder import FabricBuilder
@@ -11,8 +12,10 @@ if TYPE_CHECKING:
     from .fabric import Fabric
     from .hostroutes import HostRoutes
     from .interface import Level, TopologyInterface
+    from .rereading import reread
     from .routes import Routes
     from .routing import compute_routes
+    from .served import Served
     from .sources import load
     from .torus import SwitchTorus
     from .tree import ClusterTree, cluster_tree
@@ -26,33 +29,36 @@ __all__ = [
     "Level",
     "Report",
     "Routes",
+    "Served",
     "SwitchTorus",
     "TopologyInterface",
     "cluster_tree",
     "compute_routes",
     "load",
+    "reread",
 ]
 
-
-# Imported when asked for: every rank of a job waits for what an MPI program imports, and only rank 0 reads files.
-_WHERE = {
-    **dict.fromkeys(("FabricBuilder",), ".builder"),
-    **dict.fromkeys(("Discovery", "Report"), ".discovery"),
-    **dict.fromkeys(("Fabric",), ".fabric"),
-    **dict.fromkeys(("HostRoutes",), ".hostroutes"),
-    **dict.fromkeys(("Level", "TopologyInterface"), ".interface"),
-    **dict.fromkeys(("Routes",), ".routes"),
-    **dict.fromkeys(("compute_routes",), ".routing"),
-    **dict.fromkeys(("load",), ".sources"),
-    **dict.fromkeys(("SwitchTorus",), ".torus"),
-    **dict.fromkeys(("ClusterTree", "cluster_tree"), ".tree"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(import_module(_WHERE[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# What asks a service a question needs no arrays, and only rank 0 of a job reads files.
+__getattr__ = when_used(
+    __name__,
+    {
+        "ClusterTree": "tree",
+        "Discovery": "discovery",
+        "Fabric": "fabric",
+        "FabricBuilder": "builder",
+        "HostRoutes": "hostroutes",
+        "Level": "interface",
+        "Report": "discovery",
+        "Routes": "routes",
+        "Served": "served",
+        "SwitchTorus": "torus",
+        "TopologyInterface": "interface",
+        "cluster_tree": "tree",
+        "compute_routes": "routing",
+        "load": "sources",
+        "reread": "rereading",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..errors import ServiceError
-from ..inputs import current_limits, parse_json
+from ..inputs.jsontext import parse_json
+from ..inputs.limits import current_limits
 
 __all__ = ["Address", "ask", "ask_line"]
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .fabric import IntArray
     from .hostroutes import HostRoutes
     from .routes import Routes
+    from .served import Served
     from .tree import ClusterTree
 
 __all__ = ["Level", "TopologyInterface", "within"]
@@ -54,6 +55,7 @@ class TopologyInterface:
         where nothing above the hosts is known (one flat level).
     :param virtual: the placement is pretended: the ranks do not really run on these hosts.
     :param domains: levels inside hosts, coarsest first: (name, domain number of each rank or -1), for example package.
+    :param served: the topology service that the routes came from, if any.
     """
 
     source: str
@@ -62,6 +64,7 @@ class TopologyInterface:
     routes: Routes | None = None
     virtual: bool = False
     domains: tuple[tuple[str, IntArray], ...] = field(default=())
+    served: Served | None = None
 
     @classmethod
     def place(
@@ -103,6 +106,16 @@ class TopologyInterface:
     def with_domains(self, domains: Sequence[tuple[str, Sequence[int]]]) -> TopologyInterface:
         """The same view with levels inside hosts: (name, domain number of each rank or -1), coarsest first."""
         return replace(self, domains=tuple((name, np.array(of_rank, dtype=np.int32)) for name, of_rank in domains))
+
+    def over(self, routes: Routes, served: Served | None = None) -> TopologyInterface:
+        """The same ranks on the same hosts over other routes.
+
+        :param routes: over the whole fabric, or the part between these hosts.
+        :param served: the topology service that they came from, if any.
+        :raises HostError: naming hosts that the routes' fabric has not.
+        """
+        part = routes.restrict(require_hosts(routes.fabric, self.hosts))
+        return TopologyInterface(self.source, self.hosts, self.rank_host, part, self.virtual, self.domains, served)
 
     def __repr__(self) -> str:
         return f"TopologyInterface({self.describe()})"

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Mapping
 
-from ..asking import SOCKET
+from ...inputs.settings import SOCKET
 from ..sources.slurm_addresses import ADDRESS
 
 __all__ = ["other_ways"]
