@@ -84,8 +84,7 @@ def _in_job(output: Path, ranks: int) -> bool:
         )
     told = world.gather((MPI.Get_processor_name(), own_address(os.environ)))
     passed = told is None or _tried(lambda folder: from_addresses(told, folder), output)
-    agreed: bool = world.bcast(passed)  # before any rank is gone and the launcher ends all
-    return agreed
+    return bool(world.bcast(passed))  # before any rank is gone and the launcher ends all
 
 
 def _say(words: str) -> None:
