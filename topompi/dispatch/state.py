@@ -10,13 +10,13 @@ from mpi4py import MPI
 
 from ..execution.executor import Executor
 from ..execution.groups import Groups
-from ..topology import TopologyInterface
 from .calls import Calls
 from .common import Bequest, Common, Origin
 
 if TYPE_CHECKING:
     from ..selection.choice import Choice
     from ..selection.selector import Selector
+    from ..topology import TopologyInterface
     from .realnetwork import OnTheNetwork
 
 __all__ = ["State", "attach", "attached"]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
-from ..schedules import Network, Schedule
 from .groups import Groups
 from .latest import Latest
+
+if TYPE_CHECKING:
+    from ..schedules import Network, Schedule
 
 __all__ = ["PLANS_HELD", "Executor", "Shared"]
 
@@ -15,7 +18,7 @@ PLANS_HELD = 128  # for the latest algorithms, roots and sizes; each holds O(p) 
 BINDINGS_HELD = 64  # of plans to the latest buffers
 BYTES_HELD = 1 << 26  # of scratch of all bindings together
 
-Shared = dict[tuple[str, str], Schedule | str]
+Shared: TypeAlias = "dict[tuple[str, str], Schedule | str]"
 
 
 class Executor:
