@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.services import REPORT, TABLES, raw, read, running, switches, wait_until
+from tests.services import REPORT, TABLES, raw, read, reversed_spines, running, switches, wait_until
 from topompi.errors import ServiceError
 from topompi.topology import Routes, TopologyInterface, load, reread
 from topompi.topology.asking import ask, ask_line
@@ -183,19 +183,6 @@ def test_a_view_and_lines_sent_together_come_from_whole_generations() -> None:
     assert all(answers in wanted for answers in seen)
     assert wanted[0] in seen
     assert wanted[1] in seen
-
-
-def reversed_spines(routes: Routes) -> Routes:
-    """The same fabric, with the links up of each leaf in another order."""
-    fabric = routes.fabric
-    table = routes.next_link.copy()
-    for leaf in np.unique(fabric.adapter_leaf):
-        up = [link for link in fabric.switch_links if fabric.link_source[link] == fabric.num_adapters + leaf]
-        other = dict(zip(up, np.roll(up, 1), strict=True))
-        for adapter in range(fabric.num_adapters):
-            link = int(table[0, leaf, adapter])
-            table[0, leaf, adapter] = other.get(link, link)
-    return Routes(fabric, "another order", table)
 
 
 def test_a_command_writes_the_files_again_and_its_failure_is_part_of_health(tmp_path, routes) -> None:

@@ -107,16 +107,6 @@ class TopologyInterface:
         """The same view with levels inside hosts: (name, domain number of each rank or -1), coarsest first."""
         return replace(self, domains=tuple((name, np.array(of_rank, dtype=np.int32)) for name, of_rank in domains))
 
-    def over(self, routes: Routes, served: Served | None = None) -> TopologyInterface:
-        """The same ranks on the same hosts over other routes.
-
-        :param routes: over the whole fabric, or the part between these hosts.
-        :param served: the topology service that they came from, if any.
-        :raises HostError: naming hosts that the routes' fabric has not.
-        """
-        part = routes.restrict(require_hosts(routes.fabric, self.hosts))
-        return TopologyInterface(self.source, self.hosts, self.rank_host, part, self.virtual, self.domains, served)
-
     def __repr__(self) -> str:
         return f"TopologyInterface({self.describe()})"
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..errors import ServiceError
+from .hostnames import require_hosts
 from .interface import TopologyInterface
 from .sources import load
 
@@ -22,4 +25,5 @@ def reread(view: TopologyInterface) -> TopologyInterface:
         raise ServiceError(f"expecting a topology from a service, got one from {view.source}")
     found = load(view.served.server, hosts=view.hosts)
     assert found.routes is not None  # load() fills them in
-    return view.over(found.routes, found.served)
+    hosts = require_hosts(found.routes.fabric, view.hosts)
+    return replace(view, routes=found.routes.restrict(hosts), served=found.served)
