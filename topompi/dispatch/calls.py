@@ -45,7 +45,8 @@ except ImportError:
 
         def __init__(self) -> None:
             self.all = self.passes = False
-            self.made, self.others = 0, None
+            self.made = 0
+            self.others: Calls | None = None
             self.runs: dict[tuple[int, int, int, int], Run] = {}
 
         def __len__(self) -> int:
