@@ -210,7 +210,8 @@ def left_by_a_request(plain, number=300):
     for _ in range(2):  # what is kept on purpose is there after the first turn
         seen.append(resident())
         for length in LENGTHS * (number // len(LENGTHS)):
-            request = plain.Allreduce_init(np.zeros(length, "i8"), np.zeros(length, "i8"))
+            send, receive = np.zeros(length, "i8"), np.zeros(length, "i8")  # the request does not hold them
+            request = plain.Allreduce_init(send, receive)
             request.Start()
             request.Wait()
             request.Free()
