@@ -21,7 +21,7 @@ __all__ = ["RESOLUTION", "Level", "disagreeing", "find_levels", "joining_times"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 RESOLUTION = 0.08  # of a round trip: a gap below it is a difference between hosts, not between levels
-NOISES = 3.0  # a gap is at least so many times what measuring again changes
+NOISES = 3.0  # a gap is at least so many times what measuring again has taken from its upper end
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +46,11 @@ class Level:
         return int(self.cluster.max()) + 1
 
 
-def find_levels(round_trips: FloatArray, noise: float = 0.0) -> tuple[Level, ...]:
+def find_levels(round_trips: FloatArray, noise: FloatArray | float = 0.0) -> tuple[Level, ...]:
     """The levels, from the leaves to the one that holds all hosts.
 
     :param round_trips: seconds, shape (H, H), symmetric, inf where not measured.
-    :param noise: seconds by which the round trips that join hosts change when pairs are measured again.
+    :param noise: seconds by which measuring again has lately shortened each of ``joining_times``, shape (H - 1,).
     :raises ProbeError: if what was measured does not connect all hosts.
     Cost: O(H^2) memory and time.
     """
@@ -60,11 +60,13 @@ def find_levels(round_trips: FloatArray, noise: float = 0.0) -> tuple[Level, ...
     joins = _joins(round_trips)
     heights = joins[:, 2]
     levels: list[Level] = []
-    for low, high in _gaps(heights, noise):
-        limit = (low + high) / 2
+    noise = np.broadcast_to(noise, heights.shape)
+    gaps = np.diff(heights)
+    for at in np.flatnonzero(gaps > np.maximum(RESOLUTION * heights[:-1], NOISES * noise[1:])):
+        limit = float(heights[at] + heights[at + 1]) / 2
         cluster = _in_order(fcluster(joins, limit, "distance"))
-        levels.append(_level(round_trips, cluster, limit, levels, 1 - noise / (high - low)))
-    top = float(heights[-1]) * (1 + 2 * RESOLUTION) + NOISES * noise  # pairs beyond may be of a level that was missed
+        levels.append(_level(round_trips, cluster, limit, levels, 1 - float(noise[at + 1] / gaps[at])))
+    top = float(heights[-1] * (1 + 2 * RESOLUTION))  # pairs beyond may be of a level that was missed
     levels.append(_level(round_trips, np.zeros(hosts, dtype=np.int64), top, levels, 1.0))
     return tuple(levels)
 
@@ -92,12 +94,6 @@ def _joins(round_trips: FloatArray) -> FloatArray:
     if joins[-1, 2] >= never:
         raise ProbeError("expecting time to measure every host with another, got too little: give more --seconds")
     return joins
-
-
-def _gaps(heights: FloatArray, noise: float) -> list[tuple[float, float]]:
-    """The two ends of every gap in ascending heights that separates two levels."""
-    least = np.maximum(RESOLUTION * heights[:-1], NOISES * noise)
-    return [(float(heights[at]), float(heights[at + 1])) for at in np.flatnonzero(np.diff(heights) > least)]
 
 
 def _level(round_trips: FloatArray, cluster: IntArray, limit: float, below: list[Level], left: float) -> Level:

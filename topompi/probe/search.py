@@ -43,7 +43,6 @@ class Found:
 
     :param levels: from the leaves up.
     :param round_trips: seconds, shape (H, H), inf where not measured.
-    :param noise: seconds by which the last sweep changed the round trips that join hosts, the mean.
     :param width: pairs that were measured at the same time at most.
     :param rounds: how many rounds were measured; likewise ``probes``, pairs in them.
     :param probes: see ``rounds``.
@@ -52,7 +51,6 @@ class Found:
 
     levels: tuple[Level, ...]
     round_trips: FloatArray
-    noise: float
     width: int
     rounds: int
     probes: int
@@ -74,7 +72,8 @@ def search(
     sheet.width = _width(sheet)
     progress(f"{hosts} hosts, {sheet.width} pairs at a time, {hosts * (hosts - 1) // 2:,} pairs")
     sheet.measure(tournament(hosts))
-    levels, noise, calm, generator = find_levels(sheet.best), 0.0, 0, np.random.default_rng(hosts)
+    levels, calm, generator = find_levels(sheet.best), 0, np.random.default_rng(hosts)
+    noise = np.zeros(hosts - 1)
     for sweep in range(MOST_SWEEPS):
         if instrument.left() <= reserve or (calm >= CALM and all(one.confidence >= SURE for one in levels[:-1])):
             break
@@ -82,10 +81,10 @@ def search(
         before, times = levels, joining_times(sheet.best)
         sheet.measure(disjoint(_doubtful(sheet.best, levels, generator)))
         now = joining_times(sheet.best)
-        noise = float((times - now).mean())
+        noise = np.maximum(times - now, noise / 2)
         levels = find_levels(sheet.best, noise)
-        calm = calm + 1 if _same(before, levels) and noise < STILL * RESOLUTION * now.mean() else 0
-    return Found(levels, sheet.best, noise, sheet.width, sheet.rounds, sheet.probes, calm >= CALM)
+        calm = calm + 1 if _same(before, levels) and noise.mean() < STILL * RESOLUTION * now.mean() else 0
+    return Found(levels, sheet.best, sheet.width, sheet.rounds, sheet.probes, calm >= CALM)
 
 
 class _Sheet:
