@@ -78,7 +78,12 @@ def hop_histogram(interface: TopologyInterface) -> dict[str, Any]:
 
 
 def hops_shares(counts: NDArray[np.int64], total: int, disconnected: int) -> dict[str, Any]:
-    """Counts by hops (from 0, which does not count) with their shares of all pairs, and the pairs without a route."""
+    """Counts by hops with their shares of all pairs, and the pairs without a route.
+
+    :param counts: ordered pairs of hosts by hops, from 0, which does not count.
+    :param total: ordered pairs of different hosts.
+    :param disconnected: those that no link joins.
+    """
     pairs = {int(hop): int(count) for hop, count in enumerate(counts) if count and hop}
     return {
         "pairs": total,

@@ -67,13 +67,14 @@ def _fabric(name: str, nodes: list[Any], links: list[str], report: Report) -> Fa
             report.problem(FabricError(f"{name}: expecting {words}, got the link {BETWEEN.join(ends)}"))
             continue
         linked.update(hosts)
-        builder.add_cable(*(_vertex(builder, host_of, *pair) for pair in (ends, ends[::-1])))
+        one, other = ends
+        builder.add_cable(_vertex(builder, host_of, one, other), _vertex(builder, host_of, other, one))
     for host in host_of.keys() - linked:
         report.problem(FabricError(f"{name}: expecting links of host {host_of[host]}, got none"))
     return builder.build()
 
 
-def _ends(name: str, links: list[str], report: Report) -> Iterator[tuple[str, ...]]:
+def _ends(name: str, links: list[str], report: Report) -> Iterator[tuple[str, str]]:
     """The nodes of each link, each pair once."""
     seen = set()
     for link in links:
@@ -82,7 +83,7 @@ def _ends(name: str, links: list[str], report: Report) -> Iterator[tuple[str, ..
             report.problem(SourceError(f"{name}: field links.id: expecting NODE{BETWEEN}NODE, got {link[:80]!r}"))
         elif frozenset(ends) not in seen:
             seen.add(frozenset(ends))
-            yield tuple(ends)
+            yield ends[0], ends[1]
 
 
 def _vertex(builder: FabricBuilder, host_of: dict[str, str], node: str, other: str) -> str:
