@@ -18,8 +18,8 @@ class Rooms:
     """Free nodes, and which leaves and pods jobs of several leaves hold.
 
     Integers in lists, as numpy is slow on a few numbers. ``wide`` counts the medium and large jobs of a leaf, ``large``
-    the large jobs of a pod; ``usable`` are a pod's free nodes on leaves without wide jobs, ``open`` their sum over pods
-    without large ones, and ``most`` the free nodes of a pod's emptiest leaf.
+    the large jobs of a pod; ``usable`` are a pod's free nodes on leaves without wide jobs, and ``most`` the free nodes
+    of its emptiest leaf.
 
     :param cluster: without jobs.
     """
@@ -27,19 +27,16 @@ class Rooms:
     def __init__(self, cluster: Cluster) -> None:
         self.start: list[int] = cluster.pod_start.tolist()
         self.pod_of: list[int] = cluster.pod_of_leaf.tolist()
-        starts: list[int] = cluster.leaf_start.tolist()
-        self.leaf_free = [last - first for first, last in pairwise(starts)]
-        pods = [self.leaf_free[first:last] for first, last in pairwise(self.start)]
-        self.pod_free = [sum(leaves) for leaves in pods]
-        self.most = [max(leaves) for leaves in pods]
-        self.usable = self.pod_free.copy()
-        self.open = sum(self.pod_free)
-        self.wide, self.large = [0] * len(self.leaf_free), [0] * len(pods)
+        self.leaf_free = [last - first for first, last in pairwise(cluster.leaf_start.tolist())]
+        self.wide, self.large = [0] * cluster.num_leaves, [0] * cluster.num_pods
+        self.pod_free, self.usable, self.most = ([0] * cluster.num_pods for _ in range(3))
+        for pod in range(cluster.num_pods):
+            self._count(pod)
 
     def copy(self) -> Rooms:
         """Rooms that change on their own."""
         made = copy.copy(self)
-        for name in ("leaf_free", "pod_free", "most", "usable", "wide", "large"):
+        for name in ("leaf_free", "wide", "large", "pod_free", "usable", "most"):
             setattr(made, name, getattr(self, name).copy())
         return made
 
@@ -51,51 +48,40 @@ class Rooms:
         :param changed: those of them that are no longer free, or free again; others hold the rest.
         :param sign: 1 or -1.
         """
-        if kind != SMALL:
-            self._widen(held, kind == LARGE, sign)
+        if kind == SMALL:
+            for leaf, nodes in changed:
+                self._free(leaf, -sign * nodes)
+            return
         for leaf, nodes in changed:
-            pod, before, freed = self.pod_of[leaf], self.leaf_free[leaf], -sign * nodes
-            after = self.leaf_free[leaf] = before + freed
-            self.pod_free[pod] += freed
-            if not self.wide[leaf]:
-                self.usable[pod] += freed
-                if not self.large[pod]:
-                    self.open += freed
-            if after >= self.most[pod]:
-                self.most[pod] = after
-            elif before == self.most[pod]:
-                self.most[pod] = max(self.leaf_free[self.start[pod] : self.start[pod + 1]])
-
-    def _widen(self, held: Parts, large: bool, sign: int) -> None:
-        last = -1
+            self.leaf_free[leaf] -= sign * nodes
         for leaf, _ in held:
-            pod = self.pod_of[leaf]
-            if large and pod != last:
-                self._enlarge(pod, sign)
-                last = pod
-            before = self.wide[leaf]
-            self.wide[leaf] = before + sign
-            if not before:
-                self._use(pod, -self.leaf_free[leaf])
-            elif before + sign == 0:
-                self._use(pod, self.leaf_free[leaf])
+            self.wide[leaf] += sign
+        for pod in {self.pod_of[leaf] for leaf, _ in held}:
+            self._count(pod)
+            self.large[pod] += sign * (kind == LARGE)
 
-    def _enlarge(self, pod: int, sign: int) -> None:
-        before = self.large[pod]
-        self.large[pod] = before + sign
-        if not before:
-            self.open -= self.usable[pod]
-        elif before + sign == 0:
-            self.open += self.usable[pod]
+    def _free(self, leaf: int, nodes: int) -> None:
+        pod, before = self.pod_of[leaf], self.leaf_free[leaf]
+        after = self.leaf_free[leaf] = before + nodes
+        self.pod_free[pod] += nodes
+        if not self.wide[leaf]:
+            self.usable[pod] += nodes
+        if after >= self.most[pod]:
+            self.most[pod] = after
+        elif before == self.most[pod]:
+            self.most[pod] = max(self.leaf_free[self.start[pod] : self.start[pod + 1]])
 
-    def _use(self, pod: int, nodes: int) -> None:
-        self.usable[pod] += nodes
-        if not self.large[pod]:
-            self.open += nodes
+    def _count(self, pod: int) -> None:
+        first, last = self.start[pod], self.start[pod + 1]
+        free, wide = self.leaf_free[first:last], self.wide[first:last]
+        self.pod_free[pod], self.most[pod] = sum(free), max(free)
+        self.usable[pod] = sum([nodes for nodes, jobs in zip(free, wide, strict=True) if not jobs])
 
     def largest(self, kind: int) -> int:
         """The largest job of this kind that finds nodes."""
-        return max(self.most) if kind == SMALL else max(self.usable) if kind == MEDIUM else self.open
+        if kind == LARGE:
+            return sum(nodes for nodes, jobs in zip(self.usable, self.large, strict=True) if not jobs)
+        return max(self.most if kind == SMALL else self.usable)
 
     def choose(self, kind: int, size: int) -> Parts:
         """The leaves of Algorithm 1, for a job that finds nodes.
