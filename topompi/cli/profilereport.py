@@ -84,7 +84,8 @@ def _orders(mapping: dict[str, Any]) -> Table:
         "hop_bytes": "bytes times hops",
         "busiest_link_bytes": "bytes on the busiest link",
         "busiest_link_seconds": "seconds of the busiest link",
-        "flow_seconds": "seconds if all is sent at once",
+        "message_seconds": "seconds of messages",
+        "collective_seconds": "seconds of collective calls",
     }
     for key, name in names.items():
         before, after = mapping["before"][key], mapping["after"][key]
