@@ -19,11 +19,8 @@ def draw(console: Console, summary: dict[str, Any]) -> None:
     console.print(summary["job"], highlight=False, soft_wrap=True)
     for kind, (messages, volume) in summary["kinds"].items():
         console.print(f"{kind}: {messages:,} messages, {volume:,} bytes", highlight=False)
-    if summary["coverage"] is not None:
-        seen = f"{100 * summary['coverage']:.0f} %"
-        console.print(
-            f"of the bytes that collectives were asked to move, {seen} were seen as messages", highlight=False
-        )
+    for line in summary["says"]:
+        console.print(line, highlight=False)
     console.print(_traffic("by hops", summary["hops"]))
     console.print(_traffic("by level", summary["levels"]))
     console.print(_units(summary))

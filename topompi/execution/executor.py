@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from ..schedules import Network, Schedule
+from .binding import Binding
 from .groups import Groups
 from .latest import Latest
 
@@ -29,7 +30,10 @@ class Executor:
         so that all ranks have the same.
     :ivar bindings: plans bound to the buffers of the latest calls.
     :ivar refusals: why the latest call of a method could not run by an algorithm, by both.
+    :ivar ran: while a recording watches, the binding of the latest plan that ran and has not been counted.
     """
+
+    watched = False  # for all of them: whether a recording wants to know what ran
 
     def __init__(
         self,
@@ -43,6 +47,7 @@ class Executor:
         self.bindings = Latest(BINDINGS_HELD, BYTES_HELD)
         self.shared: Shared = {} if shared is None else shared
         self.refusals: dict[tuple[str, str], str] = {}
+        self.ran: Binding | None = None
 
     @cached_property
     def network(self) -> Network:
