@@ -69,7 +69,7 @@ def test_a_service_comes_first_and_one_that_is_away_is_named(slurm, tmp_path) ->
     assert json.loads(line)[2].startswith(f"auto: scontrol show topology, {automatic.LACKS} (not {address}: expecting")
 
 
-def test_ranks_of_a_job_see_the_tree(slurm):  # noqa: F811
+def test_ranks_of_a_job_see_the_tree(slurm):
     start = mpirun()
     if "--allow-run-as-root" not in start:
         pytest.skip("the options are Open MPI's")
