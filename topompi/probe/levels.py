@@ -106,7 +106,7 @@ def _level(round_trips: FloatArray, cluster: IntArray, limit: float, below: list
 
 def _joined(cluster: IntArray, below: list[Level] | tuple[Level, ...]) -> NDArray[np.bool_]:
     """Which pairs are in one cluster here and in none of the level below, shape (H, H)."""
-    joined = cluster[:, np.newaxis] == cluster
+    joined: NDArray[np.bool_] = cluster[:, np.newaxis] == cluster
     if below:
         joined &= below[-1].cluster[:, np.newaxis] != below[-1].cluster
     return joined
@@ -117,4 +117,5 @@ def _in_order(labels: NDArray[np.integer]) -> IntArray:
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse.ravel()]
+    numbered: IntArray = rank[inverse.ravel()]
+    return numbered

@@ -81,7 +81,7 @@ def _first_ranks(comm: MPI.Intracomm, virtual: bool) -> MPI.Intracomm:
     near = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.rank)
     first = virtual or near.rank == 0
     near.Free()
-    return comm.Split(0 if first else MPI.UNDEFINED, comm.rank)
+    return MPI.Intracomm(comm.Split(0 if first else MPI.UNDEFINED, comm.rank))
 
 
 def _names(group: MPI.Intracomm, hosts: Sequence[str] | None) -> list[str]:
