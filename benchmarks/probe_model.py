@@ -69,7 +69,8 @@ class ModelNetwork:
         first, second = np.array(pairs).T
         paths = np.concatenate((self._paths[first, second], self._paths[second, first]))
         both: NDArray[np.float64] = max_min(paths, self._capacity).reshape(2, -1)
-        return both.min(axis=0)
+        slower: FloatArray = both.min(axis=0)
+        return slower
 
     def _trips(self, first: int, second: int, trips: int) -> FloatArray:
         slow = DISTURBANCE if self._generator.random() < self._disturbed else 1.0
