@@ -341,7 +341,7 @@ KINDS = {
     "NetQ": (NETQ, "JSON of neighbours of switch ports (NetQ's or LLDP's)"),
     "hwloc": (
         b'<?xml version="1.0"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n',
-        "hwloc XML, which describes one host",
+        "hwloc XML, which describes one host (see topompi topology inside)",
     ),
     "text": (b"hello there\nyou\n", "text that begins with 'hello there'"),
     "rules": (b'{"format": "topompi rules", "version": 1}', 'JSON of the format "topompi rules"'),

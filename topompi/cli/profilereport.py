@@ -19,11 +19,8 @@ def draw(console: Console, summary: dict[str, Any]) -> None:
     console.print(summary["job"], highlight=False, soft_wrap=True)
     for kind, (messages, volume) in summary["kinds"].items():
         console.print(f"{kind}: {messages:,} messages, {volume:,} bytes", highlight=False)
-    if summary["coverage"] is not None:
-        seen = f"{100 * summary['coverage']:.0f} %"
-        console.print(
-            f"of the bytes that collectives were asked to move, {seen} were seen as messages", highlight=False
-        )
+    for line in summary["says"]:
+        console.print(line, highlight=False)
     console.print(_traffic("by hops", summary["hops"]))
     console.print(_traffic("by level", summary["levels"]))
     console.print(_units(summary))
@@ -84,7 +81,8 @@ def _orders(mapping: dict[str, Any]) -> Table:
         "hop_bytes": "bytes times hops",
         "busiest_link_bytes": "bytes on the busiest link",
         "busiest_link_seconds": "seconds of the busiest link",
-        "flow_seconds": "seconds if all is sent at once",
+        "message_seconds": "seconds of messages",
+        "collective_seconds": "seconds of collective calls",
     }
     for key, name in names.items():
         before, after = mapping["before"][key], mapping["after"][key]

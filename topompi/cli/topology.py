@@ -20,15 +20,19 @@ from ..topology.summary import summarise
 from .jobhosts import find_hosts
 from .render import draw_summary, draw_tree
 from .terminal import Limit, console
+from .topologydiscover import discover
 from .topologydraw import draw
 from .topologyinputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
+from .topologyinside import inside
 from .topologyservice import query, serve
 from .topologystudies import diff, jobs, leaves, links
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Fabrics and routes.", no_args_is_help=True)
+app = typer.Typer(help="Fabrics, routes, and the inside of a host.", no_args_is_help=True)
 app.command()(draw)
+app.command()(discover)
+app.command()(inside)
 app.command()(serve)
 app.command()(query)
 for study in (links, leaves, jobs, diff):

@@ -81,6 +81,8 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     except BaseException:  # a signal's handler may have raised it
         finish(rest)
         raise
+    if executor.watched:
+        executor.ran = binding
     return algorithm
 
 
@@ -174,7 +176,8 @@ def prepare(
     if operands is None or plan is None:
         native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(executor.groups.comm, *arguments)
         return native
-    return PersistentPlan(*bind_persistent(plan, operands, executor.groups, tag), arguments)
+    calls, flights, sent = bind_persistent(plan, operands, executor.groups, tag)
+    return PersistentPlan(calls, flights, arguments, sent)
 
 
 def _bound(

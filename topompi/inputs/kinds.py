@@ -32,7 +32,10 @@ _MAGIC = {
 }
 # The words by which a person knows the format, and what a line of it looks like.
 _TEXT: tuple[tuple[str, str], ...] = (
-    (r"<!DOCTYPE topology SYSTEM|<topology(\s+version=\"[0-9.]+\")?\s*>", "hwloc XML, which describes one host"),
+    (
+        r"<!DOCTYPE topology SYSTEM|<topology(\s+version=\"[0-9.]+\")?\s*>",
+        "hwloc XML, which describes one host (see topompi topology inside)",
+    ),
     (r"<system version=", "a topology of NCCL (XML), which describes one host"),
     (r"<!DOCTYPE html|<html", "HTML"),
     (r"<graphml", "GraphML"),
