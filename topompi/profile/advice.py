@@ -51,6 +51,7 @@ def advise(profile: Profile, interface: TopologyInterface, library: Library | No
         "method": profile.method,
         "traffic": _traffic(profile, interface),
         "mapping": _mapping(profile, interface, library),
+        "operations": _operations(profile, interface, library, calls),
         "collectives": calls,
         "out_of_reach": [*_out_of_reach(profile, graph, interface), *unknown],
     }
@@ -71,6 +72,21 @@ def _traffic(profile: Profile, interface: TopologyInterface) -> list[dict[str, A
         for one in by_hops(profile.graph(kind), interface)
         if one.messages
     ]
+
+
+def _operations(
+    profile: Profile, interface: TopologyInterface, library: Library | None, calls: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Seconds of messages and of each collective call in the given order by the models, longest first."""
+    (both,) = seconds_by_order(profile, interface, [interface.rank_host.astype(np.int64)], library)
+    if both is None:
+        return []
+    rows = [("messages", both[0])]
+    for name in dict.fromkeys(call["call"] for call in calls if both[1]):
+        rows.append((name, sum(call["native_seconds"] * call["calls"] for call in calls if call["call"] == name)))
+    total = sum(seconds for _, seconds in rows) or 1.0
+    rows.sort(key=lambda row: -row[1])
+    return [{"operation": name, "seconds": seconds, "share": seconds / total} for name, seconds in rows]
 
 
 def _mapping(profile: Profile, interface: TopologyInterface, library: Library | None) -> dict[str, Any] | None:
