@@ -46,12 +46,13 @@ def advise(profile: Profile, interface: TopologyInterface, library: Library | No
         raise ProfileError("expecting a profile by process, since ranks are to be moved, got one by host")
     graph = profile.graph()
     calls, unknown = _collectives(profile, interface, library)
+    mapping = _mapping(profile, interface, library)
     return {
         "job": interface.describe(),
         "method": profile.method,
         "traffic": _traffic(profile, interface),
-        "mapping": _mapping(profile, interface, library),
-        "operations": _operations(profile, interface, library, calls),
+        "mapping": mapping,
+        "operations": _operations(mapping, calls),
         "collectives": calls,
         "out_of_reach": [*_out_of_reach(profile, graph, interface), *unknown],
     }
@@ -74,15 +75,12 @@ def _traffic(profile: Profile, interface: TopologyInterface) -> list[dict[str, A
     ]
 
 
-def _operations(
-    profile: Profile, interface: TopologyInterface, library: Library | None, calls: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _operations(mapping: dict[str, Any] | None, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Seconds of messages and of each collective call in the given order by the models, longest first."""
-    (both,) = seconds_by_order(profile, interface, [interface.rank_host.astype(np.int64)], library)
-    if both is None:
+    if mapping is None or mapping["before"]["seconds"] is None:
         return []
-    rows = [("messages", both[0])]
-    for name in dict.fromkeys(call["call"] for call in calls if both[1]):
+    rows = [("messages", mapping["before"]["message_seconds"])]
+    for name in dict.fromkeys(call["call"] for call in calls if mapping["before"]["collective_seconds"]):
         rows.append((name, sum(call["native_seconds"] * call["calls"] for call in calls if call["call"] == name)))
     total = sum(seconds for _, seconds in rows) or 1.0
     rows.sort(key=lambda row: -row[1])
