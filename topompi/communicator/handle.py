@@ -108,7 +108,11 @@ class Handle(MPI.Intracomm):
         if bequest.only:
             self._calls = ALL
         elif bequest.common is not None:
-            self._calls.passes, self._calls.others = True, bequest.common.natives
+            common = bequest.common
+            self._calls.passes, self._calls.others = (
+                True,
+                common.early if common.policy.native_calls else common.natives,
+            )
 
     def _knows_natives(self) -> bool:
         """Whether this handle, new and without a state, has just got a table with calls to look into; local."""
@@ -116,7 +120,7 @@ class Handle(MPI.Intracomm):
             return False
         common = self._origin.common_of(self, self._meeting)
         self._inherit(Bequest(common, common.only, {}, {}))
-        return self._calls.all or (self._calls.others is not None and len(self._calls.others) > 0)
+        return self._calls.all or (self._is_quick and len(common.natives) + len(common.early) > 0)
 
     @property
     def _is_quick(self) -> bool:
