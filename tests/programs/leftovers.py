@@ -70,7 +70,7 @@ def arguments(method, receive, root):
 
 def refuses(executor, method, algorithm, bad, root):
     """One rank, the root or a receiver of what the root sends, has the bad buffer."""
-    there = (root + 1) % SIZE if method in ("Bcast", "Scatter") else root
+    there = (root + 1) % SIZE if method == "Bcast" or (method == "Scatter" and bad == "short") else root
     given, *_ = arguments(method, BAD[bad] if there == RANK else np.zeros, root)
     try:
         running.run(executor, method, algorithm, given)

@@ -47,7 +47,7 @@ except ImportError:
         def __init__(self) -> None:
             self.all = self.passes = False
             self.made = self.until = 0
-            self.others: Calls | None = None
+            self.others: Any = None
             self.runs: dict[tuple[int, int, int, int], Run] = {}
 
         def __len__(self) -> int:
