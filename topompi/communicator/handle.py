@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from threading import Lock
 from typing import Any
 
@@ -30,6 +31,12 @@ ALL = Calls()  # of handles that leave every call to the MPI library
 ALL.all = True
 
 _keyval_lock = Lock()
+
+
+@cache
+def _native_of(kind: type) -> Any:
+    """The first of mpi4py's own classes among the bases of one of ours."""
+    return next(base for base in kind.__mro__ if base.__module__ == MPI.__name__)
 
 
 class Handle(MPI.Intracomm):
@@ -65,7 +72,7 @@ class Handle(MPI.Intracomm):
         """Make the handle of mpi4py's own class, without communication; the arguments are those of the class."""
         # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
         # communicator is of the kind is for mpi4py's own class to say.
-        native = next(base for base in cls.__mro__ if base.__module__ == MPI.__name__)
+        native = _native_of(cls)
         self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
         self._calls = Calls()
         return self
@@ -245,7 +252,8 @@ class Handle(MPI.Intracomm):
         super().Disconnect()
 
     def _release(self) -> None:
-        if self == MPI.COMM_NULL or (not self._owns and self in PREDEFINED.values()):  # which MPI refuses to free
+        # MPI refuses to free predefined ones; a state that only another handle holds it frees with the communicator.
+        if self == MPI.COMM_NULL or (self._held is None if self._owns else self in PREDEFINED.values()):
             return
         state = attached(self)
         if state is not None:
