@@ -19,7 +19,7 @@ from topompi.topology import TopologyInterface, load
 os.environ["TOPOMPI_NATIVE_CALLS"] = "0"  # so that all of them have plans
 WORLD = MPI.COMM_WORLD
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
-SLACK = 1 << 20  # bytes: pools that still grow
+SLACK = 3 << 17 if MPI.get_vendor()[0] == "Open MPI" else 1 << 20  # bytes: pools that still grow
 VIEW = TopologyInterface.place([f"h000{rank * 5 // 2 % 8}" for rank in range(SIZE)], load("xgft:2,2,2;1,1,1").routes)
 
 
@@ -111,6 +111,8 @@ def use(comm, number=1):
     comm.Bcast(data)
     comm.Alltoall(data, data.copy())
     comm.Allreduce(MPI.IN_PLACE, data)
+    if not number % 20 or size == 1:  # the MPI library's own requests: of these Open MPI 5.0 keeps some memory
+        return
     request = comm.Alltoall_init(data, data.copy())
     request.Start()
     request.Wait()
@@ -148,7 +150,7 @@ def main():
     most = [max(row[place] for row in grown) for place in range(3)]
     if RANK == 0:
         print(f"{cycles} cycles on {SIZE} ranks: {most[0] / 1024:.0f} KiB, {most[1]} objects, {most[2]} handles more")
-    sys.exit(most[0] > SLACK + 100 * cycles or most[1] > 20 or most[2] > 0)
+    sys.exit(most[0] > SLACK + 50 * cycles or most[1] > 20 or most[2] > 0)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def arguments(method, receive, root):
 
 def refuses(executor, method, algorithm, bad, root):
     """One rank, the root or a receiver of what the root sends, has the bad buffer."""
-    there = (root + 1) % SIZE if method in ("Bcast", "Scatter") else root
+    there = (root + 1) % SIZE if method == "Bcast" or (method == "Scatter" and bad == "short") else root
     given, *_ = arguments(method, BAD[bad] if there == RANK else np.zeros, root)
     try:
         running.run(executor, method, algorithm, given)
@@ -115,6 +115,24 @@ def objects_that_the_last_rank_cannot_combine_leave_nothing(executor):
     assert ran
 
 
+def a_request_that_one_rank_refuses_meets_no_later_one(executor):
+    """The others have started theirs; each has a tag of its own."""
+    held = []
+    for algorithm in ("doubling", "ring"):
+        for receive in (fixed(BLOCK) if RANK == LAST else np.zeros(BLOCK), np.zeros(BLOCK)):
+            own = np.full(BLOCK, RANK + 1.0)
+            try:
+                request = running.prepare(executor, "Allreduce", algorithm, (own, receive, MPI.SUM))
+            except BufferError:
+                assert RANK == LAST
+                continue
+            request.Start()
+            held.append((request, own, receive))
+        held[-1][0].Wait()
+        assert (receive == SIZE * (SIZE + 1) / 2).all(), (algorithm, receive)
+    assert len(held) == (2 if RANK == LAST else 4)
+
+
 def main():
     executor, cases = new_executor(), 0
     for method, bads in REFUSED.items():
@@ -125,6 +143,7 @@ def main():
             is_right(executor, method, algorithm, root)
             cases += 1
     objects_that_the_last_rank_cannot_combine_leave_nothing(executor)
+    a_request_that_one_rank_refuses_meets_no_later_one(executor)
     if RANK == 0:
         print(f"all right: {cases} refusals", flush=True)
 

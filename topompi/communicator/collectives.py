@@ -10,7 +10,7 @@ from typing import Any
 from mpi4py import MPI
 
 from ..dispatch.calls import blocking, persistent
-from ..dispatch.choosing import YOUNG, choose, execute, run_and_remember
+from ..dispatch.choosing import choose, execute, run_and_remember
 from ..dispatch.counters import counters
 from ..dispatch.reasons import why_ran
 from ..dispatch.state import State
@@ -56,7 +56,7 @@ class Collectives(Handle):
         if counters.enabled:
             _count(state, method, size, choice, arguments, root, op)
             return
-        again = None if self._checks or choice is YOUNG else _chosen_again(method, root, op)
+        again = None if self._checks else _chosen_again(method, root, op)
         run_and_remember(state, spec, choice, arguments, again)(self, *arguments)
 
     def barrier(self) -> None:

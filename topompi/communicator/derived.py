@@ -55,7 +55,7 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     :param parent: the communicator of ours.
     :param same: whether the ranks and their order are the parent's.
     """
-    kind = next((ours for native, ours in _kinds if isinstance(comm, native)), None)
+    kind = _kind_of(type(comm))
     if kind is None:
         return comm
     child: Any = comm if isinstance(comm, kind) else kind.__new__(kind, comm)
@@ -66,6 +66,12 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     if isinstance(child, Handle) and (bequest := parent._bequest) is not None:
         child._inherit(bequest if same else bequest.of_some)
     return child
+
+
+@functools.cache
+def _kind_of(given: type[MPI.Comm]) -> type[Any] | None:
+    """Our class for one of mpi4py's, or for one of ours; all are registered when the first communicator is made."""
+    return next((ours for native, ours in _kinds if issubclass(given, native)), None)
 
 
 def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,12 @@ ALL = Calls()  # of handles that leave every call to the MPI library
 ALL.all = True
 
 _keyval_lock = Lock()
+
+
+@cache
+def _native_of(kind: type) -> Any:
+    """The first of mpi4py's own classes among the bases of one of ours."""
+    return next(base for base in kind.__mro__ if base.__module__ == MPI.__name__)
 
 
 class Handle(MPI.Intracomm):
@@ -67,7 +74,7 @@ class Handle(MPI.Intracomm):
         """Make the handle of mpi4py's own class, without communication; the arguments are those of the class."""
         # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
         # communicator is of the kind is for mpi4py's own class to say.
-        native = next(base for base in cls.__mro__ if base.__module__ == MPI.__name__)
+        native = _native_of(cls)
         self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
         self._calls = Calls()
         return self
@@ -110,7 +117,11 @@ class Handle(MPI.Intracomm):
         if bequest.only:
             self._calls = ALL
         elif bequest.common is not None:
-            self._calls.passes, self._calls.others = True, bequest.common.natives
+            common = bequest.common
+            self._calls.passes, self._calls.others = (
+                True,
+                common.early if common.policy.native_calls else common.natives,
+            )
 
     def _knows_natives(self) -> bool:
         """Whether this handle, new and without a state, has just got a table with calls to look into; local."""
@@ -118,7 +129,7 @@ class Handle(MPI.Intracomm):
             return False
         common = self._origin.common_of(self, self._meeting)
         self._inherit(Bequest(common, common.only, {}, {}))
-        return self._calls.all or (self._calls.others is not None and len(self._calls.others) > 0)
+        return self._calls.all or (self._is_quick and len(common.natives) + len(common.early) > 0)
 
     @property
     def _is_quick(self) -> bool:
@@ -243,7 +254,8 @@ class Handle(MPI.Intracomm):
         super().Disconnect()
 
     def _release(self) -> None:
-        if self == MPI.COMM_NULL or (not self._owns and self in PREDEFINED.values()):  # which MPI refuses to free
+        # MPI refuses to free predefined ones; a state that only another handle holds it frees with the communicator.
+        if self == MPI.COMM_NULL or (self._held is None if self._owns else self in PREDEFINED.values()):
             return
         state = attached(self)
         if state is not None:

@@ -26,6 +26,7 @@ typedef struct calls {
     char all;        /* whether the MPI library runs every call */
     char passes;     /* whether it runs those at once that are always its own */
     Py_ssize_t made; /* calls so far, the one under way among them; those that pass are not counted */
+    Py_ssize_t until; /* for how many first calls of a communicator others may look in here; 0 for all */
     size_t places, used;
     Call *table;
     struct calls *others; /* a further table to look into; held, or NULL */
@@ -182,6 +183,7 @@ static PyMemberDef calls_members[] = {
     {"all", T_BOOL, offsetof(Calls, all), 0, "Whether the MPI library runs every call."},
     {"passes", T_BOOL, offsetof(Calls, passes), 0, "Whether it runs those at once that are always its own."},
     {"made", T_PYSSIZET, offsetof(Calls, made), 0, "Calls so far; those that pass are not counted."},
+    {"until", T_PYSSIZET, offsetof(Calls, until), 0, "For how many first calls others may look in here; 0 for all."},
     {NULL},
 };
 
@@ -297,8 +299,10 @@ found(const Method *self, PyObject *handle, PyObject *const *arguments)
     }
     call.nbytes = size_of(arguments[self->message]);
     const Calls *calls = calls_of(self, handle); /* a message's own code may have freed the communicator meanwhile */
-    for (; calls != NULL; calls = calls->others) {
-        PyObject *run = calls->used ? find(calls->table, calls->places, &call)->run : NULL;
+    for (const Calls *some = calls; some != NULL; some = some->others) {
+        if (some->used == 0 || (some->until && calls->made > some->until))
+            continue;
+        PyObject *run = find(some->table, some->places, &call)->run;
         if (run != NULL)
             return Py_NewRef(run);
     }

@@ -7,6 +7,7 @@ class Calls:
     all: bool
     passes: bool
     made: int
+    until: int
     @property
     def others(self) -> Calls | None: ...
     @others.setter

@@ -37,16 +37,17 @@ except ImportError:
         :ivar all: whether the MPI library runs every call.
         :ivar passes: whether calls that the MPI library always runs go to it at once, without being counted or checked.
         :ivar made: blocking collectives on buffers so far, the one under way among them, whatever their arguments are.
+        :ivar until: for how many first calls of a communicator others may look in here; 0 for all.
         :ivar others: a further table to look into; None at first.
         :ivar runs: what runs a call, by number of the method, root, ``id`` of the operation, and bytes.
         """
 
-        __slots__ = ("all", "made", "others", "passes", "runs")
+        __slots__ = ("all", "made", "others", "passes", "runs", "until")
 
         def __init__(self) -> None:
             self.all = self.passes = False
-            self.made = 0
-            self.others: Calls | None = None
+            self.made = self.until = 0
+            self.others: Any = None
             self.runs: dict[tuple[int, int, int, int], Run] = {}
 
         def __len__(self) -> int:
@@ -64,6 +65,15 @@ except ImportError:
             if len(self.runs) >= MOST:
                 self.runs.clear()
             self.runs[method, root, 0 if op is None else id(op), nbytes] = run
+
+        def find(self, key: tuple[int, int, int, int], made: int) -> Run | None:
+            """What runs a call, by this table or a further one.
+
+            :param key: as ``runs`` has it.
+            :param made: calls of the communicator so far.
+            """
+            run = self.runs.get(key) if not self.until or made <= self.until else None
+            return run or (None if self.others is None else self.others.find(key, made))
 
         def clear(self) -> None:
             """Drop all entries, and send every call through Python again."""
@@ -85,7 +95,7 @@ def {name}(self, {signature}):
     calls.made += 1
     try:
         key = {number}, {root_key}, {op_key}, {message}.nbytes
-        run = calls.runs.get(key) or calls.others.runs.get(key)
+        run = calls.find(key, calls.made)
     except NEW:
         run = None
     if run is None:  # not where the look-up failed: an error of the call would be chained to its error

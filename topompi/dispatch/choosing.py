@@ -110,10 +110,15 @@ def run_and_remember(
     if choice.trial is not None:
         run = _timed(state.comm, choice.trial, run)
     if again is not None and choice is not NOT_UNDERSTOOD:
-        lasts = choice.local and choice.algorithm == "native"  # on all such communicators
-        calls = state.common.natives if lasts else state.calls
-        remember(calls, spec, arguments, run if choice.trial is None else _tried(choice, run, again))
+        remember(_table(state, choice), spec, arguments, run if choice.trial is None else _tried(choice, run, again))
     return run
+
+
+def _table(state: State, choice: Choice) -> Calls:
+    """The table of the communicators for which a choice is made."""
+    if choice is YOUNG:
+        return state.common.early
+    return state.common.natives if choice.local and choice.algorithm == "native" else state.calls
 
 
 def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run) -> None:

@@ -44,6 +44,7 @@ class Common:
     :ivar answers: rank 0's choices.
     :ivar left: whether a class of calls is always the MPI library's, as all ranks know without asking rank 0.
     :ivar natives: the calls that every such communicator leaves to the MPI library, known without asking rank 0.
+    :ivar early: those that it leaves to it among its first calls, and then ``natives``.
     """
 
     def __init__(self, interface: TopologyInterface, policy: Policy, meeting: Meeting | None = None) -> None:
@@ -51,7 +52,8 @@ class Common:
         self.plans = Latest(PLANS_HELD)
         self.answers = Answers()
         self.left: dict[Key, bool] = {}
-        self.natives = Calls()
+        self.natives, self.early = Calls(), Calls()
+        self.early.until, self.early.others = policy.native_calls, self.natives
 
     @cached_property
     def siblings(self) -> Siblings | None:
@@ -115,7 +117,6 @@ class Origin:
 
     def __init__(self, comm: MPI.Intracomm, common: Common) -> None:
         self.interface, self.policy, self.rank = common.interface, common.policy, comm.Get_rank()
-        self._whole = np.arange(self.interface.num_ranks)
         self._group = comm.Get_group()
         self._commons = Latest(GROUPS_HELD, BYTES_HELD)
         self._common = common if common.siblings is None else Common(common.interface, self.policy)
@@ -127,12 +128,14 @@ class Origin:
         :param meeting: the split that made it; None if none did.
         Cost: O(ranks) for ranks that are known already.
         """
-        group = comm.Get_group()
-        # MPICH 5.0.2: the group of a grid smaller than its parent has all of the parent's ranks, the grid's first.
-        ranks = np.array(MPI.Group.Translate_ranks(group, None, self._group))[: comm.Get_size()]
-        group.Free()
-        if meeting is None and np.array_equal(ranks, self._whole):
+        group, size = comm.Get_group(), comm.Get_size()
+        is_whole = size == self.interface.num_ranks and MPI.Group.Compare(group, self._group) == MPI.IDENT
+        if meeting is None and is_whole:
+            group.Free()
             return self._common
+        # MPICH 5.0.2: the group of a grid smaller than its parent has all of the parent's ranks, the grid's first.
+        ranks = np.array(MPI.Group.Translate_ranks(group, None, self._group))[:size]
+        group.Free()
         key = ranks.tobytes(), None if meeting is None else meeting.key
         found: Common | None = self._commons.get(key)
         if found is None:

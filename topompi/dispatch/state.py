@@ -51,7 +51,7 @@ class State:
         self.executor = Executor(self.groups, lambda: common.network, common.plans, shared)
         self.length = np.zeros(1, dtype=np.int64)
         self.calls = Calls() if calls is None else calls
-        self.calls.passes, self.calls.others = True, common.natives
+        self.calls.passes, self.calls.others = True, common.early if native_calls else common.natives
         # Decided from what all ranks know, since the selector would communicate.
         self.only = common.only if bequest is None else bequest.only or common.only
 

@@ -50,8 +50,9 @@ def _with_own_results(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> 
         return sent, _room(whole(sent, size, readonly=True), size), *arguments[2:]
     if spec.form is Form.GATHER:
         return sent, [bytearray(size * block(sent, readonly=True).size), MPI.BYTE], *arguments[2:]
-    if spec.form is Form.ALLTOALL:
-        return sent, [bytearray(whole(sent, size, readonly=True).size), MPI.BYTE]
+    if spec.form in (Form.ALLTOALL, Form.SCATTER):
+        parts = size if spec.form is Form.SCATTER else 1
+        return sent, [bytearray(whole(sent, size, readonly=True).size // parts), MPI.BYTE], *arguments[2:]
     return None
 
 
