@@ -52,7 +52,6 @@ class Common:
         self.answers = Answers()
         self.left: dict[Key, bool] = {}
         self.natives = Calls()
-        self.natives.passes = True
 
     @cached_property
     def siblings(self) -> Siblings | None:

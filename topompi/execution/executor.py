@@ -11,6 +11,7 @@ from .latest import Latest
 
 if TYPE_CHECKING:
     from ..schedules import Network, Schedule
+    from .binding import Binding
 
 __all__ = ["PLANS_HELD", "Executor", "Shared"]
 
@@ -32,7 +33,10 @@ class Executor:
         so that all ranks have the same.
     :ivar bindings: plans bound to the buffers of the latest calls.
     :ivar refusals: why the latest call of a method could not run by an algorithm, by both.
+    :ivar ran: while a recording watches, the binding of the latest plan that ran and has not been counted.
     """
+
+    watched = False  # for all of them: whether a recording wants to know what ran
 
     def __init__(
         self,
@@ -46,6 +50,7 @@ class Executor:
         self.bindings = Latest(BINDINGS_HELD, BYTES_HELD)
         self.shared: Shared = {} if shared is None else shared
         self.refusals: dict[tuple[str, str], str] = {}
+        self.ran: Binding | None = None
 
     @cached_property
     def network(self) -> Network:

@@ -57,7 +57,7 @@ _TEXT: tuple[tuple[str, str], ...] = (
 )
 _PATTERNS = tuple((re.compile(r"^[ \t]*(" + pattern + ")", re.M), name) for pattern, name in _TEXT)
 _JSON_KEYS = (
-    ({"peerHostname"}, "JSON of NetQ or LLDP (neighbours of switch ports)"),
+    ({"peerHostname"}, "JSON of neighbours of switch ports (NetQ's or LLDP's)"),
     ({"lldp"}, "JSON of LLDP (neighbours of switch ports)"),
     ({"netq"}, "JSON of NetQ"),
     ({"blockdevices"}, "JSON of lsblk"),

@@ -2,41 +2,68 @@
 
 from __future__ import annotations
 
+import copy
+from collections import Counter
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster import Cluster
 from ..errors import AllocationError
+from .rooms import LARGE, MEDIUM, SMALL, Parts, Rooms
 from .state import Allocator, Job, Placement, State
 
 __all__ = ["Isolated"]
 
-SMALL, MEDIUM, LARGE = range(3)
-
 
 class _Kinds(State):
-    """Counts of medium and large jobs on each leaf, and of large jobs in each pod."""
+    """The nodes in use, and the room for each kind of job; a preview does without the former."""
 
     def __init__(self, cluster: Cluster, anchors: tuple[int, int]) -> None:
         super().__init__(cluster)
-        self.anchors = anchors
-        self.medium = np.zeros(cluster.num_leaves, dtype=np.int64)
-        self.large = np.zeros(cluster.num_leaves, dtype=np.int64)
-        self.pod_large = np.zeros(cluster.num_pods, dtype=np.int64)
+        self.anchors, self.rooms = anchors, Rooms(cluster)
+        self._is_preview = False
 
     def kind(self, size: int) -> int:
         """Small jobs fit a leaf, medium ones a pod."""
         return SMALL if size <= self.anchors[0] else MEDIUM if size <= self.anchors[1] else LARGE
 
+    @property
+    def leaf_free(self) -> NDArray[np.int64]:
+        """Free nodes of each leaf."""
+        return np.array(self.rooms.leaf_free, dtype=np.int64)
+
+    @property
+    def pod_free(self) -> NDArray[np.int64]:
+        """Free nodes of each pod."""
+        return np.array(self.rooms.pod_free, dtype=np.int64)
+
+    def copy(self) -> State:
+        """A state that changes on its own."""
+        made = super().copy()
+        assert isinstance(made, _Kinds)
+        made.rooms = self.rooms.copy()
+        return made
+
+    def preview(self) -> State:
+        """A copy without nodes."""
+        made = copy.copy(self)
+        made.running, made.rooms = self.running.copy(), self.rooms.copy()
+        made._is_preview = True
+        return made
+
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
-        super()._change(job, placement, sign)
-        kind = self.kind(job.size)
-        if kind == SMALL:
-            return
-        leaves = np.unique(self.cluster.leaf[placement.nodes])
-        (self.medium if kind == MEDIUM else self.large)[leaves] += sign
-        if kind == LARGE:
-            self.pod_large[np.unique(self.cluster.pod_of_leaf[leaves])] += sign
+        parts = held = placement.role or self._parts_of(placement.nodes)
+        count = len(placement.nodes)
+        if not self._is_preview:
+            changed = self._hold(placement.nodes, sign)
+            if len(changed) < count:
+                parts, count = self._parts_of(changed), len(changed)
+        self.rooms.change(self.kind(job.size), held, parts, sign)
+        self.free -= sign * count
+
+    def _parts_of(self, nodes: NDArray[np.integer]) -> Parts:
+        return sorted(Counter(self.cluster.leaf[nodes].tolist()).items())
 
 
 class Isolated(Allocator):
@@ -72,45 +99,14 @@ class Isolated(Allocator):
     def feasible(self, job: Job, state: State) -> bool:
         """By the sums of free nodes alone, without choosing any."""
         assert isinstance(state, _Kinds)
-        kind = state.kind(job.size)
-        if kind == SMALL:
-            return bool(state.leaf_free.max() >= job.size)
-        if kind == MEDIUM:
-            return bool(_room(state).max() >= job.size)
-        leaves = (state.medium == 0) & (state.pod_large == 0)[state.cluster.pod_of_leaf]
-        return bool(state.leaf_free[leaves].sum() >= job.size)
+        return job.size <= state.rooms.largest(state.kind(job.size))
 
     def place(self, job: Job, state: State) -> Placement | None:
         """Algorithm 1."""
         assert isinstance(state, _Kinds)
-        if not self.feasible(job, state):
-            return None
         kind = state.kind(job.size)
-        if kind == LARGE:
-            pods = np.argsort(-state.pod_free, kind="stable")
-            pods = pods[state.pod_large[pods] == 0]
-            leaves = [_emptiest(state, int(pod), state.medium) for pod in pods]
-            return Placement(state.take(np.concatenate(leaves), job.size))
-        starts = state.cluster.pod_start
-        room = np.maximum.reduceat(state.leaf_free, starts[:-1]) if kind == SMALL else _room(state)
-        pods = np.flatnonzero(room >= job.size)
-        pod = int(pods[np.argmin(state.pod_free[pods])])
-        if kind == MEDIUM:
-            return Placement(state.take(_emptiest(state, pod, state.medium + state.large), job.size))
-        free = state.leaf_free[starts[pod] : starts[pod + 1]]
-        fits = np.flatnonzero(free >= job.size)
-        return Placement(state.first_free(int(starts[pod] + fits[np.argmin(free[fits])]), job.size))
-
-
-def _room(state: _Kinds) -> NDArray[np.integer]:
-    """Free nodes of each pod on leaves without medium and large jobs."""
-    usable = state.leaf_free * ((state.medium == 0) & (state.large == 0))
-    return np.add.reduceat(usable, state.cluster.pod_start[:-1])
-
-
-def _emptiest(state: _Kinds, pod: int, held: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Leaves of a pod that no such job holds, most free nodes first."""
-    first, last = state.cluster.pod_start[pod : pod + 2]
-    order = first + np.argsort(-state.leaf_free[first:last], kind="stable")
-    chosen: NDArray[np.integer] = order[held[order] == 0]
-    return chosen
+        if job.size > state.rooms.largest(kind):
+            return None
+        parts = state.rooms.choose(kind, job.size)
+        nodes = [state.first_free(leaf, count) for leaf, count in parts]
+        return Placement(nodes[0] if len(nodes) == 1 else np.concatenate(nodes), parts)

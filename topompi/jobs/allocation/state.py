@@ -39,9 +39,19 @@ class State:
         self.cluster = cluster
         self.free = cluster.num_nodes
         self.busy = np.zeros(cluster.num_nodes, dtype=np.int32)
-        self.leaf_free = np.diff(cluster.leaf_start).astype(np.int64)
-        self.pod_free = np.diff(cluster.leaf_start[cluster.pod_start]).astype(np.int64)
+        self._leaf_free = np.diff(cluster.leaf_start).astype(np.int64)
+        self._pod_free = np.diff(cluster.leaf_start[cluster.pod_start]).astype(np.int64)
         self.running: dict[int, tuple[Job, Placement]] = {}
+
+    @property
+    def leaf_free(self) -> NDArray[np.int64]:
+        """Free nodes of each leaf."""
+        return self._leaf_free
+
+    @property
+    def pod_free(self) -> NDArray[np.int64]:
+        """Free nodes of each pod."""
+        return self._pod_free
 
     def start(self, job: Job, placement: Placement) -> None:
         """A job takes its nodes."""
@@ -63,17 +73,26 @@ class State:
                 setattr(made, name, value.copy())
         return made
 
+    def preview(self) -> State:
+        """A copy that is asked only whether jobs fit; jobs that start there hold no node of another one."""
+        return self.copy()
+
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
         nodes = placement.nodes
         if not len(nodes):  # only counted
             self.free -= sign * job.size
             return
-        self.busy[nodes] += sign
-        changed = nodes[self.busy[nodes] == (1 if sign > 0 else 0)]
+        changed = self._hold(nodes, sign)
         leaves = np.bincount(self.cluster.leaf[changed], minlength=self.cluster.num_leaves)
-        self.leaf_free -= sign * leaves
-        self.pod_free -= sign * np.add.reduceat(leaves, self.cluster.pod_start[:-1])
+        self._leaf_free -= sign * leaves
+        self._pod_free -= sign * np.add.reduceat(leaves, self.cluster.pod_start[:-1])
         self.free -= sign * len(changed)
+
+    def _hold(self, nodes: NDArray[np.integer], sign: int) -> NDArray[np.integer]:
+        """One job more or less on some nodes; those that are no longer free, or free again."""
+        self.busy[nodes] += sign
+        changed: NDArray[np.integer] = nodes[self.busy[nodes] == (1 if sign > 0 else 0)]
+        return changed
 
     def first_free(self, leaf: int, count: int) -> NDArray[np.integer]:
         """The lowest free nodes of a leaf, at most so many."""
@@ -95,7 +114,8 @@ class Allocator:
     """A policy of allocation: which free nodes a job gets, or none.
 
     ``by_count`` says that a job fits wherever enough nodes are free. ``monotone`` says that a job that fits still fits
-    after other jobs have ended; where it is not, a promise to a job keeps the nodes found for it.
+    after other jobs have ended; where it is not, a promise to a job keeps the nodes found for it. Which nodes are found
+    depends on the job's size and the state alone.
     """
 
     name = ""

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from bisect import bisect_left
 
 from ..allocation import Job, Placement, State
 from .situation import Promise, Situation
 
 __all__ = ["start_behind_head", "start_heads"]
-
-
-class _Shadow(Protocol):
-    def admit(self, job: Job) -> Placement | None:
-        """Nodes for a job that starts now without delaying the head; None for none."""
-        ...
 
 
 def start_heads(situation: Situation) -> bool:
@@ -32,28 +26,59 @@ def start_heads(situation: Situation) -> bool:
 
 def start_behind_head(situation: Situation) -> None:
     """Start the jobs behind the head that do not delay it, each on the nodes that the allocator finds first."""
-    waiting = situation.waiting
-    head = situation.job(waiting[0])
-    shadow: _Shadow = (_CountedShadow if situation.allocator.by_count else _PlacedShadow)(situation, head)
-    kept = waiting[:1]
+    waiting, sizes, state = situation.waiting, situation.sizes, situation.state
+    shadow, started = _shadow_of(situation), set[int]()
+    refused = shadow.refused
     for index in waiting[1:]:
-        if situation.sizes[index] > situation.state.free:
-            kept.append(index)
+        if (size := sizes[index]) in refused or size > state.free:
             continue
-        job = situation.job(index)
-        placement = shadow.admit(job)
-        if placement is None:
-            kept.append(index)
-        else:
-            situation.start(job, placement)
-    waiting[:] = kept
+        placement = shadow.admit(job := situation.job(index))
+        if placement is not None:
+            shadow.start(job, placement)
+            started.add(index)
+    if started:
+        waiting[:] = [index for index in waiting if index not in started]
 
 
-class _CountedShadow:
+def _shadow_of(situation: Situation) -> _Shadow:
+    """The shadow of the head: that of the last pass where it still holds."""
+    head, known = situation.job(situation.waiting[0]), situation.shadow
+    if not isinstance(known, _Shadow) or known.head != head or not known.holds():
+        situation.shadow = known = (_CountedShadow if situation.allocator.by_count else _PlacedShadow)(situation, head)
+    situation.ended.clear()
+    return known
+
+
+class _Shadow:
+    """What jobs behind the head may use; those that start there leave the head's time as it is.
+
+    ``refused`` has the sizes for which no nodes are found now.
+    """
+
+    def __init__(self, situation: Situation, head: Job) -> None:
+        self.situation, self.head, self.starts = situation, head, situation.starts
+        self.refused: set[int] = set()
+
+    def holds(self) -> bool:
+        """Whether it is the head's shadow still, after jobs may have ended and arrived."""
+        return self.starts == self.situation.starts and not self.situation.ended
+
+    def admit(self, job: Job) -> Placement | None:
+        """Nodes for a job that can start now without delaying the head; None for none."""
+        raise NotImplementedError
+
+    def start(self, job: Job, placement: Placement) -> None:
+        """The job starts there."""
+        self.situation.start(job, placement)
+        self.starts = self.situation.starts
+        self.refused.clear()
+
+
+class _CountedShadow(_Shadow):
     """Where a job fits wherever enough nodes are free: at the shadow time some are left over beside the head's."""
 
     def __init__(self, situation: Situation, head: Job) -> None:
-        self.situation, self.head = situation, head
+        super().__init__(situation, head)
         self.when: int | None = None
         self.extra = 0
 
@@ -78,39 +103,91 @@ class _CountedShadow:
         return self.situation.find(job, self.situation.state)
 
 
-class _PlacedShadow:
-    """Where it matters which nodes are free: the state at the shadow time, tried with each job that would still run."""
+class _PlacedShadow(_Shadow):
+    """Where it matters which nodes are free: the state at the shadow time, tried with each job that would still run.
+
+    ``delaying`` has the sizes whose nodes the head needs then.
+    """
 
     def __init__(self, situation: Situation, head: Job) -> None:
-        self.situation, self.head = situation, head
+        super().__init__(situation, head)
         self.later: State | None = None
         self.when = 0
+        self.delaying: set[int] = set()
+
+    def holds(self) -> bool:
+        """Whether it holds, moved to an earlier time where jobs that have ended make room for the head there."""
+        situation = self.situation
+        if self.later is None or not situation.ended:
+            return super().holds()
+        overdue = bool(situation.releases) and situation.releases[0][0] <= situation.now  # of no estimate
+        if self.starts != situation.starts or not situation.allocator.monotone or overdue:
+            return False
+        for index in situation.ended:
+            if index in self.later.running:
+                self.later.end(index)
+        self.refused.clear()
+        self.delaying.clear()
+        self._move_back(self.later)
+        return True
+
+    def _move_back(self, later: State) -> None:
+        """Go from release to release towards now while the head fits; before the first one it does not."""
+        releases, running = self.situation.releases, self.situation.state.running
+        while first := bisect_left(releases, (self.when, -1)):
+            group = [job for _, job in releases[first : bisect_left(releases, (self.when + 1, -1))]]
+            for job in group:
+                later.start(*running[job])
+            if not self._fits(later):
+                for job in group:
+                    later.end(job)
+                break
+            self.when = releases[first - 1][0]
+        self.situation.promise = Promise(self.head.number, self.when, None)
 
     def _find(self) -> State:
-        later, found = self.situation.state.copy(), None
+        state = self.situation.state
+        later = state.preview() if self.situation.allocator.monotone else state.copy()
         for when, jobs in self.situation.releases_by_time():
             for index in jobs:
                 later.end(index)
-            found = self.situation.find(self.head, later) if later.free >= self.head.size else None
-            if found is not None:
-                self.when = when
+            self.when = when
+            if later.free >= self.head.size and self._fits(later):
                 break
-        self.situation.promise = Promise(self.head.number, self.when, found)
         return later
+
+    def _fits(self, later: State) -> bool:
+        """Whether the head finds nodes then; it is promised these where it may not find any again."""
+        situation, found = self.situation, None
+        if situation.allocator.monotone:
+            fits = situation.allocator.feasible(self.head, later)
+        else:
+            found = situation.find(self.head, later)
+            fits = found is not None
+        if fits:
+            situation.promise = Promise(self.head.number, self.when, found)
+        return fits
 
     def admit(self, job: Job) -> Placement | None:
         """The allocator's nodes, where the head still finds nodes at the shadow time."""
+        if self.later is not None and job.size in self.delaying and self.situation.now + job.estimate > self.when:
+            return None
         placement = self.situation.find(job, self.situation.state)
         if placement is None:
+            self.refused.add(job.size)
             return None
         if self.later is None:
             self.later = self._find()
         if self.situation.now + job.estimate <= self.when:
             return placement
         self.later.start(job, placement)
-        found = self.situation.find(self.head, self.later)
-        if found is None:
-            self.later.end(job.number)
-            return None
-        self.situation.promise = Promise(self.head.number, self.when, found)
-        return placement
+        if self._fits(self.later):
+            return placement
+        self.later.end(job.number)
+        self.delaying.add(job.size)
+        return None
+
+    def start(self, job: Job, placement: Placement) -> None:
+        """The job starts there; others find other nodes now."""
+        super().start(job, placement)
+        self.delaying.clear()

@@ -44,6 +44,9 @@ class Situation:
         self.releases: list[tuple[int, int]] = []  # (estimated end, job), ascending
         self.waiting: list[int] = []
         self.promise: Promise | None = None
+        self.starts = 0  # of jobs, until now
+        self.ended: list[int] = []  # jobs, since a pass has last asked
+        self.shadow: object = None  # what the last pass with one reservation knew
         self._end_of: dict[int, int] = {}
 
     def job(self, index: int) -> Job:
@@ -61,6 +64,7 @@ class Situation:
 
     def start(self, job: Job, placement: Placement) -> None:
         """A job starts now; the caller takes it out of the queue."""
+        self.starts += 1
         self.state.start(job, placement)
         self._end_of[job.number] = self.now + job.estimate
         insort(self.releases, (self.now + job.estimate, job.number))
@@ -70,6 +74,7 @@ class Situation:
 
     def end(self, index: int) -> None:
         """A running job has ended."""
+        self.ended.append(index)
         self.state.end(index)
         del self.releases[bisect_left(self.releases, (self._end_of.pop(index), index))]
 

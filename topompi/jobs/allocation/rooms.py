@@ -1,0 +1,118 @@
+"""Free nodes of leaves and pods as plain integers: the state that Algorithm 1 asks, kept up leaf by leaf."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from ..cluster import Cluster
+
+__all__ = ["LARGE", "MEDIUM", "SMALL", "Parts", "Rooms"]
+
+SMALL, MEDIUM, LARGE = range(3)
+Parts = Sequence[tuple[int, int]]  # (leaf, nodes on it), pod by pod
+
+
+class Rooms:
+    """Free nodes, and which leaves and pods jobs of several leaves hold.
+
+    Integers in lists, as numpy is slow on a few numbers. ``wide`` counts the medium and large jobs of a leaf, ``large``
+    the large jobs of a pod; ``usable`` are a pod's free nodes on leaves without wide jobs, and ``most`` the free nodes
+    of its emptiest leaf.
+
+    :param cluster: without jobs.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.start: list[int] = cluster.pod_start.tolist()
+        self.pod_of: list[int] = cluster.pod_of_leaf.tolist()
+        self.leaf_free = [last - first for first, last in pairwise(cluster.leaf_start.tolist())]
+        self.wide, self.large = [0] * cluster.num_leaves, [0] * cluster.num_pods
+        self.pod_free, self.usable, self.most = ([0] * cluster.num_pods for _ in range(3))
+        for pod in range(cluster.num_pods):
+            self._count(pod)
+
+    def copy(self) -> Rooms:
+        """Rooms that change on their own."""
+        made = copy.copy(self)
+        for name in ("leaf_free", "wide", "large", "pod_free", "usable", "most"):
+            setattr(made, name, getattr(self, name).copy())
+        return made
+
+    def change(self, kind: int, held: Parts, changed: Parts, sign: int) -> None:
+        """A job comes (1) or goes (-1).
+
+        :param kind: of the job.
+        :param held: its nodes.
+        :param changed: those of them that are no longer free, or free again; others hold the rest.
+        :param sign: 1 or -1.
+        """
+        if kind == SMALL:
+            for leaf, nodes in changed:
+                self._free(leaf, -sign * nodes)
+            return
+        for leaf, nodes in changed:
+            self.leaf_free[leaf] -= sign * nodes
+        for leaf, _ in held:
+            self.wide[leaf] += sign
+        for pod in {self.pod_of[leaf] for leaf, _ in held}:
+            self._count(pod)
+            self.large[pod] += sign * (kind == LARGE)
+
+    def _free(self, leaf: int, nodes: int) -> None:
+        pod, before = self.pod_of[leaf], self.leaf_free[leaf]
+        after = self.leaf_free[leaf] = before + nodes
+        self.pod_free[pod] += nodes
+        if not self.wide[leaf]:
+            self.usable[pod] += nodes
+        if after >= self.most[pod]:
+            self.most[pod] = after
+        elif before == self.most[pod]:
+            self.most[pod] = max(self.leaf_free[self.start[pod] : self.start[pod + 1]])
+
+    def _count(self, pod: int) -> None:
+        first, last = self.start[pod], self.start[pod + 1]
+        free, wide = self.leaf_free[first:last], self.wide[first:last]
+        self.pod_free[pod], self.most[pod] = sum(free), max(free)
+        self.usable[pod] = sum([nodes for nodes, jobs in zip(free, wide, strict=True) if not jobs])
+
+    def largest(self, kind: int) -> int:
+        """The largest job of this kind that finds nodes."""
+        if kind == LARGE:
+            return sum(nodes for nodes, jobs in zip(self.usable, self.large, strict=True) if not jobs)
+        return max(self.most if kind == SMALL else self.usable)
+
+    def choose(self, kind: int, size: int) -> Parts:
+        """The leaves of Algorithm 1, for a job that finds nodes.
+
+        Small and medium jobs go into the fullest pod that fits, small ones into its fullest leaf that fits, medium ones
+        onto its emptiest leaves; large jobs onto the emptiest leaves of the emptiest pods.
+        """
+        if kind == LARGE:
+            pods = [pod for pod, large in enumerate(self.large) if not large]
+            pods.sort(key=lambda pod: -self.pod_free[pod])
+            return self._fill([leaf for pod in pods for leaf in self._emptiest(pod)], size)
+        room = self.most if kind == SMALL else self.usable
+        _, pod = min((free, pod) for pod, free in enumerate(self.pod_free) if room[pod] >= size)
+        if kind == MEDIUM:
+            return self._fill(self._emptiest(pod), size)
+        first, last = self.start[pod], self.start[pod + 1]
+        fits = [(free, leaf) for leaf, free in enumerate(self.leaf_free[first:last], first) if free >= size]
+        return ((min(fits)[1], size),)
+
+    def _emptiest(self, pod: int) -> list[int]:
+        leaves = [leaf for leaf in range(self.start[pod], self.start[pod + 1]) if not self.wide[leaf]]
+        leaves.sort(key=lambda leaf: -self.leaf_free[leaf])
+        return leaves
+
+    def _fill(self, leaves: Iterable[int], size: int) -> Parts:
+        parts = []
+        for leaf in leaves:
+            if size <= 0:
+                break
+            nodes = min(size, self.leaf_free[leaf])
+            if nodes:
+                parts.append((leaf, nodes))
+            size -= nodes
+        return parts
