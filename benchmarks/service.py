@@ -23,6 +23,7 @@ from pathlib import Path
 from topompi.topology.asking import Address, ask
 
 PIPELINE = 1  # queries that a client sends at once
+REPEATS = 25
 SIZES = (8, 16, 32, 64, 128, 256)
 
 
@@ -58,14 +59,15 @@ def serving(source: str, lfts: str | None) -> Iterator[tuple[Address, int, float
 def measure(address: Address, process: int, began: float, asked: argparse.Namespace) -> None:
     """Ask a running service, and print what it took."""
     ask(address, {"request": "generation"})
-    print(f"first answer after {time.monotonic() - began:.2f} s, resident {resident(process):.0f} MiB")
+    took, used = time.monotonic() - began, processor(process)
+    print(f"first answer after {took:.2f} s ({used:.2f} s of a processor), resident {resident(process):.0f} MiB")
     hosts = ask(address, {"request": "view", "fields": []})["hosts"]
     chooser = random.Random(1)
     for size in filter(lambda size: size <= len(hosts), SIZES):
         job = chooser.sample(hosts, size)
-        fabric = [timed(address, {"request": "view", "hosts": job}) for _ in range(9)]
-        hops = [timed(address, {"request": "view", "hosts": job, "fields": ["hops"]}) for _ in range(9)]
-        print(f"{size:4} hosts: fabric {statistics.median(fabric):.1f} ms, hops {statistics.median(hops):.1f} ms")
+        fabric = [timed(address, {"request": "view", "hosts": job}) for _ in range(REPEATS)]
+        hops = [timed(address, {"request": "view", "hosts": job, "fields": ["hops"]}) for _ in range(REPEATS)]
+        print(f"{size:4} hosts, ms, median and least: fabric {told(fabric)}, hops {told(hops)}")
     rate, used = queries(address, process, hosts, asked.clients, asked.queries)
     print(
         f"{asked.clients} clients: {rate:,.0f} queries/s, "
@@ -78,6 +80,11 @@ def measure(address: Address, process: int, began: float, asked: argparse.Namesp
     print(f"{asked.idle} idle clients: {resident(process) - before:.0f} MiB more, {resident(process):.0f} MiB in all")
     for client in clients:
         client.close()
+
+
+def told(times: list[float]) -> str:
+    """The median and the least of some times: the least is what a machine without other work takes."""
+    return f"{statistics.median(times):.1f} {min(times):.1f}"
 
 
 def timed(address: Address, request: dict[str, object]) -> float:
