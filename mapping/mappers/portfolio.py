@@ -31,6 +31,7 @@ __all__ = ["best"]
 AS_SCHEME1 = (None, 4)
 ROUNDS: tuple[tuple[int | None, int], ...] = ((1, 16), (16, 1), AS_SCHEME1, (24, 1))
 DEFAULT_ROUNDS = 3
+QUICK = (1, 1)  # of a dense graph one cut is little worse than the best of many, and there at once
 FEW_PARTS = 2500  # ranks, up to which there are so many
 EDGES_A_RANK = 24
 SEED_STRIDE = 64
@@ -123,7 +124,9 @@ def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> 
         return [AS_SCHEME1, (2, 4)]  # where blocks divide a grid little is enough, to tell whether they are beaten
     # Graphs of more edges than that take as long as those of so many more ranks.
     work = max(graph.size, graph.num_edges // EDGES_A_RANK)
-    return list(ROUNDS[:DEFAULT_ROUNDS]) if work <= FEW_PARTS else [AS_SCHEME1, (2, 1)]
+    if work <= FEW_PARTS:
+        return list(ROUNDS[:DEFAULT_ROUNDS])
+    return [QUICK, AS_SCHEME1] if graph.size <= FEW_PARTS else [AS_SCHEME1, (2, 1)]
 
 
 def _steps(
@@ -135,23 +138,34 @@ def _steps(
     asked: tuple[Partitioner | None, str],
     effort: float,
 ) -> Iterator[Step]:
-    """What is tried in turn, the mappers themselves first; what needs a start takes it from the pool."""
+    """What is tried in turn: mappers that need no start, the quickest of a dense graph first, and improvements."""
     laid = None if isinstance(machine.distances, Tree) else _laid(graph, machine)
     if laid is not None:
         yield "laid on the hosts' own graph", lambda _: iter((laid,))
         if objective == "hop-bytes":
             return  # no order costs less
-    yield "plain orders", lambda _: iter((identity(graph, machine), cyclic(graph, machine), plane(graph, machine)))
-    yield "blocks", lambda _: _blocks(graph, machine)
+    down: list[Step] = []
     for number, (tries, cuts) in enumerate(rounds):
         again = seed + SEED_STRIDE * number * (tries is not None)  # scheme1's own seed, where it is the mapper
-        yield f"top down {number + 1}", partial(_top_down, graph, machine, again, Metis(cuts), tries)
+        down.append((f"top down {number + 1}", partial(_top_down, graph, machine, again, Metis(cuts), tries)))
+    early = rounds[:1].count(QUICK)
+    yield from down[:early]
+    yield "plain orders", lambda _: iter((identity(graph, machine), cyclic(graph, machine), plane(graph, machine)))
+    yield "blocks", lambda _: _blocks(graph, machine)
+    yield "given order, swaps", lambda _: iter((refine(graph, machine, seed),))
+    yield from down[early:]
     yield "one cut", lambda _: iter((single_step(graph, machine, seed),))
     yield "hosts first", lambda _: iter((scheme2(graph, machine, seed),))
-    yield "given order, swaps", lambda _: iter((refine(graph, machine, seed),))
     by, weight = asked
     if by is not None or weight != "volume":
         yield "top down as asked for", partial(_top_down, graph, machine, seed, by or Metis(), 1, weight=weight)
+    yield from _improvements(graph, machine, seed, objective, effort)
+
+
+def _improvements(
+    graph: CommunicationGraph, machine: Machine, seed: int, objective: str, effort: float
+) -> Iterator[Step]:
+    """What begins with the best mappings found."""
     if isinstance(machine.distances, Tree):
         yield "best so far, swaps", partial(_swaps, graph, machine, seed)
     else:
