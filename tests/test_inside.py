@@ -16,11 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ibreports import default_report, pair
 from tests.support import ROOT, command_line, mpirun, shared_data
 from topompi.errors import FabricError
 from topompi.inputs import InputFile, open_inputs
 from topompi.topology import Report, load
-from topompi.topology.inside import Adapter, Inside, Part, host_of, own_place
+from topompi.topology.inside import Adapter, Inside, Part, Place, host_of, own_place
 from topompi.topology.inside.cpus import cpu_mask, lowest, numbers_of, read_bitmap, read_cpu_list, write_cpu_list
 from topompi.topology.inside.finding import find_inside, from_library, from_linux, from_lstopo, library_paths
 from topompi.topology.inside.hwlocxml import MOST_DEPTH, read, read_file
@@ -406,3 +407,19 @@ def test_bound_ranks_of_a_job_have_levels_inside_their_host(tmp_path: Path) -> N
     assert levels == [("package", [0, 0, 2, 2])]
     assert [{"package", "NUMA node"} <= set(one) and min(one.values()) >= -1 for one in real] == [True] * 4
     assert total == 6
+
+
+def test_ranks_are_placed_by_the_guids_of_their_adapters_and_else_by_name(tmp_path: Path) -> None:
+    from mpi4py import MPI
+
+    from topompi.communicator.discovery import Facts, _place
+
+    assert MPI.COMM_SELF.size == 1
+    (tmp_path / "fabric").write_text(default_report(pair()))
+    fabric = load(tmp_path / "fabric").fabric
+    left = fabric.adapter_ids[fabric.host_adapters[fabric.host_index["left"]][0]]
+    here = Place({"package": 0}, (left,)), Place({"package": 1, "L3": 4}, (left,)), Place({}, ())
+    facts = [Facts(name, rank, here[rank], None) for rank, name in enumerate(("strange", "strange", "right"))]
+    view = _place(facts, str(tmp_path / "fabric"), None)
+    assert [view.hosts[host] for host in view.rank_host] == ["left", "left", "right"]
+    assert {name: numbers.tolist() for name, numbers in view.domains} == {"package": [0, 1, -1], "L3": [-1, 4, -1]}

@@ -14,7 +14,7 @@ import typer
 from ..errors import SourceError, TopompiError
 from ..extensions import require_mpi
 from ..topology.discover import Gathered, Tools, from_addresses, other_ways, store
-from ..topology.discover.slurmjob import own_address
+from ..topology.discover.slurmjob import ADDRESS, own_address
 from .terminal import Limit
 
 __all__ = ["discover"]
@@ -42,12 +42,12 @@ def discover(
         passed = _in_job(output, ranks)
     else:
         options = (*(("-C", adapter) if adapter else ()), *(("-P", str(port)) if port else ()))
-        passed = _tried(Tools(seconds, _say, options).gather, output)
+        passed = _tried(Tools(seconds, _say, options).gather, output, dict(os.environ))
     if not passed:
         raise typer.Exit(1)
 
 
-def _tried(gather: Callable[[Path], Gathered], output: Path) -> bool:
+def _tried(gather: Callable[[Path], Gathered], output: Path, environment: dict[str, str]) -> bool:
     """Keep what can be gathered; where nothing can be, say why, and what else there is."""
     try:
         return _keep(gather, output)
@@ -55,7 +55,7 @@ def _tried(gather: Callable[[Path], Gathered], output: Path) -> bool:
         if "--debug" in sys.argv:
             raise
         _say(str(error))
-        for way in other_ways(os.environ, str(output)):
+        for way in other_ways(environment, str(output)):
             _say(f"instead: {way}")
         return False
 
@@ -85,7 +85,8 @@ def _in_job(output: Path, ranks: int) -> bool:
             f"expecting {ranks} ranks in one MPI job, got ranks alone: is the launcher the MPI library's?"
         )
     told = world.gather((MPI.Get_processor_name(), own_address(os.environ)))
-    passed = told is None or _tried(lambda folder: from_addresses(told, folder), output)
+    others = {name: value for name, value in os.environ.items() if name != ADDRESS}  # this way is being tried
+    passed = told is None or _tried(lambda folder: from_addresses(told, folder), output, others)
     return bool(world.bcast(passed))  # before any rank is gone and the launcher ends all
 
 

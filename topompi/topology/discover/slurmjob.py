@@ -9,17 +9,18 @@ from ...errors import SourceError
 from ..discovery import Report
 from ..hostlist import compress
 from ..sources import fabricjson, slurm_addresses
+from ..sources.slurm_addresses import ADDRESS, PATTERN
 from .archive import Gathered
 
-__all__ = ["REPORT", "from_addresses", "own_address"]
+__all__ = ["ADDRESS", "REPORT", "from_addresses", "own_address"]
 
 REPORT = "fabric.json"
 
 
 def own_address(environment: Mapping[str, str]) -> tuple[str, str] | None:
     """What Slurm says of the switches above this host, and the pattern of that; None without it."""
-    address = environment.get(slurm_addresses.ADDRESS)
-    return (address, environment.get(slurm_addresses.PATTERN, "")) if address else None
+    address = environment.get(ADDRESS)
+    return (address, environment.get(PATTERN, "")) if address else None
 
 
 def from_addresses(of_ranks: Sequence[tuple[str, tuple[str, str] | None]], folder: Path) -> Gathered:
@@ -32,7 +33,7 @@ def from_addresses(of_ranks: Sequence[tuple[str, tuple[str, str] | None]], folde
     silent = sorted({host for host, address in of_ranks if address is None})
     if silent:
         raise SourceError(
-            f"expecting {slurm_addresses.ADDRESS} on all hosts, got none on {compress(silent)} "
+            f"expecting {ADDRESS} on all hosts, got none on {compress(silent)} "
             "(Slurm sets it where a topology is configured, for tasks that srun starts)"
         )
     addresses = {host: address for host, address in of_ranks if address is not None}
