@@ -19,7 +19,7 @@ ALONE, TURNS = 3, 5  # pairs that are measured alone to see that, and how often
 CALM = 3  # sweeps in a row after which the tree is as it was, and hardly any time
 STILL = 0.1  # of the resolution: how much a sweep may change the round trips that join hosts
 MOST_SWEEPS = 40
-SURE = 0.9  # confidence of every level below the top with which the search may end
+SURE = 0.9  # confidence of every level with which the search may end
 AGAIN = 8  # pairs a host at most that are measured again in a sweep because they disagree
 NEAREST = 2  # pairs a host that are measured again in every sweep
 
@@ -147,7 +147,7 @@ def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -
 
 
 def _settled(levels: tuple[Level, ...], calm: int) -> bool:
-    return calm >= CALM and all(level.confidence >= SURE for level in levels[:-1])
+    return calm >= CALM and all(level.confidence >= SURE for level in levels)
 
 
 def _same(before: tuple[Level, ...], after: tuple[Level, ...]) -> bool:
