@@ -13,7 +13,7 @@ from .tournament import Pair, Round, cut, disjoint, tournament
 
 __all__ = ["Found", "Instrument", "search"]
 
-TRIPS = 30  # of a pair in a round
+TRIPS = 60  # of a pair in a round
 SLOWER = 1.25  # times as long as alone: pairs that are measured together disturb each other
 ALONE, TURNS = 3, 5  # pairs that are measured alone to see that, and how often
 CALM = 3  # sweeps in a row after which the tree is as it was, and hardly any time
