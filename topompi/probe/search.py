@@ -14,7 +14,7 @@ from .tournament import Pair, Round, cut, disjoint, tournament
 __all__ = ["Found", "Instrument", "search"]
 
 TRIPS = 60  # of a pair in a round
-SLOWER = 1.25  # times as long as alone: pairs that are measured together disturb each other
+SLOWER = 3.0  # times as long as a round of one pair: together, pairs disturb each other, or share processors
 ALONE, TURNS = 3, 5  # pairs that are measured alone to see that, and how often
 CALM = 3  # sweeps in a row after which the tree is as it was, and hardly any time
 STILL = 0.1  # of the resolution: how much a sweep may change the round trips that join hosts
@@ -94,10 +94,10 @@ class _Sheet:
         self.best = np.full((hosts, hosts), np.inf)
         self.width = max(1, hosts // 2)
         self.rounds = self.probes = 0
-        self._instrument = instrument
+        self._instrument, self.left = instrument, instrument.left
 
-    def measure(self, rounds: Sequence[Round], width: int | None = None) -> FloatArray:
-        """Measure pairs, in rounds of the width, and keep the shortest; what this measurement alone says."""
+    def measure(self, rounds: Sequence[Round], width: int | None = None) -> None:
+        """Measure pairs, in rounds of the width, and keep the shortest."""
         rounds = cut(rounds, width or self.width)
         pairs = np.array([pair for one in rounds for pair in one]).reshape(-1, 2)
         times = self._instrument.round_trips(rounds, TRIPS)
@@ -105,20 +105,20 @@ class _Sheet:
         self.best[first, second] = self.best[second, first] = np.minimum(self.best[first, second], times)
         self.rounds += len(rounds)
         self.probes += len(pairs)
-        return times
 
 
 def _width(sheet: _Sheet) -> int:
-    """How many pairs may be measured at the same time and take no longer than alone."""
+    """How many pairs may be measured at the same time: a round of so many takes hardly longer than one of one pair."""
     pairs = tournament(len(sheet.best))[0]
 
-    def typical(width: int, count: int) -> float:
-        times = sheet.measure([pairs[:count]] * TURNS, width).reshape(TURNS, -1)[:, :ALONE]
-        return float(np.median(times))
+    def seconds(width: int, count: int) -> float:
+        before, rounds = sheet.left(), sheet.rounds
+        sheet.measure([pairs[:count]] * TURNS, width)
+        return (before - sheet.left()) / (sheet.rounds - rounds)
 
-    alone, width = typical(1, ALONE), len(pairs)
-    while width > 1 and typical(width, width) > SLOWER * alone:
-        width = max(1, width // 4)
+    alone, width = seconds(1, ALONE), len(pairs)
+    while width > 1 and seconds(width, width) > SLOWER * alone:
+        width = max(1, width // 8)
     return width
 
 
