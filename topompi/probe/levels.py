@@ -20,7 +20,7 @@ __all__ = ["RESOLUTION", "Level", "disagreeing", "find_levels", "joining_times"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-RESOLUTION = 0.08  # of a round trip: a gap below it is a difference between hosts, not between levels
+RESOLUTION = 0.1  # of a round trip: a gap below it is a difference between hosts, not between levels
 NOISES = 3.0  # a gap is at least so many times what measuring again has taken from its upper end
 
 

@@ -15,7 +15,7 @@ from mpi4py import MPI
 __all__ = ["Meeting", "sleep_until"]
 
 SPIN = 5e-5  # seconds that a waiting rank looks before it sleeps
-SHORTEST, LONGEST = 2e-4, 2e-3  # seconds of its sleeps; each is twice as long as the one before
+SHORTEST, LONGEST = 2e-4, 5e-3  # seconds of its sleeps; each is twice as long as the one before
 
 
 class Meeting:

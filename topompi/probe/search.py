@@ -13,13 +13,13 @@ from .tournament import Pair, Round, cut, disjoint, tournament
 
 __all__ = ["Found", "Instrument", "search"]
 
-TRIPS = 30  # of a pair in a round
-SLOWER = 1.25  # times as long as alone: pairs that are measured together disturb each other
+TRIPS = 60  # of a pair in a round
+SLOWER = 3.0  # times as long as a round of one pair: together, pairs disturb each other, or share processors
 ALONE, TURNS = 3, 5  # pairs that are measured alone to see that, and how often
 CALM = 3  # sweeps in a row after which the tree is as it was, and hardly any time
 STILL = 0.1  # of the resolution: how much a sweep may change the round trips that join hosts
 MOST_SWEEPS = 40
-SURE = 0.9  # confidence of every level below the top with which the search may end
+SURE = 0.9  # confidence of every level with which the search may end
 AGAIN = 8  # pairs a host at most that are measured again in a sweep because they disagree
 NEAREST = 2  # pairs a host that are measured again in every sweep
 
@@ -94,10 +94,10 @@ class _Sheet:
         self.best = np.full((hosts, hosts), np.inf)
         self.width = max(1, hosts // 2)
         self.rounds = self.probes = 0
-        self._instrument = instrument
+        self._instrument, self.left = instrument, instrument.left
 
-    def measure(self, rounds: Sequence[Round], width: int | None = None) -> FloatArray:
-        """Measure pairs, in rounds of the width, and keep the shortest; what this measurement alone says."""
+    def measure(self, rounds: Sequence[Round], width: int | None = None) -> None:
+        """Measure pairs, in rounds of the width, and keep the shortest."""
         rounds = cut(rounds, width or self.width)
         pairs = np.array([pair for one in rounds for pair in one]).reshape(-1, 2)
         times = self._instrument.round_trips(rounds, TRIPS)
@@ -105,20 +105,20 @@ class _Sheet:
         self.best[first, second] = self.best[second, first] = np.minimum(self.best[first, second], times)
         self.rounds += len(rounds)
         self.probes += len(pairs)
-        return times
 
 
 def _width(sheet: _Sheet) -> int:
-    """How many pairs may be measured at the same time and take no longer than alone."""
+    """How many pairs may be measured at the same time: a round of so many takes hardly longer than one of one pair."""
     pairs = tournament(len(sheet.best))[0]
 
-    def typical(width: int, count: int) -> float:
-        times = sheet.measure([pairs[:count]] * TURNS, width).reshape(TURNS, -1)[:, :ALONE]
-        return float(np.median(times))
+    def seconds(width: int, count: int) -> float:
+        before, rounds = sheet.left(), sheet.rounds
+        sheet.measure([pairs[:count]] * TURNS, width)
+        return (before - sheet.left()) / (sheet.rounds - rounds)
 
-    alone, width = typical(1, ALONE), len(pairs)
-    while width > 1 and typical(width, width) > SLOWER * alone:
-        width = max(1, width // 4)
+    alone, width = seconds(1, ALONE), len(pairs)
+    while width > 1 and seconds(width, width) > SLOWER * alone:
+        width = max(1, width // 8)
     return width
 
 
@@ -147,7 +147,7 @@ def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -
 
 
 def _settled(levels: tuple[Level, ...], calm: int) -> bool:
-    return calm >= CALM and all(level.confidence >= SURE for level in levels[:-1])
+    return calm >= CALM and all(level.confidence >= SURE for level in levels)
 
 
 def _same(before: tuple[Level, ...], after: tuple[Level, ...]) -> bool:
