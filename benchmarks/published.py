@@ -186,7 +186,7 @@ def figure_6_7() -> Iterator[Line]:
             f"gain of tacs1 over pairwise, 1,024 ranks, {size >> 10} KiB",
             "up to 1.15",
             pairwise / job.run("alltoall", "tacs1", size),
-            "no: they take the same here; why is not known",
+            "no: without barriers ranks drift, and conflicts spread; see below",
         )
 
 
