@@ -209,7 +209,10 @@ def test_effort_sets_how_long_is_annealed(monkeypatch: pytest.MonkeyPatch) -> No
     usual, told[:] = told[:], []
     best(graph, machine, effort=3)
     assert told == pytest.approx([3 * seconds for seconds in usual])
-    assert len(told) > 2
+    told.clear()
+    best(graph, machine, effort=8)
+    hot = len(usual) - len(portfolio.COOL)
+    assert told[: 2 * hot] == pytest.approx([4 * usual[0]] * 2 * hot)  # two runs in place of one of eight times as long
 
 
 def test_hosts_of_unequal_slots_are_not_exchanged() -> None:
