@@ -15,6 +15,7 @@ from ..graph import CommunicationGraph
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
 from ..partition import Metis, Partitioner
+from .blocks import on_blocks
 from .busiest import relieve
 from .cartesian import block_shapes, cartesian
 from .cooling import COOL, HOT, cool
@@ -41,9 +42,10 @@ TIE_HOSTS = 256
 # Seconds of annealing, on a usual processor, for each start and temperature.
 ANNEALING_A_RANK, ANNEALING_AN_EDGE = 5e-5, 5e-7
 HOT_ANNEALING_A_RANK = 0.0017
+ON_BLOCKS = 0.8  # of the time, where blocks divide the torus
 LONGEST = 4.0  # times the usual, beyond which several runs find more than one longer
 FEW_RANKS, MANY_RANKS = 256, 10000
-STARTS = 2  # to anneal, where edges are many; a second one of few edges saves 0.03 % at most
+STARTS = 2  # to anneal, where edges are many; a second one of few edges saves 0.2 % at most
 
 Step = tuple[str, Callable[[Pool], Iterator[Mapping]]]
 
@@ -205,13 +207,17 @@ def _annealed(
 
 
 def _hot(graph: CommunicationGraph, machine: Machine, seed: int, effort: float, pool: Pool) -> Iterator[Mapping]:
-    """Annealed from a temperature at which no order is left."""
+    """Annealed from parts on blocks of a torus, and from a temperature at which no order is left."""
     shared = machine.slots.max(initial=0) > 1  # where exchanged hosts have led already
     seconds = effort * HOT_ANNEALING_A_RANK * min(graph.size, MANY_RANKS) / (1 + shared)
     runs = int(np.ceil(effort / LONGEST))
     seconds /= max(runs, 1)
     for number in range(3 * runs if graph.size <= FEW_RANKS else runs):
-        yield cool(graph, machine, seed + SEED_STRIDE * number, start=pool.best, cooling=HOT, seconds=seconds)
+        left, again = seconds, seed + SEED_STRIDE * number
+        with suppress(MappingError):
+            yield on_blocks(graph, machine, again, seconds=ON_BLOCKS * seconds)
+            left = (1 - ON_BLOCKS) * seconds
+        yield cool(graph, machine, again, start=pool.best, cooling=HOT, seconds=left)
 
 
 def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
