@@ -75,4 +75,5 @@ class ModelNetwork:
     def _trips(self, first: int, second: int, trips: int) -> FloatArray:
         slow = DISTURBANCE if self._generator.random() < self._disturbed else 1.0
         true = slow * (SOFTWARE + SWITCH * float(self._hops[first, second]))
-        return true * (1 + self._generator.exponential(self._noise, trips))
+        times: FloatArray = true * (1 + self._generator.exponential(self._noise, trips))
+        return times

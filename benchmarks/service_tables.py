@@ -1,6 +1,6 @@
 """A synthetic fabric as the files of a real one: ``python -m benchmarks.service_tables stampede FOLDER``.
 
-Writes ``report``, as ibnetdiscover prints it, and ``opensm-lfts.dump``, as OpenSM writes it, of computed routes.
+Writes ``report``, as ibnetdiscover prints it, and ``opensm-lfts.dump``, as OpenSM writes it, of routes computed here.
 """
 
 from __future__ import annotations

@@ -165,3 +165,9 @@ def test_the_ranks_of_a_job_of_slurm_say_where_they_are(tmp_path: Path) -> None:
 def test_an_address_that_cannot_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="expecting an address that ends with its name"):
         from_addresses([("n1", ("core.n2", "switch.node"))], tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_said_before_the_tools_run(tmp_path: Path) -> None:
+    done = command_line("topology", "discover", "-o", tmp_path / "no" / "a.tar.xz", **ALONE)
+    assert (done.returncode, "running" in done.stderr) == (1, False)
+    assert "a.tar.xz: expecting a folder to write it into, got none" in done.stderr

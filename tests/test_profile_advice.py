@@ -52,6 +52,10 @@ def test_the_command_that_is_named_gives_the_order_that_is_promised(tmp_path, mo
     assert [(one["call"], one["calls"]) for one in advice["collectives"]] == [("Alltoall", 10)]
     assert any("2 collective calls on parts" in why for why in advice["out_of_reach"])
     assert any("unlike sizes" in why for why in advice["out_of_reach"])
+    assert advice["operations"] == [
+        {"operation": "messages", "seconds": mapping["before"]["seconds"], "share": 1.0}  # see above
+    ]
+    assert advice["run"][1] == "mpirun --map-by rankfile:file=ranks.txt -n 32 python app.py"
     command = shlex.split(advice["run"][0])
     assert CliRunner().invoke(app, [*command[1:]]).exit_code == 0
     assert (tmp_path / "ranks.txt").exists()

@@ -67,12 +67,23 @@ def draw_advice(console: Console, advice: dict[str, Any]) -> None:
         share = f"{100 * row['share']:.1f} %"
         table.add_row(row["kind"], row["class"], f"{row['messages']:,}", f"{row['bytes']:,}", share)
     console.print(table)
+    if advice["operations"]:
+        console.print(_operations(advice["operations"]))
     if advice["mapping"] is not None:
         console.print(_orders(advice["mapping"]))
     if advice["collectives"]:
         console.print(_schedules(advice["collectives"]))
     for why in advice["out_of_reach"]:
         console.print(f"out of reach: {why}", highlight=False, soft_wrap=True)
+
+
+def _operations(rows: list[dict[str, Any]]) -> Table:
+    table = Table("by the models", "seconds", "share", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(row["operation"], f"{row['seconds']:.4g}", f"{100 * row['share']:.1f} %")
+    return table
 
 
 def _orders(mapping: dict[str, Any]) -> Table:

@@ -35,6 +35,8 @@ def discover(
     there is. On the ranks of a Slurm job (srun or mpirun) each says what Slurm tells it of the switches above its host.
     Exit code 1 where a check failed; the archive is written all the same.
     """
+    if not output.parent.is_dir():  # before minutes of work
+        raise SourceError(f"{output}: expecting a folder to write it into, got none")
     ranks = max(int(os.environ.get(name, "1")) for name in SIZES)
     if ranks > 1:
         passed = _in_job(output, ranks)

@@ -86,8 +86,13 @@ def run_compiled(
         progress,
     )
     first, held = np.frombuffer(offsets, dtype=np.int64), np.frombuffer(nodes, dtype=np.int32)
-    offset = np.zeros(len(workload) + 1, dtype=np.int64)
+    return Ran(start, start_pass, start + duration, *_in_order(workload.nodes, first, held))
+
+
+def _in_order(sizes: NDArray[np.int32], first: Integers, held: NDArray[np.int32]) -> tuple[Integers, NDArray[np.int32]]:
+    """Offsets and nodes in the order of jobs, of nodes that stand in the order of starts; ``first`` may be empty."""
+    offset = np.zeros(len(sizes) + 1, dtype=np.int64)
     if len(first):
-        np.cumsum(workload.nodes, out=offset[1:])
-        held = held[np.repeat(first - offset[:-1], workload.nodes) + np.arange(offset[-1])]
-    return Ran(start, start_pass, start + duration, offset, held)
+        np.cumsum(sizes, out=offset[1:])
+        held = held[np.repeat(first - offset[:-1], sizes) + np.arange(offset[-1])]
+    return offset, held

@@ -9,12 +9,11 @@ import numpy as np
 from mpi4py import MPI
 
 from .levels import FloatArray
+from .meeting import Meeting
 from .tournament import Round
 
-__all__ = ["MPIInstrument", "wait"]
+__all__ = ["MPIInstrument"]
 
-PAUSE = 2e-4  # seconds that a waiting rank sleeps: emulated hosts share processors with those that measure
-SPIN = 5e-5  # seconds that it looks first
 SMALLEST, LARGEST = 1 << 14, 1 << 22  # bytes of a message of a stream
 LONG = 1e-3  # seconds; a message that takes less is followed by one of twice its size
 
@@ -28,10 +27,14 @@ class MPIInstrument:
 
     def __init__(self, comm: MPI.Intracomm, seconds: float) -> None:
         self._comm, self._seconds = comm, seconds
-        self._begin = time.perf_counter()
+        self._meeting = Meeting(comm)
         self._elapsed = 0.0
         self._out, self._in = np.zeros(LARGEST, np.uint8), np.zeros(LARGEST, np.uint8)
         self._together()
+
+    def free(self) -> None:
+        """Free what MPI holds for it. Not collective."""
+        self._meeting.free()
 
     def left(self) -> float:
         """Seconds that are left, as all ranks know since they last measured."""
@@ -79,10 +82,8 @@ class MPIInstrument:
         return -1, -1, False
 
     def _together(self) -> None:
-        """Wait for all; the time of the last one is what all know."""
-        mine, latest = np.array([time.perf_counter() - self._begin]), np.zeros(1)
-        wait(self._comm.Iallreduce(mine, latest, MPI.MAX))
-        self._elapsed = float(latest[0])
+        """Wait for all."""
+        self._elapsed = self._meeting.meet()
 
     def _trips(self, peer: int, leads: bool, trips: int) -> float:
         """Seconds of the shortest of some round trips, after one that does not count; inf on the rank that answers."""
@@ -114,11 +115,3 @@ class MPIInstrument:
             begin = begin or time.perf_counter()  # the first message finds buckets full and windows small
             size = int(ahead[0] if leads else told[0])
         return nbytes / (time.perf_counter() - begin)
-
-
-def wait(request: MPI.Request) -> None:
-    """Wait for a request, asleep where it takes long."""
-    until = time.perf_counter() + SPIN
-    while not request.Test():
-        if time.perf_counter() > until:
-            time.sleep(PAUSE)

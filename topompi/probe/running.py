@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from mpi4py import MPI
 
 from .errors import ProbeError
-from .measuring import MPIInstrument, wait
+from .measuring import MPIInstrument
+from .meeting import sleep_until
 from .rates import measure_rates
 from .result import Probed
 from .search import search
@@ -46,7 +47,7 @@ def probe(
     guard.start()
     try:
         outcome = _measure(comm, seconds, rates, hosts, progress)
-        wait(comm.Ibarrier())
+        sleep_until([comm.Ibarrier()])
         failed = comm.bcast(outcome if isinstance(outcome, ProbeError) else None)
     finally:
         guard.cancel()
@@ -64,15 +65,16 @@ def _measure(
     group = _first_ranks(comm, hosts is not None)
     if group == MPI.COMM_NULL:
         return None
+    instrument = MPIInstrument(group, seconds)
     try:
         names = _names(group, hosts)
-        instrument = MPIInstrument(group, seconds)
         found = search(len(names), instrument, (1 - TREE_SHARE) * seconds if rates else 0.0, progress)
         carried = measure_rates(found.levels, found.width, instrument, progress) if rates else None
         return Probed(names, found, carried, time.perf_counter() - begin)
     except ProbeError as error:
         return error
     finally:
+        instrument.free()
         group.Free()
 
 

@@ -46,7 +46,7 @@ class Found:
     :param width: pairs that were measured at the same time at most.
     :param rounds: how many rounds were measured; likewise ``probes``, pairs in them.
     :param probes: see ``rounds``.
-    :param settled: whether the tree stayed as it was while doubtful pairs were measured again.
+    :param settled: whether the tree stayed as it was while doubtful pairs were measured again, and is sure.
     """
 
     levels: tuple[Level, ...]
@@ -75,7 +75,7 @@ def search(
     levels, calm, generator = find_levels(sheet.best), 0, np.random.default_rng(hosts)
     noise = np.zeros(hosts - 1)
     for sweep in range(MOST_SWEEPS):
-        if instrument.left() <= reserve or (calm >= CALM and all(one.confidence >= SURE for one in levels[:-1])):
+        if _settled(levels, calm) or instrument.left() <= reserve:
             break
         progress(f"sweep {sweep + 1}: {_counts(levels)}, {instrument.left():.1f} s left")
         before, times = levels, joining_times(sheet.best)
@@ -84,7 +84,7 @@ def search(
         noise = np.maximum(times - now, noise / 2)
         levels = find_levels(sheet.best, noise)
         calm = calm + 1 if _same(before, levels) and noise.mean() < STILL * RESOLUTION * now.mean() else 0
-    return Found(levels, sheet.best, sheet.width, sheet.rounds, sheet.probes, calm >= CALM)
+    return Found(levels, sheet.best, sheet.width, sheet.rounds, sheet.probes, _settled(levels, calm))
 
 
 class _Sheet:
@@ -144,6 +144,10 @@ def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -
         nearest = order[np.unique(border[order], return_index=True)[1]]
         chosen += zip(first[nearest].tolist(), second[nearest].tolist(), strict=True)
     return chosen
+
+
+def _settled(levels: tuple[Level, ...], calm: int) -> bool:
+    return calm >= CALM and all(level.confidence >= SURE for level in levels[:-1])
 
 
 def _same(before: tuple[Level, ...], after: tuple[Level, ...]) -> bool:

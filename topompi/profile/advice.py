@@ -46,11 +46,13 @@ def advise(profile: Profile, interface: TopologyInterface, library: Library | No
         raise ProfileError("expecting a profile by process, since ranks are to be moved, got one by host")
     graph = profile.graph()
     calls, unknown = _collectives(profile, interface, library)
+    mapping = _mapping(profile, interface, library)
     return {
         "job": interface.describe(),
         "method": profile.method,
         "traffic": _traffic(profile, interface),
-        "mapping": _mapping(profile, interface, library),
+        "mapping": mapping,
+        "operations": _operations(mapping, calls),
         "collectives": calls,
         "out_of_reach": [*_out_of_reach(profile, graph, interface), *unknown],
     }
@@ -71,6 +73,18 @@ def _traffic(profile: Profile, interface: TopologyInterface) -> list[dict[str, A
         for one in by_hops(profile.graph(kind), interface)
         if one.messages
     ]
+
+
+def _operations(mapping: dict[str, Any] | None, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Seconds of messages and of each collective call in the given order by the models, longest first."""
+    if mapping is None or mapping["before"]["seconds"] is None:
+        return []
+    rows = [("messages", mapping["before"]["message_seconds"])]
+    for name in dict.fromkeys(call["call"] for call in calls if mapping["before"]["collective_seconds"]):
+        rows.append((name, sum(call["native_seconds"] * call["calls"] for call in calls if call["call"] == name)))
+    total = sum(seconds for _, seconds in rows) or 1.0
+    rows.sort(key=lambda row: -row[1])
+    return [{"operation": name, "seconds": seconds, "share": seconds / total} for name, seconds in rows]
 
 
 def _mapping(profile: Profile, interface: TopologyInterface, library: Library | None) -> dict[str, Any] | None:

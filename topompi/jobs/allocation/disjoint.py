@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster import Cluster
+from .growing import Growth
 from .oblivious import _tightest
 from .state import Allocator, Job, Placement, State
 
@@ -15,30 +18,51 @@ Indices = NDArray[np.integer]
 Mask = NDArray[np.bool_]
 
 
-class _Links(State):
-    """Jobs on each link; the routes from each leaf to each node that cross no link in use."""
+class _Table(NamedTuple):
+    """The routes from each leaf to each node, and the places in that table that cross each link, link by link."""
 
-    def __init__(self, cluster: Cluster, steps: Indices) -> None:
+    steps: Indices
+    first: Indices
+    places: Indices
+
+    @classmethod
+    def of(cls, steps: Indices, num_links: int) -> _Table:
+        """The index of a table of shape (leaves, nodes, longest route), -1 beyond the end of a route."""
+        link = steps.reshape(-1)
+        order = np.argsort(link, kind="stable")
+        first = np.searchsorted(link[order], np.arange(num_links + 1))
+        return cls(steps, first, order // steps.shape[2])
+
+    def crossing(self, links: Indices) -> Indices:
+        """Places of the table whose routes cross these links, as often as they do."""
+        first, each = self.first[links], self.first[links + 1] - self.first[links]
+        at = np.repeat(first - np.cumsum(each) + each, each) + np.arange(each.sum())
+        places: Indices = self.places[at]
+        return places
+
+
+class _Links(State):
+    """Jobs on each link, and the links in use on the route from each leaf to each node."""
+
+    def __init__(self, cluster: Cluster, table: _Table) -> None:
         super().__init__(cluster)
-        self.steps = steps
-        self.used = np.zeros(cluster.links.num_links + 1, dtype=np.int32)  # the last one stands for no link
-        self.known: Mask | None = None
+        self.table = table
+        self.used = np.zeros(cluster.links.num_links, dtype=np.int32)
+        self.crossed = np.zeros(table.steps.shape[:2], dtype=np.int16)
         self.found: dict[int, Placement | None] = {}  # in this state, by the size of the job
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
         super()._change(job, placement, sign)
         self.found.clear()
         links = self.cluster.links.links_of(placement.nodes[: job.size])
-        if len(links):
-            self.used[links] += sign
-            self.known = None
+        self.used[links] += sign
+        changed = links[self.used[links] == (1 if sign > 0 else 0)]
+        np.add.at(self.crossed.reshape(-1), self.table.crossing(changed), sign)
 
     @property
     def open(self) -> Mask:
         """Whether the route from a leaf to a node crosses no link in use, shape (leaves, nodes)."""
-        if self.known is None:
-            self.known = np.logical_not(np.asarray((self.used > 0)[self.steps].any(axis=2)))
-        return self.known
+        return np.asarray(self.crossed == 0)
 
 
 class Exact(Allocator):
@@ -51,13 +75,13 @@ class Exact(Allocator):
     monotone = True
 
     def __init__(self) -> None:
-        self._steps: dict[int, tuple[Cluster, Indices]] = {}
+        self._tables: dict[int, tuple[Cluster, _Table]] = {}
 
     def state(self, cluster: Cluster) -> State:
         """The state of the cluster without jobs; cost: leaves x nodes x (longest route) numbers."""
-        if id(cluster) not in self._steps:
-            self._steps[id(cluster)] = cluster, cluster.links.table()
-        return _Links(cluster, self._steps[id(cluster)][1])
+        if id(cluster) not in self._tables:
+            self._tables[id(cluster)] = cluster, _Table.of(cluster.links.table(), cluster.links.num_links)
+        return _Links(cluster, self._tables[id(cluster)][1])
 
     def place(self, job: Job, state: State) -> Placement | None:
         """Nodes of one leaf, else what the search finds; a state is searched once for each size."""
@@ -98,60 +122,28 @@ class Disjoint(Exact):
         self.repair, self.starts = repair, starts
 
     def _search(self, size: int, state: _Links) -> Placement | None:
-        free = _reachable(size, state)
-        if free.sum() < size:
+        nodes, open_routes = _reachable(size, state)
+        if len(nodes) < size:
             return None
-        best: Indices | None = None
-        fewest = state.cluster.num_leaves + 1
-        usable = np.bincount(state.cluster.leaf[free], minlength=state.cluster.num_leaves)
-        least = int(np.searchsorted(np.cumsum(np.sort(usable)[::-1]), size)) + 1  # leaves that any attempt needs
-        for start in np.argsort(-usable, kind="stable")[: min(self.starts, int((usable > 0).sum()))].tolist():
-            for careful in (False, True):
-                found, leaves = _grow(size, start, free, state, careful, fewest)
-                if found is not None and leaves < fewest:
-                    best, fewest = found, leaves
-            if fewest <= least:
-                break
-        if best is not None:
-            return Placement(best)
+        found = Growth(nodes, state.cluster.leaf[nodes], open_routes, self.starts).run(size)
+        if found is not None:
+            return Placement(found)
         return _solve(size, state) if state.free <= self.repair else None
 
 
-def _reachable(size: int, state: _Links) -> Mask:
-    """Free nodes that may be part of a job: from their leaf, enough others can be reached that may be part, too."""
-    free: Mask = state.busy == 0
+def _reachable(size: int, state: _Links) -> tuple[Indices, Mask]:
+    """Free nodes that may be part of a job, and the open routes to them from each leaf.
+
+    From their leaf, enough others can be reached that may be part, too.
+    """
+    nodes = np.flatnonzero(state.busy == 0)
+    open_routes = state.open[:, nodes]
     while True:
-        enough = np.asarray((state.open & free).sum(axis=1)) >= size
-        left: Mask = free & enough[state.cluster.leaf]
-        if left.sum() == free.sum():
-            return left
-        free = left
-
-
-def _grow(size: int, start: int, free: Mask, state: _Links, careful: bool, fewest: int) -> tuple[Indices | None, int]:
-    """Nodes from one leaf on, and the number of leaves; a careful attempt leaves out nodes that shut out others."""
-    leaf_of, routes = state.cluster.leaf, state.open
-    candidates, leaf = free.copy(), start
-    parts: list[Indices] = []
-    while len(parts) + 1 < fewest:
-        nodes = np.flatnonzero(candidates & (leaf_of == leaf))
-        count = np.bincount(leaf_of[candidates], minlength=state.cluster.num_leaves)
-        count[leaf] = 0
-        lost = ((~routes[:, nodes]) * count[:, None]).sum(axis=0)
-        nodes = nodes[np.argsort(lost, kind="stable")][:size]
-        if careful:
-            nodes = nodes[np.sort(lost, kind="stable")[:size] == 0]
-        if not len(nodes):
-            return None, fewest
-        parts.append(nodes)
-        size -= len(nodes)
-        if size <= 0:
-            return np.concatenate(parts), len(parts)
-        candidates &= routes[leaf] & np.asarray(routes[:, nodes].all(axis=1))[leaf_of] & (leaf_of != leaf)
-        if candidates.sum() < size:
-            return None, fewest
-        leaf = int(np.argmax(np.bincount(leaf_of[candidates], minlength=state.cluster.num_leaves)))
-    return None, fewest
+        enough = open_routes.sum(axis=1) >= size
+        left = enough[state.cluster.leaf[nodes]]
+        if left.all():
+            return nodes, open_routes
+        nodes, open_routes = nodes[left], open_routes[:, left]
 
 
 def _solve(size: int, state: _Links) -> Placement | None:

@@ -7,9 +7,11 @@ and standards for the evaluation of parallel job schedulers, 1999).
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 
 import numpy as np
 
+from ...inputs import InputFile
 from ..errors import WorkloadError
 from .text import Source, lines, open_log, whole
 from .workload import LATEST, Reading, Workload
@@ -36,22 +38,11 @@ def read_swf(path: Source, cores_per_node: int = 1, partial: bool = False) -> Wo
     log = open_log(path)
     if cores_per_node < 1:
         raise WorkloadError(f"{log.name}: expecting 1 or more cores a node, got {cores_per_node}")
-    reading, header = Reading(partial), []
+    reading, header = Reading(partial), list[str]()
     columns = [array("q") for _ in KEPT]
-    for number, line in lines(log):
-        if line.lstrip().startswith(";"):
-            header.append(line.strip())
-        elif words := line.split():
-            try:
-                values = _values(f"{log.name}: line {number}", words)
-            except WorkloadError as error:
-                reading.problem(error)
-                continue
-            if reason := _unusable(values):
-                reading.drop(reason)
-                continue
-            for column, value in zip(columns, values, strict=True):
-                column.append(value)
+    for values in _usable(log, reading, header):
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
     jobs, submit, run, processors, requested, request, user = (np.array(column, dtype=np.int64) for column in columns)
     return Workload.of(
         log.name,
@@ -64,6 +55,23 @@ def read_swf(path: Source, cores_per_node: int = 1, partial: bool = False) -> Wo
         header=tuple(header),
         reading=reading,
     )
+
+
+def _usable(log: InputFile, reading: Reading, header: list[str]) -> Iterator[list[int]]:
+    """The kept fields of each job that ran; other lines go into the reading and the header."""
+    for number, line in lines(log):
+        if line.lstrip().startswith(";"):
+            header.append(line.strip())
+        elif words := line.split():
+            try:
+                values = _values(f"{log.name}: line {number}", words)
+            except WorkloadError as error:
+                reading.problem(error)
+                continue
+            if reason := _unusable(values):
+                reading.drop(reason)
+            else:
+                yield values
 
 
 def _values(where: str, words: list[str]) -> list[int]:

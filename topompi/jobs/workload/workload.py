@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,17 +105,11 @@ class Workload:
             if len(column) != count:
                 raise WorkloadError(f"{name}: expecting {count} values of {word}, got {len(column)}")
         order = np.argsort(arrive, kind="stable")
-        return cls(
-            name=name,
-            submit=arrive[order],
-            number=columns["number"][order].astype(np.int64),
-            run=columns["run"][order],
-            request=columns["request"][order],
-            nodes=columns["nodes"][order].astype(np.int32),
-            user=columns["user"][order].astype(np.int32),
-            header=header,
-            reading=reading or Reading(),
-        )
+        kinds = {"nodes": np.int32, "user": np.int32}
+        in_order: dict[str, Any] = {
+            word: column[order].astype(kinds.get(word, np.int64)) for word, column in columns.items()
+        }
+        return cls(name, submit=arrive[order], header=header, reading=reading or Reading(), **in_order)
 
     def __len__(self) -> int:
         return len(self.submit)

@@ -32,7 +32,7 @@ def other_ways(environment: Mapping[str, str], archive: str) -> list[str]:
         ways.append(f"{words}: scontrol show topology > topology.txt")
     if not ways:
         ways.append(
-            "neither a topology service nor Slurm is here; what is near can be measured: topompi probe, in a job"
+            "neither a topology service nor Slurm is here; what is near can be measured, in a job: topompi probe"
         )
     ways.append("or ask an administrator for what ibnetdiscover and dump_fts print, or for this command's archive")
     return ways
