@@ -14,6 +14,7 @@ from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine
 from topompi.mapping.mappers import cooling, portfolio
 from topompi.mapping.mappers.annealing import Schedule, anneal
+from topompi.mapping.mappers.blocks import on_blocks
 from topompi.mapping.mappers.busiest import relieve
 from topompi.mapping.mappers.cooling import cool
 from topompi.mapping.mappers.exchange import exchange_hosts
@@ -201,15 +202,43 @@ def test_annealing_finds_a_torus_with_a_link_less() -> None:
     assert evaluate(best(graph, machine), graph, machine).dilation == 1
 
 
+@pytest.mark.parametrize("dims", [(4, 4, 4), (8, 2, 4)])
+def test_parts_on_blocks_are_a_start_for_annealing(dims: tuple[int, ...]) -> None:
+    graph, machine = refined_mesh(64), Machine.torus(dims)
+    found = on_blocks(graph, machine, seconds=0.02)
+    assert sorted(found.host_of_rank.tolist()) == list(range(64))
+    random = Mapping.on_hosts(np.random.default_rng(0).permutation(64), machine)
+    assert doubled_hop_bytes(found, graph, machine) < 0.8 * doubled_hop_bytes(random, graph, machine)
+
+
+@pytest.mark.parametrize(
+    ("machine", "message"),
+    [
+        (Machine.torus((3, 4)), "expecting a whole torus of even extents"),
+        (Machine.torus((2, 2, 3)), "expecting a whole torus of even extents"),
+        (Machine.torus((4, 4), coordinates=np.argwhere(np.ones((3, 4)))), "expecting a whole torus of even extents"),
+        (Machine.torus((4, 4)), "expecting a torus of one slot a host and as many ranks"),
+        (Machine.torus((2, 3), 2), "expecting a torus of one slot a host and as many ranks"),
+        (Machine.hierarchy("1:12", "0:1"), "expecting a torus of one slot a host"),
+    ],
+)
+def test_a_machine_without_blocks_is_refused(machine: Machine, message: str) -> None:
+    with pytest.raises(MappingError, match=message):
+        on_blocks(CommunicationGraph.cartesian((12,)), machine)
+
+
 def test_effort_sets_how_long_is_annealed(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, machine = refined_mesh(40), Machine.torus((10, 4))
+    graph, machine = refined_mesh(40), Machine.torus((5, 8))
     told: list[float] = []
     monkeypatch.setattr(portfolio, "cool", lambda *_, start, seconds, **__: told.append(seconds) or start)
     best(graph, machine)
     usual, told[:] = told[:], []
     best(graph, machine, effort=3)
     assert told == pytest.approx([3 * seconds for seconds in usual])
-    assert len(told) > 2
+    told.clear()
+    best(graph, machine, effort=8)
+    hot = len(usual) - len(portfolio.COOL)
+    assert told[: 2 * hot] == pytest.approx([4 * usual[0]] * 2 * hot)  # two runs in place of one of eight times as long
 
 
 def test_hosts_of_unequal_slots_are_not_exchanged() -> None:

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
+import numpy as np
+
 from ..distances import Tree
 from ..evaluate import doubled_hop_bytes, evaluate
 from ..graph import CommunicationGraph
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
 from ..partition import Metis, Partitioner
+from .blocks import on_blocks
 from .busiest import relieve
 from .cartesian import block_shapes, cartesian
 from .cooling import COOL, HOT, cool
@@ -39,8 +42,10 @@ TIE_HOSTS = 256
 # Seconds of annealing, on a usual processor, for each start and temperature.
 ANNEALING_A_RANK, ANNEALING_AN_EDGE = 5e-5, 5e-7
 HOT_ANNEALING_A_RANK = 0.0017
+ON_BLOCKS = 0.8  # of the time, where blocks divide the torus
+LONGEST = 4.0  # times the usual, beyond which several runs find more than one longer
 FEW_RANKS, MANY_RANKS = 256, 10000
-STARTS = 2
+STARTS = 2  # to anneal, where edges are many; a second one of few edges saves 0.2 % at most
 
 Step = tuple[str, Callable[[Pool], Iterator[Mapping]]]
 
@@ -171,7 +176,7 @@ def _improvements(
     else:
         yield "hosts exchanged", partial(_exchanged, graph, machine, seed)
         yield "hot annealing", partial(_hot, graph, machine, seed, effort)
-    starts = STARTS if isinstance(machine.distances, Tree) else 1
+    starts = STARTS if isinstance(machine.distances, Tree) and not _few_edges(graph) else 1
     for number in range(starts if graph.size <= MANY_RANKS else 0):
         yield f"annealing {number + 1}", partial(_annealed, graph, machine, seed, effort, number)
     if objective == "busiest link":
@@ -180,9 +185,12 @@ def _improvements(
 
 def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
     """Swaps with kicks; annealing in numpy with it where ranks have few neighbours."""
-    few = graph.size <= FEW_PARTS and graph.num_edges <= EDGES_A_RANK * FEW_PARTS
-    effort = Effort(200, 0.0003, kicks=50) if few else Effort(0, kicks=20)
+    effort = Effort(200, 0.0003, kicks=50) if _few_edges(graph) else Effort(0, kicks=20)
     yield refine(graph, machine, seed, start=pool.best, effort=effort)
+
+
+def _few_edges(graph: CommunicationGraph) -> bool:
+    return graph.size <= FEW_PARTS and graph.num_edges <= EDGES_A_RANK * FEW_PARTS
 
 
 def _annealed(
@@ -199,11 +207,17 @@ def _annealed(
 
 
 def _hot(graph: CommunicationGraph, machine: Machine, seed: int, effort: float, pool: Pool) -> Iterator[Mapping]:
-    """Annealed from a temperature at which no order is left."""
+    """Annealed from parts on blocks of a torus, and from a temperature at which no order is left."""
     shared = machine.slots.max(initial=0) > 1  # where exchanged hosts have led already
     seconds = effort * HOT_ANNEALING_A_RANK * min(graph.size, MANY_RANKS) / (1 + shared)
-    for number in range(3 if graph.size <= FEW_RANKS else 1):
-        yield cool(graph, machine, seed + SEED_STRIDE * number, start=pool.best, cooling=HOT, seconds=seconds)
+    runs = int(np.ceil(effort / LONGEST))
+    seconds /= max(runs, 1)
+    for number in range(3 * runs if graph.size <= FEW_RANKS else runs):
+        left, again = seconds, seed + SEED_STRIDE * number
+        with suppress(MappingError):
+            yield on_blocks(graph, machine, again, seconds=ON_BLOCKS * seconds)
+            left = (1 - ON_BLOCKS) * seconds
+        yield cool(graph, machine, again, start=pool.best, cooling=HOT, seconds=left)
 
 
 def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:

@@ -1,0 +1,57 @@
+"""Parts of the graph on blocks of a torus first, then single ranks: the coarse order takes no time of theirs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..distances import Torus
+from ..evaluate import doubled_hop_bytes
+from ..graph import CommunicationGraph
+from ..machine import Machine
+from ..mapping import Mapping, MappingError
+from ..partition import Metis, partition
+from .cooling import HOT, Cooling, cool
+
+__all__ = ["on_blocks"]
+
+Integers = NDArray[np.int64]
+WARM = Cooling(0.036, 0.018)  # so warm that ranks leave their blocks, and parts stay together
+TRIES, COARSE = 3, 0.05  # runs over blocks, of which the best is taken, and the part of the time of each
+
+
+def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, seconds: float = 0.5) -> Mapping:
+    """A mapping of METIS' parts to blocks of two hosts along each axis, whose ranks are annealed from there.
+
+    :param graph: the ranks' communication; a rank for each host.
+    :param machine: a whole torus of one slot a host, whose axes have two hosts or any even number.
+    :param seed: starts the random numbers; one seed gives one mapping.
+    :param seconds: sets the number of proposals, as `cool` takes it.
+    :raises MappingError: for another machine, or fewer ranks.
+    """
+    torus = machine.distances
+    if not isinstance(torus, Torus) or graph.size != machine.num_hosts or (machine.slots != 1).any():
+        raise MappingError(f"blocks: expecting a torus of one slot a host and as many ranks, got {graph.size} ranks")
+    dims = np.array(torus.dims)
+    if machine.num_hosts != dims.prod() or (dims % 2).any() or (dims < 4).all():
+        raise MappingError(f"blocks: expecting a whole torus of even extents, got {machine.num_hosts} of {torus.dims}")
+    wide = np.where(dims > 2, 2, 1)
+    block = np.ravel_multi_index(tuple((torus.coordinates // wide).T), tuple(dims // wide))
+    coarse = Machine.torus(tuple(dims // wide), wrap=torus.wrap)
+    part = partition(graph.undirected(), np.full(coarse.num_hosts, wide.prod()), seed, Metis(1), 1)
+    start = _within(block, _placed(graph, coarse, part, seed, COARSE * seconds)[part], machine)
+    return cool(graph, machine, seed, start=start, cooling=WARM, seconds=(1 - TRIES * COARSE) * seconds)
+
+
+def _placed(graph: CommunicationGraph, coarse: Machine, part: Integers, seed: int, seconds: float) -> Integers:
+    """The block of each part."""
+    parts = CommunicationGraph.from_arrays(coarse.num_hosts, part[graph.sources], part[graph.targets], graph.volume)
+    found = [cool(parts, coarse, seed + number, cooling=HOT, seconds=seconds) for number in range(TRIES)]
+    return min(found, key=lambda one: doubled_hop_bytes(one, parts, coarse)).host_of_rank
+
+
+def _within(block: Integers, wanted: Integers, machine: Machine) -> Mapping:
+    """Each rank on a host of its block, in order."""
+    host = np.empty(len(block), dtype=np.int64)
+    host[np.argsort(wanted, kind="stable")] = np.argsort(block, kind="stable")
+    return Mapping.on_hosts(host, machine)
