@@ -1,7 +1,10 @@
-"""What each rank of ``advice`` runs: exchange a graph's messages in two orders by turns; rank 0 prints the seconds.
+"""What each rank of ``advice`` runs; rank 0 prints seconds.
 
-``mpirun ... python -m benchmarks.advice_ranks PLAN.json``: the plan has the ``graph`` as columns of sources, targets
-and bytes, ``seats`` with the process that takes each rank's part in each order, and ``rounds``.
+``mpirun ... python -m benchmarks.advice_ranks PLAN.json`` exchanges a graph's messages in two orders by turns: the plan
+has the ``graph`` as columns of sources, targets and bytes, ``seats`` with the process that takes each rank's part in
+each order, and ``rounds``. With a number in place of the plan it measures what messages cost: of a short one within a
+leaf switch and beyond it, where the number is the hosts of a leaf; of each further one where all ranks send; and the
+bytes/s of a long one.
 """
 
 from __future__ import annotations
@@ -9,11 +12,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from mpi4py import MPI
 
 Messages = list[tuple[np.ndarray, int]]
+TIMES, MANY, LONG = 50, 200, 1 << 20  # round trips, short messages at once, bytes of a long one
 
 
 def messages(graph: list[list[int]], seats: list[int], me: int) -> tuple[Messages, Messages]:
@@ -34,9 +39,34 @@ def exchange(comm: MPI.Intracomm, sent: Messages, got: Messages) -> float:
     return float(comm.allreduce(MPI.Wtime() - began, MPI.MAX))
 
 
+def costs(comm: MPI.Intracomm, leaf: int) -> list[float]:
+    """Seconds of a short message to the next rank and to one beyond the leaf, of each of many, and bytes/s of one."""
+    there = [ping_pong(comm, 8, peer, TIMES) for peer in (1, leaf)]
+    after, before = ((comm.rank + way) % comm.size for way in (1, -1))
+    many = [(np.zeros(8, np.uint8), after)] * MANY, [(np.empty(8, np.uint8), before) for _ in range(MANY)]
+    further = median(exchange(comm, *many) for _ in range(9)) / MANY
+    return [*there, further, LONG / ping_pong(comm, LONG, 1, 3)]
+
+
+def ping_pong(comm: MPI.Intracomm, nbytes: int, peer: int, times: int) -> float:
+    """Seconds that a message takes one way between rank 0 and another one; the first round trip does not count."""
+    message, began = np.zeros(nbytes, np.uint8), 0.0
+    comm.Barrier()
+    for number in range(1 + times if comm.rank in (0, peer) else 0):
+        began = MPI.Wtime() if number == 1 else began
+        for turn in (0, 1) if comm.rank == 0 else (1, 0):
+            comm.Recv(message, peer - comm.rank) if turn else comm.Send(message, peer - comm.rank)
+    return float(comm.bcast((MPI.Wtime() - began) / times / 2))
+
+
 def main() -> None:
     """Exchange by turns; the first round makes the connections and does not count."""
-    comm, plan = MPI.COMM_WORLD, json.loads(Path(sys.argv[1]).read_text())
+    comm = MPI.COMM_WORLD
+    if sys.argv[1].isdigit():
+        found = costs(comm, int(sys.argv[1]))
+        print(json.dumps(found)) if comm.rank == 0 else None
+        return
+    plan = json.loads(Path(sys.argv[1]).read_text())
     orders = [messages(plan["graph"], seats, comm.rank) for seats in plan["seats"]]
     rounds = [[exchange(comm, *order) for order in orders] for _ in range(1 + plan["rounds"])]
     if comm.rank == 0:

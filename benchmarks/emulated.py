@@ -50,6 +50,7 @@ OURS = {"topompi": "openmpi", "topompi-mpich": "mpich"}  # our sides, and the li
 # and with one rank a host HAN leaves every call to tuned: both sides are one program, measured twice. Their times count
 # as one sample, because the lesser of two medians of one distribution is biased below its median.
 AGAINST = (("openmpi", "han"), ("mpich",))
+RIVALS = [name for name in PEERS if name != "openmpi-polling"]  # which is for measuring round trips
 SLICE, MOST = 0.1, 100  # seconds (by the bound) and calls of a cell in a start at most: starts differ more than calls
 FLOOR = 0.97  # times as fast as the best rival: what no cell should be below
 TUNING = 2  # starts of ours before any that counts: in the first one trials choose, in the next they look again
@@ -379,7 +380,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--orders", default=ORDERS, help=f"rank orders (default {ORDERS})")
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
     parser.add_argument("--sizes", default=SIZES, help=f"bytes (default {SIZES})")
-    parser.add_argument("--sides", default=",".join([*PEERS, *OURS]), help="of what runs, in the order of the table")
+    parser.add_argument("--sides", default=",".join([*RIVALS, *OURS]), help="of what runs, in the order of the table")
     parser.add_argument("--mpich-python", help="a Python with MPICH and mpi4py, for the sides that need it")
     parser.add_argument("--limit", type=float, default=0.7, help="leave out cells whose bound is above so many seconds")
     parser.add_argument("--minutes", type=float, default=12.0, help="begin no round that would end later; see --join")

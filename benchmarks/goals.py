@@ -33,7 +33,7 @@ MODELS = ("flows", *PORTS)
 OURS = {
     "alltoall": ("even", "interleaved"),
     "bcast": ("scatter_allgather_hosts", "scatter_allgather"),
-    "gather": ("nodes", "leaders"),
+    "gather": ("nodes", "leaders", "knomial"),
 }
 
 

@@ -74,7 +74,10 @@ def main() -> int:
                 times[1::2] = times[1::2, ::-1]
                 found = compare(times[:, 0], times[:, 1])
                 says = f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
-                print(f"{words}, {ranks} ranks: {1e6 * np.median(times[:, 0]):.2f} us, recorded {says}, {pairs} pairs")
+                print(
+                    f"{words}, {ranks} ranks: {1e6 * np.median(times[:, 0]):.2f} us, recorded {says}, {pairs} pairs",
+                    flush=True,
+                )
     except BenchmarkError as error:
         print(f"monitoring: {error}", file=sys.stderr)
         return 1

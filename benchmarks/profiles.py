@@ -8,17 +8,22 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+import tracemalloc
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from topompi.profile import Profile, read_profile, write_profile
 from topompi.profile.counting import Counters, Group
+from topompi.profile.page import page
 from topompi.profile.pictures import draw_heat, draw_histogram
 from topompi.profile.summary import summarise
+from topompi.profile.tree import tree_of
 from topompi.topology import TopologyInterface, load
+from topompi.views.picture.writers import write
 
 SIZES = (64, 128, 256, 512, 1024)
 RANKS_A_HOST = 16
@@ -26,7 +31,7 @@ CALLS, ROUNDS = 20_000, 9
 
 
 def call_seconds() -> dict[str, float]:
-    """Seconds that counting adds to one call of each kind, medians."""
+    """Seconds of a processor that counting adds to one call of each kind, medians."""
     from topompi.execution.specs import CALLS as SPECS
     from topompi.profile.collectives import collective
     from topompi.profile.messages import sending
@@ -38,6 +43,7 @@ def call_seconds() -> dict[str, float]:
 
     class Communicator:
         _group = counters.group(0, np.arange(8, dtype=np.int32))
+        _held = SimpleNamespace(executor=SimpleNamespace(ran=None))  # no plan ran
 
     def group_of(comm: Communicator) -> Group:
         return comm._group
@@ -55,22 +61,29 @@ def call_seconds() -> dict[str, float]:
 
 
 def _seconds(call: Any, arguments: tuple[Any, ...]) -> float:
-    begin = time.perf_counter()
+    begin = time.process_time()
     for _ in range(CALLS):
         call(*arguments)
-    return (time.perf_counter() - begin) / CALLS
+    return (time.process_time() - begin) / CALLS
 
 
 def memory(ranks: int, ranks_a_host: int = 1) -> dict[str, int]:
-    """Bytes of the counters of an alltoall, of one rank and of all, and of a rank's line, which rank 0 holds."""
-    peers = np.arange(0, ranks, ranks_a_host)
-    counters = Counters(len(peers), peers)
-    counters.group(0, (np.arange(ranks) // ranks_a_host).astype(np.int32)).called("Alltoall", 0, 8 * ranks)
+    """Bytes that rank 0 holds where all ranks send each other messages and make an alltoall, and of a rank's line.
+
+    Held are its counters, the peers of its communicator, and the line of one other rank at a time.
+    """
     from topompi.profile.file import rank_line
 
+    tracemalloc.start()
+    peers = np.arange(0, ranks, ranks_a_host)
+    counters = Counters(len(peers), peers)
+    group = counters.group(0, (np.arange(ranks) // ranks_a_host).astype(np.int32))
+    counters.add("E", group[np.arange(1, ranks)], np.full(ranks - 1, 1000))
+    group.called("Alltoall", 0, 8 * ranks)
     line = rank_line(counters.rows(0, "host"))
-    one = sum(column.itemsize * len(column) for table in counters.tables.values() for column in table)
-    return {"ranks": ranks, "a host": ranks_a_host, "one rank": one, "all ranks": one * ranks, "line": len(line)}
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return {"ranks": ranks, "a host": ranks_a_host, "held": held, "line": len(line)}
 
 
 def large(ranks: int = 1024, peers: int | None = None) -> dict[str, float]:
@@ -87,7 +100,8 @@ def large(ranks: int = 1024, peers: int | None = None) -> dict[str, float]:
         of_rank.append(counters.rows(rank, hosts[rank]))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.topoprof"
-        write_profile(Profile(ranks, "by hand", of_rank=of_rank), path)
+        profile = Profile(ranks, "by hand", of_rank=of_rank)
+        write_profile(profile, path)
         marks = [time.perf_counter()]
         graph = read_profile(path).graph()
         marks.append(time.perf_counter())
@@ -95,8 +109,13 @@ def large(ranks: int = 1024, peers: int | None = None) -> dict[str, float]:
         marks.append(time.perf_counter())
         draw_histogram(Path(folder) / "h.svg", graph, interface)
         draw_heat(Path(folder) / "m.svg", graph, interface)
+        scene = tree_of(graph, interface, "run")
+        assert scene is not None  # the fabric is a tree
+        write(scene, Path(folder) / "t.svg")
         marks.append(time.perf_counter())
-    return dict(zip(("read", "read and analyse", "draw"), np.diff(marks).round(3).tolist(), strict=True))
+        (Path(folder) / "page.html").write_text(page({"run": (profile, interface)}))
+        marks.append(time.perf_counter())
+    return dict(zip(("read", "read and analyse", "draw", "page"), np.diff(marks).round(3).tolist(), strict=True))
 
 
 def main() -> None:

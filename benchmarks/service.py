@@ -16,6 +16,8 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from topompi.topology.asking import Address, ask
@@ -35,15 +37,20 @@ def main() -> None:
     asked = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    command = [sys.executable, "-m", "topompi", "topology", "serve", asked.source, "--listen", "127.0.0.1:0"]
+    with serving(asked.source, asked.lfts) as (address, process, began):
+        measure(address, process, began, asked)
+
+
+@contextmanager
+def serving(source: str, lfts: str | None) -> Iterator[tuple[Address, int, float]]:
+    """A service as a process: its address, its number, and when it was started, by the monotonic clock."""
+    command = [sys.executable, "-m", "topompi", "topology", "serve", source, "--listen", "127.0.0.1:0"]
     began = time.monotonic()
-    with subprocess.Popen(
-        [*command, *(["--lfts", asked.lfts] if asked.lfts else [])], stderr=subprocess.PIPE
-    ) as process:
+    with subprocess.Popen([*command, *(["--lfts", lfts] if lfts else [])], stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         event = json.loads(process.stderr.readline())
         try:
-            measure(Address.parse(event["addresses"][0]), process.pid, began, asked)
+            yield Address.parse(event["addresses"][0]), process.pid, began
         finally:
             process.terminate()
 

@@ -35,6 +35,7 @@ PURPOSE = {
     "topompi.netsim": "simulated networks",
     "topompi.jobs": "many jobs on one machine",
     "topompi.tuning": "timing a job's own calls; records, rules files for libraries",
+    "topompi.probe": "a job's tree of hosts, measured",
     "topompi.errors": "exceptions",
     "topompi.extensions": "what is imported by name",
     "topompi.inputs": "files, unpacked, within limits; caches",

@@ -8,8 +8,9 @@ each an ``algorithm`` with what is true of it, and ``given`` those that a user b
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..extensions import when_used
 
 if TYPE_CHECKING:
     from .algorithm import Algorithm
@@ -52,26 +53,23 @@ __all__ = [
     "to_json",
 ]
 
-# Imported when asked for: every rank of a job waits for what an MPI program imports, and many need but a few of these.
-_WHERE = {
-    **dict.fromkeys(("Algorithm",), ".algorithm"),
-    **dict.fromkeys(("lower_bound",), ".analysis.bounds"),
-    **dict.fromkeys(("Analysis", "analyse"), ".analysis.loads"),
-    **dict.fromkeys(("Cost", "cost"), ".analysis.cost"),
-    **dict.fromkeys(("Model", "Rendezvous"), ".analysis.model"),
-    **dict.fromkeys(("Proof", "ScheduleError", "check"), ".proof"),
-    **dict.fromkeys(("from_json", "to_json"), ".exports.jsonio"),
-    **dict.fromkeys(("Hierarchy", "RootedPlan", "Stage"), ".hierarchy"),
-    **dict.fromkeys(("Network", "SiblingGroups"), ".network"),
-    **dict.fromkeys(("ALGORITHMS", "RankSchedule", "find_algorithm", "make", "register", "rows_of"), ".registry"),
-    **dict.fromkeys(("Schedule",), ".schedule"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(import_module(_WHERE[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Every rank of a job waits for what an MPI program imports, and many need but a few of these.
+__getattr__ = when_used(
+    __name__,
+    {
+        "Algorithm": "algorithm",
+        "lower_bound": "analysis.bounds",
+        **dict.fromkeys(("Analysis", "analyse"), "analysis.loads"),
+        **dict.fromkeys(("Cost", "cost"), "analysis.cost"),
+        **dict.fromkeys(("Model", "Rendezvous"), "analysis.model"),
+        **dict.fromkeys(("Proof", "ScheduleError", "check"), "proof"),
+        **dict.fromkeys(("from_json", "to_json"), "exports.jsonio"),
+        **dict.fromkeys(("Hierarchy", "RootedPlan", "Stage"), "hierarchy"),
+        **dict.fromkeys(("Network", "SiblingGroups"), "network"),
+        **dict.fromkeys(("ALGORITHMS", "RankSchedule", "find_algorithm", "make", "register", "rows_of"), "registry"),
+        "Schedule": "schedule",
+    },
+)
 
 
 def __dir__() -> list[str]:

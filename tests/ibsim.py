@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-__all__ = ["Simulation", "missing_tools", "serve", "tool_versions"]
+__all__ = ["Simulation", "library", "missing_tools", "serve", "tool_versions"]
 
 PACKAGES = ("ibsim-utils", "opensm", "infiniband-diags")
 TOOLS = ("ibsim", "opensm", "ibnetdiscover", "ibtracert", "ibroute", "dump_fts")
@@ -34,7 +34,7 @@ _SWITCH_CROSSED = re.compile(r"-> switch port \{(0x[0-9a-f]+)\}")
 def missing_tools() -> str:
     """What is missing to simulate a fabric, in words; empty if nothing is."""
     missing = [tool for tool in TOOLS if shutil.which(tool, path=SYSTEM_PATH) is None]
-    missing += [] if _library() else ["libumad2sim.so"]
+    missing += [] if library() else ["libumad2sim.so"]
     return f"{', '.join(missing)} not found (Debian packages {', '.join(PACKAGES)})" if missing else ""
 
 
@@ -50,7 +50,8 @@ def tool_versions() -> dict[str, str]:
 
 
 @functools.cache  # the search walks through all libraries
-def _library() -> str | None:
+def library() -> str | None:
+    """What stands in for the kernel's interface, loaded before a tool."""
     found = (path for root in LIBRARIES for path in sorted(Path(root).glob("**/umad2sim/libumad2sim.so")))
     return next((str(path) for path in found), None)
 
@@ -66,6 +67,11 @@ class Simulation:
     _environment: dict[str, str]
     _console: IO[bytes] | None = None
 
+    @property
+    def socket(self) -> str:
+        """By what the tools find it: ``IBSIM_SOCKNAME``."""
+        return self._environment["IBSIM_SOCKNAME"]
+
     def unlink(self, node: str, port: int) -> None:
         """Take away the cable at a port of a node (``S-`` or ``H-`` and 16 digits), as somebody who pulls it."""
         assert self._console is not None
@@ -74,7 +80,7 @@ class Simulation:
 
     def run(self, *command: str, timeout: float = 60) -> str:
         """Standard output of a tool run against the fabric; if it fails, the error says what it printed."""
-        environment = {**self._environment, "LD_PRELOAD": _library() or ""}
+        environment = {**self._environment, "LD_PRELOAD": library() or ""}
         done = subprocess.run(
             command,
             capture_output=True,

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
+
 from tests.support import ROOT
 from topompi.topology import Routes, TopologyInterface, load
 from topompi.topology.asking import Address
@@ -83,6 +85,19 @@ def switches(routes: Routes, view: TopologyInterface, i: int, j: int) -> list[st
     assert view.routes is not None
     fabric = view.routes.fabric
     return [fabric.vertex_id(int(vertex)) for vertex in fabric.link_target[links[links >= 0]][:-1]]
+
+
+def reversed_spines(routes: Routes) -> Routes:
+    """The same fabric, with the links up of each leaf in another order."""
+    fabric = routes.fabric
+    table = routes.next_link.copy()
+    for leaf in np.unique(fabric.adapter_leaf):
+        up = [link for link in fabric.switch_links if fabric.link_source[link] == fabric.num_adapters + leaf]
+        other = dict(zip(up, np.roll(up, 1), strict=True))
+        for adapter in range(fabric.num_adapters):
+            link = int(table[0, leaf, adapter])
+            table[0, leaf, adapter] = other.get(link, link)
+    return Routes(fabric, "another order", table)
 
 
 def pick(routes: Routes, numbers: list[int]) -> list[str]:

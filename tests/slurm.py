@@ -14,6 +14,7 @@ import pytest
 from osu_like_bench.emulate import Emulated
 from osu_like_bench.emulate.agent import enter
 from tests.emulation import may_emulate
+from topompi.topology import Fabric
 
 CORES = 4  # of each host, as Slurm is told; more than there may be
 PATIENCE = 60.0  # seconds for the daemons to come up
@@ -37,6 +38,7 @@ TaskPlugin=task/none
 SwitchType=switch/none
 MpiDefault=none
 SchedulerType=sched/builtin
+TopologyPlugin=topology/tree
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 KillWait=2
@@ -59,6 +61,7 @@ class SlurmCluster:
         folder, head = self._folder, self.hosts[0]
         names = ",".join(self.hosts)
         (folder / "slurm.conf").write_text(_CONFIG.format(folder=folder, head=head, hosts=names, cores=CORES))
+        (folder / "topology.conf").write_text(_switches(self._network.fabric))
         (folder / "state").mkdir()
         key = folder / "munge.key"
         key.touch(mode=0o600)
@@ -81,13 +84,22 @@ class SlurmCluster:
         line = self._on(self.hosts[0], command)
         return subprocess.run(line, capture_output=True, text=True, timeout=timeout, check=False)
 
+    def job(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
+        """What a command prints in an allocation of all hosts, line by line.
+
+        :param command: run on the first host; ``srun`` or ``mpirun`` start it on all.
+        :param environment: variables that it has besides those of the tests.
+        """
+        allocate = ["salloc", "--quiet", "--immediate=20", f"--nodes={len(self.hosts)}", "--exclusive"]
+        own = ["env", *(f"{name}={value}" for name, value in (environment or {}).items())]
+        said = self.run([*allocate, *own, *command])
+        assert said.returncode == 0, said.stderr
+        return said.stdout.splitlines()
+
     def landed(self, options: Sequence[str], environment: Mapping[str, str]) -> list[str]:
         """The host of each rank of a run by ``srun``, within an allocation of all hosts, where a map's are known."""
-        allocate = ["salloc", "--quiet", "--immediate=20", f"--nodes={len(self.hosts)}", "--exclusive"]
-        own = ["env", *(f"{name}={value}" for name, value in environment.items())]
-        said = self.run([*allocate, *own, "srun", *options, "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"])
-        assert said.returncode == 0, said.stderr
-        found = dict(line.split() for line in said.stdout.splitlines())
+        said = self.job(["srun", *options, "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"], environment)
+        found = dict(line.split() for line in said)
         return [found[str(rank)] for rank in range(len(found))]
 
     def _idle(self) -> int:
@@ -102,6 +114,16 @@ class SlurmCluster:
             started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         daemons.callback(started.wait, 20)
         daemons.callback(started.terminate)
+
+
+def _switches(fabric: Fabric) -> str:
+    """A ``topology.conf`` of the leaves and one switch above them."""
+    leaves: dict[int, list[str]] = {}
+    for host, leaf in zip(fabric.hosts, fabric.adapter_leaf.tolist(), strict=True):
+        leaves.setdefault(leaf, []).append(host)
+    lines = [f"SwitchName=leaf{leaf} Nodes={','.join(hosts)}" for leaf, hosts in leaves.items()]
+    lines.append(f"SwitchName=top Switches={','.join(f'leaf{leaf}' for leaf in leaves)}")
+    return "\n".join(lines) + "\n"
 
 
 @pytest.fixture(scope="module", name="slurm")

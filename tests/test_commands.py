@@ -14,7 +14,9 @@ TOPOMPI = [
     "topology show",
     "topology route",
     "topology draw",
+    "topology discover",
     "topology export",
+    "topology inside",
     "topology serve",
     "topology query",
     "schedule",
@@ -22,7 +24,7 @@ TOPOMPI = [
     "map compare",
 ]
 
-TOPOMPI += ["tune", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
+TOPOMPI += ["tune", "probe", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
 BENCH = ["compare", "simulate", "emulate", "emulate run", "figures"]
 
 

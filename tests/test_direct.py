@@ -302,7 +302,8 @@ for name, call in calls.items():
 ran = [name for name in ran if name != "<lambda>" and not name.endswith(".<lambda>")]
 print("ran in Python:", ran)
 checking = topompi.Intracomm(comm)
-print("calls known:", len(comm._state.calls), "looks:", len(comm._calls), len(checking._calls))
+known = lambda calls: len(calls) + (len(calls.others) if calls.others else 0)
+print("calls known:", known(comm._state.calls), "looks:", known(comm._calls), known(checking._calls))
 comm.free()
 try:
     calls["Bcast"]()

@@ -33,6 +33,7 @@ ON_MPI = (
     "topompi.dispatch",
     "topompi.execution",
     "topompi.launcher",
+    "topompi.probe",
     "topompi.selection",
     "topompi.tuning",
 )

@@ -84,8 +84,10 @@ if late:
     [
         ("comm.Bcast(data, root=1)", "Bcast, root 1, bytes 16"),
         ("comm.allreduce(3)", "allreduce, operation SUM"),
-        ("comm.Split(0)", "Split"),
-        ("comm.Ialltoall(np.zeros(comm.size), np.zeros(comm.size)).Wait()", "Ialltoall"),
+        pytest.param("comm.Split(0)", "Split", marks=pytest.mark.long),
+        pytest.param(
+            "comm.Ialltoall(np.zeros(comm.size), np.zeros(comm.size)).Wait()", "Ialltoall", marks=pytest.mark.long
+        ),
     ],
 )
 def test_ranks_that_wait_for_another_say_where_and_in_which_call(call, said, tmp_path):

@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from osu_like_bench.figures import cli, jobs, link_sharing
+from osu_like_bench.figures import cli, jobs, link_sharing, models
 from osu_like_bench.figures.contest import Contest, gain, run
 from osu_like_bench.figures.figure import Chart, Table
 from osu_like_bench.routing import load_routes
@@ -164,3 +164,16 @@ def test_an_unknown_figure_is_named(capsys):
     assert cli.main(["9.9"]) == 1
     assert "got '9.9'" in capsys.readouterr().err
     assert cli._choose(["3.2", "3.1"]) == ["3.1"]
+
+
+def test_a_default_and_ours_are_timed_under_flows_and_under_packets():
+    routes = load_routes("XGFT(2; 2,2; 1,1)")
+    case = models.Case(
+        "one", jobs.view(routes, range(4), 1), models.of_schedules("bcast", 1 << 20, "binomial", "chain")
+    )
+    table = models.table_of_models("what", [case])
+    assert len(table.columns) == len(table.rows[0]) == 7
+    times = [float(cell.replace(",", "")) for cell in table.rows[0][1:] if "x" not in cell]
+    assert times[2:] == pytest.approx(times[:2], rel=0.3)
+    assert times[2:] != times[:2]
+    assert table.rows[0][3] == f"{times[0] / times[1]:.2f}x"

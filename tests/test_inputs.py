@@ -338,10 +338,10 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path, reader):
 NETQ = b'{"lldp": [{"hostname": "leaf01", "ifname": "swp1", "peerHostname": "spine01", "peerIfname": "swp2"}]}'
 KINDS = {
     "Aries": (b"c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)\n", "an interconnect dump of Cray Aries (rtr)"),
-    "NetQ": (NETQ, "JSON of NetQ or LLDP (neighbours of switch ports)"),
+    "NetQ": (NETQ, "JSON of neighbours of switch ports (NetQ's or LLDP's)"),
     "hwloc": (
         b'<?xml version="1.0"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n',
-        "hwloc XML, which describes one host",
+        "hwloc XML, which describes one host (see topompi topology inside)",
     ),
     "text": (b"hello there\nyou\n", "text that begins with 'hello there'"),
     "rules": (b'{"format": "topompi rules", "version": 1}', 'JSON of the format "topompi rules"'),

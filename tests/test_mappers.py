@@ -387,6 +387,18 @@ def test_quality_rounds_seconds_and_progress() -> None:
         best(graph, machine, objective="hops")
 
 
+def test_a_dense_graph_has_a_good_map_at_once() -> None:
+    """One cut and swaps come before all that takes long."""
+    near = np.kron(np.eye(32, dtype=int), np.ones((8, 8), dtype=int))
+    volume = np.random.default_rng(0).integers(1, 9, (256, 256)) * (1 + 9 * near)
+    order = np.random.default_rng(1).permutation(256)
+    graph, machine = CommunicationGraph.from_matrix(volume[np.ix_(order, order)]), Machine.hierarchy("8:8:4", GRID)
+    told: list[str] = []
+    found = doubled_hop_bytes(best(graph, machine, quality=0.9, progress=told.append), graph, machine)
+    assert [word.partition(";")[0] for word in told] == ["top down 1"]
+    assert found < 0.9 * doubled_hop_bytes(identity(graph, machine), graph, machine)
+
+
 def test_too_few_slots_are_refused() -> None:
     graph, machine = CommunicationGraph.cartesian((5,)), Machine.hierarchy("2:2", "0:1")
     for one in ALL:

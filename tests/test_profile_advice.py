@@ -15,12 +15,15 @@ from typer.testing import CliRunner
 from topompi.cli.app import app
 from topompi.mapping import CommunicationGraph
 from topompi.profile import Profile, ProfileError, write_profile
-from topompi.profile.advice import advise, flow_seconds
+from topompi.profile.advice import advise
 from topompi.profile.analysis import link_loads
 from topompi.profile.recording import Call, RankRows
+from topompi.profile.seconds import message_seconds
+from topompi.schedules import Model, Rendezvous
 from topompi.topology import TopologyInterface, load
 
 SOURCE = "XGFT(2; 4,4; 1,2)"
+FREE = Model((0,), (0.0,), (0.0,))  # messages that start at once
 CALLS = (Call("Alltoall", 32, 1 << 20, 10), Call("Alltoallv", 32, 100, 1), Call("Bcast", 4, 100, 2))
 
 
@@ -43,11 +46,16 @@ def test_the_command_that_is_named_gives_the_order_that_is_promised(tmp_path, mo
     advice = json.loads(done.stdout)
     mapping = advice["mapping"]
     assert mapping["after"]["hop_bytes"] < 0.6 * mapping["before"]["hop_bytes"]
-    assert mapping["after"]["flow_seconds"] < mapping["before"]["flow_seconds"]
+    assert mapping["after"]["message_seconds"] < mapping["before"]["message_seconds"]
+    assert mapping["after"]["seconds"] == mapping["after"]["message_seconds"]  # not all calls have a prediction
     assert sum(row["share"] for row in advice["traffic"]) == pytest.approx(1)
     assert [(one["call"], one["calls"]) for one in advice["collectives"]] == [("Alltoall", 10)]
     assert any("2 collective calls on parts" in why for why in advice["out_of_reach"])
     assert any("unlike sizes" in why for why in advice["out_of_reach"])
+    assert advice["operations"] == [
+        {"operation": "messages", "seconds": mapping["before"]["seconds"], "share": 1.0}  # see above
+    ]
+    assert advice["run"][1] == "mpirun --map-by rankfile:file=ranks.txt -n 32 python app.py"
     command = shlex.split(advice["run"][0])
     assert CliRunner().invoke(app, [*command[1:]]).exit_code == 0
     assert (tmp_path / "ranks.txt").exists()
@@ -66,18 +74,49 @@ def test_flows_take_at_least_the_busiest_links_time_and_one_flow_exactly_that(si
     graph = CommunicationGraph.from_arrays(size, source, target, sent, np.ones_like(sent))
     fabric = interface.routes.fabric  # the job's part
     least = (link_loads(graph, interface) / fabric.link_rate).max()
-    found = flow_seconds(graph, interface, interface.rank_host.astype(np.int64))
+    found = message_seconds(graph, interface, interface.rank_host.astype(np.int64), FREE)
     assert found >= least * (1 - 1e-6)
     if len(rows) == 1:
         latency = np.nansum(fabric.link_latency)
         assert found <= least * (1 + 1e-6) + latency
 
 
+def of_two_hosts(*rows, model):
+    """Seconds for rows of source, target, messages, bytes, in units of a byte on a link, on two hosts of a leaf."""
+    routes = load(SOURCE).routes
+    interface = TopologyInterface.place(routes.fabric.hosts[:2], routes)
+    source, target, messages, volume = np.array(rows).T
+    graph = CommunicationGraph.from_arrays(2, source, target, volume, messages)
+    unit = interface.routes.fabric.link_rate[0]
+    return message_seconds(graph, interface, np.arange(2), model) * unit
+
+
+def test_a_round_starts_once_and_further_messages_of_a_rank_come_after_each_other():
+    rate = load(SOURCE).routes.fabric.link_rate[0]
+    model = Model((1,), (500 / rate,), (0.0,), t_o=20 / rate)
+    assert of_two_hosts((0, 1, 10, 1000), model=model) == pytest.approx(10 * 500 + 1000)
+    assert of_two_hosts((0, 1, 10, 1000), (1, 0, 4, 80), model=model) == pytest.approx(10 * 500 + 1000)
+    routes = load(SOURCE).routes
+    interface = TopologyInterface.place(routes.fabric.hosts[:3], routes)
+    graph = CommunicationGraph.from_arrays(3, [0, 0], [1, 2], [1000, 1000], [10, 10])
+    found = message_seconds(graph, interface, np.arange(3), model) * rate
+    assert found == pytest.approx(10 * (500 + 20) + 2000)
+
+
+def test_long_messages_both_ways_take_turns_where_words_wait_but_for_the_bytes_of_the_question():
+    waits = replace(FREE, rendezvous=Rendezvous(100, 0.8, 0.4))
+    both = (0, 1, 1, 1000), (1, 0, 1, 700)
+    assert of_two_hosts(*both, model=waits) == pytest.approx(100 + 900 + 600)
+    assert of_two_hosts(*both, model=FREE) == pytest.approx(1000)
+    assert of_two_hosts(both[0], model=waits) == pytest.approx(1000)
+    assert of_two_hosts((0, 1, 10, 1000), (1, 0, 10, 700), model=waits) == pytest.approx(1000)
+
+
 def test_what_cannot_be_known_is_said():
     graph = CommunicationGraph.cartesian((4,), weights=8)
     interface = TopologyInterface.place(["a", "a", "b", "b"], None)
     advice = advise(profile_of(graph), interface)
-    assert advice["mapping"]["before"]["flow_seconds"] is None
+    assert advice["mapping"]["before"]["seconds"] is None
     assert any("sizes of calls were not recorded" in why for why in advice["out_of_reach"])
     assert any("does not give the rates" in why for why in advice["out_of_reach"])
     with pytest.raises(ProfileError, match="expecting a profile by process"):

@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.patterns import refined_mesh
 from tests.support import shared_data
 from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine
-from topompi.mapping.mappers import cooling
+from topompi.mapping.mappers import cooling, portfolio
 from topompi.mapping.mappers.annealing import Schedule, anneal
 from topompi.mapping.mappers.busiest import relieve
 from topompi.mapping.mappers.cooling import cool
 from topompi.mapping.mappers.exchange import exchange_hosts
+from topompi.mapping.mappers.isometric import isometric
 from topompi.mapping.mappers.links import tree_routes
 from topompi.mapping.mappers.multilevel import with_empty
 from topompi.mapping.mappers.portfolio import best
@@ -173,13 +175,41 @@ def test_annealing_in_c_saves_what_it_says() -> None:
         assert (np.diff(trace, prepend=0.0) >= -1e-6).all()
 
 
-@pytest.mark.parametrize("dims", [(4, 4, 4), (4, 2, 2, 2, 2)])
-def test_a_shuffled_torus_is_laid_on_itself(dims: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("dims", [(4, 4, 4), (4, 2, 2, 2, 2), (8, 8, 8), (3, 5, 7)])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_shuffled_torus_is_laid_on_itself(dims: tuple[int, ...], seed: int) -> None:
     """Every byte travels one link: no order costs less."""
     grid, machine = CommunicationGraph.cartesian(dims, [True] * len(dims)), Machine.torus(dims)
-    order = np.random.default_rng(3).permutation(grid.size)
+    order = np.random.default_rng(seed).permutation(grid.size)
     graph = CommunicationGraph.from_arrays(grid.size, order[grid.sources], order[grid.targets], grid.volume)
+    assert evaluate(best(graph, machine, seed), graph, machine).dilation == 1
+
+
+def test_another_graph_of_equal_degrees_is_not_laid_on_a_torus() -> None:
+    """Two rings of 8 are not the ring of 16, though no colour tells them apart."""
+    ring = np.arange(16)
+    two = CommunicationGraph.from_arrays(16, ring, ring // 8 * 8 + (ring + 1) % 8, np.full(16, 5))
+    for graph, machine in ((two, Machine.torus((16,))), (two, Machine.torus((4, 4))), (two, Machine.torus((2, 8), 2))):
+        with pytest.raises(MappingError, match="isometric: expecting"):
+            isometric(graph, machine)
+
+
+def test_annealing_finds_a_torus_with_a_link_less() -> None:
+    grid, machine = CommunicationGraph.cartesian((4, 4, 4), [True] * 3), Machine.torus((4, 4, 4))
+    order = np.random.default_rng(3).permutation(grid.size)
+    graph = CommunicationGraph.from_arrays(64, order[grid.sources[1:]], order[grid.targets[1:]], grid.volume[1:])
     assert evaluate(best(graph, machine), graph, machine).dilation == 1
+
+
+def test_effort_sets_how_long_is_annealed(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, machine = refined_mesh(40), Machine.torus((10, 4))
+    told: list[float] = []
+    monkeypatch.setattr(portfolio, "cool", lambda *_, start, seconds, **__: told.append(seconds) or start)
+    best(graph, machine)
+    usual, told[:] = told[:], []
+    best(graph, machine, effort=3)
+    assert told == pytest.approx([3 * seconds for seconds in usual])
+    assert len(told) > 2
 
 
 def test_hosts_of_unequal_slots_are_not_exchanged() -> None:

@@ -618,8 +618,10 @@ def test_a_function_is_tuned_against_the_others(folder):
     ("name", "message"),
     [
         ("mine:short", "mine:short: end: output block 0 of rank 3 is never written"),
-        ("mine:nothing", "mine:nothing: expecting a function 'nothing' in mine, got none"),
-        ("a.json", "or a module:function, got 'a.json'"),
+        pytest.param(
+            "mine:nothing", "mine:nothing: expecting a function 'nothing' in mine, got none", marks=pytest.mark.long
+        ),
+        pytest.param("a.json", "or a module:function, got 'a.json'", marks=pytest.mark.long),
     ],
 )
 def test_what_is_wrong_is_not_tuned(folder, name, message):

@@ -16,7 +16,7 @@ from topompi.errors import TopompiError
 from topompi.execution.eligibility import form_of, why_not
 from topompi.execution.running import can_run
 from topompi.execution.specs import CALLS, LEVELS, NATIVE
-from topompi.inputs.caches import cache_directory
+from topompi.inputs.settings import cache_directory
 from topompi.mapping import place
 from topompi.prediction.libraries import model_of
 from topompi.prediction.predictor import MOST_RANKS, Predictor

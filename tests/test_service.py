@@ -115,7 +115,7 @@ def test_a_view_has_the_fields_that_were_asked_for(served, routes) -> None:
         [int((path >= 0).sum()) for path in row] for row in view.get_network_path_matrix()
     ]
     assert answer["rates"] == view.host_routes.rates.tolist()
-    assert set(answer) == {"id", "generation", "hosts", *fields}
+    assert set(answer) == {"id", "generation", "digest", "hosts", *fields}
 
 
 def test_the_tree_is_that_of_all_hosts(served, routes) -> None:
@@ -148,7 +148,7 @@ def test_a_request_that_is_not_as_wanted_is_told_why_and_the_next_one_answered(
     answers = raw(served[1], line + b'\n{"request": "generation"}\n').splitlines()
     assert len(answers) == 2
     assert words in answers[0]
-    assert json.loads(answers[1]) == {"generation": 1}
+    assert json.loads(answers[1]) == {"generation": 1, "digest": served[0].store.current.digest}
 
 
 def test_no_request_reads_a_file(served, routes, tmp_path) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from tests.services import REPORT, TABLES, raw, read, running, switches, wait_until
 from tests.support import ROOT
+from topompi.cli.topologyquery import ask_quickly
 from topompi.cli.topologyservice import is_local, query
 from topompi.errors import HostError, ServiceError, SourceError
 from topompi.topology import Routes, TopologyInterface, load
@@ -154,24 +155,59 @@ def test_addresses_beyond_this_host_are_told_apart(host: str, local: bool) -> No
 
 def test_a_question_about_health_fails_where_the_service_is_stale(routes, capsys) -> None:
     with running(Store(lambda: routes)) as (service, address):
-        query(None, str(address), health=True, counters=False)
+        query(None, str(address), health=True, counters=False, generation=False)
         assert json.loads(capsys.readouterr().out)["status"] == "ok"
         service.store.problem = "tables break off"
         assert raw(address, b"GET /health HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 503 ")
         with pytest.raises(SystemExit, match="1"):
-            query(None, str(address), health=True, counters=False)
+            query(None, str(address), health=True, counters=False, generation=False)
         assert json.loads(capsys.readouterr().out)["problem"] == "tables break off"
-        query(None, str(address), health=False, counters=True)
+        query(None, str(address), health=False, counters=True, generation=False)
         assert json.loads(capsys.readouterr().out)["requests"] == 3
         with pytest.raises(ServiceError, match=r"expecting a host of .*, got 'nowhere'"):
-            query("nowhere:h0000", str(address), health=False, counters=False)
-        with pytest.raises(ServiceError, match="expecting one of A:B, --health and --counters"):
-            query("a:b", str(address), health=True, counters=False)
+            query("nowhere:h0000", str(address), health=False, counters=False, generation=False)
+        with pytest.raises(ServiceError, match="expecting one of A:B, --health, --counters, --generation"):
+            query("a:b", str(address), health=True, counters=False, generation=False)
 
 
 def run_query(*arguments: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-m", "topompi", "topology", "query", *arguments]
     return subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=ROOT)
+
+
+HEAVY = {"numpy", "scipy", "networkx", "yaml", "mpi4py", "typer", "click", "rich", "asyncio", "tarfile", "lzma"}
+QUICK = f"""
+import sys
+sys.argv[0] = "topompi"
+from topompi.__main__ import main
+try:
+    main()
+finally:
+    print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["h0000:h0000"], 0, "h0000 h0000"),
+        (["--health"], 0, '"status": "ok"'),
+        (["--generation"], 0, '"digest"'),
+        (["h0000:nowhere"], 1, "expecting a host of"),
+        (["h0000:h0001", "--health"], 1, "expecting one of A:B, --health, --counters, --generation"),
+    ],
+)
+def test_a_question_imports_nothing_heavy(served, words: list[str], code: int, said: str) -> None:
+    line = [sys.executable, "-c", QUICK, "topology", "query", *words, "--server", str(served[1])]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, cwd=ROOT)
+    assert done.returncode == code, done.stderr
+    assert said in done.stdout + done.stderr
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_question_in_unusual_words_is_left_to_the_whole_command_line(served) -> None:
+    for words in (["--help"], ["a:b", "c:d"], ["--server"], ["--healt"]):
+        assert ask_quickly(words) is None
 
 
 def test_the_command_serves_reads_again_and_drains(tmp_path, routes) -> None:

@@ -7,15 +7,18 @@ import itertools
 import lzma
 import shutil
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.services import REPORT, TABLES, raw, read, running, wait_until
-from topompi.topology import Routes
+from tests.services import REPORT, TABLES, raw, read, reversed_spines, running, switches, wait_until
+from topompi.errors import ServiceError
+from topompi.topology import Routes, TopologyInterface, load, reread
 from topompi.topology.asking import ask, ask_line
 from topompi.topology.service import state
 from topompi.topology.service.commands import run_command
+from topompi.topology.service.digest import digest_of
 from topompi.topology.service.generation import Generation
 from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
@@ -107,6 +110,49 @@ def test_a_source_that_says_the_same_again_is_the_same_generation() -> None:
     assert store.current.number == 2
 
 
+def test_a_running_job_sees_that_its_routes_changed_and_reads_them_again() -> None:
+    made = read("xgft:4,4;1,4", None)
+    said = iter([made, reversed_spines(made)])
+    store = Store(lambda: next(said))
+    names = [made.fabric.hosts[i] for i in (0, 9, 0, 5)]
+    with running(store) as (_, address):
+        found = load(str(address), hosts=names)
+        assert found.routes is not None
+        old = replace(TopologyInterface.place(names, found.routes), served=found.served)
+        assert old.served is not None
+        assert old.served.is_current()
+        store.reload()
+        assert not old.served.is_current()
+        new = reread(old)
+        assert new.served is not None
+        assert new.served.is_current()
+    with pytest.raises(ServiceError, match="expecting a topology service"):
+        new.served.is_current()
+    assert new.hosts == old.hosts
+    assert np.array_equal(new.rank_host, old.rank_host)
+    assert np.array_equal(new.hop_matrix, old.hop_matrix)
+    wanted = TopologyInterface.place(names, reversed_spines(made))
+    for i, j in itertools.permutations(range(3), 2):
+        assert switches(made, new, i, j) == switches(made, wanted, i, j)
+    assert any(switches(made, new, i, j) != switches(made, old, i, j) for i, j in itertools.permutations(range(3), 2))
+    with pytest.raises(ServiceError, match="expecting a topology from a service, got one from"):
+        reread(wanted)
+
+
+def test_a_service_that_was_started_again_over_the_same_files_has_the_same_digest(routes) -> None:
+    first, again = Store(lambda: routes).current, Store(read).current
+    assert first.digest == again.digest
+    table, rate = routes.next_link.copy(), routes.fabric.link_rate.copy()
+    table[0, 3, 7] = -1
+    rate[5] *= 2
+    others = [
+        Routes(routes.fabric, routes.engine, table),
+        Routes(replace(routes.fabric, link_rate=rate), routes.engine, routes.table),
+        Routes(routes.fabric, "another", routes.table),
+    ]
+    assert len({first.digest, *(digest_of(other) for other in others)}) == 4
+
+
 def test_a_view_and_lines_sent_together_come_from_whole_generations() -> None:
     """Each generation routes all pairs over spines of its own: an answer of both would be seen."""
     made = [read("xgft:4,4;1,4", None), reversed_spines(read("xgft:4,4;1,4", None))]
@@ -137,19 +183,6 @@ def test_a_view_and_lines_sent_together_come_from_whole_generations() -> None:
     assert all(answers in wanted for answers in seen)
     assert wanted[0] in seen
     assert wanted[1] in seen
-
-
-def reversed_spines(routes: Routes) -> Routes:
-    """The same fabric, with the links up of each leaf in another order."""
-    fabric = routes.fabric
-    table = routes.next_link.copy()
-    for leaf in np.unique(fabric.adapter_leaf):
-        up = [link for link in fabric.switch_links if fabric.link_source[link] == fabric.num_adapters + leaf]
-        other = dict(zip(up, np.roll(up, 1), strict=True))
-        for adapter in range(fabric.num_adapters):
-            link = int(table[0, leaf, adapter])
-            table[0, leaf, adapter] = other.get(link, link)
-    return Routes(fabric, "another order", table)
 
 
 def test_a_command_writes_the_files_again_and_its_failure_is_part_of_health(tmp_path, routes) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 
-from tests.services import read, running
-from tests.support import run_mpi
+from tests.services import read, reversed_spines, running
+from tests.support import ROOT, run_mpi
 from topompi.topology import TopologyInterface
 from topompi.topology.service.store import Store
+from topompi.topology.service.watch import Watch
 
 PROGRAM = """
 from mpi4py import MPI
@@ -17,6 +19,21 @@ comm = topompi.Intracomm(MPI.COMM_WORLD)
 found = comm.interface
 facts = found.hop_matrix.tolist(), [level.cluster.tolist() for level in found.levels]
 print(facts, found.describe() if comm.rank == 0 else "", flush=True)
+"""
+BEFORE = "import time\nfrom mpi4py import MPI\nimport topompi\n"
+CHANGES = """
+comm = topompi.Intracomm(MPI.COMM_WORLD)
+same = up_to_date(comm) is comm
+if comm.rank == 0:
+    open(MARKER, "w").close()
+    while comm.interface.served.is_current():
+        time.sleep(0.05)
+comm.Barrier()
+new = up_to_date(comm)
+views = comm.interface, new.interface
+hops, paths = ([make(view).tolist() for view in views] for make in (
+    lambda view: view.hop_matrix, lambda view: view.get_network_path_matrix()))
+print(same, new is not comm, hops[0] == hops[1], paths[0] == paths[1], new.allreduce(1), flush=True)
 """
 HOSTS = ("h0000", "h0001", "h0040")
 
@@ -36,6 +53,21 @@ def test_a_job_that_names_a_service_sees_the_fabric_of_the_service(tmp_path) -> 
     assert len(lines) == 3
     assert all(line.startswith(str(facts)) for line in lines)
     assert f"topology from {address}" in done.stdout
+
+
+def test_a_running_job_goes_on_with_new_routes_as_the_page_shows(tmp_path) -> None:
+    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    block = re.search(r"```python\n(.*?def up_to_date.*?)```", page, re.DOTALL)
+    assert block is not None
+    marker, script = tmp_path / "changed", tmp_path / "program.py"
+    script.write_text(f"{BEFORE}{block[1]}MARKER = {str(marker)!r}\n{CHANGES}")
+    made = read("xgft:4,4;1,4", None)
+    store = Store(lambda: reversed_spines(made) if marker.exists() else made)
+    hosts = ",".join(made.fabric.hosts[i] for i in (0, 5, 9))
+    with running(store, watch=Watch([marker])) as (_, address):
+        env = {"TOPOMPI_TOPOLOGY": str(address), "TOPOMPI_HOSTS": hosts}
+        done = run_mpi(3, script, env=env, timeout=60)
+    assert done.stdout.split("\n")[:3] == ["True True True False 3"] * 3, done.stdout + done.stderr
 
 
 def test_a_service_that_is_not_there_is_one_flat_level_or_an_error_as_the_user_wants(tmp_path) -> None:

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import ROOT, command_line, shared_data
-from topompi.topology import TopologyInterface, load
+from topompi.topology import FabricBuilder, TopologyInterface, compute_routes, load
+from topompi.topology.byleaf import hops_by_leaf, summarise_by_leaf
 from topompi.topology.clusternames import ClusterNames
 from topompi.topology.sources import fabricjson
-from topompi.topology.summary import summarise
+from topompi.topology.summary import hop_histogram, summarise
 
 TREE = "SwitchName=edge1 Nodes=n[1-4]\nSwitchName=edge2 Nodes=n[5-8]\nSwitchName=core Switches=edge[1-2]\n"
 NODE_MAP = "".join(f"NODE {node:04} RACK 1 CELL {node // 4} SWITCH 1{node // 2}\n" for node in range(8))
@@ -123,3 +124,35 @@ def test_an_encoding_without_our_signs_gets_others(encoding):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment)
     assert "16 hosts" in done.stdout
     assert "##########" in done.stdout
+
+
+@pytest.mark.parametrize("source", ["XGFT(3; 3,2,4; 1,2,1)", "torus:3x3x2", "dragonfly:4,2,2", "slurm64"])
+def test_by_leaf_the_numbers_are_those_of_all_pairs(source):
+    routes = load(source).routes
+    wanted = summarise(routes, TopologyInterface.place(routes.fabric.hosts, routes, source=source))
+    for key in ("hosts_sharing_links", "links_shared", "tree"):
+        wanted["job"][key] = None
+    assert summarise_by_leaf(routes, source) == wanted
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3)), min_size=1, max_size=6), st.integers(0, 40))
+def test_by_leaf_parts_of_a_fabric_count_too(switches, seed):
+    """Random trees of switches, some not joined."""
+    builder, rng = FabricBuilder("random"), np.random.default_rng(seed)
+    for switch, (above, hosts) in enumerate(switches):
+        builder.add_switch(f"s{switch}")
+        for host in range(hosts):
+            builder.add_adapter(f"s{switch}h{host}", f"s{switch}h{host}")
+            builder.add_cable(f"s{switch}h{host}", f"s{switch}")
+        if above < switch and rng.random() < 0.8:
+            builder.add_cable(f"s{switch}", f"s{above}")
+    routes = compute_routes(builder.build())
+    assert hops_by_leaf(routes) == hop_histogram(TopologyInterface.place(routes.fabric.hosts, routes))
+
+
+def test_beyond_the_limit_of_routes_a_whole_fabric_is_shown_by_leaf():
+    plain, limited = show("XGFT(2; 4,4; 1,2)"), show("XGFT(2; 4,4; 1,2)", TOPOMPI_LIMITS="routes=200")
+    before, shared = plain[: plain.index("16 hosts share")], plain.index(" hops ")
+    hops = plain[shared : plain.index("within 3 hops")].rsplit("\n", 1)[0]
+    left_out = "cluster tree and shared links are of fewer hosts than 16: give --hosts"
+    assert limited == f"{before}{hops}\n{left_out}\n"

@@ -25,6 +25,7 @@ from osu_like_bench.record import Record
 from osu_like_bench.simulate import Arena, Background, Failure, FlowArena, smpi
 from osu_like_bench.simulate.cli import main
 from osu_like_bench.simulate.drawing import heights
+from osu_like_bench.simulate.ground import Starts
 from osu_like_bench.simulate.peers import Peer
 from osu_like_bench.simulate.platform import complete, equal_shares, write_platform
 from osu_like_bench.simulate.table import Findings
@@ -552,6 +553,22 @@ def test_packets_take_what_flows_do_without_contention_and_more_behind_a_blocked
     assert "packets as on FDR switches, median of 1 starts" in out
     rows = [line.split() for line in out.splitlines() if line[:1].isdigit()]
     assert all(float(cell) > 0 for row in rows for cell in row[1:6])
+
+
+def test_packets_bracket_their_times_with_other_switches(capsys, tmp_path: Path) -> None:
+    source = "XGFT(2;4,4;1,2)"
+    job = network(source)
+    with FlowArena(job, routes=load(source).routes, bracket=True) as arena:
+        found = arena.time(make("alltoall", "at_once", job), 65536)
+    assert isinstance(found, Starts)
+    assert set(found.bracket) == {"16 KiB a port", "one queue an input"}
+    assert found.bracket["one queue an input"] > 1.05 * found  # what stands behind a blocked head waits with it
+    code, out, err = flows(capsys, "--network", "packet", "--bracket", "--json", str(tmp_path / "r.json"))
+    assert (code, err) == (0, "")
+    bracket = Record.from_json((tmp_path / "r.json").read_text()).facts.about["bracket"]["shift 1024"]
+    times = ", ".join(f"{seconds * 1e6:.2f} with {switches}" for switches, seconds in bracket.items())
+    assert f"# shift at 1024 bytes: {times}" in out
+    assert "--bracket: expecting --network packet" in flows(capsys, "--bracket")[2]
 
 
 @pytest.mark.parametrize("collective", ["bcast", "gather", "scatter", "allgather", "reduce_scatter", "allreduce"])

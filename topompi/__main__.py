@@ -11,6 +11,12 @@ __all__ = ["main"]
 def main() -> None:
     """Run a program if the command line names one, else a command."""
     arguments = sys.argv[1:]
+    if arguments[:2] == ["topology", "query"]:
+        from .cli.topologyquery import ask_quickly
+
+        code = ask_quickly(arguments[2:])
+        if code is not None:
+            sys.exit(code)
     program = program_of(arguments)
     if program and (program[0] == "-" or (os.path.exists(program) and not _is_command(program))):
         launch(arguments)

@@ -1,17 +1,17 @@
-"""What is imported by name: functions of a user's own, as ``module:function``, and the MPI library."""
+"""What is imported by name: a user's functions, as ``module:function``, the MPI library, parts of ours when used."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
 from .errors import MPILibraryError
 
-__all__ = ["imported", "names_function", "require_mpi"]
+__all__ = ["imported", "names_function", "require_mpi", "when_used"]
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
@@ -53,3 +53,20 @@ def require_mpi() -> None:
             f"expecting an MPI library, got none ({said}): load one (module load openmpi), install one "
             "(pip install 'topompi[mpi]', or '.[mpi]' in a checkout), or name one to mpi4py (MPI4PY_MPIABI)"
         ) from None
+
+
+def when_used(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package whose public names are imported when they are first used.
+
+    :param package: its name.
+    :param homes: name -> the package's module that defines it.
+    """
+
+    def found(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return found

@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { STEP = 512 }; /* proposals at one temperature */
+enum { STEP = 512, LOGS = 4096 }; /* proposals at one temperature; entries of logs */
+
+static float logs[LOGS]; /* of equally likely numbers from 0 to 1 */
 
 typedef struct {
     int32_t ranks, places, near_count, movable_count;
@@ -17,6 +19,8 @@ typedef struct {
     const int32_t *first;              /* first slot of each place, one more at the end */
     const int32_t *movable;            /* ranks that have edges */
     int32_t *place, *rank_at, *slot_of;
+    double least;                      /* distance that two ranks can have */
+    double *room;                      /* what each rank's edges cost above the least that they can */
     uint64_t random;
 } Search;
 
@@ -54,9 +58,9 @@ propose(Search *s, int32_t *r, int32_t *t)
     return b != s->place[*r];
 }
 
-/* What swapping two ranks on different places saves. */
+/* What swapping two ranks on different places saves; anything below the limit, found with less work, where it is below it. */
 static inline double
-price(const Search *s, int32_t r, int32_t t)
+price(const Search *s, int32_t r, int32_t t, double limit)
 {
     int32_t a = s->place[r], b = s->place[t];
     const float *from_a = s->distance + (int64_t)a * s->places, *from_b = s->distance + (int64_t)b * s->places;
@@ -67,20 +71,51 @@ price(const Search *s, int32_t r, int32_t t)
         if (other == t)
             tie = s->weight[e];
     }
+    gain -= tie * (2.0 * from_a[b] - from_a[a] - from_b[b]);
+    double most = gain + s->room[t] + tie * s->least; /* t saves no more than its room, but for its edge to r */
+    if (most < limit)
+        return most;
     for (int32_t e = s->offsets[t]; e < s->offsets[t + 1]; e++) {
         int32_t at = s->place[s->targets[e]];
         gain += s->weight[e] * (from_b[at] - from_a[at]);
     }
-    return gain - tie * (2.0 * from_a[b] - from_a[a] - from_b[b]);
+    return gain;
+}
+
+/* The room of a rank's neighbours and its own, when it moves from place a to b and another rank the other way. */
+static inline void
+make_room(Search *s, int32_t rank, int32_t other, int32_t a, int32_t b)
+{
+    const float *from_a = s->distance + (int64_t)a * s->places, *from_b = s->distance + (int64_t)b * s->places;
+    double own = 0.0;
+    for (int32_t e = s->offsets[rank]; e < s->offsets[rank + 1]; e++) {
+        int32_t near = s->targets[e], at = s->place[near];
+        double more = near == other ? 0.0 : s->weight[e] * (from_b[at] - from_a[at]);
+        s->room[near] += more, own += more;
+    }
+    s->room[rank] += own;
+}
+
+static void
+measure_room(Search *s)
+{
+    for (int32_t r = 0; r < s->ranks; r++) {
+        const float *from = s->distance + (int64_t)s->place[r] * s->places;
+        s->room[r] = 0.0;
+        for (int32_t e = s->offsets[r]; e < s->offsets[r + 1]; e++)
+            s->room[r] += s->weight[e] * (from[s->place[s->targets[e]]] - s->least);
+    }
 }
 
 static inline void
 swap(Search *s, int32_t r, int32_t t)
 {
-    int32_t i = s->slot_of[r], j = s->slot_of[t], a = s->place[r];
+    int32_t i = s->slot_of[r], j = s->slot_of[t], a = s->place[r], b = s->place[t];
+    make_room(s, r, t, a, b);
+    make_room(s, t, r, b, a);
     s->rank_at[i] = t, s->rank_at[j] = r;
     s->slot_of[r] = j, s->slot_of[t] = i;
-    s->place[r] = s->place[t], s->place[t] = a;
+    s->place[r] = b, s->place[t] = a;
 }
 
 /* Leaves the best places in place, and what is saved after each step in trace; returns what the best places save. */
@@ -89,13 +124,14 @@ anneal(Search *s, const double *heat, double *trace, int64_t steps, int32_t *bes
 {
     double saved = 0.0, most = 0.0;
     memcpy(best, s->place, s->ranks * sizeof *best);
+    measure_room(s);
     for (int64_t step = 0; step < steps; step++) {
         for (int at = 0; at < STEP; at++) {
             int32_t r, t;
             if (!propose(s, &r, &t))
                 continue;
-            double gain = price(s, r, t);
-            if (gain < 0 && gain < heat[step] * log((next_random(s) >> 11) * 0x1p-53 + 0x1p-54))
+            double limit = heat[step] * logs[next_random(s) >> 52], gain = price(s, r, t, limit);
+            if (gain < limit)
                 continue;
             swap(s, r, t);
             saved += gain;
@@ -110,8 +146,8 @@ anneal(Search *s, const double *heat, double *trace, int64_t steps, int32_t *bes
     return most;
 }
 
-/* anneal(offsets, targets, weight, distance, near, first, movable, rank_at, slot_of, place, heat, trace, seed)
-   leaves the best places in place, and spoils rank_at and slot_of. */
+/* anneal(offsets, targets, weight, distance, near, first, movable, rank_at, slot_of, place, heat, trace, seed,
+   least) leaves the best places in place, and spoils rank_at and slot_of. */
 static PyObject *
 run(PyObject *module, PyObject *args)
 {
@@ -119,8 +155,8 @@ run(PyObject *module, PyObject *args)
     Py_buffer in[12];
     unsigned long long seed;
     double saved = 0.0;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*w*w*w*y*w*K", &in[0], &in[1], &in[2], &in[3], &in[4], &in[5], &in[6],
-                          &in[7], &in[8], &in[9], &in[10], &in[11], &seed))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*w*w*w*y*w*Kd", &in[0], &in[1], &in[2], &in[3], &in[4], &in[5], &in[6],
+                          &in[7], &in[8], &in[9], &in[10], &in[11], &seed, &s.least))
         return NULL;
     s.offsets = in[0].buf, s.targets = in[1].buf, s.weight = in[2].buf, s.distance = in[3].buf, s.near = in[4].buf;
     s.first = in[5].buf, s.movable = in[6].buf, s.rank_at = in[7].buf, s.slot_of = in[8].buf, s.place = in[9].buf;
@@ -128,15 +164,18 @@ run(PyObject *module, PyObject *args)
     s.near_count = (int32_t)(in[4].len / 4 / s.places), s.movable_count = (int32_t)(in[6].len / 4);
     s.random = seed;
     int32_t *best = PyMem_RawMalloc(in[9].len + 1);
-    if (best != NULL) {
+    s.room = PyMem_RawMalloc(s.ranks * sizeof *s.room + 1);
+    int short_of_memory = best == NULL || s.room == NULL;
+    if (!short_of_memory) {
         Py_BEGIN_ALLOW_THREADS
         saved = anneal(&s, in[10].buf, in[11].buf, in[10].len / 8, best);
         Py_END_ALLOW_THREADS
     }
     PyMem_RawFree(best);
+    PyMem_RawFree(s.room);
     for (int at = 0; at < 12; at++)
         PyBuffer_Release(&in[at]);
-    return best == NULL ? PyErr_NoMemory() : PyFloat_FromDouble(saved);
+    return short_of_memory ? PyErr_NoMemory() : PyFloat_FromDouble(saved);
 }
 
 static PyMethodDef methods[] = {
@@ -151,5 +190,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC
 PyInit__annealing(void)
 {
+    for (int at = 0; at < LOGS; at++)
+        logs[at] = (float)log((at + 0.5) / LOGS);
     return PyModule_Create(&definition);
 }

@@ -14,5 +14,6 @@ def anneal(
     heat: Any,
     trace: Any,
     seed: int,
+    least: float,
     /,
 ) -> float: ...

@@ -28,10 +28,10 @@ Floats = NDArray[np.float64]
 
 STEP = 512  # proposals at one temperature, as in _annealing.c
 MOST_PLACES = 4096  # whose distances are held as a table
-NEAREST = 6
-PILOT = 0.15  # the part of the proposals that finds out at which temperatures the cost falls
+NEAREST = (6, 12)  # places, of which one is proposed: as many as are equally near, within these
+PILOT = 0.3  # the part of the proposals that finds out at which temperatures the cost falls
+FALLEN = (0.8, 0.993)  # the parts of the fall between which the others cool: what is hotter melts, what is colder stays
 BINS = 60
-LEAST_SHARE = 0.3  # of the mean time, for temperatures at which the cost hardly falls
 IN_NUMPY = 16  # so many times fewer proposals without C, in about the same time
 
 
@@ -41,7 +41,7 @@ class Cooling:
 
     :param hot: first temperature; from 0.2 on no order of the start is left.
     :param cold: last temperature.
-    :param pilot: whether a part of the proposals finds out which temperatures need the most time.
+    :param pilot: whether a part of the proposals finds out which temperatures need the time.
     """
 
     hot: float
@@ -49,7 +49,7 @@ class Cooling:
     pilot: bool = False
 
 
-HOT = Cooling(0.25, 0.008, pilot=True)
+HOT = Cooling(0.2, 0.012, pilot=True)
 COOL = (Cooling(0.1, 0.0003), Cooling(0.01, 0.0003))
 
 
@@ -64,8 +64,8 @@ def cool(
 ) -> Mapping:
     """A mapping annealed by swaps of ranks; never worse than its start in hop-bytes, which are compared exactly.
 
-    Metropolis et al. 1953, with temperatures at constant thermodynamic speed (Nulton, Salamon 1988) where there is a
-    pilot run.
+    Metropolis et al. 1953. Where there is a pilot run, a second one goes on from what it found, between the
+    temperatures at which the pilot's last differences arose.
 
     :param graph: the ranks' communication; its size is the number of ranks.
     :param machine: the hosts with their slots and distances; where more than 4,096 have slots, the start is returned.
@@ -127,16 +127,17 @@ def _annealed(
         return search.run(place, _geometric(hot, cold, steps), seed)[0]
     heat = _geometric(hot, cold, max(int(PILOT * steps), 2))
     first, trace = search.run(place, heat, seed)
-    second, _ = search.run(place, _even_speed(heat, trace, steps - len(heat)), seed + 1)
-    return min((second, first), key=search.cost)
+    second, _ = search.run(first, _geometric(*_telling(heat, trace), steps - len(heat)), seed + 1)
+    return second
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
     """What the annealing in C reads, in its types.
 
-    :param weight: of the edges; ``distance`` between places; ``near`` some places near each, shape (n, up to 6).
+    :param weight: of the edges; ``distance`` between places; ``near`` some places near each, shape (n, 6 .. 12).
     :param movable: ranks that have edges.
+    :param least: distance that two ranks can have.
     """
 
     offsets: NDArray[np.int32]
@@ -145,10 +146,12 @@ class _Search:
     distance: NDArray[np.float32]
     near: NDArray[np.int32]
     movable: NDArray[np.int32]
+    least: float
 
     @classmethod
     def of(cls, graph: Undirected, distance: Floats, seed: int) -> _Search:
         """The search on a graph and a table of distances."""
+        alone = len(graph.offsets) - 1 == len(distance)  # one rank a place: none has a neighbour on its own
         return cls(
             graph.offsets.astype(np.int32),
             graph.targets.astype(np.int32),
@@ -156,6 +159,7 @@ class _Search:
             np.ascontiguousarray(distance, dtype=np.float32),
             _nearest(distance, np.random.default_rng(seed)),
             np.flatnonzero(np.diff(graph.offsets)).astype(np.int32),
+            float(distance[~np.eye(len(distance), dtype=bool)].min() if alone else distance.min()),
         )
 
     def run(self, place: Integers, heat: Floats, seed: int) -> tuple[Integers, Floats]:
@@ -167,7 +171,7 @@ class _Search:
         first = np.r_[0, np.cumsum(np.bincount(place, minlength=len(self.distance)))].astype(np.int32)
         trace = np.empty(len(heat))
         graph = self.offsets, self.targets, self.weight, self.distance, self.near, first, self.movable
-        _compiled(*graph, rank_at, slot_of, at, heat, trace, seed % 2**64)
+        _compiled(*graph, rank_at, slot_of, at, heat, trace, seed % 2**64, self.least)
         return at.astype(np.int64), trace
 
     def cost(self, place: Integers) -> float:
@@ -187,27 +191,23 @@ def _geometric(hot: float, cold: float, steps: int) -> Floats:
     return heat
 
 
-def _even_speed(heat: Floats, trace: Floats, steps: int) -> Floats:
-    """Temperatures that fall the slower the more the cost changed there in a pilot run.
+def _telling(heat: Floats, trace: Floats) -> tuple[float, float]:
+    """The temperatures between which the last of the cost fell in a pilot run, hotter first.
 
     :param heat: of the pilot run; ``trace``: what it had saved after each.
-    :param steps: how many temperatures to give.
     """
     cuts = np.linspace(0, len(heat), min(BINS, len(heat)) + 1).astype(int)
-    counts = np.diff(cuts)
-    saved = np.add.reduceat(trace, cuts[:-1]) / counts
-    middle = np.add.reduceat(heat, cuts[:-1]) / counts
-    length = np.sqrt(np.maximum(np.diff(saved), 0.0) / np.sqrt(middle[1:] * middle[:-1]))
-    smooth = np.convolve(np.pad(length, 1, mode="edge"), [0.25, 0.5, 0.25], "valid")
-    share = np.r_[0.0, np.cumsum(smooth + max(LEAST_SHARE * float(smooth.mean()), 1e-300))]
-    when = (np.arange(steps) + 0.5) / max(steps, 1)
-    even: Floats = np.exp(np.interp(when, share / share[-1], np.log(middle)))
-    return even
+    saved = np.add.reduceat(trace, cuts[:-1]) / np.diff(cuts)
+    fallen = np.maximum.accumulate(saved - saved[: max(len(saved) // 8, 1)].mean())
+    hot, cold = (int(np.argmax(fallen >= part * fallen[-1])) for part in FALLEN)
+    return float(heat[cuts[hot]]), float(heat[cuts[cold]])
 
 
 def _nearest(distance: Floats, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Some of the nearest other places of each, among equals drawn by lot, shape (n, up to 6); a row at a time."""
-    count = min(NEAREST, len(distance) - 1)
+    """Some of the nearest other places of each, among equals drawn by lot, shape (n, 6 .. 12); a row at a time."""
+    closest = np.sort(distance[0, 1:])
+    equal = int(np.searchsorted(closest, closest[0], "right"))
+    count = min(max(equal, NEAREST[0]), NEAREST[1], len(distance) - 1)
     near = np.empty((len(distance), count), dtype=np.int32)
     for row, far in enumerate(distance):
         lot = far + rng.random(len(far)) * 1e-3

@@ -17,6 +17,7 @@ from .busiest import relieve
 from .cartesian import block_shapes, cartesian
 from .cooling import COOL, HOT, cool
 from .exchange import exchange_hosts
+from .isometric import isometric
 from .links import tree_routes
 from .multilevel import scheme1, scheme2, single_step
 from .plain import cyclic, identity, plane
@@ -30,13 +31,14 @@ __all__ = ["best"]
 AS_SCHEME1 = (None, 4)
 ROUNDS: tuple[tuple[int | None, int], ...] = ((1, 16), (16, 1), AS_SCHEME1, (24, 1))
 DEFAULT_ROUNDS = 3
+QUICK = (1, 1)  # of a dense graph one cut is little worse than the best of many, and there at once
 FEW_PARTS = 2500  # ranks, up to which there are so many
 EDGES_A_RANK = 24
 SEED_STRIDE = 64
 TIE_HOSTS = 256
 # Seconds of annealing, on a usual processor, for each start and temperature.
 ANNEALING_A_RANK, ANNEALING_AN_EDGE = 5e-5, 5e-7
-HOT_ANNEALING_A_RANK = 0.0014
+HOT_ANNEALING_A_RANK = 0.0017
 FEW_RANKS, MANY_RANKS = 256, 10000
 STARTS = 2
 
@@ -51,6 +53,7 @@ def best(
     objective: str = "hop-bytes",
     given: Mapping | None = None,
     rounds: int | None = None,
+    effort: float = 1.0,
     seconds: float | None = None,
     quality: float = 0.0,
     partitioner: Partitioner | None = None,
@@ -69,6 +72,7 @@ def best(
     :param given: the order that is to be beaten; rank r on slot r by default.
     :param rounds: top-down mappings, by default as many as take about half a second for 1,000 ranks. Work is counted,
         not timed: one seed gives one mapping, however fast the machine.
+    :param effort: so many times as long as by default ranks are annealed, which is most of the time on a torus.
     :param seconds: an upper limit, looked at between candidates; where it takes effect the clock has its say.
     :param quality: stop as soon as the objective is at most this part of the given order's.
     :param partitioner: used in addition to METIS, for one more top-down mapping.
@@ -81,7 +85,8 @@ def best(
     pool = Pool(
         _objective(objective, graph, machine), _tie(graph, machine), given or Mapping.identity(machine, graph.size)
     )
-    for name, step in _steps(graph, machine, seed, objective, _rounds(graph, machine, rounds), (partitioner, weight)):
+    rounds_of = _rounds(graph, machine, rounds)
+    for name, step in _steps(graph, machine, seed, objective, rounds_of, (partitioner, weight), effort):
         if pool.least <= pool.first * quality or (seconds is not None and time.monotonic() - began > seconds):
             break
         if progress:
@@ -119,7 +124,9 @@ def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> 
         return [AS_SCHEME1, (2, 4)]  # where blocks divide a grid little is enough, to tell whether they are beaten
     # Graphs of more edges than that take as long as those of so many more ranks.
     work = max(graph.size, graph.num_edges // EDGES_A_RANK)
-    return list(ROUNDS[:DEFAULT_ROUNDS]) if work <= FEW_PARTS else [AS_SCHEME1, (2, 1)]
+    if work <= FEW_PARTS:
+        return list(ROUNDS[:DEFAULT_ROUNDS])
+    return [QUICK, AS_SCHEME1] if graph.size <= FEW_PARTS else [AS_SCHEME1, (2, 1)]
 
 
 def _steps(
@@ -129,27 +136,44 @@ def _steps(
     objective: str,
     rounds: list[tuple[int | None, int]],
     asked: tuple[Partitioner | None, str],
+    effort: float,
 ) -> Iterator[Step]:
-    """What is tried in turn, the mappers themselves first; what needs a start takes it from the pool."""
-    yield "plain orders", lambda _: iter((identity(graph, machine), cyclic(graph, machine), plane(graph, machine)))
-    yield "blocks", lambda _: _blocks(graph, machine)
+    """What is tried in turn: mappers that need no start, the quickest of a dense graph first, and improvements."""
+    laid = None if isinstance(machine.distances, Tree) else _laid(graph, machine)
+    if laid is not None:
+        yield "laid on the hosts' own graph", lambda _: iter((laid,))
+        if objective == "hop-bytes":
+            return  # no order costs less
+    down: list[Step] = []
     for number, (tries, cuts) in enumerate(rounds):
         again = seed + SEED_STRIDE * number * (tries is not None)  # scheme1's own seed, where it is the mapper
-        yield f"top down {number + 1}", partial(_top_down, graph, machine, again, Metis(cuts), tries)
+        down.append((f"top down {number + 1}", partial(_top_down, graph, machine, again, Metis(cuts), tries)))
+    early = rounds[:1].count(QUICK)
+    yield from down[:early]
+    yield "plain orders", lambda _: iter((identity(graph, machine), cyclic(graph, machine), plane(graph, machine)))
+    yield "blocks", lambda _: _blocks(graph, machine)
+    yield "given order, swaps", lambda _: iter((refine(graph, machine, seed),))
+    yield from down[early:]
     yield "one cut", lambda _: iter((single_step(graph, machine, seed),))
     yield "hosts first", lambda _: iter((scheme2(graph, machine, seed),))
-    yield "given order, swaps", lambda _: iter((refine(graph, machine, seed),))
     by, weight = asked
     if by is not None or weight != "volume":
         yield "top down as asked for", partial(_top_down, graph, machine, seed, by or Metis(), 1, weight=weight)
+    yield from _improvements(graph, machine, seed, objective, effort)
+
+
+def _improvements(
+    graph: CommunicationGraph, machine: Machine, seed: int, objective: str, effort: float
+) -> Iterator[Step]:
+    """What begins with the best mappings found."""
     if isinstance(machine.distances, Tree):
         yield "best so far, swaps", partial(_swaps, graph, machine, seed)
     else:
         yield "hosts exchanged", partial(_exchanged, graph, machine, seed)
-        yield "hot annealing", partial(_hot, graph, machine, seed)
+        yield "hot annealing", partial(_hot, graph, machine, seed, effort)
     starts = STARTS if isinstance(machine.distances, Tree) else 1
     for number in range(starts if graph.size <= MANY_RANKS else 0):
-        yield f"annealing {number + 1}", partial(_annealed, graph, machine, seed, number)
+        yield f"annealing {number + 1}", partial(_annealed, graph, machine, seed, effort, number)
     if objective == "busiest link":
         yield "busiest link", lambda pool: iter((relieve(graph, machine, seed, start=pool.best),))
 
@@ -161,20 +185,23 @@ def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -
     yield refine(graph, machine, seed, start=pool.best, effort=effort)
 
 
-def _annealed(graph: CommunicationGraph, machine: Machine, seed: int, number: int, pool: Pool) -> Iterator[Mapping]:
+def _annealed(
+    graph: CommunicationGraph, machine: Machine, seed: int, effort: float, number: int, pool: Pool
+) -> Iterator[Mapping]:
     """One of the best mappings, annealed."""
     kept = pool.start(number)
     for cooling in COOL:
-        seconds = ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges
+        seconds = effort * (ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges)
         kept = cool(graph, machine, seed + SEED_STRIDE * number, start=kept, cooling=cooling, seconds=seconds)
         yield kept
-    yield refine(graph, machine, seed, start=kept, effort=Effort(kicks=0))
+    if isinstance(machine.distances, Tree):
+        yield refine(graph, machine, seed, start=kept, effort=Effort(kicks=0))
 
 
-def _hot(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
+def _hot(graph: CommunicationGraph, machine: Machine, seed: int, effort: float, pool: Pool) -> Iterator[Mapping]:
     """Annealed from a temperature at which no order is left."""
     shared = machine.slots.max(initial=0) > 1  # where exchanged hosts have led already
-    seconds = HOT_ANNEALING_A_RANK * min(graph.size, MANY_RANKS) / (1 + shared)
+    seconds = effort * HOT_ANNEALING_A_RANK * min(graph.size, MANY_RANKS) / (1 + shared)
     for number in range(3 if graph.size <= FEW_RANKS else 1):
         yield cool(graph, machine, seed + SEED_STRIDE * number, start=pool.best, cooling=HOT, seconds=seconds)
 
@@ -186,6 +213,14 @@ def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, pool: Poo
     with suppress(MappingError):
         yield exchange_hosts(graph, machine, seed, start=pool.given)
         yield exchange_hosts(graph, machine, seed, start=pool.best)
+
+
+def _laid(graph: CommunicationGraph, machine: Machine) -> Mapping | None:
+    """The ranks on an equal graph of hosts, where the graph is one."""
+    try:
+        return isometric(graph, machine)
+    except MappingError:
+        return None
 
 
 def _blocks(graph: CommunicationGraph, machine: Machine) -> Iterator[Mapping]:
@@ -205,4 +240,5 @@ def _top_down(
 ) -> Iterator[Mapping]:
     found = scheme1(graph, machine, seed, partitioner=by, tries=tries, weight=weight)
     yield found
-    yield refine(graph, machine, seed, start=found, effort=Effort(kicks=0))
+    if isinstance(machine.distances, Tree):  # elsewhere hot annealing forgets it
+        yield refine(graph, machine, seed, start=found, effort=Effort(kicks=0))

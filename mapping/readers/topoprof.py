@@ -33,7 +33,7 @@ _HEADING = re.compile(r'\s*\{"topompi": ?"profile"')
 # By the letters of Open MPI's monitoring component, which names the same kinds.
 KINDS = {
     "E": "sent by the program",
-    "I": "sent by the library",
+    "I": "sent in collectives",
     "S": "put by one-sided calls",
     "R": "got by one-sided calls",
     "C": "asked of collectives",

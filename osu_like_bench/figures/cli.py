@@ -48,7 +48,8 @@ nothing, so that what differs is the network's doing alone. The default is the r
 MVAPICH2, MPICH, Open MPI and Intel MPI choose, by SimGrid's re-implementation of their selections; the bound is what no
 schedule can beat on these routes. *Our best* is the fastest of the algorithms tried, as a measured trial would find it,
 and is named. Figure 4.3 is simulated with topompi's own flows and packets instead, and its peers are our models of
-libraries. Real MPI on an emulated network: [emulated.md](emulated.md), [applications.md](applications.md).
+libraries; of the other figures that are runs a table has default and ours in these two models, with a note on why they
+differ. Real MPI on an emulated network: [emulated.md](emulated.md), [applications.md](applications.md).
 """
 
 app = typer.Typer(add_completion=False, context_settings=HELP)

@@ -10,7 +10,7 @@ from math import isnan
 from ..simulate import PEERS, Arena, Failure, FlowArena
 from .figure import Chart, Table
 
-__all__ = ["Contest", "Row", "gain", "run"]
+__all__ = ["Contest", "Row", "Timed", "gain", "micro", "run"]
 
 Timed = float | Failure
 JOBS = 2  # simulations at a time
@@ -92,11 +92,11 @@ class Row:
         proposed = self.ours[self.proposed]
         return (
             self.label,
-            _micro(self.baseline),
-            f"{self.proposed} {_micro(proposed)}",
-            f"{mine} {_micro(best)}",
-            f"{peer} {_micro(theirs)}",
-            _micro(self.bound),
+            micro(self.baseline),
+            f"{self.proposed} {micro(proposed)}",
+            f"{mine} {micro(best)}",
+            f"{peer} {micro(theirs)}",
+            micro(self.bound),
             gain(self.baseline, proposed),
             gain(self.baseline, best),
             gain(theirs, best),
@@ -175,7 +175,8 @@ def _fastest(times: Mapping[str, Timed]) -> tuple[str, float]:
     return name, seconds
 
 
-def _micro(time: Timed) -> str:
+def micro(time: Timed) -> str:
+    """Microseconds of a time, or ``failed``."""
     return "failed" if isinstance(time, Failure) else f"{1e6 * time:,.4g}" if time < 1e-2 else f"{1e6 * time:,.0f}"
 
 

@@ -12,22 +12,20 @@ import typer
 
 from topompi.cli.terminal import HELP, Limit, console
 from topompi.errors import BenchmarkError
-from topompi.mapping.placement import place as placed
 from topompi.schedules.registry import ALGORITHMS, find_algorithm
 from topompi.topology import Report, TopologyInterface
-from topompi.topology.hostlist import read_hosts
 from topompi.views.network import network_of
 
 from ..command import run_command
 from ..kernels import KERNELS, make_kernel
 from ..options import Options, message_sizes, parse_bytes
 from ..record import Facts
-from ..routing import load_routes
 from .background import Background
 from .cache import folder
 from .drawing import draw, drawable
 from .flowarena import LIBRARIES, METHODS, FlowArena
 from .ground import MOST_MESSAGES
+from .job import job_on
 from .kernelstudy import KernelStudy, others_of, ours_of
 from .peers import ACTIONS, PEERS
 from .replay import Arena
@@ -67,6 +65,9 @@ def command(
     system: Annotated[str, typer.Option(help=f"Fills in latencies and rates: {', '.join(SYSTEMS)}.")] = SYSTEMS[0],
     network: Annotated[str, typer.Option(help=f"The simulator: {', '.join(NETWORKS)}.")] = NETWORKS[0],
     seeds: Annotated[int, typer.Option(help="Starts of the ranks; 0: all together.", min=0)] = 0,
+    bracket: Annotated[
+        bool, typer.Option("--bracket", help="Packets also with 16 KiB a port, and with one queue an input.")
+    ] = False,
     model: Annotated[str, typer.Option(help="Of simgrid: flow, or smpi, its own corrections.")] = MODELS[0],
     eager: Annotated[str | None, typer.Option(help="Below, sends do not wait.", metavar="SIZE")] = None,
     window: Annotated[int | None, typer.Option(help="Steps in flight, 0 for all.", min=0)] = None,
@@ -96,6 +97,10 @@ def command(
         version()  # first of all, for nothing can be done without SimGrid
     _refuse_simgrid(network, model=model != MODELS[0])
     _refuse_grid(collective, grid=grid, periodic=periodic, faces=faces)
+    if bracket and (network != "packet" or collective in KERNELS):
+        raise BenchmarkError(
+            f"--bracket: expecting --network packet and a collective with it, got {network}, {collective}"
+        )
     options = Options(
         benchmark=collective,
         sizes=sizes,
@@ -123,12 +128,12 @@ def command(
             "cache": folder() if cache else None,
         }
     else:
-        settings["seeds"] = seeds
+        settings |= {"seeds": seeds, "bracket": bracket}
     own = len(_algorithms(collective, algorithm))
     trial = Trial(options.sides[:own], options.sides[own:], _sizes(sizes), root, window, jobs, background or "none")
     drawable(drawing)
     with _progress() as report:
-        interface = _interface(topology, lfts, hosts, ppn, place, report)
+        interface = job_on(topology, lfts, hosts, ppn, place, report)
         options, about, found = _timed(network, settings, interface, options, trial, grid, report)
     _show(options, facts_of(interface, about), found, json, drawing)
     return 0
@@ -265,24 +270,6 @@ def _sizes(text: str) -> tuple[int, ...]:
     if ":" in text:
         return message_sizes(text, 1)
     return tuple(sorted({parse_bytes(part, "-m") for part in text.split(",")}))
-
-
-def _interface(
-    topology: str, lfts: str | None, hosts: str | None, ppn: int, place: str, report: Report
-) -> TopologyInterface:
-    routes = load_routes(topology, lfts, report)
-    names = list(routes.fabric.hosts)
-    if hosts is not None and hosts.isascii() and hosts.isdigit():
-        if not 1 <= int(hosts) <= len(names):
-            raise BenchmarkError(f"--hosts: expecting 1 to {len(names)} hosts of {topology}, got {hosts}")
-        names = names[: int(hosts)]
-    elif hosts is not None:
-        names = read_hosts(hosts)
-    try:
-        ranks = placed(ppn * len(names), names, place)
-    except ValueError as error:
-        raise BenchmarkError(f"--place: {error}") from error
-    return TopologyInterface.place(ranks, routes, source=topology, virtual=True)
 
 
 @contextmanager

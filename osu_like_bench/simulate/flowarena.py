@@ -23,6 +23,10 @@ __all__ = ["LIBRARIES", "METHODS", "SKEW", "FlowArena", "one_switch", "repeated_
 
 SKEW = 2e-6  # seconds within which ranks start, where there are seeds
 FDR = packets.PRESETS["fdr"]
+BRACKET = {
+    "16 KiB a port": replace(FDR.settings, buffer=16384),
+    "one queue an input": replace(FDR.settings, queueing="input"),
+}
 LIBRARIES: dict[str, Library] = {library.name.partition(" 5")[0].lower().replace(" ", ""): library for library in KNOWN}
 METHODS = {
     **{
@@ -48,6 +52,7 @@ class FlowArena(Ground):
         start together.
     :param most_messages: schedules with more are left out.
     :param routes: those of the job from which the network was made, for packets; None for flows.
+    :param bracket: whether packets also run with the switches of ``BRACKET``, which takes three times as long.
     """
 
     def __init__(
@@ -60,10 +65,12 @@ class FlowArena(Ground):
         seeds: int = 0,
         most_messages: int = MOST_MESSAGES,
         routes: Routes | None = None,
+        bracket: bool = False,
     ) -> None:
         super().__init__(network, system, most_messages)
         unless_told = 0 if routes is None else int(FDR.hosts.eager)
         self.seeds, self.eager = seeds, unless_told if eager is None else eager
+        self._bracket = BRACKET if bracket and routes is not None else {}
         self._beside = [] if background is None else [repeated_alltoall(self.network.num_hosts, background.nbytes)]
         rate, latency = self._loopback
         self._hosts = Hosts(copy_rate=rate, copy_latency=latency, eager=self.eager, skew=SKEW if seeds else 0.0)
@@ -93,18 +100,23 @@ class FlowArena(Ground):
         """Simulated seconds until the last rank has completed a schedule, as ``Starts``, or why there are none.
 
         :param block_bytes: bytes of one block.
-        Cost: see ``netsim.run`` and ``netsim.packets.run``, for each seed.
+        Cost: see ``netsim.run`` and ``netsim.packets.run``, for each seed and each of the bracket.
         """
         if (left_out := self.left_out(schedule)) is not None:
             return left_out
         programs = [program_of(schedule, self.network, block_bytes), *self._beside]
-        runs = (self._run(programs, seed) for seed in range(max(1, self.seeds)))
-        return Starts([float(found.job_seconds[0]) for found in runs])
+        bracket = {name: float(Starts(self._starts(programs, switches))) for name, switches in self._bracket.items()}
+        return Starts(self._starts(programs, FDR.settings), bracket)
 
-    def _run(self, programs: list[Program], seed: int) -> Outcome:
+    def _starts(self, programs: list[Program], switches: packets.Settings) -> list[float]:
+        """Seconds of each start."""
+        seeds = range(max(1, self.seeds))
+        return [float(self._run(programs, switches, seed).job_seconds[0]) for seed in seeds]
+
+    def _run(self, programs: list[Program], switches: packets.Settings, seed: int) -> Outcome:
         if self._tables is None:
             return run(self._wiring, programs, hosts=self._hosts, seed=seed)
-        return packets.run(self._tables, programs, hosts=self._hosts, settings=FDR.settings, seed=seed)
+        return packets.run(self._tables, programs, hosts=self._hosts, settings=switches, seed=seed)
 
     def peer(self, library: str, collective: str, nbytes: int, root: int = 0) -> float | Failure:
         """Simulated seconds of what a library would run for a collective, or why there are none.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -33,14 +33,16 @@ class Starts(float):
     """The median seconds of several starts of the ranks, and all of them.
 
     :param samples: seconds of each start.
+    :param bracket: the median seconds with other switches, by what they are.
     """
 
     samples: tuple[float, ...]
+    bracket: dict[str, float]
 
-    def __new__(cls, samples: Sequence[float]) -> Self:
-        """The median, with its samples."""
+    def __new__(cls, samples: Sequence[float], bracket: Mapping[str, float] | None = None) -> Self:
+        """The median, with its samples and its bracket."""
         made = super().__new__(cls, float(np.median(samples)))
-        made.samples = tuple(samples)
+        made.samples, made.bracket = tuple(samples), dict(bracket or {})
         return made
 
 

@@ -37,11 +37,18 @@ class KernelStudy:
     :param arena: the network.
     :param kernel: on as many ranks.
     :param interface: the topology's view that the arena's network was made from.
+    :param orders: those that were found for this kernel and job; further ones are added.
     """
 
-    def __init__(self, arena: Arena | FlowArena, kernel: Kernel, interface: TopologyInterface) -> None:
+    def __init__(
+        self,
+        arena: Arena | FlowArena,
+        kernel: Kernel,
+        interface: TopologyInterface,
+        orders: dict[str, Order] | None = None,
+    ) -> None:
         self.arena, self.kernel, self.interface = arena, kernel, interface
-        self.orders: dict[str, Order] = {}
+        self.orders: dict[str, Order] = {} if orders is None else orders
 
     def run(
         self,

@@ -100,7 +100,8 @@ def record(options: Options, facts: Facts, found: Findings) -> Record:
     timed += [(size, BOUND, seconds) for size, seconds in found.bounds.items() if seconds]
     results = [_result(size, side, seconds) for size, side, seconds in timed if not isinstance(seconds, Failure)]
     failures = {f"{side} {size}": reason for (side, size), reason in found.failures.items()}
-    about = {**facts.about, **({"failures": failures} if failures else {})}
+    bracket = {f"{side} {size}": times for (side, size), times in _brackets(found)}
+    about = facts.about | ({"failures": failures} if failures else {}) | ({"bracket": bracket} if bracket else {})
     return Record(options, Facts(**{**vars(facts), "about": about}), tuple(results))
 
 
@@ -135,6 +136,16 @@ def lines(options: Options, facts: Facts, found: Findings) -> Iterator[str]:
     for (side, size), reason in found.failures.items():
         yield f"# {side} at {size} bytes: {reason}"
     yield from _intervals(found)
+    for (side, size), times in _brackets(found):
+        others = ", ".join(f"{seconds * 1e6:.2f} with {name}" for name, seconds in times.items())
+        yield f"# {side} at {size} bytes: {others}"
+
+
+def _brackets(found: Findings) -> Iterator[tuple[tuple[str, int], dict[str, float]]]:
+    """The times with other switches, of each side and size that has them."""
+    for place, seconds in found.outcomes.items():
+        if isinstance(seconds, Starts) and seconds.bracket:
+            yield place, seconds.bracket
 
 
 def _intervals(found: Findings) -> Iterator[str]:

@@ -27,6 +27,8 @@ from topompi.selection.memory import Memory
 from topompi.selection.rules import Rules
 from topompi.topology import Report, TopologyInterface, load
 from topompi.topology.hostlist import compress, read_hosts
+from topompi.topology.inside.cpus import write_cpu_list
+from topompi.topology.inside.hwlocxml import read_file
 from topompi.topology.sources import fabricjson
 from topompi.topology.summary import summarise
 from topompi.tuning.ompi_rules import write_ompi_rules
@@ -162,6 +164,13 @@ def emulated(path: Path) -> None:
         _ = one.namespaces, one.in_use
 
 
+def inside(path: Path) -> None:
+    found = read_file(path)
+    assert found.cpus
+    found.domains(found.cpus)
+    write_cpu_list(found.cpus)
+
+
 READERS: dict[str, Callable[[Path], None]] = {
     "topology": topology,
     "tables": tables,
@@ -176,6 +185,7 @@ READERS: dict[str, Callable[[Path], None]] = {
     "tune record": tune_record,
     "bench record": bench_record,
     "hosts": hosts,
+    "inside": inside,
     "simulated": simulated,
     "emulated": emulated,
 }

@@ -16,7 +16,7 @@ from scipy.sparse import coo_array, csr_array, save_npz
 from osu_like_bench.emulate.state import State
 from tests.fuzz.readers import FABRIC, job, network
 from tests.ibreports import Model, default_report, ibroute, opensm_dump, pair, port_report
-from tests.support import SHARED
+from tests.support import ROOT, SHARED
 from tests.test_compare import made
 from tests.test_tune import measured, record
 from topompi.mapping.machine import Machine
@@ -98,6 +98,7 @@ def _topologies() -> list[tuple[str, bytes]]:
             member.size = len(text)
             archive.addfile(member, io.BytesIO(text))
     found = [("topology", text.encode()) for text in (*texts, kept)]
+    found += [("inside", (ROOT / f"tests/records/hwloc{version}.xml").read_bytes()) for version in (1, 2)]
     return [*found, ("topology", packed.getvalue()), ("tables", lfts), ("tables", opensm_dump(ib).encode())]
 
 

@@ -21,7 +21,7 @@ RANKS = 5
 MOST = 12  # communicators alive
 LENGTHS = (0, 1, 2, 7, 64, 513, 5000)  # elements of a block
 KINDS = ("i4", "i8", "f8", "u1")
-SLACK = 48 << 10  # KiB of memory that a rank may gain after a fifth of the time
+SLACK = 16 << 10  # KiB that a rank may gain after a fifth of the time, besides what the library's own requests leave
 
 
 class Soak:
@@ -35,6 +35,7 @@ class Soak:
         self.alive, self.done = [world.Dup()], Counter()
         self.plain = MPI.Intracomm(world).Dup()
         self.requests = []
+        self.natives = 0  # persistent requests of the MPI library's own so far
 
     def step(self):
         """One action, drawn by weight."""
@@ -192,8 +193,29 @@ class Soak:
         send = np.arange(length, dtype="i8") + comm.rank
         receive = np.zeros(length, "i8")
         request = comm.Allreduce_init(send, receive)
+        self.natives += isinstance(request, self.mpi.Prequest)
         request.Start()
         self.requests.append((request, send, receive))
+
+
+def resident():
+    """KiB of memory in use."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * (resource.getpagesize() >> 10)
+
+
+def left_by_a_request(plain, number=300):
+    """KiB that one of the MPI library's own persistent requests leaves when it is freed: Open MPI 5.0.11 keeps some."""
+    seen = []
+    for _ in range(2):  # what is kept on purpose is there after the first turn
+        seen.append(resident())
+        for length in LENGTHS * (number // len(LENGTHS)):
+            send, receive = np.zeros(length, "i8"), np.zeros(length, "i8")  # the request does not hold them
+            request = plain.Allreduce_init(send, receive)
+            request.Start()
+            request.Wait()
+            request.Free()
+    return (resident() - seen[1]) / number
 
 
 def within(seconds, seed):
@@ -201,7 +223,8 @@ def within(seconds, seed):
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
-    soak, begin, before = Soak(world, seed), time.monotonic(), 0
+    soak, begin, before, natives = Soak(world, seed), time.monotonic(), 0, 0
+    left = left_by_a_request(soak.plain)
     goes_on, steps = np.ones(1, bool), 0
     while goes_on[0]:
         try:
@@ -214,14 +237,18 @@ def within(seconds, seed):
             goes_on[0] = time.monotonic() - begin < seconds
             soak.plain.Bcast(goes_on)
             if not before and time.monotonic() - begin > seconds / 5:
-                before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before if before else 0
-    most = max(soak.plain.allgather(grown))
+                before, natives = resident(), soak.natives
+    grown = resident() - before if before else 0
+    of_library = round((soak.natives - natives) * left)
+    most, grown, of_library = max(soak.plain.allgather((grown - of_library, grown, of_library)))
     if world.rank == 0:
         done = ", ".join(f"{number:,} {what}" for what, number in sorted(soak.done.items()))
-        print(f"seed {seed}: {steps:,} steps, no difference: {done}; {most} KiB more", flush=True)
+        print(
+            f"seed {seed}: {steps:,} steps, no difference: {done}; {grown} KiB more, {of_library} of the library's",
+            flush=True,
+        )
     if most > SLACK:
-        sys.exit(f"expecting at most {SLACK} KiB more, got {most}")
+        sys.exit(f"expecting at most {SLACK} KiB more besides the library's, got {most}")
 
 
 def main():

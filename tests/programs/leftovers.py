@@ -37,6 +37,11 @@ REFUSED = {
     "Gather": tuple(BAD),
     "Gatherv": ("none", "gaps", "read-only", "no type"),
     "Reduce": tuple(BAD),
+    "Scatter": ("read-only", "short"),
+    "Allgather": ("gaps", "no type"),
+    "Alltoall": ("none", "no type"),
+    "Allreduce": ("read-only", "no type"),
+    "Reduce_scatter_block": ("short",),
 }
 
 
@@ -49,13 +54,23 @@ def arguments(method, receive, root):
     if method in ("Gather", "Gatherv"):
         message = receive(BLOCK * SIZE) if root == RANK else None
         return (own, message, root), message, np.arange(BLOCK * SIZE) // BLOCK + 1.0
+    every = np.arange(BLOCK * SIZE) // BLOCK + 1.0
+    if method == "Scatter":
+        message = receive(BLOCK)
+        return (every if root == RANK else None, message, root), message, own
+    if method in ("Allgather", "Alltoall"):
+        message = receive(BLOCK * SIZE)
+        return (np.full(BLOCK * SIZE, RANK + 1.0) if method == "Alltoall" else own, message), message, every
+    if method in ("Allreduce", "Reduce_scatter_block"):
+        message, sent = receive(BLOCK), own if method == "Allreduce" else np.full(BLOCK * SIZE, RANK + 1.0)
+        return (sent, message, MPI.SUM), message, np.full(BLOCK, SIZE * (SIZE + 1) / 2)
     message = receive(BLOCK) if root == RANK else None
     return (own, message, MPI.SUM, root), message, np.full(BLOCK, SIZE * (SIZE + 1) / 2)
 
 
 def refuses(executor, method, algorithm, bad, root):
     """One rank, the root or a receiver of what the root sends, has the bad buffer."""
-    there = (root + 1) % SIZE if method == "Bcast" else root
+    there = (root + 1) % SIZE if method in ("Bcast", "Scatter") else root
     given, *_ = arguments(method, BAD[bad] if there == RANK else np.zeros, root)
     try:
         running.run(executor, method, algorithm, given)
@@ -104,7 +119,8 @@ def main():
     executor, cases = new_executor(), 0
     for method, bads in REFUSED.items():
         names = [name for name in ALGORITHMS[CALLS[method].collective] if running.can_run(method, name)]
-        for algorithm, bad, root in product([*names, "levels"], bads, (0, LAST)):
+        names += ["levels"] if CALLS[method].leaders else []
+        for algorithm, bad, root in product(names, bads, (0, LAST) if CALLS[method].rooted else (LAST,)):
             refuses(executor, method, algorithm, bad, root)
             is_right(executor, method, algorithm, root)
             cases += 1

@@ -11,7 +11,7 @@ from topompi.execution import running
 from topompi.execution.executor import Executor
 from topompi.execution.groups import Groups
 from topompi.execution.latest import Latest
-from topompi.schedules import ALGORITHMS
+from topompi.schedules import ALGORITHMS, Hierarchy
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
 
@@ -23,7 +23,7 @@ def new_executor():
     fabric = load("xgft:2,2,2;1,1,1")
     hosts = [fabric.fabric.hosts[2 * rank % 8] for rank in range(SIZE)]
     interface = TopologyInterface.place(hosts, fabric.routes, virtual=True)
-    groups = Groups(WORLD.Dup(), [level.cluster for level in interface.levels])
+    groups = Groups(WORLD.Dup(), Hierarchy(WORLD.size, [level.cluster for level in interface.levels]))
     return Executor(groups, lambda: network_of(interface))
 
 

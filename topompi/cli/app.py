@@ -14,6 +14,7 @@ from .demo import demo
 from .doctor import doctor
 from .env import env
 from .map import app as map_app
+from .probe import probe
 from .profile import app as profile_app
 from .schedule import schedule
 from .terminal import HELP, any_encoding
@@ -34,6 +35,7 @@ app.command(name="schedule")(schedule)
 app.add_typer(map_app, name="map")
 app.add_typer(profile_app, name="profile")
 app.command(name="tune")(tune)
+app.command(name="probe")(probe)
 app.command(name="why")(why)
 app.add_typer(export.app, name="export")
 app.add_typer(jobs.app, name="jobs")

@@ -67,6 +67,7 @@ def make(
     as_json: AsJson = False,
     seed: Annotated[int, typer.Option("--seed", help="Of all that is random.", min=0)] = 0,
     budget: Annotated[float | None, typer.Option("--budget", help="Seconds to search.", min=0.0)] = None,
+    effort: Annotated[float, typer.Option("--effort", help="So many times as long 'best' anneals.", min=0.0)] = 1.0,
     partitioner: Annotated[str | None, typer.Option("--partitioner", help=f"One of {', '.join(PARTITIONERS)}.")] = None,
     weight: Annotated[str | None, typer.Option("--weight", help=f"What cuts count: {', '.join(WEIGHTS)}.")] = None,
     limit: Limit = None,
@@ -94,7 +95,7 @@ def make(
     place.check()
     if draw_file is not None:
         check_draw(draw_file, place)
-    search = Search(algorithm, objective, seed, budget, partitioner, weight)
+    search = Search(algorithm, objective, seed, budget, effort, partitioner, weight)
     search.check()
     written = _check_files(form, output, plot)
     with reading() as progress:

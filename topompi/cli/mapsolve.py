@@ -40,6 +40,7 @@ class Search:
     :param objective: a key of ``OBJECTIVES``; only ``best`` takes another than hop-bytes.
     :param seed: starts the random numbers.
     :param budget: seconds that ``best`` may take; None for no limit.
+    :param effort: so many times the usual annealing, of ``best``.
     :param partitioner: one of ``PARTITIONERS``, for the mappers that cut; ``best`` cuts by METIS as well.
     :param weight: a key of ``WEIGHTS``, for the mappers that cut; ``best`` cuts by bytes as well.
     """
@@ -48,6 +49,7 @@ class Search:
     objective: str
     seed: int
     budget: float | None
+    effort: float
     partitioner: str | None
     weight: str | None
 
@@ -67,8 +69,9 @@ class Search:
         ):
             if value is not None and value not in known:
                 raise MapCommandError(f"expecting --{option} {', '.join(known)}, got {value!r}")
-        if self.algorithm != "best" and (self.objective != "hop-bytes" or self.budget is not None):
-            raise MapCommandError(f"expecting --algorithm best beside --objective and --budget, got {self.algorithm}")
+        if self.algorithm != "best" and (self.objective != "hop-bytes" or self.budget is not None or self.effort != 1):
+            wanted = "--algorithm best beside --objective, --budget and --effort"
+            raise MapCommandError(f"expecting {wanted}, got {self.algorithm}")
         if self.algorithm not in CUTTING and (self.partitioner or self.weight):
             wanted = f"--algorithm {', '.join(CUTTING)} beside --partitioner and --weight"
             raise MapCommandError(f"expecting {wanted}, got {self.algorithm}")
@@ -108,6 +111,7 @@ def solve(search: Search, graph: CommunicationGraph, machine: Machine, progress:
         search.seed,
         objective=OBJECTIVES[search.objective],
         seconds=search.budget,
+        effort=search.effort,
         quality=map_quality(os.environ),
         progress=progress,
         **options,

@@ -43,6 +43,8 @@ class _Recording(TyperGroup):
         return super().parse_args(ctx, args)
 
 
+LAUNCHERS = ("mpirun", "mpiexec", "prterun")
+
 app = typer.Typer(cls=_Recording, help="What a program really sends, by distance.", no_args_is_help=True)
 
 Recorded = Annotated[Path, typer.Argument(metavar="FILE", help="A profile, or a folder of Open MPI's .prof files.")]
@@ -134,7 +136,7 @@ def advise(
             _interface(found, routes, topology, hosts, placement),
             model_of(library, {}) if library else None,
         )
-    advice["run"] = _commands(advice, _where(found, recorded, topology, lfts, hosts))
+    advice["run"] = _commands(advice, found, topology, _where(found, recorded, topology, lfts, hosts))
     if as_json:
         print(json.dumps(advice))
         return
@@ -150,14 +152,23 @@ def _where(found: Profile, recorded: Path, topology: str, lfts: Path | None, hos
     return " ".join(f"--{name} {shlex.quote(value)}" for name, value in options.items() if value)
 
 
-def _commands(advice: dict[str, Any], where: str) -> list[str]:
+def _commands(advice: dict[str, Any], found: Profile, topology: str, where: str) -> list[str]:
     """What to run for what is worth it."""
     mapping, lines = advice["mapping"], []
     if mapping is not None and mapping["after"]["hop_bytes"] < WORTH * mapping["before"]["hop_bytes"]:
         lines.append(f"topompi map {where} -o ranks.txt")
+        lines.append(_launch(found, ["--map-by", "rankfile:file=ranks.txt"]))
     if any(one["algorithm"] != "native" for one in advice["collectives"]):
-        lines.append("mpirun -n N python -m topompi app.py  # with TOPOMPI_TOPOLOGY as --topology here")
+        lines.append(f"TOPOMPI_TOPOLOGY={shlex.quote(topology)} {_launch(found, [], module=True)}")
     return lines
+
+
+def _launch(found: Profile, options: list[str], *, module: bool = False) -> str:
+    """The recorded program with more options of Open MPI's launcher; with ours around it, if ``module``."""
+    words = shlex.split(found.command) or ["python", "app.py"]
+    if Path(words[0]).name not in LAUNCHERS:
+        words = ["mpirun", "-n", str(found.size), *words[:1], *(["-m", "topompi"] if module else []), *words[1:]]
+    return shlex.join([words[0], *options, *words[1:]])
 
 
 @app.command()

@@ -19,11 +19,8 @@ def draw(console: Console, summary: dict[str, Any]) -> None:
     console.print(summary["job"], highlight=False, soft_wrap=True)
     for kind, (messages, volume) in summary["kinds"].items():
         console.print(f"{kind}: {messages:,} messages, {volume:,} bytes", highlight=False)
-    if summary["coverage"] is not None:
-        seen = f"{100 * summary['coverage']:.0f} %"
-        console.print(
-            f"of the bytes that collectives were asked to move, {seen} were seen as messages", highlight=False
-        )
+    for line in summary["says"]:
+        console.print(line, highlight=False)
     console.print(_traffic("by hops", summary["hops"]))
     console.print(_traffic("by level", summary["levels"]))
     console.print(_units(summary))
@@ -70,6 +67,8 @@ def draw_advice(console: Console, advice: dict[str, Any]) -> None:
         share = f"{100 * row['share']:.1f} %"
         table.add_row(row["kind"], row["class"], f"{row['messages']:,}", f"{row['bytes']:,}", share)
     console.print(table)
+    if advice["operations"]:
+        console.print(_operations(advice["operations"]))
     if advice["mapping"] is not None:
         console.print(_orders(advice["mapping"]))
     if advice["collectives"]:
@@ -78,13 +77,23 @@ def draw_advice(console: Console, advice: dict[str, Any]) -> None:
         console.print(f"out of reach: {why}", highlight=False, soft_wrap=True)
 
 
+def _operations(rows: list[dict[str, Any]]) -> Table:
+    table = Table("by the models", "seconds", "share", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(row["operation"], f"{row['seconds']:.4g}", f"{100 * row['share']:.1f} %")
+    return table
+
+
 def _orders(mapping: dict[str, Any]) -> Table:
     table = Table("order of the ranks", "as it is", "best found", "", box=None)
     names = {
         "hop_bytes": "bytes times hops",
         "busiest_link_bytes": "bytes on the busiest link",
         "busiest_link_seconds": "seconds of the busiest link",
-        "flow_seconds": "seconds if all is sent at once",
+        "message_seconds": "seconds of messages",
+        "collective_seconds": "seconds of collective calls",
     }
     for key, name in names.items():
         before, after = mapping["before"][key], mapping["after"][key]

@@ -44,7 +44,7 @@ def draw_summary(console: Console, summary: dict[str, Any]) -> None:
         f"(leaves x hosts: {leaves})",
         highlight=False,
     )
-    if summary["cabled"]:
+    if job["links_shared"] is not None:
         shared = f"{job['links_shared']:,} link{'s' * (job['links_shared'] != 1)}"
         console.print(f"{job['hosts_sharing_links']:,} hosts share {shared} just above the leaf level", highlight=False)
     console.print(_hops_table(job["hops"]))

@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from ..errors import RouteError, SourceError
+from ..inputs.limits import current_limits
 from ..topology import HostRoutes, TopologyInterface
+from ..topology.byleaf import summarise_by_leaf
 from ..topology.hostnames import require_hosts
 from ..topology.ibwriter import write_ibnetdiscover
 from ..topology.sources import fabricjson
@@ -18,15 +20,19 @@ from ..topology.summary import summarise
 from .jobhosts import find_hosts
 from .render import draw_summary, draw_tree
 from .terminal import Limit, console
+from .topologydiscover import discover
 from .topologydraw import draw
 from .topologyinputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
+from .topologyinside import inside
 from .topologyservice import query, serve
 from .topologystudies import diff, jobs, leaves, links
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Fabrics and routes.", no_args_is_help=True)
+app = typer.Typer(help="Fabrics, routes, and the inside of a host.", no_args_is_help=True)
 app.command()(draw)
+app.command()(discover)
+app.command()(inside)
 app.command()(serve)
 app.command()(query)
 for study in (links, leaves, jobs, diff):
@@ -49,15 +55,23 @@ def show(
         job = find_hosts(hosts)
         names = routes.fabric.hosts if job is None else job
         report.step("cluster tree")
-        interface = TopologyInterface.place(names, routes, source=source)
-        summary = summarise(routes, interface, job=job is not None)
+        many = job is None and len(names) ** 2 > current_limits().routes
+        summary = summarise_by_leaf(routes, source) if many else None
+        interface = None
+        if summary is None:
+            interface = TopologyInterface.place(names, routes, source=source)
+            summary = summarise(routes, interface, job=job is not None)
     summary["problems"], summary["notes"] = report.problems, report.notes
     if as_json:
         print(json.dumps(summary))
         return
     screen = console()
     draw_summary(screen, summary)
-    draw_tree(screen, interface)
+    if interface is None:
+        words = f"cluster tree and shared links are of fewer hosts than {len(names):,}: give --hosts"
+        screen.print(words, highlight=False, soft_wrap=True)
+    else:
+        draw_tree(screen, interface)
     list_findings(report)
 
 

@@ -15,15 +15,15 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ServiceError, SourceError
+from ..errors import SourceError
 from ..topology import Routes, load
-from ..topology.asking import Address, ask, ask_line
+from ..topology.asking import Address
 from ..topology.service.bounds import Bounds
 from .terminal import Limit
+from .topologyquery import LISTEN, answer
 
 __all__ = ["is_local", "query", "serve"]
 
-LISTEN = "127.0.0.1:7471"
 _SERVER_HELP = "Where the service listens: tcp://HOST:PORT, HOST:PORT or unix:PATH."
 
 
@@ -39,6 +39,9 @@ def serve(
     unix: Annotated[Path | None, typer.Option("--unix", metavar="PATH", help="Listen at a UNIX socket.")] = None,
     clients: Annotated[int, typer.Option("--clients", help="Connections at once.", min=1)] = Bounds.clients,
     rate: Annotated[int, typer.Option("--rate", help="Requests a second of one client.", min=1)] = Bounds.rate,
+    print_unit: Annotated[
+        bool, typer.Option("--print-unit", help="Print a systemd unit that does this, and end.")
+    ] = False,
     limit: Limit = None,
 ) -> None:
     """Read a topology once and answer the questions of jobs, until SIGTERM; SIGHUP reads it again.
@@ -49,6 +52,7 @@ def serve(
     from ..topology.service.server import serve as run  # with asyncio: other commands start without it
     from ..topology.service.state import Service
     from ..topology.service.store import Store
+    from ..topology.service.unit import unit_text
     from ..topology.service.watch import Watch
     from ..topology.sources import is_input
 
@@ -60,14 +64,17 @@ def serve(
     watch = watch or command is not None
     if watch and not files[0].exists():
         raise SourceError(f"{source}: expecting a file or directory to watch, got none")
+    wide = [str(address) for address in addresses if address.host and not is_local(address.host)]
+    bounds = replace(Bounds(), clients=clients, rate=rate)
+    if print_unit:
+        folder = None if command is None else Path(source).resolve().parent
+        print(unit_text(_own_words(sys.argv[1:]), addresses, bool(wide), bounds, folder), end="")
+        return
     _log_as_json()
     following = Watch(files, is_input) if watch else None  # before the first reading: a change during it is seen
-    service = Service(Store(lambda: _routes(source, lfts)), source, replace(Bounds(), clients=clients, rate=rate))
-    for address in addresses:
-        if address.host and not is_local(address.host):
-            service.log(
-                "listening beyond this host: no client is asked who it is", logging.WARNING, address=str(address)
-            )
+    service = Service(Store(lambda: _routes(source, lfts)), source, bounds)
+    for address in wide:
+        service.log("listening beyond this host: no client is asked who it is", logging.WARNING, address=address)
 
     def ready(bound: list[Address]) -> None:
         service.log("serving", addresses=[str(address) for address in bound], hosts=service.health()["hosts"])
@@ -80,21 +87,29 @@ def query(
     server: Annotated[str, typer.Option("--server", help=_SERVER_HELP)] = LISTEN,
     health: Annotated[bool, typer.Option("--health", help="Ask how the service is; exit code 1 unless well.")] = False,
     counters: Annotated[bool, typer.Option("--counters", help="Ask what the service has done.")] = False,
+    generation: Annotated[
+        bool, typer.Option("--generation", help="Ask for the number and the digest of its routes.")
+    ] = False,
 ) -> None:
     """Ask a topology service for the switches from host A to host B, or how it is."""
-    if (pair is not None) + health + counters != 1:
-        raise ServiceError("expecting one of A:B, --health and --counters")
-    address = Address.parse(server)
-    if pair is not None:
-        answer = ask_line(address, f"query {pair}")
-        if answer.startswith("error: "):
-            raise ServiceError(f"{address}: {answer.removeprefix('error: ')}")
-        print(answer)
-        return
-    found = ask(address, {"request": "health" if health else "counters"})
-    print(json.dumps(found, indent=1))
-    if health and found.get("status") != "ok":
-        sys.exit(1)
+    kinds = {"health": health, "counters": counters, "generation": generation}
+    code = answer(pair, server, [kind for kind, asked in kinds.items() if asked])
+    if code:
+        sys.exit(code)
+
+
+def _own_words(words: list[str]) -> list[str]:
+    """The command with whole paths, as it is started from anywhere.
+
+    :param words: behind the program's name.
+    """
+    begin = words.index("serve") + 1
+    found = [sys.executable, "-m", "topompi", *words[:begin]]
+    for word in words[begin:]:
+        name, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+        if word != "--print-unit":
+            found.append(name + equals + (str(Path(value).absolute()) if Path(value).exists() and value else value))
+    return found
 
 
 def _routes(source: str, lfts: Path | None) -> Routes:

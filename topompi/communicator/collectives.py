@@ -34,6 +34,7 @@ class Collectives(Handle):
     def _choose(self, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None) -> None:
         """Choose an algorithm and run the call; check its arguments and count it where the user asked for that."""
         if self._knows_natives():
+            self._calls.made -= 1  # it comes by once more
             getattr(self, method)(*arguments)
             return
         state = self._working()
@@ -44,7 +45,7 @@ class Collectives(Handle):
         self, state: State, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
     ) -> None:
         spec = CALLS[method]
-        choice, size = choose(state, spec, arguments, root, op)
+        choice, size = choose(state, spec, arguments, root, op, young=self._calls.made <= state.native_calls)
         if choice.always:
             state.only = choice
             self._leave_all(state)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mpi4py import MPI
 
 from ..errors import HostError, ServiceError, TopompiError
 from ..execution.rankzero import from_rank_0
-from ..inputs.settings import word_of
-from ..topology import Discovery, TopologyInterface
-from ..topology.hostlist import read_hosts
-from ..topology.localhost import host_domains
+from ..inputs.settings import SOCKET, word_of
+from ..topology.inside import KINDS, Place, host_of, own_place
+
+if TYPE_CHECKING:
+    from ..topology import Discovery, TopologyInterface
 
 __all__ = ["find_topology"]
 
@@ -39,7 +41,7 @@ def find_topology(
     """
     plain = MPI.Intracomm(comm)  # never one of ours: this is how ours begin
     world_rank = MPI.COMM_WORLD.Get_rank()
-    facts = plain.gather(Facts(MPI.Get_processor_name(), world_rank, host_domains(), _address()))
+    facts = plain.gather(Facts(MPI.Get_processor_name(), world_rank, own_place(), _address()))
 
     def find() -> TopologyInterface:
         placed = _place(facts or [], topology, hosts)
@@ -54,13 +56,13 @@ class Facts(NamedTuple):
 
     :param name: the processor's, as MPI has it.
     :param world_rank: rank in ``MPI.COMM_WORLD``.
-    :param domains: package and NUMA node.
+    :param place: inside its host, and the host's adapters.
     :param address: what Slurm says of the switches above the host, and the pattern of that; None without Slurm.
     """
 
     name: str
     world_rank: int
-    domains: tuple[int, int]
+    place: Place
     address: tuple[str, str] | None
 
 
@@ -73,6 +75,8 @@ def _place(
     facts: Sequence[Facts], topology: str | os.PathLike[str] | None, hosts: Sequence[str] | str | None
 ) -> TopologyInterface:
     """The job's view at rank 0, from what each rank said."""
+    from ..topology import TopologyInterface  # as what reads sources: rank 0 alone needs it now
+
     topology = topology or os.environ.get("TOPOMPI_TOPOLOGY") or _default_source()
     fallback = word_of("TOPOMPI_FALLBACK", os.environ) or ("silent" if topology == "auto" else "error")
     world_ranks = [fact.world_rank for fact in facts]
@@ -81,6 +85,8 @@ def _place(
     discovery, words = _discover(topology, names, facts, fallback)
     if pretended is None and discovery is not None and discovery.rank_hosts is not None:
         names = [_host_in_source(discovery.rank_hosts, rank, str(topology)) for rank in world_ranks]
+    elif pretended is None and discovery is not None:
+        names = [host_of(discovery.fabric, fact.place.guids) or fact.name for fact in facts]
     interface = TopologyInterface.place(
         names,
         None if discovery is None else discovery.routes,
@@ -88,18 +94,23 @@ def _place(
         virtual=pretended is not None,
         missing="error" if fallback == "error" else "flat",
     )
+    if discovery is not None and interface.routes is not None:
+        interface = replace(interface, served=discovery.served)
     if topology is not None and interface.routes is None and fallback == "print":
         print(f"topompi: {interface.describe()}", flush=True)
     if pretended is None:
-        packages, nodes = zip(*(fact.domains for fact in facts), strict=True)
-        interface = interface.with_domains([("package", packages), ("NUMA node", nodes)])
+        interface = interface.with_domains(_domains([fact.place.domains for fact in facts]))
     return interface
+
+
+def _domains(of_ranks: Sequence[Mapping[str, int]]) -> list[tuple[str, list[int]]]:
+    """The number of each rank's part of each kind that some host has, coarsest first; -1 where it has none."""
+    known = {kind for domains in of_ranks for kind in domains}
+    return [(kind, [domains.get(kind, -1) for domains in of_ranks]) for kind in KINDS if kind in known]
 
 
 def _default_source() -> str | None:
     """``auto`` in a job of Slurm, or where a service is known; None, which costs nothing, elsewhere."""
-    from ..topology.asking import SOCKET
-
     told = any(os.environ.get(name) for name in ("TOPOMPI_SERVER", "SLURM_JOB_ID"))
     return "auto" if told or os.path.exists(SOCKET) else None
 
@@ -130,6 +141,7 @@ def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[in
     if hosts is None and not listed:
         return None
     from ..mapping.placement import place  # with all of ``mapping``: most jobs run where they run
+    from ..topology.hostlist import read_hosts
 
     if isinstance(hosts, str):
         return place(len(world_ranks), read_hosts(hosts), "block")

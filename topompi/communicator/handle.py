@@ -6,7 +6,7 @@ import copyreg
 import os
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -16,17 +16,19 @@ from ..dispatch.counters import counters
 from ..dispatch.state import State, attach, attached
 from ..selection.choice import Choice
 from ..selection.policy import Policy
-from ..topology import TopologyInterface
-from ..views.siblings import Meeting, Siblings
 from .discovery import find_topology
 from .starting import settings_of
+
+if TYPE_CHECKING:
+    from ..topology import TopologyInterface
+    from ..views.siblings import Meeting, Siblings
 
 __all__ = ["Handle", "pickle_by_name"]
 
 # As MPI names them; the launcher puts one of ours in the place of MPI.COMM_WORLD.
 PREDEFINED = {"COMM_WORLD": MPI.COMM_WORLD, "COMM_SELF": MPI.COMM_SELF, "COMM_NULL": MPI.COMM_NULL}
 
-NOTHING, ALL = Calls(), Calls()  # never written to but here
+ALL = Calls()  # of handles that leave every call to the MPI library
 ALL.all = True
 
 _keyval_lock = Lock()
@@ -67,7 +69,7 @@ class Handle(MPI.Intracomm):
         # communicator is of the kind is for mpi4py's own class to say.
         native = next(base for base in cls.__mro__ if base.__module__ == MPI.__name__)
         self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
-        self._calls = NOTHING
+        self._calls = Calls()
         return self
 
     def __init__(
@@ -79,7 +81,7 @@ class Handle(MPI.Intracomm):
         if self == MPI.COMM_NULL:
             return
         self._checks, self._policy = settings_of(MPI.Intracomm(self))
-        if isinstance(topology, TopologyInterface):
+        if topology is not None and not isinstance(topology, str | os.PathLike):
             if topology.num_ranks != self.Get_size():
                 raise ValueError(f"expecting a topology over {self.Get_size()} ranks, got {topology.num_ranks}")
             self._attach(Common(topology, self._policy))
@@ -94,31 +96,38 @@ class Handle(MPI.Intracomm):
             counters.report_at_exit(f"topompi: {self.interface.describe()}; rank 0's {what}")
 
     def _attach(self, common: Common, bequest: Bequest | None = None) -> State:
-        state = State(MPI.Intracomm(self), common, bequest, 0 if self._origin is None else common.policy.native_calls)
+        native_calls = 0 if self._origin is None else common.policy.native_calls
+        calls = self._calls if self._is_quick and self._held is None and self._calls is not ALL else None
+        state = State(MPI.Intracomm(self), common, bequest, native_calls, calls)
         attach(self, state)
         return state
 
     def _inherit(self, bequest: Bequest | None) -> None:
         """Take over what a communicator leaves to this one, which is new; no communication."""
         self._inherited = bequest
-        if bequest is None or self._checks or counters.enabled:
+        if bequest is None or not self._is_quick:
             return
         if bequest.only:
             self._calls = ALL
         elif bequest.common is not None:
-            self._calls = bequest.common.natives
+            self._calls.passes, self._calls.others = True, bequest.common.natives
 
     def _knows_natives(self) -> bool:
         """Whether this handle, new and without a state, has just got a table with calls to look into; local."""
-        if self._held is not None or self._origin is None or self._calls is not NOTHING or self._checks:
+        if self._held is not None or self._origin is None or self._calls.others is not None or self._checks:
             return False
         common = self._origin.common_of(self, self._meeting)
         self._inherit(Bequest(common, common.only, {}, {}))
-        return self._calls.all or len(self._calls) > 0
+        return self._calls.all or (self._calls.others is not None and len(self._calls.others) > 0)
+
+    @property
+    def _is_quick(self) -> bool:
+        """Whether calls may go by what the table knows: they are neither checked nor counted."""
+        return not self._checks and not counters.enabled
 
     def _hold(self, state: State) -> None:
         self._held = state
-        if not self._checks and not counters.enabled:
+        if self._is_quick:
             self._calls = state.calls
         self._leave_all(state)
 

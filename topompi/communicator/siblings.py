@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mpi4py import MPI
 
-from ..views.siblings import Meeting
+if TYPE_CHECKING:
+    from ..views.siblings import Meeting
 
 __all__ = ["meet"]
 
@@ -26,6 +27,8 @@ def meet(parent: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     origin = parent._family
     if origin is None or not origin.policy.minds_siblings(origin.interface):
         return None
+    from ..views.siblings import Meeting  # where it matters who they are: on networks of several hosts
+
     color, key = _cut(parent, *args, **kwargs) if name == "Sub" else _split(*args, **kwargs)
     table = np.empty((parent.Get_size(), 3), dtype=np.int64)
     MPI.Intracomm(parent).Allgather(np.array([color, key, origin.rank], dtype=np.int64), table)

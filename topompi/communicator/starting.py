@@ -10,7 +10,6 @@ import numpy as np
 from mpi4py import MPI
 
 from ..errors import SettingError, TopompiError
-from ..inputs import read_text
 from ..inputs.settings import check_settings, native_calls, patience
 from ..selection.policy import Policy, is_forgetful
 
@@ -37,6 +36,8 @@ def settings_of(comm: MPI.Intracomm) -> tuple[int, Policy]:
             answer[1:] = patience(os.environ), native_calls(os.environ)
             answer[0] |= FORGETFUL * is_forgetful(os.environ)
             if name := os.environ.get("TOPOMPI_RULES"):
+                from ..inputs import read_text  # with all that unpacks archives: most jobs have no rules
+
                 said = name, read_text(name, SettingError, "TOPOMPI_RULES")
                 _parsed(*said)
                 answer[0] |= RULES

@@ -21,12 +21,14 @@ typedef struct {
 } Call;
 
 /* What runs the calls of a communicator: an open table, at most half full. */
-typedef struct {
+typedef struct calls {
     PyObject_HEAD
-    char all;    /* whether the MPI library runs every call */
-    char passes; /* whether it runs those at once that are always its own */
+    char all;        /* whether the MPI library runs every call */
+    char passes;     /* whether it runs those at once that are always its own */
+    Py_ssize_t made; /* calls so far, the one under way among them; those that pass are not counted */
     size_t places, used;
     Call *table;
+    struct calls *others; /* a further table to look into; held, or NULL */
 } Calls;
 
 static Call *
@@ -107,6 +109,7 @@ calls_clear(PyObject *object, PyObject *Py_UNUSED(none))
     Calls *self = (Calls *)object;
     self->all = self->passes = 0;
     drop_all(self);
+    Py_CLEAR(self->others);
     Py_RETURN_NONE;
 }
 
@@ -122,6 +125,7 @@ calls_traverse(PyObject *object, visitproc visit, void *arg)
     Calls *self = (Calls *)object;
     for (size_t at = 0; at < self->places; at++)
         Py_VISIT(self->table[at].run);
+    Py_VISIT(self->others);
     return 0;
 }
 
@@ -129,6 +133,7 @@ static int
 calls_let_go(PyObject *object)
 {
     drop_all((Calls *)object);
+    Py_CLEAR(((Calls *)object)->others);
     return 0;
 }
 
@@ -136,9 +141,34 @@ static void
 calls_dealloc(PyObject *object)
 {
     PyObject_GC_UnTrack(object);
-    drop_all((Calls *)object);
+    calls_let_go(object);
     Py_TYPE(object)->tp_free(object);
 }
+
+static PyTypeObject CallsType;
+
+static PyObject *
+calls_others(PyObject *object, void *Py_UNUSED(none))
+{
+    Calls *others = ((Calls *)object)->others;
+    return Py_NewRef(others == NULL ? Py_None : (PyObject *)others);
+}
+
+static int
+calls_look_into(PyObject *object, PyObject *others, void *Py_UNUSED(none))
+{
+    if (others == NULL || !Py_IS_TYPE(others, &CallsType)) {
+        PyErr_SetString(PyExc_TypeError, "expecting a table of calls");
+        return -1;
+    }
+    Py_XSETREF(((Calls *)object)->others, (Calls *)Py_NewRef(others));
+    return 0;
+}
+
+static PyGetSetDef calls_getset[] = {
+    {"others", calls_others, calls_look_into, "A further table to look into; None at first.", NULL},
+    {NULL},
+};
 
 static PyMethodDef calls_methods[] = {
     {"add", calls_add, METH_VARARGS,
@@ -151,6 +181,7 @@ static PyMethodDef calls_methods[] = {
 static PyMemberDef calls_members[] = {
     {"all", T_BOOL, offsetof(Calls, all), 0, "Whether the MPI library runs every call."},
     {"passes", T_BOOL, offsetof(Calls, passes), 0, "Whether it runs those at once that are always its own."},
+    {"made", T_PYSSIZET, offsetof(Calls, made), 0, "Calls so far; those that pass are not counted."},
     {NULL},
 };
 
@@ -168,6 +199,7 @@ static PyTypeObject CallsType = {
     .tp_clear = calls_let_go,
     .tp_methods = calls_methods,
     .tp_members = calls_members,
+    .tp_getset = calls_getset,
     .tp_as_sequence = &calls_sequence,
 };
 
@@ -227,15 +259,15 @@ size_of(PyObject *message)
 }
 
 /* What is in the handle's slot; NULL where that is not a table. */
-static const Calls *
+static Calls *
 calls_of(const Method *self, PyObject *handle)
 {
     PyObject *kept = *(PyObject **)((char *)handle + self->slot);
-    return kept != NULL && Py_IS_TYPE(kept, &CallsType) ? (const Calls *)kept : NULL;
+    return kept != NULL && Py_IS_TYPE(kept, &CallsType) ? (Calls *)kept : NULL;
 }
 
 /* The handle's table; NULL where it has none. */
-static const Calls *
+static Calls *
 table_of(Method *self, PyObject *handle)
 {
     if (Py_TYPE(handle) != self->kind) {
@@ -265,9 +297,12 @@ found(const Method *self, PyObject *handle, PyObject *const *arguments)
     }
     call.nbytes = size_of(arguments[self->message]);
     const Calls *calls = calls_of(self, handle); /* a message's own code may have freed the communicator meanwhile */
-    if (calls == NULL || calls->used == 0)
-        return NULL;
-    return Py_XNewRef(find(calls->table, calls->places, &call)->run);
+    for (; calls != NULL; calls = calls->others) {
+        PyObject *run = calls->used ? find(calls->table, calls->places, &call)->run : NULL;
+        if (run != NULL)
+            return Py_NewRef(run);
+    }
+    return NULL;
 }
 
 static PyObject *
@@ -275,13 +310,14 @@ method_vectorcall(PyObject *object, PyObject *const *given, size_t flagged, PyOb
 {
     Method *self = (Method *)object;
     Py_ssize_t count = PyVectorcall_NARGS(flagged);
-    const Calls *calls = count > 0 ? table_of(self, given[0]) : NULL;
+    Calls *calls = count > 0 ? table_of(self, given[0]) : NULL;
     if (calls == NULL)
         return PyObject_Vectorcall(self->function, given, flagged, names);
     if (calls->all || (calls->passes && self->number == 0))
         return PyObject_Vectorcall(self->native, given, flagged, names);
+    calls->made += self->number != 0; /* whatever its arguments are: others may have better ones */
     PyObject *arguments[1 + MOST_PARAMETERS] = {NULL}, *run = NULL;
-    if (calls->used && self->message != NONE && in_order(self, given + 1, count - 1, names, arguments + 1))
+    if ((calls->used || calls->others != NULL) && self->message != NONE && in_order(self, given + 1, count - 1, names, arguments + 1))
         run = found(self, given[0], arguments + 1);
     if (run == NULL)
         return PyObject_Vectorcall(self->function, given, flagged, names);

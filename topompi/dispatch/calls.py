@@ -22,7 +22,7 @@ Run = Callable[..., object]  # of a communicator and the arguments of the call
 DEFAULTS = {"root": 0, "op": MPI.SUM, "recvcounts": None, "info": MPI.INFO_NULL}  # of parameters, as mpi4py has them
 MOST = 1024  # entries of the table; when it is full, all are dropped, and the calls are chosen for again
 # What a look-up raises if the table has no such call, or the message is no array.
-NEW = (AttributeError, KeyError, TypeError)
+NEW = (AttributeError, TypeError)
 
 try:
     from ._calls import Calls, Method
@@ -36,13 +36,17 @@ except ImportError:
 
         :ivar all: whether the MPI library runs every call.
         :ivar passes: whether calls that the MPI library always runs go to it at once, without being counted or checked.
+        :ivar made: blocking collectives on buffers so far, the one under way among them, whatever their arguments are.
+        :ivar others: a further table to look into; None at first.
         :ivar runs: what runs a call, by number of the method, root, ``id`` of the operation, and bytes.
         """
 
-        __slots__ = ("all", "passes", "runs")
+        __slots__ = ("all", "made", "others", "passes", "runs")
 
         def __init__(self) -> None:
             self.all = self.passes = False
+            self.made = 0
+            self.others: Calls | None = None
             self.runs: dict[tuple[int, int, int, int], Run] = {}
 
         def __len__(self) -> int:
@@ -64,6 +68,7 @@ except ImportError:
         def clear(self) -> None:
             """Drop all entries, and send every call through Python again."""
             self.all = self.passes = False
+            self.others = None
             self.runs.clear()
 
 
@@ -77,11 +82,13 @@ def {name}(self, {signature}):
     if calls.all:
         native(self, {arguments})
         return
+    calls.made += 1
     try:
-        run = calls.runs[{number}, {root_key}, {op_key}, {message}.nbytes]
+        key = {number}, {root_key}, {op_key}, {message}.nbytes
+        run = calls.runs.get(key) or calls.others.runs.get(key)
     except NEW:
         run = None
-    if run is None:  # not where the look-up failed: an error of the call would be chained to its KeyError
+    if run is None:  # not where the look-up failed: an error of the call would be chained to its error
         self._choose({name!r}, ({arguments}), {root}, {op})
         return
     run(self, {arguments})

@@ -37,6 +37,7 @@ def choose(
     root: int | None,
     op: MPI.Op | None,
     measurable: bool = True,
+    young: bool = False,
 ) -> tuple[Choice, int]:
     """Choose the algorithm of a call by the bytes that it moves; the choice is the same on all ranks.
 
@@ -48,16 +49,16 @@ def choose(
     :param root: the root; None in a call without one.
     :param op: the operation of a reduction; None in other calls.
     :param measurable: whether a trial may time the call.
+    :param young: whether it is among the first calls of a new communicator, which may soon be freed.
     :returns: the choice, and bytes as ``sizes.nbytes`` or ``sizes.own_bytes`` counts them.
     """
     moved = _understood(state.groups.size, spec, arguments, root, op)
     if state.only and moved is not None:
         return state.only, moved
-    commutes = moved is None or op is None or op.Is_commutative()
-    is_early = state.native_calls > 0 and measurable and _is_early(state, spec, moved or 0, commutes)
     if moved is None:
         return NOT_UNDERSTOOD, 0
-    if is_early:
+    commutes = op is None or op.Is_commutative()
+    if young and _repays_no_plan(state, spec, moved, commutes):
         return YOUNG, moved
     if spec.uneven:  # a rank knows its own blocks only
         moved = state.selector.typical(spec.name, moved)
@@ -77,14 +78,12 @@ def _understood(
         return None
 
 
-def _is_early(state: State, spec: CallSpec, moved: int, commutes: bool) -> bool:
-    """Whether a call is among the first of a new communicator, which may soon be freed; the same on all ranks.
+def _repays_no_plan(state: State, spec: CallSpec, moved: int, commutes: bool) -> bool:
+    """Whether a call is one of few bytes for which there may be something to choose; the same on all ranks.
 
-    Calls that every such communicator leaves to the MPI library do not count: they may not come by here on all ranks.
-    One that is misused on a rank counts there as one of few bytes, for it may be sound on others.
+    What every such communicator leaves to the MPI library goes on to the table of its calls.
     """
     if spec.uneven:  # no rank knows what the others send
-        state.native_calls -= 1
         return True
     if moved > PAYS:
         return False
@@ -92,7 +91,6 @@ def _is_early(state: State, spec: CallSpec, moved: int, commutes: bool) -> bool:
     if key not in left:
         known = state.selector.known(key)
         left[key] = known is not None and known.algorithm == "native"
-    state.native_calls -= not left[key]
     return not left[key]
 
 
@@ -112,9 +110,9 @@ def run_and_remember(
     if choice.trial is not None:
         run = _timed(state.comm, choice.trial, run)
     if again is not None and choice is not NOT_UNDERSTOOD:
-        remember(state.calls, spec, arguments, run if choice.trial is None else _tried(choice, run, again))
-        if choice.local and choice.algorithm == "native":
-            remember(state.common.natives, spec, arguments, run)
+        lasts = choice.local and choice.algorithm == "native"  # on all such communicators
+        calls = state.common.natives if lasts else state.calls
+        remember(calls, spec, arguments, run if choice.trial is None else _tried(choice, run, again))
     return run
 
 

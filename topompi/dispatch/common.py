@@ -12,18 +12,16 @@ from mpi4py import MPI
 from ..execution.executor import PLANS_HELD
 from ..execution.latest import Latest
 from ..execution.rankzero import Answers
-from ..schedules import Hierarchy
 from ..selection.choice import Choice
 from ..selection.policy import Policy
-from ..topology import TopologyInterface
-from ..views.network import network_of
 from ..views.part import restricted
 from .calls import Calls
 
 if TYPE_CHECKING:
     from ..execution.executor import Shared
-    from ..schedules import Network
+    from ..schedules import Hierarchy, Network
     from ..selection.classes import Key
+    from ..topology import TopologyInterface
     from ..views.siblings import Meeting, Siblings
 
 __all__ = ["Bequest", "Common", "Origin"]
@@ -54,7 +52,6 @@ class Common:
         self.answers = Answers()
         self.left: dict[Key, bool] = {}
         self.natives = Calls()
-        self.natives.passes = True
 
     @cached_property
     def siblings(self) -> Siblings | None:
@@ -64,11 +61,15 @@ class Common:
     @cached_property
     def hierarchy(self) -> Hierarchy:
         """The ranks, divided by the levels of their topology."""
+        from ..schedules import Hierarchy  # this and what follows: not before a communicator is used
+
         return Hierarchy(self.interface.num_ranks, [level.cluster for level in self.interface.levels])
 
     @cached_property
     def network(self) -> Network:
         """The network as the arrays that schedules take."""
+        from ..views.network import network_of
+
         network = network_of(self.interface)
         return network if self.siblings is None else replace(network, siblings=self.siblings.sibling_groups)
 

@@ -10,13 +10,13 @@ from mpi4py import MPI
 
 from ..execution.executor import Executor
 from ..execution.groups import Groups
-from ..topology import TopologyInterface
 from .calls import Calls
 from .common import Bequest, Common, Origin
 
 if TYPE_CHECKING:
     from ..selection.choice import Choice
     from ..selection.selector import Selector
+    from ..topology import TopologyInterface
     from .realnetwork import OnTheNetwork
 
 __all__ = ["State", "attach", "attached"]
@@ -28,16 +28,21 @@ class State:
     :param comm: the user's communicator, as one of mpi4py's own kind; not owned.
     :param common: what it shares with other communicators over the same ranks.
     :param bequest: what it takes over from the communicator that it was made from; None if from none.
-    :param native_calls: how many of its first calls the MPI library runs.
+    :param native_calls: how many of its first calls the MPI library runs, if they are small.
+    :param calls: the table of calls already chosen for, which may be in use already; None for a new one.
     :ivar groups: the communicator and its sub-communicators.
     :ivar executor: runs plans over the groups.
-    :ivar calls: the table of calls already chosen for.
     :ivar length: room for the bytes of a pickled object, which the root tells the others.
     :ivar only: the one choice for every call, if there is only one; else None.
     """
 
     def __init__(
-        self, comm: MPI.Intracomm, common: Common, bequest: Bequest | None = None, native_calls: int = 0
+        self,
+        comm: MPI.Intracomm,
+        common: Common,
+        bequest: Bequest | None = None,
+        native_calls: int = 0,
+        calls: Calls | None = None,
     ) -> None:
         self.common, self.native_calls = common, native_calls
         self.groups = Groups(comm, common.hierarchy)
@@ -45,8 +50,8 @@ class State:
         shared = {} if bequest is None else bequest.shared.copy()
         self.executor = Executor(self.groups, lambda: common.network, common.plans, shared)
         self.length = np.zeros(1, dtype=np.int64)
-        self.calls = Calls()
-        self.calls.passes = True
+        self.calls = Calls() if calls is None else calls
+        self.calls.passes, self.calls.others = True, common.natives
         # Decided from what all ranks know, since the selector would communicate.
         self.only = common.only if bequest is None else bequest.only or common.only
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
+from numpy.typing import NDArray
 
 from ..schedules.schedule import INPUT, OUTPUT, SCRATCH
 from .areas import Area, Call, Pieces, Span
@@ -16,10 +19,32 @@ from .operands import Operands
 from .plan import ARRIVED, Plan
 from .program import Flight, Resumable, calls_of, resumable_calls
 
-__all__ = ["Binding", "bind", "bind_persistent"]
+__all__ = ["Binding", "Sent", "bind", "bind_persistent"]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """The messages that this rank sends in one run of a plan.
+
+    :param peers: rank of each message, shape (messages,).
+    :param nbytes: its bytes, shape (messages,).
+    """
+
+    peers: NDArray[np.int64]
+    nbytes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, plan: Plan, areas: Mapping[int, Area]) -> Sent:
+        """What a plan sends from the memory that it is bound to; units without data are not sent."""
+        sends = [
+            (one.peer, areas[one.buffer].message(one.begin, one.length)) for step in plan.steps for one in step.sends
+        ]
+        rows = [(peer, message[1] * message[2].Get_size()) for peer, message in sends if message is not None]
+        table = np.array(rows, dtype=np.int64).reshape(-1, 2)
+        return cls(table[:, 0], table[:, 1])
+
+
+@dataclass(frozen=True, eq=False)
 class Binding:
     """The calls of a plan on given buffers.
 
@@ -27,10 +52,18 @@ class Binding:
 
     :param calls: in the order in which they run.
     :param weight: bytes of memory of its own.
+    :param plan: the plan; likewise ``areas``, the memory of its buffers.
     """
 
     calls: list[Call]
     weight: int = 0
+    plan: Plan | None = None
+    areas: Mapping[int, Area] = field(default_factory=dict)
+
+    @cached_property
+    def sent(self) -> Sent:
+        """What a run sends."""
+        return Sent.of(self.plan or Plan((), 1, 0, 0, False), self.areas)
 
 
 def bind(plan: Plan, operands: Operands, groups: Groups, tag: int) -> Binding:
@@ -48,22 +81,25 @@ def bind(plan: Plan, operands: Operands, groups: Groups, tag: int) -> Binding:
     areas, before, after = _areas(plan, operands, groups.alone)
     calls = calls_of(plan, areas, groups.messages, groups.alone, operands.op, tag)
     weight = (plan.scratch + plan.arrived + plan.overwrites * operands.shared) * operands.extent
-    return Binding([*before, *calls, *after], weight)
+    return Binding([*before, *calls, *after], weight, plan, areas)
 
 
-def bind_persistent(plan: Plan, operands: Operands, groups: Groups, tag: int) -> tuple[list[Resumable], list[Flight]]:
+def bind_persistent(
+    plan: Plan, operands: Operands, groups: Groups, tag: int
+) -> tuple[list[Resumable], list[Flight], Sent]:
     """Bind a plan as ``bind`` does, for a run that is started again and again.
 
     :param plan: this rank's plan.
     :param operands: what the call gives: buffers, extent, operation.
     :param groups: of the communicator; messages go over ``groups.messages``.
     :param tag: of all messages.
-    :returns: the calls of a run, and the messages that these start, to be freed at the end.
+    :returns: the calls of a run, the messages that these start, to be freed at the end, and what a run sends.
     :raises ValueError: as ``bind``.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
     calls, flights = resumable_calls(plan, areas, groups.messages, groups.alone, operands.op, tag)
-    return [*(Resumable(*call) for call in before), *calls, *(Resumable(*call) for call in after)], flights
+    whole = [*(Resumable(*call) for call in before), *calls, *(Resumable(*call) for call in after)]
+    return whole, flights, Sent.of(plan, areas)
 
 
 def _areas(plan: Plan, operands: Operands, alone: MPI.Intracomm) -> tuple[dict[int, Area], list[Call], list[Call]]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
-from ..schedules import Network, Schedule
 from .groups import Groups
 from .latest import Latest
+
+if TYPE_CHECKING:
+    from ..schedules import Network, Schedule
+    from .binding import Binding
 
 __all__ = ["PLANS_HELD", "Executor", "Shared"]
 
@@ -15,7 +19,7 @@ PLANS_HELD = 128  # for the latest algorithms, roots and sizes; each holds O(p) 
 BINDINGS_HELD = 64  # of plans to the latest buffers
 BYTES_HELD = 1 << 26  # of scratch of all bindings together
 
-Shared = dict[tuple[str, str], Schedule | str]
+Shared: TypeAlias = "dict[tuple[str, str], Schedule | str]"
 
 
 class Executor:
@@ -29,7 +33,10 @@ class Executor:
         so that all ranks have the same.
     :ivar bindings: plans bound to the buffers of the latest calls.
     :ivar refusals: why the latest call of a method could not run by an algorithm, by both.
+    :ivar ran: while a recording watches, the binding of the latest plan that ran and has not been counted.
     """
+
+    watched = False  # for all of them: whether a recording wants to know what ran
 
     def __init__(
         self,
@@ -43,6 +50,7 @@ class Executor:
         self.bindings = Latest(BINDINGS_HELD, BYTES_HELD)
         self.shared: Shared = {} if shared is None else shared
         self.refusals: dict[tuple[str, str], str] = {}
+        self.ran: Binding | None = None
 
     @cached_property
     def network(self) -> Network:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
 from mpi4py import MPI
-from numpy.typing import NDArray
 
-from ..schedules import Hierarchy, RootedPlan
 from .latest import Latest
+
+if TYPE_CHECKING:
+    from ..schedules import Hierarchy, RootedPlan
 
 __all__ = ["Groups"]
 
@@ -28,14 +28,14 @@ class Groups:
     never match the user's.
 
     :param comm: the user's communicator; not owned.
-    :param divided: cluster of each rank at each level, coarsest first; or the hierarchy that they make.
+    :param hierarchy: the ranks, divided by levels.
     :ivar usable: whether it has not been freed.
     :ivar stages: plans of leaders' collectives, for the latest roots and sizes.
     """
 
-    def __init__(self, comm: MPI.Intracomm, divided: Hierarchy | Sequence[NDArray[np.integer]] = ()) -> None:
+    def __init__(self, comm: MPI.Intracomm, hierarchy: Hierarchy) -> None:
         self.comm, self.rank, self.size = comm, comm.Get_rank(), comm.Get_size()
-        self.hierarchy = divided if isinstance(divided, Hierarchy) else Hierarchy(self.size, divided)
+        self.hierarchy = hierarchy
         self.usable = True
         self.stages = Latest(STAGES_HELD)
         self._parts: dict[int, MPI.Intracomm] | None = None

@@ -6,6 +6,7 @@ from typing import Any
 
 from mpi4py import MPI
 
+from .binding import Sent
 from .program import Flight, Resumable, run_all
 
 __all__ = ["PersistentPlan"]
@@ -21,9 +22,13 @@ class PersistentPlan:
     :param calls: of a run.
     :param flights: what they post.
     :param arguments: of the call; held, since the messages are to and from their memory.
+    :param sent: what a run sends.
     """
 
-    def __init__(self, calls: list[Resumable], flights: list[Flight], arguments: tuple[Any, ...]) -> None:
+    def __init__(
+        self, calls: list[Resumable], flights: list[Flight], arguments: tuple[Any, ...], sent: Sent | None = None
+    ) -> None:
+        self.sent = sent
         self._calls, self._flights = calls, flights
         self._arguments: tuple[Any, ...] | None = arguments
         self._next = self._length = len(calls)  # the call to run next; behind the last: inactive

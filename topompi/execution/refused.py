@@ -10,13 +10,13 @@ from typing import Any
 from mpi4py import MPI
 
 from .areas import Pieces
-from .buffers import Block, block, is_in_place
+from .buffers import Block, block, is_in_place, whole
 from .groups import Groups
 from .operands import Operands
 from .plan import Plan
 from .specs import CallSpec, Counts, Form
 
-__all__ = ["NOTHING", "gathers_sizes", "unread", "with_own_memory", "with_what_arrives"]
+__all__ = ["NOTHING", "gathers_sizes", "unread", "with_own_blocks", "with_own_memory", "with_what_arrives"]
 
 NOTHING = [b"", 0, MPI.BYTE]
 
@@ -29,17 +29,52 @@ def with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) 
     :param groups: of the communicator.
     :raises Exception: for another argument that makes no sense.
     """
-    root, rank = arguments[-1], groups.rank
-    if spec.name == "Bcast" and rank != root:
-        message = block(arguments[0], readonly=True)
-        _check_type(message, groups.alone)  # the root has it too
-        return [bytearray(message.size), message.size, MPI.BYTE], root
-    if spec.name not in ("Gather", "Reduce") or rank != root or is_in_place(arguments[0]):
+    if spec.counts is not Counts.EQUAL or spec.form is Form.NOTHING:
         return None
-    own = block(arguments[0], readonly=True)
-    if spec.name == "Gather":
-        return arguments[0], [bytearray(groups.size * own.size), MPI.BYTE], root
-    return arguments[0], [bytearray(own.count * own.datatype.extent), own.count, own.datatype], *arguments[2:]
+    if not spec.rooted or groups.rank == arguments[-1]:
+        return None if is_in_place(arguments[0]) else _with_own_results(spec, arguments, groups.size)
+    at = {Form.BROADCAST: 0, Form.SCATTER: 1}.get(spec.form)
+    if at is None:
+        return None
+    message = block(arguments[at], readonly=True)
+    _check_type(message, groups.alone)  # others have it too
+    return *arguments[:at], [bytearray(message.size), message.size, MPI.BYTE], arguments[-1]
+
+
+def _with_own_results(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> tuple[Any, ...] | None:
+    """The same call with room of ours for what comes of what this rank sends."""
+    sent, *_ = arguments
+    if spec.form is Form.REDUCTION:
+        return sent, _room(block(sent, readonly=True)), *arguments[2:]
+    if spec.form is Form.REDUCE_SCATTER:
+        return sent, _room(whole(sent, size, readonly=True), size), *arguments[2:]
+    if spec.form is Form.GATHER:
+        return sent, [bytearray(size * block(sent, readonly=True).size), MPI.BYTE], *arguments[2:]
+    if spec.form is Form.ALLTOALL:
+        return sent, [bytearray(whole(sent, size, readonly=True).size), MPI.BYTE]
+    return None
+
+
+def _room(sent: Block, parts: int = 1) -> list[Any]:
+    """Memory for one of the equal parts of what is sent."""
+    count = sent.count // parts
+    return [bytearray(count * sent.datatype.extent), count, sent.datatype]
+
+
+def with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
+    """A scatter with zeros in place of what its root sends; None where this rank is no root of one.
+
+    For a root with blocks of no datatype: Open MPI lets it pass, and what the others get is undefined.
+
+    :param spec: of the call.
+    :param arguments: those of mpi4py's method, all of them.
+    :param groups: of the communicator.
+    :raises Exception: for a receive buffer that makes no sense.
+    """
+    if spec.name != "Scatter" or groups.rank != arguments[-1] or is_in_place(arguments[1]):
+        return None
+    own = block(arguments[1], readonly=True)
+    return [bytearray(groups.size * own.size), own.size, MPI.BYTE], [bytearray(own.size), MPI.BYTE], arguments[-1]
 
 
 def _check_type(message: Block, alone: MPI.Intracomm) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Any
 
 from mpi4py import MPI
@@ -21,7 +22,7 @@ from .persistent import PersistentPlan
 from .plan import Plan, compile_part
 from .program import finish
 from .refusals import refuse
-from .refused import NOTHING, gathers_sizes, unread, with_own_memory, with_what_arrives
+from .refused import NOTHING, gathers_sizes, unread, with_own_blocks, with_own_memory, with_what_arrives
 from .specs import CALLS, CallSpec, Form
 
 __all__ = ["can_run", "prepare", "ready", "run"]
@@ -81,6 +82,8 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     except BaseException:  # a signal's handler may have raised it
         finish(rest)
         raise
+    if executor.watched:
+        executor.ran = binding
     return algorithm
 
 
@@ -108,7 +111,7 @@ def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[A
     Where only this rank's receive buffer is wrong the others know nothing of it: it takes its part in what they do.
     """
     spec, groups = CALLS[method], executor.groups
-    if (instead := _instead(executor, spec, algorithm, arguments)) is not None:
+    if (instead := _instead(executor, spec, algorithm, arguments, error)) is not None:
         if algorithm == "levels":
             LEADERS[method](groups, *instead)
         else:
@@ -121,8 +124,10 @@ def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[A
     return _native(executor, method, arguments)
 
 
-def _instead(executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """The call with memory of ours for a receive buffer that only this rank has; None if it can take no part."""
+def _instead(
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
+) -> tuple[Any, ...] | None:
+    """The call with memory of ours for a message that is wrong on this rank; None if it can take no part."""
     groups, root = executor.groups, arguments[-1]
     try:
         if spec.rooted and gathers_sizes(spec, arguments, groups):
@@ -130,8 +135,15 @@ def _instead(executor: Executor, spec: CallSpec, algorithm: str, arguments: tupl
                 return NOTHING, None, root
             plan = _plan(executor, spec, algorithm, unread(groups.size, root))
             return None if plan is None else with_what_arrives(spec, plan, groups, root)
-        instead = with_own_memory(spec, arguments, groups)
-        return instead if instead is not None and _looked_at(groups, spec, instead)[1] is None else None
+        if isinstance(error, MismatchError) and not spec.rooted:  # what it sends is as likely to be wrong
+            return None
+        ways = [with_own_memory, *([with_own_blocks] if isinstance(error, MPI.Exception) else [])]
+        for way in ways:
+            with suppress(Exception):  # more is wrong than that
+                instead = way(spec, arguments, groups)
+                if instead is not None and _looked_at(groups, spec, instead)[1] is None:
+                    return instead
+        return None
     except Exception:  # more is wrong than that
         return None
 
@@ -174,7 +186,8 @@ def prepare(
     if operands is None or plan is None:
         native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(executor.groups.comm, *arguments)
         return native
-    return PersistentPlan(*bind_persistent(plan, operands, executor.groups, tag), arguments)
+    calls, flights, sent = bind_persistent(plan, operands, executor.groups, tag)
+    return PersistentPlan(calls, flights, arguments, sent)
 
 
 def _bound(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from .files import InputFile, kinds_of, open_inputs, read_input, read_text
-from .guard import guarded
-from .jsontext import parse_json
-from .kinds import kind_of
-from .limits import Limits, current_limits
+from typing import TYPE_CHECKING
+
+from ..extensions import when_used
+
+if TYPE_CHECKING:
+    from .files import InputFile, kinds_of, open_inputs, read_input, read_text
+    from .guard import guarded
+    from .jsontext import parse_json
+    from .kinds import kind_of
+    from .limits import Limits, current_limits
 
 __all__ = [
     "InputFile",
@@ -20,3 +25,16 @@ __all__ = [
     "read_input",
     "read_text",
 ]
+
+# What asks a service a question needs no archives.
+__getattr__ = when_used(
+    __name__,
+    {
+        **dict.fromkeys(("InputFile", "kinds_of", "open_inputs", "read_input", "read_text"), "files"),
+        "guarded": "guard",
+        "parse_json": "jsontext",
+        "kind_of": "kinds",
+        "Limits": "limits",
+        "current_limits": "limits",
+    },
+)

@@ -14,15 +14,9 @@ from ..errors import SourceError, TopompiError
 from .files import read_text
 from .jsontext import parse_json
 
-__all__ = ["cache_directory", "read_cache", "replace_file", "write_cache"]
+__all__ = ["read_cache", "replace_file", "write_cache"]
 
 _noted: set[Path] = set()
-
-
-def cache_directory() -> Path:
-    """``$XDG_CACHE_HOME/topompi``, else ``~/.cache/topompi``."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "topompi"
 
 
 def replace_file(path: Path, text: str) -> None:

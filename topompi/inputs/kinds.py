@@ -32,7 +32,10 @@ _MAGIC = {
 }
 # The words by which a person knows the format, and what a line of it looks like.
 _TEXT: tuple[tuple[str, str], ...] = (
-    (r"<!DOCTYPE topology SYSTEM|<topology(\s+version=\"[0-9.]+\")?\s*>", "hwloc XML, which describes one host"),
+    (
+        r"<!DOCTYPE topology SYSTEM|<topology(\s+version=\"[0-9.]+\")?\s*>",
+        "hwloc XML, which describes one host (see topompi topology inside)",
+    ),
     (r"<system version=", "a topology of NCCL (XML), which describes one host"),
     (r"<!DOCTYPE html|<html", "HTML"),
     (r"<graphml", "GraphML"),
@@ -54,7 +57,7 @@ _TEXT: tuple[tuple[str, str], ...] = (
 )
 _PATTERNS = tuple((re.compile(r"^[ \t]*(" + pattern + ")", re.M), name) for pattern, name in _TEXT)
 _JSON_KEYS = (
-    ({"peerHostname"}, "JSON of NetQ or LLDP (neighbours of switch ports)"),
+    ({"peerHostname"}, "JSON of neighbours of switch ports (NetQ's or LLDP's)"),
     ({"lldp"}, "JSON of LLDP (neighbours of switch ports)"),
     ({"netq"}, "JSON of NetQ"),
     ({"blockdevices"}, "JSON of lsblk"),

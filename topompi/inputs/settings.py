@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 
 from ..errors import SettingError
 from .limits import parse_limits
 
 __all__ = [
     "NATIVE_CALLS",
+    "SOCKET",
     "VARIABLES",
     "WORDS",
+    "cache_directory",
     "check_settings",
     "map_quality",
     "native_calls",
@@ -22,6 +26,7 @@ __all__ = [
 
 PATIENCE = 30  # seconds in a call, where ``TOPOMPI_CHECK`` is 1
 LONGEST_PATIENCE = 10**6  # seconds
+SOCKET = "/run/topompi/topology.sock"  # where a service of topology on this host listens, by custom
 NATIVE_CALLS = 8  # a plan takes as long to make as some 10 small calls take
 WORDS = {"TOPOMPI_TUNE": ("measure", "again", "off"), "TOPOMPI_FALLBACK": ("error", "print", "silent")}
 VARIABLES = {
@@ -41,6 +46,12 @@ VARIABLES = {
     "TOPOMPI_VERBOSE",
 }
 ALIKE = 0.85  # of a name and one of ours, by difflib's measure: then it is taken for a slip of the pen
+
+
+def cache_directory() -> Path:
+    """``$XDG_CACHE_HOME/topompi``, else ``~/.cache/topompi``."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "topompi"
 
 
 def check_settings(environment: Mapping[str, str], *, speaks: bool = True) -> None:

@@ -337,8 +337,10 @@ share(Run *run)
         Flow *flow = &fair->flow[added];
         flow->remaining = run->nbytes[message];
         flow->updated = flow->began = run->now;
-        fair_fill(fair, added);
+        run->fresh[one] = added;
     }
+    for (int32_t one = 0; one < run->num_fresh; one++)
+        fair_fill(fair, run->fresh[one]);
     fair_solve(fair);
     for (int32_t one = 0; one < fair->num_changed; one++) {
         Flow *flow = &fair->flow[fair->changed[one]];

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..topology import TopologyInterface
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..topology import TopologyInterface
 
 __all__ = ["unmodelled"]
 

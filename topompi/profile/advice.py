@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,22 +14,21 @@ from ..mapping.evaluate import Evaluation, evaluate
 from ..mapping.graph import CommunicationGraph
 from ..mapping.mappers.portfolio import best
 from ..mapping.mapping import Mapping
-from ..netsim import RECEIVE, SEND, Program, Wiring, run
 from ..prediction.libraries import Library
 from ..prediction.predictor import Predictor
 from ..prediction.untuned import predict
+from ..schedules import Model
 from ..schedules.registry import ALGORITHMS
 from ..topology import TopologyInterface
 from ..views.machine import machine_of
-from ..views.network import network_of
-from .analysis import by_hops, contract
+from .analysis import by_hops
 from .errors import ProfileError
-from .recording import KINDS, Profile
+from .recording import ASKED, KINDS, Call, Profile
+from .seconds import message_seconds, rates_known
 
-__all__ = ["advise", "flow_seconds"]
+__all__ = ["advise", "seconds_by_order"]
 
 SEARCH = 10.0  # seconds that the look for a better order may take
-MOST_FLOWS = 4096  # pairs of hosts that are simulated
 
 Integers = NDArray[np.int64]
 
@@ -46,11 +46,13 @@ def advise(profile: Profile, interface: TopologyInterface, library: Library | No
         raise ProfileError("expecting a profile by process, since ranks are to be moved, got one by host")
     graph = profile.graph()
     calls, unknown = _collectives(profile, interface, library)
+    mapping = _mapping(profile, interface, library)
     return {
         "job": interface.describe(),
         "method": profile.method,
         "traffic": _traffic(profile, interface),
-        "mapping": _mapping(graph, interface),
+        "mapping": mapping,
+        "operations": _operations(mapping, calls),
         "collectives": calls,
         "out_of_reach": [*_out_of_reach(profile, graph, interface), *unknown],
     }
@@ -73,87 +75,108 @@ def _traffic(profile: Profile, interface: TopologyInterface) -> list[dict[str, A
     ]
 
 
-def _mapping(graph: CommunicationGraph, interface: TopologyInterface) -> dict[str, Any] | None:
+def _operations(mapping: dict[str, Any] | None, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Seconds of messages and of each collective call in the given order by the models, longest first."""
+    if mapping is None or mapping["before"]["seconds"] is None:
+        return []
+    rows = [("messages", mapping["before"]["message_seconds"])]
+    for name in dict.fromkeys(call["call"] for call in calls if mapping["before"]["collective_seconds"]):
+        rows.append((name, sum(call["native_seconds"] * call["calls"] for call in calls if call["call"] == name)))
+    total = sum(seconds for _, seconds in rows) or 1.0
+    rows.sort(key=lambda row: -row[1])
+    return [{"operation": name, "seconds": seconds, "share": seconds / total} for name, seconds in rows]
+
+
+def _mapping(profile: Profile, interface: TopologyInterface, library: Library | None) -> dict[str, Any] | None:
     """The given order and the best one found on the same hosts; None where nothing crosses hosts."""
-    machine = machine_of(interface)
+    graph, machine = profile.graph(), machine_of(interface)
     given = Mapping.on_hosts(interface.rank_host, machine)
     before = evaluate(given, graph, machine)
     if not before.doubled:
         return None
     found = best(graph, machine, given=given, seconds=SEARCH)
-    return {
-        "before": _cost(before, graph, interface, interface.rank_host.astype(np.int64)),
-        "after": _cost(evaluate(found, graph, machine), graph, interface, found.host_of_rank),
-    }
+    after = evaluate(found, graph, machine)
+    seconds = seconds_by_order(profile, interface, (given.host_of_rank, found.host_of_rank), library)
+    costs = [_cost(one, interface, taken) for one, taken in zip((before, after), seconds, strict=True)]
+    return {"before": costs[0], "after": costs[1]}
 
 
-def _cost(
-    found: Evaluation, graph: CommunicationGraph, interface: TopologyInterface, rank_host: Integers
-) -> dict[str, Any]:
-    known = _rates_known(interface)
+def _cost(found: Evaluation, interface: TopologyInterface, seconds: tuple[float, float] | None) -> dict[str, Any]:
+    known = rates_known(interface)
     return {
         "hop_bytes": float(found.hop_bytes),
         "within_hosts": found.intra_share,
         "busiest_link_bytes": found.link_load if known else None,
         "busiest_link_seconds": found.link_seconds if known else None,
-        "flow_seconds": flow_seconds(graph, interface, rank_host),
+        "message_seconds": seconds[0] if seconds else None,
+        "collective_seconds": seconds[1] if seconds else None,
+        "seconds": sum(seconds) if seconds else None,
     }
 
 
-def _rates_known(interface: TopologyInterface) -> bool:
-    return interface.routes is not None and not np.isnan(interface.routes.fabric.link_rate).any()
+def seconds_by_order(
+    profile: Profile,
+    interface: TopologyInterface,
+    orders: Sequence[Integers],
+    library: Library | None = None,
+    model: Model | None = None,
+) -> list[tuple[float, float] | None]:
+    """Seconds of messages and of collective calls in each order of the ranks, by the models; None without rates.
 
+    Collective calls are predicted where all of them can be: else what they are asked to move counts as messages.
 
-def flow_seconds(graph: CommunicationGraph, interface: TopologyInterface, rank_host: Integers) -> float | None:
-    """Seconds for all that crosses hosts, sent at once, by max-min fair flows; None without rates or for too much.
-
-    What a program computes between its messages is not known: it is the time of a program that only communicates.
-
-    :param graph: between ranks.
+    :param profile: by process.
     :param interface: the job's hosts and links.
-    :param rank_host: host of each rank, shape (p,).
+    :param orders: host of each rank, one an order, each of shape (p,).
+    :param library: as ``advise`` takes it.
+    :param model: of start-ups; by default that of networks whose host links are as fast.
     """
-    between = contract(graph, rank_host, interface.num_hosts)
-    crosses = (between.sources != between.targets) & (between.volume > 0)
-    if not _rates_known(interface) or crosses.sum() > MOST_FLOWS:
-        return None
-    network, hosts = network_of(interface), np.arange(interface.num_hosts)
-    source, target, volume = (each[crosses] for each in (between.sources, between.targets, between.volume))
-    program = Program(
-        hosts,
-        rank=np.concatenate((source, target)),
-        step=np.zeros(2 * len(source), dtype=np.int64),
-        kind=np.repeat([SEND, RECEIVE], len(source)),
-        peer=np.concatenate((target, source)),
-        amount=np.tile(volume.astype(np.float64), 2),
-    )
-    wiring = Wiring(network.capacity, np.nan_to_num(network.latency), network.links)
-    return float(run(wiring, [program]).job_seconds[0])
+    calls, others = _even_calls(profile)
+    predictable = not Predictor(replace(interface, virtual=False), library).inapplicable
+    applies = bool(calls) and not any(others.values()) and predictable
+    graph = profile.graph(profile.moves.replace(ASKED, "") if applies else None)
+    found: list[tuple[float, float] | None] = []
+    for order in orders:
+        messages = message_seconds(graph, interface, order, model)
+        hosts = [interface.hosts[host] for host in order.tolist()]
+        predictor = Predictor(TopologyInterface.place(hosts, interface.routes), library, model=model)
+        collective = sum(
+            call.times * predictor.native(call.name, call.nbytes, 0).seconds for call in (calls if applies else [])
+        )
+        found.append(None if messages is None else (messages, collective))
+    return found
+
+
+def _even_calls(profile: Profile) -> tuple[list[Call], dict[str, int]]:
+    """Collective calls of all ranks in equal blocks, and how many calls there are that are not, by reason."""
+    even, others = [], {"parts": 0, "uneven": 0}
+    for call in next((one.calls for one in profile.of_rank if one.calls), ()):
+        spec = CALLS.get(call.name)
+        if spec is None or spec.form is Form.NOTHING or not call.nbytes:
+            continue
+        if call.ranks != profile.size:
+            others["parts"] += call.times
+        elif spec.local or spec.collective not in ALGORITHMS:
+            others["uneven"] += call.times
+        else:
+            even.append(call)
+    return even, others
 
 
 def _collectives(
     profile: Profile, interface: TopologyInterface, library: Library | None
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Calls for which another schedule is predicted to be faster or not, and why others have no prediction."""
-    calls = next((one.calls for one in profile.of_rank if one.calls), ())
-    if not calls:
+    if not any(one.calls for one in profile.of_rank):
         return [], ["schedules of collectives: sizes of calls were not recorded (only mpi4py's recording has them)"]
     predictor = Predictor(replace(interface, virtual=False), library)
     if predictor.inapplicable:
         return [], [f"schedules of collectives: {predictor.inapplicable}"]
-    found, parts, uneven = [], 0, 0
-    for call in calls:
-        spec = CALLS.get(call.name)
-        if spec is None or spec.form is Form.NOTHING or not call.nbytes:
-            continue
-        if call.ranks != profile.size:
-            parts += call.times
-        elif spec.local or spec.collective not in ALGORITHMS:
-            uneven += call.times
-        else:
-            found.append(_prediction(predictor, call.name, call.nbytes, call.times))
-    why = [f"{parts:,} collective calls on parts of the ranks: which ranks these were is not recorded"] if parts else []
-    why += [f"{uneven:,} collective calls with blocks of unlike sizes: no prediction from a mean"] if uneven else []
+    calls, others = _even_calls(profile)
+    found = [_prediction(predictor, call.name, call.nbytes, call.times) for call in calls]
+    says = {"parts": "on parts of the ranks: which ranks these were is not recorded"}
+    says["uneven"] = "with blocks of unlike sizes: no prediction from a mean"
+    why = [f"{times:,} collective calls {says[reason]}" for reason, times in others.items() if times]
     return sorted(found, key=lambda one: -one["native_seconds"] * one["calls"]), why
 
 
@@ -178,7 +201,7 @@ def _out_of_reach(profile: Profile, graph: CommunicationGraph, interface: Topolo
     total = graph.volume.sum() or 1
     within = interface.rank_host[graph.sources] == interface.rank_host[graph.targets]
     why = [f"{100 * graph.volume[within].sum() / total:.0f} % of the bytes stay within hosts: no link carries them"]
-    if not _rates_known(interface):
+    if not rates_known(interface):
         why.append("seconds: the topology source does not give the rates of all links")
     if profile.missing:
         why.append(f"what {len(profile.missing)} of {profile.size} ranks sent is not known")

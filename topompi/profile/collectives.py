@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..dispatch.calls import DEFAULTS
 from ..execution.areas import Pieces
+from ..execution.binding import Sent
 from ..execution.buffers import block, is_in_place, vector
 from ..execution.operands import typed
 from ..execution.sizes import nbytes
@@ -40,9 +41,9 @@ def collective(native: Method, counters: Counters, group_of: GroupOf, spec: Call
         if group is None or group.owner is not counters:
             group = group_of(self)
         if named or len(args) <= at or type(args[at]) is not ndarray:
-            _count(group, spec, args, named)()
+            _count(group, spec, args, named, ran(self))()
             return done
-        key = spec.name, args[root_at] if len(args) > root_at else 0, args[at].nbytes
+        key = spec.name, args[root_at] if len(args) > root_at else 0, args[at].nbytes, ran(self)
         if key in group.calls:
             group.calls[key] += 1
         else:
@@ -59,20 +60,32 @@ def _places(spec: CallSpec) -> tuple[int, int]:
     return 99 if alone is None else alone, root
 
 
-def _count(group: Group, spec: CallSpec, args: tuple[Any, ...], named: dict[str, Any]) -> Callable[[], None]:
+def ran(comm: Any) -> Sent | None:
+    """What a plan of ours sent for the call that the communicator has just made; None where the library made it."""
+    held = comm._held
+    if held is None or held.executor.ran is None:
+        return None
+    sent: Sent = held.executor.ran.sent
+    held.executor.ran = None
+    return sent
+
+
+def _count(
+    group: Group, spec: CallSpec, args: tuple[Any, ...], named: dict[str, Any], sent: Sent | None = None
+) -> Callable[[], None]:
     """What counts a call; nothing is counted of one that we cannot read and that the library took all the same."""
     given = {**DEFAULTS, **dict(zip(spec.parameters, args, strict=False)), **named}
     arguments, root = tuple(given.get(one) for one in spec.parameters), int(given.get("root") or 0)
     try:
         if spec.counts is not Counts.EQUAL and spec.form is Form.ALLTOALL:
-            return _count_parts(group, spec, parts(spec, arguments, group.size))
+            return _count_parts(group, spec, parts(spec, arguments, group.size), sent)
         if spec.name == "Scatterv":
             lengths = parts(spec, arguments, group.size) if group.rank == root else np.zeros(0, dtype=np.int64)
-            return _count_parts(group, spec, lengths)
+            return _count_parts(group, spec, lengths, sent)
         size = _size(spec, arguments, group)
     except Exception:
         size = 0
-    return lambda: group.called(spec.name, root, size)
+    return lambda: group.called(spec.name, root, size, sent)
 
 
 def _size(spec: CallSpec, arguments: tuple[Any, ...], group: Group) -> int:
@@ -101,13 +114,18 @@ def parts(spec: CallSpec, arguments: tuple[Any, ...], number: int) -> NDArray[np
     return np.array([one[1] * one[2].Get_size() if one else 0 for one in each.messages], dtype=np.int64)
 
 
-def _count_parts(group: Group, spec: CallSpec, lengths: NDArray[np.int64]) -> Callable[[], None]:
+def _count_parts(
+    group: Group, spec: CallSpec, lengths: NDArray[np.int64], sent: Sent | None = None
+) -> Callable[[], None]:
     others = np.array([rank for rank in range(len(lengths)) if rank != group.rank], dtype=np.int64)
     units, volume = group[others], lengths[others]
     mean = int(lengths.sum()) // max(len(lengths), 1)
 
     def count() -> None:
-        group.owner.add("C", units, volume)
+        if sent is None:
+            group.owner.add("C", units, volume)
+        else:
+            group.owner.add("I", group[sent.peers], sent.nbytes)
         group.owner.note(spec.name, group.size, mean)
 
     return count
@@ -124,7 +142,8 @@ def collective_later(native: Method, counters: Counters, group_of: GroupOf, spec
 
     def prepare(self: Any, *args: Any, **named: Any) -> Any:
         request = native(self, *args, **named)
-        return counted(request, _count(group_for(self, counters, group_of), spec, args, named))
+        sent = getattr(request, "sent", None)  # of a plan; the library's requests say nothing
+        return counted(request, _count(group_for(self, counters, group_of), spec, args, named, sent))
 
     return prepare
 
@@ -143,8 +162,10 @@ def of_objects(native: Method, counters: Counters, group_of: GroupOf, spec: Call
         given = dict(zip(parameters, args, strict=False))
         value, root = next(iter({**given, **named}.values()), ()), int({**given, **named}.get("root", 0))
         done = native(self, *args, **named)
-        group = group_for(self, counters, group_of)
-        if spec.form is Form.ALLTOALL or (spec.form is Form.SCATTER and group.rank == root):
+        group, sent = group_for(self, counters, group_of), ran(self)
+        if sent is not None:
+            group.called(spec.name, root, length_of(value) if group.rank == root else 0, sent)
+        elif spec.form is Form.ALLTOALL or (spec.form is Form.SCATTER and group.rank == root):
             _count_parts(group, spec, np.array([length_of(one) for one in value], dtype=np.int64))()
         elif spec.form in (Form.NOTHING, Form.SCATTER) or (spec.form is Form.BROADCAST and group.rank != root):
             group.called(spec.name, root, 0)

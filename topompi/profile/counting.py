@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..execution.specs import CALLS, CallSpec, Form
 from .recording import KINDS, Call, RankRows
+
+if TYPE_CHECKING:
+    from ..execution.binding import Sent
 
 __all__ = ["Counters", "Group", "asked"]
 
@@ -129,36 +133,39 @@ class Group:
 
     :ivar owner: the counters.
     :ivar units: the peer that each rank is counted as, a list of numbers to index.
-    :ivar calls: number of calls by name, root and bytes.
+    :ivar calls: number of calls by name, root, bytes, and what a plan sent for them, None where none ran.
     """
 
     def __init__(self, owner: Counters, rank: int, units: Integers) -> None:
         self.owner, self.rank, self.size = owner, rank, len(units)
         same = len(units) == owner.size and bool((units == np.arange(len(units))).all())
         self.units: range | array[int] = range(len(units)) if same else array("i", units.tolist())
-        self.calls: dict[tuple[str, int, int], int] = {}
+        self.calls: dict[tuple[str, int, int, Sent | None], int] = {}
 
     def __getitem__(self, ranks: Integers) -> Integers:
         return np.asarray(self.units, dtype=np.int64)[ranks]
 
-    def called(self, name: str, root: int, nbytes: int) -> None:
+    def called(self, name: str, root: int, nbytes: int, sent: Sent | None = None) -> None:
         """Count one call whose like has not been seen since the latest fold.
 
         :param name: a key of ``CALLS``.
         :param root: the root; 0 in calls without one.
         :param nbytes: as ``asked`` takes it.
+        :param sent: the messages of the plan that ran for it; None where none did.
         """
         if len(self.calls) >= MOST_CALLS:
             self.fold()
-        key = name, root, nbytes
+        key = name, root, nbytes, sent
         self.calls[key] = self.calls.get(key, 0) + 1
 
     def fold(self) -> None:
         """Put the calls into the counters."""
         for key in list(self.calls):
-            (name, root, nbytes), count = key, self.calls.pop(key)
-            spec = CALLS[name]
-            peers, volume = asked(spec, self.size, self.rank, root, nbytes)
-            self.owner.add("C", self[peers], volume, count)
+            (name, root, nbytes, sent), count = key, self.calls.pop(key)
+            if sent is None:
+                peers, volume = asked(CALLS[name], self.size, self.rank, root, nbytes)
+                self.owner.add("C", self[peers], volume, count)
+            else:
+                self.owner.add("I", self[sent.peers], sent.nbytes, count)
             in_blocks = name in ("Alltoall", "Allgather")  # which the rules count by block
             self.owner.note(name, self.size, nbytes // self.size if in_blocks else nbytes, count)

@@ -29,7 +29,7 @@ from .recording import Profile, RankRows
 __all__ = ["METHOD", "MOVES", "Recording", "record_from_environment", "running"]
 
 METHOD = "topompi in mpi4py, the program's own calls"
-MOVES = "ESRC"  # what collectives send inside is not seen: what they are asked for stands for it
+MOVES = "EISRC"  # I of topompi's plans; what the library sends is not seen: what it is asked for stands for it
 SIGNALS = {signal.SIGUSR1: "start", signal.SIGUSR2: "stop"}
 _active: Recording | None = None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..communicator import Intracomm
 from ..communicator.kinds import Topocomm
+from ..execution.executor import Executor
 from ..execution.specs import CALLS
 from .collectives import collective, collective_later, of_objects
 from .counting import Counters
@@ -38,6 +39,7 @@ def install(counters: Counters, group_of: GroupOf) -> None:
     :param counters: what they count in.
     :param group_of: the group of a communicator in these counters.
     """
+    Executor.watched = True
     for name in SENDS:
         _put(Intracomm, name.capitalize(), sending, counters, group_of)
         _put(Intracomm, f"{name.capitalize()}_init", sending_later, counters, group_of)
@@ -60,6 +62,7 @@ def install(counters: Counters, group_of: GroupOf) -> None:
 
 def remove() -> None:
     """Put back what stood in the classes before."""
+    Executor.watched = False
     while _replaced:
         kind, name, before = _replaced.pop()
         if before is None:

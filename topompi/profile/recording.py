@@ -110,13 +110,15 @@ class Profile:
 
     @property
     def coverage(self) -> float | None:
-        """Bytes that the library was seen to send over those that collectives were asked to move; None without any.
+        """Bytes of collectives that were seen as messages, a part of all; None without any.
 
-        Below 1 where collectives go through shared memory, or where they move less than each rank is told of.
-        It is None too where the library was not seen at all.
+        Recorded below the library all are what collectives were asked to move: the part is below 1 where these go
+        through shared memory, or move less than each rank is told of. Above it all are what topompi's plans sent and
+        what the library was asked to move by the other calls, of which no message is seen.
         """
-        asked = 0 if ASKED in self.moves else self.total(ASKED)[1]
-        return self.total("I")[1] / asked if asked else None
+        seen, asked = self.total("I")[1], self.total(ASKED)[1]
+        every = seen + asked if ASKED in self.moves else asked
+        return seen / every if every else None
 
     def _columns(self, kinds: str) -> tuple[Integers, Integers, Integers, Integers]:
         wanted = np.array([letter in kinds for letter in KINDS])

@@ -14,7 +14,7 @@ from ..topology import TopologyInterface
 from ..views.machine import machine_of
 from .analysis import Traffic, by_hops, by_level, contract, link_loads, units_of
 from .errors import ProfileError
-from .recording import KINDS, Profile
+from .recording import ASKED, KINDS, Profile
 
 __all__ = ["saving", "summarise"]
 
@@ -45,6 +45,7 @@ def summarise(
         "missing": list(profile.missing),
         "kinds": {KINDS[letter]: profile.total(letter) for letter in KINDS if profile.total(letter)[0]},
         "coverage": profile.coverage,
+        "says": _says(profile),
         "hops": [_row(one) for one in by_hops(graph, interface)],
         "levels": [_row(one) for one in by_level(graph, interface)],
         "granularity": granularity,
@@ -52,6 +53,21 @@ def summarise(
         "links": _links(graph, interface, most),
         "saving": saving(graph, interface) if hint else None,
     }
+
+
+def _says(profile: Profile) -> list[str]:
+    """What a profile does not know of collectives and ranks, in words."""
+    lines = []
+    if profile.coverage is not None:
+        seen = f"{100 * profile.coverage:.0f} %"
+        lines.append(
+            f"of the bytes of collectives, {seen} are messages of topompi's plans; the rest is what calls asked for"
+            if ASKED in profile.moves
+            else f"of the bytes that collectives were asked to move, {seen} were seen as messages"
+        )
+    if profile.missing:
+        lines.append(f"what {len(profile.missing)} of {profile.size} ranks sent is not known")
+    return lines
 
 
 def _check_hosts(profile: Profile, interface: TopologyInterface, granularity: str) -> None:

@@ -10,7 +10,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from ..inputs.caches import cache_directory, read_cache, write_cache
+from ..inputs.caches import read_cache, write_cache
+from ..inputs.settings import cache_directory
 from ..schedules.registry import current_name
 from ..views.job import Job
 from .classes import Key

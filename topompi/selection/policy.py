@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..inputs.caches import cache_directory
+from ..inputs.settings import cache_directory
 from ..prediction.scope import unmodelled
-from ..topology import TopologyInterface
 from .choice import Choice
 
 if TYPE_CHECKING:
+    from ..topology import TopologyInterface
     from ..views.job import Job
     from .classes import Key
     from .rules import Rules

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .builder import FabricBuilder
-from .discovery import Discovery, Report
-from .fabric import Fabric
-from .hostroutes import HostRoutes
-from .interface import Level, TopologyInterface
-from .routes import Routes
-from .routing import compute_routes
-from .torus import SwitchTorus
-from .tree import ClusterTree, cluster_tree
+from ..extensions import when_used
 
 if TYPE_CHECKING:
+    from .builder import FabricBuilder
+    from .discovery import Discovery, Report
+    from .fabric import Fabric
+    from .hostroutes import HostRoutes
+    from .interface import Level, TopologyInterface
+    from .rereading import reread
+    from .routes import Routes
+    from .routing import compute_routes
+    from .served import Served
     from .sources import load
+    from .torus import SwitchTorus
+    from .tree import ClusterTree, cluster_tree
 
 __all__ = [
     "ClusterTree",
@@ -26,21 +29,36 @@ __all__ = [
     "Level",
     "Report",
     "Routes",
+    "Served",
     "SwitchTorus",
     "TopologyInterface",
     "cluster_tree",
     "compute_routes",
     "load",
+    "reread",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import ``load`` when it is first used: only rank 0 of a job reads files, but every rank imports this package."""
-    if name == "load":
-        from .sources import load
-
-        return load
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# What asks a service a question needs no arrays, and only rank 0 of a job reads files.
+__getattr__ = when_used(
+    __name__,
+    {
+        "ClusterTree": "tree",
+        "Discovery": "discovery",
+        "Fabric": "fabric",
+        "FabricBuilder": "builder",
+        "HostRoutes": "hostroutes",
+        "Level": "interface",
+        "Report": "discovery",
+        "Routes": "routes",
+        "Served": "served",
+        "SwitchTorus": "torus",
+        "TopologyInterface": "interface",
+        "cluster_tree": "tree",
+        "compute_routes": "routing",
+        "load": "sources",
+        "reread": "rereading",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..errors import ServiceError
-from ..inputs import current_limits, parse_json
+from ..inputs.jsontext import parse_json
+from ..inputs.limits import current_limits
 
-__all__ = ["SOCKET", "Address", "ask", "ask_line"]
+__all__ = ["Address", "ask", "ask_line"]
 
-SOCKET = "/run/topompi/topology.sock"  # where a service of this host listens, by custom
 CONNECT_SECONDS = 3.0
 ANSWER_SECONDS = 10.0
 PAUSE_SECONDS = 0.2  # between the first try and the second one

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..errors import TopompiError
 from .fabric import Fabric
 from .routes import Routes
+from .served import Served
 
 __all__ = ["Discovery", "Report"]
 
@@ -20,12 +21,14 @@ class Discovery:
     :param routes: routes the source itself holds (forwarding tables); None where they are to be computed.
     :param rank_hosts: host name of each rank, where the source places ranks (MPICH coordinates); else None.
     :param lids: LID -> adapter or switch id, for forwarding tables whose entries carry no GUID.
+    :param served: the topology service that it came from, if any.
     """
 
     fabric: Fabric
     routes: Routes | None = None
     rank_hosts: tuple[str, ...] | None = None
     lids: Mapping[int, str] = field(default_factory=dict)
+    served: Served | None = None
 
     def __repr__(self) -> str:
         return f"Discovery({self.fabric!r}, {'no routes' if self.routes is None else self.routes.engine!r})"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import HostError
-from .fabric import Fabric, IntArray
+
+if TYPE_CHECKING:
+    from .fabric import Fabric, IntArray
 
 __all__ = ["find_hosts", "require_hosts"]
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import HostError, RouteError
 from ..inputs.limits import current_limits
-from .fabric import IntArray
 from .hostnames import find_hosts, require_hosts
-from .hostroutes import HostRoutes
-from .routes import Routes
-from .tree import ClusterTree, cluster_tree
+
+if TYPE_CHECKING:
+    from .fabric import IntArray
+    from .hostroutes import HostRoutes
+    from .routes import Routes
+    from .served import Served
+    from .tree import ClusterTree
 
 __all__ = ["Level", "TopologyInterface", "within"]
 
@@ -51,6 +55,7 @@ class TopologyInterface:
         where nothing above the hosts is known (one flat level).
     :param virtual: the placement is pretended: the ranks do not really run on these hosts.
     :param domains: levels inside hosts, coarsest first: (name, domain number of each rank or -1), for example package.
+    :param served: the topology service that the routes came from, if any.
     """
 
     source: str
@@ -59,6 +64,7 @@ class TopologyInterface:
     routes: Routes | None = None
     virtual: bool = False
     domains: tuple[tuple[str, IntArray], ...] = field(default=())
+    served: Served | None = None
 
     @classmethod
     def place(
@@ -124,6 +130,8 @@ class TopologyInterface:
         """Routes between the job's hosts, None where nothing above the hosts is known."""
         if self.routes is None:
             return None
+        from .hostroutes import HostRoutes  # this and the tree: a job on one host needs neither
+
         return HostRoutes(self.routes, np.arange(self.num_hosts, dtype=np.int32))
 
     @cached_property
@@ -155,6 +163,8 @@ class TopologyInterface:
     @cached_property
     def tree(self) -> ClusterTree:
         """The cluster tree over the job's hosts."""
+        from .tree import cluster_tree
+
         return cluster_tree(self.hop_matrix)
 
     # The names that follow are the source's (Subramoni 2013, sections 5.2.1, 6.2.1, 8.2.2), without its prefix.

@@ -11,7 +11,7 @@ from .fabric import Fabric
 from .interface import TopologyInterface
 from .routes import Routes
 
-__all__ = ["levels_of", "summarise"]
+__all__ = ["fabric_numbers", "hops_shares", "levels_between", "levels_of", "summarise"]
 
 
 def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False) -> dict[str, Any]:
@@ -27,18 +27,8 @@ def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False
     """
     fabric, tree = routes.fabric, interface.tree
     sharing = interface.get_hosts_sharing_links()
-    links = _links_of_switches(fabric, _switches_crossed(fabric, interface))
-    levels = _job_levels(fabric, interface) if job else _switch_levels(fabric, fabric.switch_level, links)
-    return {
-        "source": interface.source,
-        "routes": routes.engine,
-        "paths": routes.num_paths,
-        "hosts": fabric.num_hosts,
-        "adapters": fabric.num_adapters,
-        "switches": fabric.num_switches,
-        "links": fabric.num_links,
-        "components": int(fabric.switch_component.max(initial=-1)) + 1,
-        "cabled": fabric.cabled,
+    levels = _job_levels(fabric, interface) if job else levels_between(fabric, _switches_crossed(fabric, interface))
+    return fabric_numbers(routes, interface.source) | {
         "levels_of": "job" if job else "fabric",
         "levels": levels,
         "job": {
@@ -60,6 +50,22 @@ def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False
     }
 
 
+def fabric_numbers(routes: Routes, source: str) -> dict[str, Any]:
+    """What is counted in a fabric and its routes, whatever the job."""
+    fabric = routes.fabric
+    return {
+        "source": source,
+        "routes": routes.engine,
+        "paths": routes.num_paths,
+        "hosts": fabric.num_hosts,
+        "adapters": fabric.num_adapters,
+        "switches": fabric.num_switches,
+        "links": fabric.num_links,
+        "components": int(fabric.switch_component.max(initial=-1)) + 1,
+        "cabled": fabric.cabled,
+    }
+
+
 def hop_histogram(interface: TopologyInterface) -> dict[str, Any]:
     """Ordered pairs of different hosts by hops: counts and shares of all pairs.
 
@@ -68,9 +74,17 @@ def hop_histogram(interface: TopologyInterface) -> dict[str, Any]:
     """
     hops = interface.hop_matrix
     counts = np.bincount(np.maximum(hops, 0).ravel())
+    return hops_shares(counts, hops.size - len(hops), _disconnected(interface))
+
+
+def hops_shares(counts: NDArray[np.int64], total: int, disconnected: int) -> dict[str, Any]:
+    """Counts by hops with their shares of all pairs, and the pairs without a route.
+
+    :param counts: ordered pairs of hosts by hops, from 0, which does not count.
+    :param total: ordered pairs of different hosts.
+    :param disconnected: those that no link joins.
+    """
     pairs = {int(hop): int(count) for hop, count in enumerate(counts) if count and hop}
-    total = hops.size - len(hops)
-    disconnected = _disconnected(interface)
     return {
         "pairs": total,
         "count": pairs,
@@ -134,6 +148,15 @@ def levels_of(routes: Routes) -> list[dict[str, Any]]:
     fabric = routes.fabric
     part = routes.restrict(np.arange(fabric.num_hosts, dtype=np.int32)).fabric.switch_index
     crossed = np.array([identity in part for identity in fabric.switch_ids], dtype=bool)
+    return levels_between(fabric, crossed)
+
+
+def levels_between(fabric: Fabric, crossed: NDArray[np.bool_]) -> list[dict[str, Any]]:
+    """The levels of a fabric as far as routes cross its switches.
+
+    :param fabric: the whole fabric.
+    :param crossed: which switches, shape (S,).
+    """
     return _switch_levels(fabric, fabric.switch_level, _links_of_switches(fabric, crossed))
 
 

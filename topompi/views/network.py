@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..schedules.network import Network
-from ..topology import TopologyInterface
+
+if TYPE_CHECKING:
+    from ..topology import TopologyInterface
 
 __all__ = ["network_of"]
 

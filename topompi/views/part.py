@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..topology import TopologyInterface
+if TYPE_CHECKING:
+    from ..topology import TopologyInterface
 
 __all__ = ["restricted"]
 

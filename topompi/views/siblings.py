@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..schedules import Network, SiblingGroups
-from ..topology import TopologyInterface
 from .network import network_of
 from .part import restricted
+
+if TYPE_CHECKING:
+    from ..topology import TopologyInterface
 
 __all__ = ["Meeting", "Siblings"]
 

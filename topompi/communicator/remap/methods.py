@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ...dispatch.counters import counters
 from ...execution.rankzero import from_rank_0
-from ...topology import TopologyInterface
 from .. import agreement
 from ..agreement import AgreementError
 from ..derived import adopt
@@ -21,6 +20,7 @@ from ..handle import Handle
 
 if TYPE_CHECKING:
     from ...mapping.graph import CommunicationGraph
+    from ...topology import TopologyInterface
     from .order import Aim, MappingReport, Solution
 
 __all__ = ["Reordering"]

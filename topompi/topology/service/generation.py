@@ -14,6 +14,7 @@ from ..hostnames import find_hosts, require_hosts
 from ..hostroutes import HostRoutes
 from ..routes import MAX_HOPS, NextLinks, Routes
 from ..tree import ClusterTree, cluster_tree
+from .digest import digest_of
 
 __all__ = ["Generation"]
 
@@ -35,6 +36,11 @@ class Generation:
 
     def __repr__(self) -> str:
         return f"Generation({self.number}, {self.routes!r})"
+
+    @cached_property
+    def digest(self) -> str:
+        """What jobs recognise the routes by, in this process and after a restart."""
+        return digest_of(self.routes)
 
     @cached_property
     def tree(self) -> ClusterTree:

@@ -8,7 +8,8 @@ place of anything else it has ``error`` and ``kind``, the class of the error.
 
 - ``view``: ``hosts`` (names, or a host list as Slurm writes it; all hosts without it) and ``fields``: see ``FIELDS``.
 - ``tree``: the cluster tree of all hosts: ``parent`` and ``height`` of each node; the hosts are the first nodes.
-- ``generation``: nothing but its number. ``health`` and ``counters``: of the service.
+- ``generation``: its number and ``digest``, by which a running job sees whether its routes still hold.
+- ``health`` and ``counters``: of the service.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def answer_slow(request: dict[str, Any], generation: Generation, bounds: Bounds)
     routes = generation.part(names)
     _check_size(routes, fields, bounds)
     view = TopologyInterface.place(routes.fabric.hosts, routes)
-    answer: dict[str, Any] = {"hosts": routes.fabric.hosts}
+    answer: dict[str, Any] = {"hosts": routes.fabric.hosts, "digest": generation.digest}
     return answer | {field: FIELDS[field](view, routes) for field in fields}
 
 

@@ -18,12 +18,12 @@ from ...errors import ServiceError
 from ..asking import Address
 from .connection import Connection
 from .state import Service
+from .unit import OWN_FILES, notify
 from .watch import Watch
 
 __all__ = ["serve"]
 
 BACKLOG = 4_096
-OWN_FILES = 64  # that are no clients
 
 
 def serve(
@@ -65,7 +65,9 @@ async def _serve(
     servers = [await _listen(service, address) for address in addresses]
     tasks = [loop.create_task(_kept_up(service, duty)) for duty in duties]
     ready([_bound(server, address) for server, address in zip(servers, addresses, strict=True)])
+    notify("READY=1")
     await stopped.wait()
+    notify("STOPPING=1")
     service.log("draining", clients=len(service.connections))
     for server, address in zip(servers, addresses, strict=True):
         server.close()

@@ -17,6 +17,7 @@ from .commands import run_command
 from .counters import Counters, prometheus
 from .requests import answer_line, answer_slow, failure
 from .store import Store
+from .unit import notify
 from .watch import Watch
 
 __all__ = ["Client", "Service"]
@@ -115,7 +116,7 @@ class Service:
         self.counters.requests += 1
         match request["request"]:
             case "generation":
-                return {}
+                return {"digest": self.store.current.digest}
             case "health":
                 return self.health()
             case "counters":
@@ -156,9 +157,10 @@ class Service:
         return json.dumps(answer, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
     async def look(self) -> None:
-        """Look at all clients, once a second, for ever."""
+        """Look at all clients, and tell systemd that there is life, once a second, for ever."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
+            notify("WATCHDOG=1")
             now = time.monotonic()
             for connection in list(self.connections):
                 connection.look(now)

@@ -16,7 +16,19 @@ from ..asking import Address
 from ..discovery import Discovery, Report
 from ..fabric import Fabric
 from ..routecheck import check_routes, with_routes
-from . import automatic, coordinates, fabricjson, ibnetdiscover, ibports, nodemap, service, slurm, slurm_yaml, tables
+from . import (
+    automatic,
+    coordinates,
+    fabricjson,
+    ibnetdiscover,
+    ibports,
+    netq,
+    nodemap,
+    service,
+    slurm,
+    slurm_yaml,
+    tables,
+)
 
 __all__ = ["is_input", "load"]
 
@@ -29,6 +41,7 @@ FORMATS: tuple[ModuleType, ...] = (
     slurm_yaml,
     coordinates,
     nodemap,
+    netq,
 )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...errors import SourceError, TopompiError
 from ...inputs import InputFile
-from ..asking import SOCKET
+from ...inputs.settings import SOCKET
 from ..discovery import Discovery, Report
 from ..routecheck import with_routes
 from . import service, slurm, slurm_addresses

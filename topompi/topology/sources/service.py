@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...errors import HostError, ServiceError
 from ..asking import Address, ask
 from ..discovery import Discovery, Report
+from ..served import Served
 from . import fabricjson
 
 __all__ = ["NAME", "read"]
@@ -35,4 +37,5 @@ def read(source: str, hosts: Sequence[str] | None, report: Report) -> Discovery:
         raise kind(f"{address}: {answer['error']}")
     if "fabric" not in answer:
         raise ServiceError(f"{address}: field fabric: expecting a value, got none")
-    return fabricjson.read_document(answer["fabric"], str(address))
+    found = fabricjson.read_document(answer["fabric"], str(address))
+    return replace(found, served=Served(str(address), str(answer.get("digest"))))

@@ -1,0 +1,40 @@
+"""The job of a simulation: ranks placed on the hosts of a topology."""
+
+from __future__ import annotations
+
+from topompi.errors import BenchmarkError
+from topompi.mapping.placement import place as placed
+from topompi.topology import Report, TopologyInterface
+from topompi.topology.hostlist import read_hosts
+
+from ..routing import load_routes
+
+__all__ = ["job_on"]
+
+
+def job_on(
+    topology: str, lfts: str | None, hosts: str | None, ppn: int, place: str, report: Report
+) -> TopologyInterface:
+    """A virtual job as the command's options say it.
+
+    :param topology: a topology source.
+    :param lfts: forwarding tables of the source, None for its own.
+    :param hosts: a list, a file, or how many of the first; None for all.
+    :param ppn: ranks on each host.
+    :param place: block, cyclic or random:SEED.
+    :param report: which is told how far the reading is.
+    :raises BenchmarkError: for hosts or a policy that there are not.
+    """
+    routes = load_routes(topology, lfts, report)
+    names = list(routes.fabric.hosts)
+    if hosts is not None and hosts.isascii() and hosts.isdigit():
+        if not 1 <= int(hosts) <= len(names):
+            raise BenchmarkError(f"--hosts: expecting 1 to {len(names)} hosts of {topology}, got {hosts}")
+        names = names[: int(hosts)]
+    elif hosts is not None:
+        names = read_hosts(hosts)
+    try:
+        ranks = placed(ppn * len(names), names, place)
+    except ValueError as error:
+        raise BenchmarkError(f"--place: {error}") from error
+    return TopologyInterface.place(ranks, routes, source=topology, virtual=True)

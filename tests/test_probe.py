@@ -1,0 +1,222 @@
+"""Probing: who measures with whom, what the times say; trees found in models, under mpirun, on emulated networks."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.probe import leaves_of, probed, random_shape
+from benchmarks.probe_model import MEETING, ModelNetwork
+from osu_like_bench.emulate import Rates as LinkRates
+from osu_like_bench.emulate import emulated_fabric
+from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
+from tests.support import command_line, run_mpi
+from topompi.probe import Probed, ProbeError, find_levels, measure_rates, search
+from topompi.probe.tournament import disjoint, tournament
+from topompi.topology import load
+from topompi.topology.synthetic import fat_tree
+
+M = 1e6 / 8  # bytes/s of a Mbit/s
+
+
+def leaves_found(found, fabric):
+    names = np.array(fabric.hosts)
+    leaf = found.levels[0].cluster
+    return {frozenset(names[leaf == one].tolist()) for one in range(found.levels[0].num_clusters)}
+
+
+# --- rounds ---
+
+
+@given(st.integers(2, 40))
+@settings(max_examples=20, deadline=None)
+def test_a_tournament_has_every_pair_once_in_the_fewest_rounds(players):
+    rounds = tournament(players)
+    assert sorted(pair for pairs in rounds for pair in pairs) == list(combinations(range(players), 2))
+    assert len(rounds) == players - 1 + players % 2
+    assert all(len({player for pair in pairs for player in pair}) == 2 * len(pairs) for pairs in rounds)
+
+
+@given(st.sets(st.tuples(st.integers(0, 9), st.integers(10, 19)), max_size=40))
+@settings(max_examples=20, deadline=None)
+def test_pairs_in_rounds_are_disjoint_and_all_there(pairs):
+    rounds = disjoint(sorted(pairs))
+    assert sorted(pair for one in rounds for pair in one) == sorted(pairs)
+    assert all(len({player for pair in one for player in pair}) == 2 * len(one) for one in rounds)
+    busiest = max((sum(host in pair for pair in pairs) for host in range(20)), default=0)
+    assert len(rounds) <= max(0, 2 * busiest - 1)
+
+
+# --- levels ---
+
+
+@given(st.permutations(range(8)), st.integers(0, 2**31), st.floats(0, 0.9))
+@settings(max_examples=30, deadline=None)
+def test_levels_are_the_gaps_however_long_most_pairs_take(order, seed, share):
+    """One undisturbed chain of pairs through every cluster and between the clusters is enough."""
+    generator = np.random.default_rng(seed)
+    place = np.array(order)
+    true = np.where(place[:, None] // 2 == place // 2, 10.0, np.where(place[:, None] // 4 == place // 4, 13.0, 17.0))
+    host = {int(at): number for number, at in enumerate(place)}
+    kept = {(host[at], host[at + 1]) for at in range(7)}
+    times = true * np.where(generator.random((8, 8)) < share, 3.0, 1.0)
+    for first, second in kept:
+        times[first, second] = times[second, first] = true[first, second]
+    times = np.minimum(times, times.T)
+    levels = find_levels(times)
+    assert [level.num_clusters for level in levels] == [4, 2, 1]
+    for level, size in zip(levels, (2, 4, 8), strict=True):
+        same = level.cluster[:, None] == level.cluster
+        assert (same == (place[:, None] // size == place // size)).all()
+
+
+def test_a_gap_that_noise_explains_is_none_and_a_disturbed_pair_costs_confidence():
+    times = np.array([[0, 10, 13, 13], [10, 0, 13, 13], [13, 13, 0, 10], [13, 13, 10, 0]], dtype=float)
+    assert [level.num_clusters for level in find_levels(times)] == [2, 1]
+    assert find_levels(times, noise=0.6)[0].confidence == pytest.approx(0.8)
+    assert [level.num_clusters for level in find_levels(times, noise=1.1)] == [1]
+    times[0, 3] = times[3, 0] = 30
+    assert [level.confidence for level in find_levels(times)] == [1.0, 0.75]
+
+
+# --- searches in a model ---
+
+
+@given(
+    st.tuples(st.integers(2, 5), st.integers(1, 4), st.integers(1, 3)),
+    st.floats(0, 0.5),
+    st.floats(0, 0.2),
+    st.integers(0, 2**31),
+)
+@settings(max_examples=25, deadline=None)
+def test_the_leaves_of_fat_trees_are_found_with_round_trips_half_as_long_again(children, noise, disturbed, seed):
+    fabric = fat_tree(children, (1, 2, 2))
+    found = search(fabric.num_hosts, ModelNetwork(fabric, noise, disturbed, seed=seed))
+    assert leaves_found(found, fabric) == leaves_of(fabric)
+    assert found.settled
+
+
+def test_a_tree_of_64_hosts_takes_fewer_rounds_than_two_tournaments_and_a_second_of_the_model():
+    fabric = fat_tree((8, 8), (1, 4))
+    network = ModelNetwork(fabric, noise=0.5)
+    found = search(64, network)
+    assert leaves_found(found, fabric) == leaves_of(fabric)
+    assert found.rounds < 2 * 63
+    assert found.probes < 1.5 * (64 * 63 / 2)
+    assert network.elapsed < 1.0  # of the model's clock
+
+
+def test_pairs_that_disturb_each_other_are_measured_alone():
+    fabric = fat_tree((4, 3), (1, 1))
+    assert search(12, ModelNetwork(fabric, 0.1)).width == 6
+    found = search(12, ModelNetwork(fabric, 0.1, processors=1))
+    assert found.width == 1
+    assert leaves_found(found, fabric) == leaves_of(fabric)
+
+
+def test_a_search_ends_in_time():
+    fabric = fat_tree((4, 4), (1, 2))
+    network = ModelNetwork(fabric, seconds=0.12)
+    assert not search(16, network).settled
+    assert network.elapsed < 0.12 + MEETING + 0.02
+    with pytest.raises(ProbeError, match="--seconds"):
+        search(16, ModelNetwork(fabric, seconds=0.001))
+
+
+# --- rates, and the fabric ---
+
+
+def modelled(spec, rates):
+    fabric = emulated_fabric(spec, rates)
+    network = ModelNetwork(fabric, 0.1)
+    found = search(fabric.num_hosts, network)
+    return fabric, Probed(fabric.hosts, found, measure_rates(found.levels, found.width, network), network.elapsed)
+
+
+def rates_of(fabric):
+    names = [*fabric.hosts, *fabric.switch_names]
+    ends = zip(fabric.link_source, fabric.link_target, fabric.link_rate, strict=True)
+    return {(names[a], names[b]): round(float(rate) / M, 3) for a, b, rate in ends}
+
+
+@pytest.mark.parametrize(("spec", "uplinks"), [("4x4", "100M"), ("2x2x4", "200M,150M"), ("4,3,4", "200M")])
+def test_a_probed_fabric_has_the_links_and_rates_of_the_true_one(spec, uplinks):
+    fabric, probed = modelled(spec, LinkRates.parse("100M", uplinks, "h1=40M"))
+    assert rates_of(probed.fabric) == rates_of(fabric)
+
+
+def test_an_uplink_that_its_hosts_do_not_fill_has_the_rate_of_what_went_through():
+    _, probed = modelled("3x2", LinkRates.parse("100M", "900M"))
+    assert probed.rates.shared == [[False] * 3]
+    assert rates_of(probed.fabric)["L1/0", "L2/0"] == 200
+
+
+def test_the_written_fabric_is_a_source_with_latencies_that_add_up(tmp_path):
+    _, probed = modelled("2x2x2", LinkRates.parse())
+    path = tmp_path / "fabric.json"
+    path.write_text(probed.document())
+    read = load(path).fabric
+    assert rates_of(read) == rates_of(probed.fabric)
+    across = sum({float(one) for one in read.link_latency})  # one of each level
+    assert 4 * across == pytest.approx(probed.found.levels[-1].round_trip)
+    assert [row["clusters"] for row in json.loads(path.read_text())["probe"]["levels"]] == [4, 2, 1]
+
+
+# --- with MPI ---
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ([], "expecting at least 2 hosts to probe, got 1: run it under mpirun, on several"),
+        (["--hosts", "a,b,c"], "--hosts: expecting as many hosts as ranks, 1, got 3"),
+    ],
+)
+def test_what_cannot_be_probed_is_one_line(words, wanted):
+    done = command_line("probe", *words)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"topompi: {wanted}\n")
+
+
+@pytest.mark.needs_mpi
+def test_two_hosts_of_one_name_are_refused():
+    from topompi.probe.running import _names
+
+    with pytest.raises(ProbeError, match="expecting hosts of different names, got 'n2' twice"):
+        _names(SimpleNamespace(allgather=lambda name: ["n1", "n2", "n2"]), None)
+
+
+@pytest.mark.needs_mpi
+def test_a_job_is_probed_and_its_fabric_written(tmp_path):
+    path = tmp_path / "fabric.json"
+    words = ("-m", "topompi", "probe", "--hosts", "a,b,c", "--seconds", "10", "--json", "-o", path)
+    done = run_mpi(3, *words)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["hosts"] == 3
+    fabric = load(path).fabric
+    assert fabric.hosts == ("a", "b", "c")
+    assert (fabric.link_rate > 0).all()
+
+
+@pytest.mark.needs_mpi
+def test_a_file_that_cannot_be_written_is_said_once():
+    done = run_mpi(2, "-m", "topompi", "probe", "--hosts", "a,b", "--no-rates", "--seconds", "10", "-o", "/nowhere/f")
+    assert done.returncode != 0
+    assert done.stderr.count("topompi: /nowhere/f: cannot be written") == 1
+    assert "Traceback" not in done.stderr
+
+
+@needs_root
+@pytest.mark.needs_mpi
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+def test_the_leaves_of_emulated_networks_are_found(private_state, seed):  # noqa: F811 - the fixture
+    found = probed(random_shape(seed))
+    assert found["right"], found

@@ -1,0 +1,78 @@
+"""The source ``auto`` in jobs of a real Slurm: which one it takes, and that it says so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.services import wait_until
+from tests.slurm import slurm_cluster  # noqa: F401 - a fixture
+from tests.support import ROOT, mpirun
+from topompi.topology import TopologyInterface
+from topompi.topology.asking import Address, ask
+from topompi.topology.sources import automatic, slurm_addresses
+
+pytestmark = pytest.mark.long
+
+TASK = """
+import json, os
+from topompi.topology.sources import automatic, slurm_addresses
+told = [os.environ.get(name) for name in (slurm_addresses.ADDRESS, slurm_addresses.PATTERN)]
+print(json.dumps([os.environ["SLURMD_NODENAME"], told, automatic.find(None, {}, os.environ).words]))
+"""
+RANK = """
+from mpi4py import MPI
+import topompi
+comm = topompi.Intracomm(MPI.COMM_WORLD)
+if comm.rank == 0:
+    print(comm.interface.describe(), comm.interface.hop_matrix.tolist())
+"""
+
+
+@pytest.fixture(scope="module")
+def told(slurm):
+    """What each task of a job learns: (address, pattern) by host, and the source that ``auto`` finds there."""
+    lines = [json.loads(line) for line in slurm.job(["srun", "--ntasks-per-node=1", sys.executable, "-c", TASK])]
+    return {host: tuple(address) for host, address, _ in lines}, {words for *_, words in lines}
+
+
+def test_a_task_asks_slurm_where_there_is_no_service(told) -> None:
+    assert told[1] == {f"auto: scontrol show topology, {automatic.LACKS}"}
+
+
+def test_what_slurm_tells_all_tasks_is_the_tree_of_its_configuration(slurm, told) -> None:
+    found = automatic.find(slurm.hosts, told[0], {})
+    assert found.words == f"auto: {slurm_addresses.NAME}, {automatic.LACKS}"
+    assert found.discovery is not None
+    hops = TopologyInterface.place(slurm.hosts, found.discovery.routes).hop_matrix.tolist()
+    assert hops == [[0, 1, 3, 3], [1, 0, 3, 3], [3, 3, 0, 1], [3, 3, 1, 0]]
+
+
+def test_a_service_comes_first_and_one_that_is_away_is_named(slurm, tmp_path) -> None:
+    source = tmp_path / "topology.conf"
+    source.write_text(f"SwitchName=all Nodes={','.join(slurm.hosts)}\n")
+    address = f"unix:{tmp_path / 'socket'}"
+    task = ["srun", "--nodes=1", "--ntasks=1", sys.executable, "-c", TASK]
+    serve = [sys.executable, "-m", "topompi", "topology", "serve", str(source), "--unix", str(tmp_path / "socket")]
+    with subprocess.Popen(serve, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
+        try:
+            wait_until((tmp_path / "socket").exists, 30)
+            assert ask(Address.parse(address), {"request": "generation"})["generation"] == 1
+            (line,) = slurm.job(task, {automatic.SERVER: address})
+            assert json.loads(line)[2] == f"auto: {address}"
+        finally:
+            process.kill()
+    (line,) = slurm.job(task, {automatic.SERVER: address})
+    assert json.loads(line)[2].startswith(f"auto: scontrol show topology, {automatic.LACKS} (not {address}: expecting")
+
+
+def test_ranks_of_a_job_see_the_tree(slurm):
+    start = mpirun()
+    if "--allow-run-as-root" not in start:
+        pytest.skip("the options are Open MPI's")
+    (line,) = slurm.job([*start[:2], "--map-by", "ppr:1:node", sys.executable, "-c", RANK])
+    words = f"4 ranks on 4 hosts, topology from auto: scontrol show topology, {automatic.LACKS}"
+    assert line == f"{words} [[0, 1, 3, 3], [1, 0, 3, 3], [3, 3, 0, 1], [3, 3, 1, 0]]"

@@ -1,0 +1,13 @@
+"""A tree of a job's hosts by measurement alone: round trips find who stands close to whom, streams the rates.
+
+``tournament``, ``levels``, ``search``, ``rates`` and ``result`` think and know no MPI: they are handed an
+``Instrument``. ``measuring`` and ``running`` measure with MPI.
+"""
+
+from .errors import ProbeError
+from .levels import Level, find_levels
+from .rates import Rates, measure_rates
+from .result import Probed
+from .search import Found, Instrument, search
+
+__all__ = ["Found", "Instrument", "Level", "ProbeError", "Probed", "Rates", "find_levels", "measure_rates", "search"]

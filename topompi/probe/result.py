@@ -1,0 +1,92 @@
+"""What a probe found, as a fabric that every command reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..topology import Fabric, FabricBuilder
+from ..topology.sources.fabricjson import document_of
+from .rates import Rates
+from .search import Found
+
+__all__ = ["Probed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Probed:
+    """A tree of hosts, measured.
+
+    :param hosts: their names.
+    :param found: by round trips.
+    :param rates: by streams; None if they were not measured.
+    :param seconds: that it took.
+    """
+
+    hosts: Sequence[str]
+    found: Found
+    rates: Rates | None
+    seconds: float
+
+    @property
+    def fabric(self) -> Fabric:
+        """The tree: a switch for every cluster of every level, and one cable between any two.
+
+        The latency of a cable between two levels is a quarter of what the upper one adds to a round trip; that of a
+        host's cable is a quarter of the round trip within a leaf, the software's share included.
+        """
+        builder, levels, rates = FabricBuilder("probed"), self.found.levels, self.rates
+        for number, level in enumerate(levels):
+            for cluster in range(level.num_clusters):
+                builder.add_switch(_name(number, cluster))
+        latency = np.diff([0.0, *(level.round_trip for level in levels)]).clip(min=0.0) / 4
+        for host, (name, leaf) in enumerate(zip(self.hosts, levels[0].cluster.tolist(), strict=True)):
+            builder.add_adapter(name, name)
+            _cable(builder, name, _name(0, leaf), np.nan if rates is None else rates.host[host], latency[0])
+        for number, level in enumerate(levels[:-1]):
+            for cluster in range(level.num_clusters):
+                above = int(levels[number + 1].cluster[level.cluster == cluster][0])
+                rate = np.nan if rates is None else rates.uplink[number][cluster]
+                _cable(builder, _name(number, cluster), _name(number + 1, above), rate, latency[number + 1])
+        return builder.build()
+
+    def summary(self) -> dict[str, Any]:
+        """What was measured, for JSON: times in seconds, rates in bytes/s, levels from the leaves up."""
+        found = self.found
+        return {
+            "hosts": len(self.hosts),
+            "seconds": round(self.seconds, 3),
+            "rounds": found.rounds,
+            "probes": found.probes,
+            "width": found.width,
+            "settled": found.settled,
+            "levels": [self._level(number) for number in range(len(found.levels))],
+        }
+
+    def document(self) -> str:
+        """The fabric as the text of a ``fabric.json``, with the summary in its field ``probe``."""
+        return json.dumps(document_of(self.fabric) | {"probe": self.summary()}, separators=(",", ":"), allow_nan=False)
+
+    def _level(self, number: int) -> dict[str, Any]:
+        level, rates = self.found.levels[number], self.rates
+        row: dict[str, Any] = {
+            "clusters": level.num_clusters,
+            "round_trip": level.round_trip,
+            "confidence": round(level.confidence, 3),
+        }
+        if rates is not None and number < len(self.found.levels) - 1:
+            row["uplinks_shared"] = sum(rates.shared[number])
+        return row
+
+
+def _name(level: int, cluster: int) -> str:
+    return f"L{level + 1}/{cluster}"
+
+
+def _cable(builder: FabricBuilder, lower: str, upper: str, rate: float, latency: float) -> None:
+    for ends in ((lower, upper), (upper, lower)):
+        builder.add_link(*ends, rate=float(rate), latency=float(latency))

@@ -1,0 +1,102 @@
+"""A probe of a job: one rank a host measures, the others sleep."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from mpi4py import MPI
+
+from .errors import ProbeError
+from .measuring import MPIInstrument
+from .meeting import sleep_until
+from .rates import measure_rates
+from .result import Probed
+from .search import search
+
+__all__ = ["probe"]
+
+GRACE = 20.0  # seconds beyond its own after which a probe hangs, and is ended
+TREE_SHARE = 0.6  # of the seconds, where rates are measured in the rest
+
+Progress = Callable[[str], None]
+
+
+def probe(
+    comm: MPI.Intracomm,
+    seconds: float,
+    rates: bool = True,
+    hosts: Sequence[str] | None = None,
+    progress: Progress = lambda words: None,
+) -> Probed | None:
+    """Measure the tree of a communicator's hosts; None on ranks that do not measure, which sleep. Collective.
+
+    :param comm: over all ranks; the first one of each host measures.
+    :param seconds: after which no measurement begins. A job that hangs for 20 s more is aborted.
+    :param rates: whether to measure rates.
+    :param hosts: names, one a rank: each rank is taken as a host of its own; by default the hosts on which they are.
+    :param progress: is told on every measuring rank what goes on.
+    :raises ProbeError: the same on all ranks, for fewer than two hosts and for too little time.
+    """
+    if hosts is not None and len(hosts) != comm.size:
+        raise ProbeError(f"--hosts: expecting as many hosts as ranks, {comm.size}, got {len(hosts)}")
+    guard = threading.Timer(seconds + GRACE, _end, (comm, seconds + GRACE))
+    guard.daemon = True
+    guard.start()
+    try:
+        outcome = _measure(comm, seconds, rates, hosts, progress)
+        sleep_until([comm.Ibarrier()])
+        failed = comm.bcast(outcome if isinstance(outcome, ProbeError) else None)
+    finally:
+        guard.cancel()
+    if failed is not None:
+        raise failed
+    assert not isinstance(outcome, ProbeError)  # or it has failed on rank 0, which measures
+    return outcome
+
+
+def _measure(
+    comm: MPI.Intracomm, seconds: float, rates: bool, hosts: Sequence[str] | None, progress: Progress
+) -> Probed | ProbeError | None:
+    """What the first ranks of hosts find, or what prevents them."""
+    begin = time.perf_counter()
+    group = _first_ranks(comm, hosts is not None)
+    if group == MPI.COMM_NULL:
+        return None
+    instrument = MPIInstrument(group, seconds)
+    try:
+        names = _names(group, hosts)
+        found = search(len(names), instrument, (1 - TREE_SHARE) * seconds if rates else 0.0, progress)
+        carried = measure_rates(found.levels, found.width, instrument, progress) if rates else None
+        return Probed(names, found, carried, time.perf_counter() - begin)
+    except ProbeError as error:
+        return error
+    finally:
+        instrument.free()
+        group.Free()
+
+
+def _first_ranks(comm: MPI.Intracomm, virtual: bool) -> MPI.Intracomm:
+    """The first rank of each host, or every rank; COMM_NULL on the others."""
+    near = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.rank)
+    first = virtual or near.rank == 0
+    near.Free()
+    return MPI.Intracomm(comm.Split(0 if first else MPI.UNDEFINED, comm.rank))
+
+
+def _names(group: MPI.Intracomm, hosts: Sequence[str] | None) -> list[str]:
+    """The hosts' names, each once; ProbeError otherwise."""
+    names = group.allgather(MPI.Get_processor_name()) if hosts is None else list(hosts)
+    if len(names) < 2:
+        raise ProbeError(f"expecting at least 2 hosts to probe, got {len(names)}: run it under mpirun, on several")
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise ProbeError(f"expecting hosts of different names, got {twice[0]!r} twice")
+    return names
+
+
+def _end(comm: MPI.Intracomm, seconds: float) -> None:
+    print(f"topompi: expecting the probe to end within {seconds:g} s, got no end", file=sys.stderr, flush=True)
+    comm.Abort(1)

@@ -1,0 +1,161 @@
+"""What to measure next: all pairs in a tournament, then again what is in doubt, until the tree stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .levels import RESOLUTION, FloatArray, IntArray, Level, disagreeing, find_levels, joining_times
+from .tournament import Pair, Round, cut, disjoint, tournament
+
+__all__ = ["Found", "Instrument", "search"]
+
+TRIPS = 30  # of a pair in a round
+SLOWER = 1.25  # times as long as alone: pairs that are measured together disturb each other
+ALONE, TURNS = 3, 5  # pairs that are measured alone to see that, and how often
+CALM = 3  # sweeps in a row after which the tree is as it was, and hardly any time
+STILL = 0.1  # of the resolution: how much a sweep may change the round trips that join hosts
+MOST_SWEEPS = 40
+SURE = 0.9  # confidence of every level below the top with which the search may end
+AGAIN = 8  # pairs a host at most that are measured again in a sweep because they disagree
+NEAREST = 2  # pairs a host that are measured again in every sweep
+
+
+class Instrument(Protocol):
+    """What measures; each of its answers is the same on all ranks."""
+
+    def round_trips(self, rounds: Sequence[Round], trips: int) -> FloatArray:
+        """Seconds of each pair's shortest round trip, round by round; inf where no time was left."""
+
+    def streams(self, pairs: Round, seconds: float) -> FloatArray:
+        """Bytes/s each way of each pair, all pairs at once for so many seconds; 0 where no time was left."""
+
+    def left(self) -> float:
+        """Seconds that are left, as all ranks know since they last measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What round trips say.
+
+    :param levels: from the leaves up.
+    :param round_trips: seconds, shape (H, H), inf where not measured.
+    :param width: pairs that were measured at the same time at most.
+    :param rounds: how many rounds were measured; likewise ``probes``, pairs in them.
+    :param probes: see ``rounds``.
+    :param settled: whether the tree stayed as it was while doubtful pairs were measured again, and is sure.
+    """
+
+    levels: tuple[Level, ...]
+    round_trips: FloatArray
+    width: int
+    rounds: int
+    probes: int
+    settled: bool
+
+
+def search(
+    hosts: int, instrument: Instrument, reserve: float = 0.0, progress: Callable[[str], None] = lambda words: None
+) -> Found:
+    """Find the levels of hosts by round trips.
+
+    :param hosts: how many, at least 2.
+    :param instrument: measures.
+    :param reserve: seconds to leave of the instrument's time.
+    :param progress: is told what goes on.
+    :raises ProbeError: if there is too little time to measure every host once.
+    """
+    sheet = _Sheet(hosts, instrument)
+    sheet.width = _width(sheet)
+    progress(f"{hosts} hosts, {sheet.width} pairs at a time, {hosts * (hosts - 1) // 2:,} pairs")
+    sheet.measure(tournament(hosts))
+    levels, calm, generator = find_levels(sheet.best), 0, np.random.default_rng(hosts)
+    noise = np.zeros(hosts - 1)
+    for sweep in range(MOST_SWEEPS):
+        if _settled(levels, calm) or instrument.left() <= reserve:
+            break
+        progress(f"sweep {sweep + 1}: {_counts(levels)}, {instrument.left():.1f} s left")
+        before, times = levels, joining_times(sheet.best)
+        sheet.measure(disjoint(_doubtful(sheet.best, levels, generator)))
+        now = joining_times(sheet.best)
+        noise = np.maximum(times - now, noise / 2)
+        levels = find_levels(sheet.best, noise)
+        calm = calm + 1 if _same(before, levels) and noise.mean() < STILL * RESOLUTION * now.mean() else 0
+    return Found(levels, sheet.best, sheet.width, sheet.rounds, sheet.probes, _settled(levels, calm))
+
+
+class _Sheet:
+    """The shortest round trips so far, and what they took."""
+
+    def __init__(self, hosts: int, instrument: Instrument) -> None:
+        self.best = np.full((hosts, hosts), np.inf)
+        self.width = max(1, hosts // 2)
+        self.rounds = self.probes = 0
+        self._instrument = instrument
+
+    def measure(self, rounds: Sequence[Round], width: int | None = None) -> FloatArray:
+        """Measure pairs, in rounds of the width, and keep the shortest; what this measurement alone says."""
+        rounds = cut(rounds, width or self.width)
+        pairs = np.array([pair for one in rounds for pair in one]).reshape(-1, 2)
+        times = self._instrument.round_trips(rounds, TRIPS)
+        first, second = pairs.T
+        self.best[first, second] = self.best[second, first] = np.minimum(self.best[first, second], times)
+        self.rounds += len(rounds)
+        self.probes += len(pairs)
+        return times
+
+
+def _width(sheet: _Sheet) -> int:
+    """How many pairs may be measured at the same time and take no longer than alone."""
+    pairs = tournament(len(sheet.best))[0]
+
+    def typical(width: int, count: int) -> float:
+        times = sheet.measure([pairs[:count]] * TURNS, width).reshape(TURNS, -1)[:, :ALONE]
+        return float(np.median(times))
+
+    alone, width = typical(1, ALONE), len(pairs)
+    while width > 1 and typical(width, width) > SLOWER * alone:
+        width = max(1, width // 4)
+    return width
+
+
+def _doubtful(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Generator) -> list[Pair]:
+    """Pairs that disagree with their level, each host's nearest ones, and pairs between any two leaves."""
+    again = disagreeing(best, levels)[: AGAIN * len(best)].tolist()
+    again += _borders(best, levels[0].cluster, generator)
+    for host, nearest in enumerate(np.argsort(best, axis=1)[:, :NEAREST].tolist()):
+        again += [(min(host, peer), max(host, peer)) for peer in nearest if peer != host]
+    return list(dict.fromkeys((first, second) for first, second in again))
+
+
+def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -> list[Pair]:
+    """Of each two leaves the nearest pair of hosts, and one by chance."""
+    first, second = np.triu_indices(len(best), 1)
+    apart = leaf[first] != leaf[second]
+    first, second = first[apart], second[apart]
+    low, high = np.minimum(leaf[first], leaf[second]), np.maximum(leaf[first], leaf[second])
+    border = low * len(best) + high
+    chosen: list[Pair] = []
+    for key in (best[first, second], generator.random(len(first))):
+        order = np.lexsort((key, border))
+        nearest = order[np.unique(border[order], return_index=True)[1]]
+        chosen += zip(first[nearest].tolist(), second[nearest].tolist(), strict=True)
+    return chosen
+
+
+def _settled(levels: tuple[Level, ...], calm: int) -> bool:
+    return calm >= CALM and all(level.confidence >= SURE for level in levels[:-1])
+
+
+def _same(before: tuple[Level, ...], after: tuple[Level, ...]) -> bool:
+    return len(before) == len(after) and all(
+        np.array_equal(one.cluster, other.cluster) for one, other in zip(before, after, strict=True)
+    )
+
+
+def _counts(levels: tuple[Level, ...]) -> str:
+    """Clusters of each level, in words."""
+    return " in ".join(str(level.num_clusters) for level in levels) + " clusters"

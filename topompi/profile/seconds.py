@@ -1,0 +1,137 @@
+"""How long the messages of a program take on a network, by the flow model, if it does nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mapping.graph import CommunicationGraph
+from ..netsim import RECEIVE, SEND, Program, Wiring, run
+from ..schedules import Model
+from ..schedules.network import Network
+from ..topology import TopologyInterface
+from ..views.network import network_of
+from .analysis import contract
+
+__all__ = ["message_seconds", "rates_known"]
+
+MOST_FLOWS = 4096  # pairs that are simulated: of ranks, or where these are more, of hosts
+EXACT = 512  # pairs up to which flows are exact; of more a message may be late by
+TOLERANCE = 0.01  # a part of its time
+STARTS = 6  # orders in which ranks may begin, over which is averaged
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def rates_known(interface: TopologyInterface) -> bool:
+    """Whether the rates of all links are known, without which there are no seconds."""
+    return interface.routes is not None and not np.isnan(interface.routes.fabric.link_rate).any()
+
+
+def message_seconds(
+    graph: CommunicationGraph, interface: TopologyInterface, rank_host: Integers, model: Model | None = None
+) -> float | None:
+    """Seconds for all messages that cross hosts; None without rates, or for too many pairs.
+
+    The program is taken to send in rounds, as many as the pair with most messages has. A round starts its messages
+    (``t_s`` once, ``t_o`` for each further one of a rank), and its bytes share the links max-min fairly. Where long
+    messages wait for their receiver's word in what it sends itself (``Model.rendezvous``), as in Open MPI over
+    sockets, the two directions of a pair take turns, but for the bytes that travel with the question; whoever begins
+    goes first. The time is the mean over ``STARTS`` orders of beginning. What the program computes is not known.
+
+    :param graph: between ranks.
+    :param interface: the job's hosts and links.
+    :param rank_host: host of each rank, shape (p,).
+    :param model: of start-ups; by default that of networks whose host links are as fast.
+    Cost: a simulation of two flows a pair, six of three where directions take turns.
+    """
+    if not rates_known(interface):
+        return None
+    network = network_of(interface)
+    pairs = _Pairs.of(graph, rank_host)
+    if len(pairs.source) > MOST_FLOWS:
+        pairs = _Pairs.of(contract(graph, rank_host, interface.num_hosts), np.arange(interface.num_hosts))
+    if not len(pairs.source) or len(pairs.source) > MOST_FLOWS:
+        return 0.0 if not len(pairs.source) else None
+    first = network.links[:, :, 0]
+    model = model or Model.of_rate(float(network.capacity[first[first >= 0]].max()))
+    return _start_ups(pairs, network, model) + _flowing(pairs, network, model)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """What goes from one unit to another on another host.
+
+    :param host: of each unit, shape (units,).
+    :param source: sending unit of each pair, shape (pairs,); likewise ``target``, ``messages`` and ``volume`` (bytes).
+    """
+
+    host: Integers
+    source: Integers
+    target: Integers
+    messages: Integers
+    volume: Floats
+
+    @classmethod
+    def of(cls, graph: CommunicationGraph, host: Integers) -> _Pairs:
+        crosses = (host[graph.sources] != host[graph.targets]) & (graph.messages > 0)
+        columns = (graph.sources, graph.targets, graph.messages, graph.volume.astype(np.float64))
+        return cls(host, *(column[crosses] for column in columns))
+
+    def waiting(self, above: int) -> Floats:
+        """Bytes of each pair that wait for the other direction: those of long messages beyond the first ones."""
+        rest = np.maximum(self.volume - self.messages * float(above), 0.0)
+        key, back = self.source * len(self.host) + self.target, self.target * len(self.host) + self.source
+        order = np.argsort(key)
+        place = order[np.minimum(np.searchsorted(key[order], back), len(key) - 1)]
+        return np.where((key[place] == back) & (rest[place] > 0), rest, 0.0)
+
+
+def _start_ups(pairs: _Pairs, network: Network, model: Model) -> float:
+    """Seconds that messages take to start, in all rounds."""
+    rounds, units = int(pairs.messages.max()), len(pairs.host)
+    hops = network.hops[pairs.host[pairs.source], pairs.host[pairs.target]]
+    t_s, _ = model.by_hops(int(hops.max()))
+    ends = [np.bincount(end, pairs.messages, units) for end in (pairs.source, pairs.target)]
+    further = float(np.maximum(*ends).max()) - rounds
+    return rounds * float(t_s[hops].max()) + further * float(t_s[-1] if model.t_o is None else model.t_o)
+
+
+def _flowing(pairs: _Pairs, network: Network, model: Model) -> float:
+    """Seconds until all bytes are through, the mean over orders of beginning."""
+    waiting = pairs.waiting(model.rendezvous.above) if model.rendezvous.waits else np.zeros(len(pairs.source))
+    wiring = Wiring(network.capacity, np.nan_to_num(network.latency), network.links)
+    random, units = np.random.default_rng(0), len(pairs.host)
+    starts = [random.permutation(units) for _ in range(STARTS)] if waiting.any() else [np.arange(units)]
+    late = 0.0 if len(waiting) <= EXACT else TOLERANCE
+    programs = (_program(pairs, waiting, one) for one in starts)
+    return float(np.mean([run(wiring, [one], tolerance=late).job_seconds[0] for one in programs]))
+
+
+def _program(pairs: _Pairs, waiting: Floats, start: Integers) -> Program:
+    """Connections as pairs of ranks: at once what need not wait, then the rest of the one that began, then the other's.
+
+    :param pairs: what is sent.
+    :param waiting: bytes of each pair that wait, shape (pairs,).
+    :param start: when each unit begins, as a rank among all, shape (units,).
+    """
+    low, high = np.minimum(pairs.source, pairs.target), np.maximum(pairs.source, pairs.target)
+    _, connection = np.unique(low * len(pairs.host) + high, return_inverse=True)
+    source = 2 * connection + (pairs.source > pairs.target)
+    target = 2 * connection + (pairs.source < pairs.target)
+    host = np.zeros(2 * (connection.max() + 1), dtype=np.int64)
+    host[source], host[target] = pairs.host[pairs.source], pairs.host[pairs.target]
+    turn = np.where(start[pairs.source] < start[pairs.target], 1, 2)
+    waits = waiting > 0
+    sender, receiver = (np.concatenate((end, end[waits])) for end in (source, target))
+    return Program(
+        host,
+        rank=np.concatenate((sender, receiver)),
+        step=np.tile(np.concatenate((np.zeros_like(turn), turn[waits])), 2),
+        kind=np.repeat([SEND, RECEIVE], len(sender)),
+        peer=np.concatenate((receiver, sender)),
+        amount=np.tile(np.concatenate((pairs.volume - waiting, waiting[waits])), 2),
+    )

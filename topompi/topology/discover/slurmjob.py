@@ -1,0 +1,43 @@
+"""What Slurm tells the tasks of a job about the switches above them, of all hosts together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...errors import SourceError
+from ..discovery import Report
+from ..hostlist import compress
+from ..sources import fabricjson, slurm_addresses
+from .archive import Gathered
+
+__all__ = ["REPORT", "from_addresses", "own_address"]
+
+REPORT = "fabric.json"
+
+
+def own_address(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """What Slurm says of the switches above this host, and the pattern of that; None without it."""
+    address = environment.get(slurm_addresses.ADDRESS)
+    return (address, environment.get(slurm_addresses.PATTERN, "")) if address else None
+
+
+def from_addresses(of_ranks: Sequence[tuple[str, tuple[str, str] | None]], folder: Path) -> Gathered:
+    """Write the switches above a job's hosts into a folder, as fabric.json.
+
+    :param of_ranks: host, and what Slurm says there, of each rank.
+    :param folder: to write into.
+    :raises SourceError: where Slurm says nothing on a host, or something that cannot be.
+    """
+    silent = sorted({host for host, address in of_ranks if address is None})
+    if silent:
+        raise SourceError(
+            f"expecting {slurm_addresses.ADDRESS} on all hosts, got none on {compress(silent)} "
+            "(Slurm sets it where a topology is configured, for tasks that srun starts)"
+        )
+    addresses = {host: address for host, address in of_ranks if address is not None}
+    fabric = slurm_addresses.read(addresses, Report()).fabric
+    path = folder / REPORT
+    path.write_text(fabricjson.write(fabric), encoding="utf-8")
+    facts = {"ranks": len(of_ranks), "hosts": len(addresses), "bytes": path.stat().st_size}
+    return Gathered(path, None, {slurm_addresses.NAME: facts})

@@ -1,0 +1,119 @@
+"""``ibnetdiscover`` and ``dump_fts`` (infiniband-diags): run within a time, and what their failure means."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from ...errors import SourceError
+from .archive import Gathered
+
+__all__ = ["REPORT", "TABLES", "Tools"]
+
+REPORT, TABLES = "ibnetdiscover.txt", "dump_fts.txt"  # what the archive calls their outputs
+SYSTEM_FOLDERS = "/usr/sbin:/sbin:/usr/local/sbin"  # not on the path of every user
+VERSION_SECONDS = 10.0
+DEVICES = Path("/dev/infiniband")
+_VERSION = re.compile(r"VERSION:?\s*([\w.+~-]{1,40})")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools with their options.
+
+    :param seconds: that one run of one tool may take.
+    :param say: told what is being done.
+    :param options: of every run: which adapter and port to ask through.
+    """
+
+    seconds: float
+    say: Callable[[str], None]
+    options: tuple[str, ...] = ()
+
+    def gather(self, folder: Path) -> Gathered:
+        """Write the fabric's report and forwarding tables into a folder, and see that nothing changed meanwhile.
+
+        :raises SourceError: where a tool is missing, has no rights, fails, or takes too long.
+        """
+        first = self._run("ibnetdiscover", folder / REPORT)
+        tables = self._run("dump_fts", folder / TABLES)
+        again = self._run("ibnetdiscover", folder / "again")
+        changed = _differ(folder / REPORT, folder / "again")
+        (folder / "again").unlink()
+        words = f"the fabric changed meanwhile: {changed}; run it once more" if changed else ""
+        first["seconds again"] = again["seconds"]
+        return Gathered(
+            folder / REPORT,
+            folder / TABLES,
+            {"ibnetdiscover": first, "dump_fts": tables},
+            {"the fabric is the same before and after": [words] if words else []},
+        )
+
+    def _run(self, name: str, output: Path) -> dict[str, Any]:
+        program = shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}")
+        if program is None:
+            raise SourceError(f"expecting the tool {name} (infiniband-diags) on the path or in /usr/sbin, got none")
+        self.say(f"{name}: running, for {self.seconds:g} s at most")
+        begun = time.monotonic()
+        try:
+            with output.open("wb") as file:
+                done = subprocess.run(
+                    [program, *self.options],
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.PIPE,
+                    timeout=self.seconds,
+                    check=False,
+                )
+        except subprocess.TimeoutExpired as error:
+            raise SourceError(f"{name}: expecting an end within {self.seconds:g} s (--timeout), got none") from error
+        took, size = time.monotonic() - begun, output.stat().st_size
+        said = done.stderr.decode("utf-8", errors="replace").strip()
+        if done.returncode or not size:
+            raise SourceError(_failure(name, done.returncode, said))
+        self.say(f"{name}: {size:,} bytes in {took:.1f} s")
+        facts = {"version": _version(program), "options": list(self.options), "seconds": round(took, 3), "bytes": size}
+        return facts | ({"said": said[:2000]} if said else {})
+
+
+def _version(program: str) -> str:
+    try:
+        done = subprocess.run(
+            [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=VERSION_SECONDS, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    found = _VERSION.search((done.stdout + done.stderr).decode("utf-8", errors="replace"))
+    return found[1] if found else "unknown"
+
+
+def _failure(name: str, code: int, said: str) -> str:
+    """Why a tool failed: the rights that it lacks, and its own last line."""
+    devices = sorted(DEVICES.glob("umad*"))
+    if not devices:
+        why = f"this host has no port of a fabric that may be asked ({DEVICES}/umad*)"
+    elif not any(os.access(device, os.R_OK | os.W_OK) for device in devices):
+        why = f"no right to read and write {devices[0]}, which is root's"
+    else:
+        why = f"exit code {code}" if code else "nothing on standard output"
+    last = said.splitlines()[-1] if said else "nothing"
+    return f"{name}: expecting a report, got: {why}; it said: {last[:200]}"
+
+
+def _differ(one: Path, other: Path) -> str:
+    """The first line that differs, and how; empty where all are alike but for comments, which have times and paths."""
+    with one.open(errors="replace") as before, other.open(errors="replace") as after:
+        lines = zip_longest(_facts(before), _facts(after), fillvalue="nothing")
+        return next((f"{old[:100]!r} became {new[:100]!r}" for old, new in lines if old != new), "")
+
+
+def _facts(lines: Iterable[str]) -> Iterator[str]:
+    return (line.rstrip() for line in lines if not line.startswith("#"))

