@@ -159,8 +159,10 @@ def accasim(path: str, python: str, count: str = "3000") -> None:
 
 
 def pictures(folder: str) -> None:
-    """The same load under each policy."""
-    jobs = power_of_two_mix(np.random.default_rng(5), 150, 288, 1.0)
+    """The same load under each policy: jobs of at most half the machine and four hours."""
+    jobs = power_of_two_mix(np.random.default_rng(2), 140, 288, 2.5)
+    jobs = jobs.select(jobs.nodes <= 144)
+    jobs = replace(jobs, run=np.minimum(jobs.run, 4 * 3600), request=np.minimum(jobs.request, 4 * 3600))
     for name in ("first", "contiguous", "bestfit", "exclusive", "blocks", "isolated", "leaf-exclusive", "disjoint"):
         draw(simulate(jobs, Cluster.regular(288, 18, 4), allocator=name), Path(folder) / f"{name}.svg")
 

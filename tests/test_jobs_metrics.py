@@ -164,3 +164,11 @@ def test_the_same_outcome_is_drawn_the_same(tmp_path: Path):
     draw(outcome_of("counts"), tmp_path / "counts.png")
     with pytest.raises(JobsError, match=r"\.svg or \.png"):
         draw(outcomes["first"], tmp_path / "a.gif")
+
+
+def test_a_picture_does_not_change_with_the_second_of_the_first_arrival(tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    for name, first in (("a.svg", 0), ("b.svg", 10**6)):
+        jobs = Workload.of("late", submit=[first, first + 50], run=[100, 100], nodes=[6, 20])
+        draw(simulate(jobs, CLUSTER, allocator="first"), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()

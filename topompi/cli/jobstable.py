@@ -21,12 +21,13 @@ def print_workload(workload: Workload, cluster: Cluster) -> None:
     """What was read and left out, and the cluster beside the log's own machine."""
     screen = console()
     dropped = "".join(f"; {count:,} left out: {reason}" for reason, count in workload.reading.dropped.items())
-    wrong = f"; {len(workload.reading.problems):,} wrong lines" if workload.reading.problems else ""
-    screen.print(f"{workload.name}: {len(workload):,} jobs{dropped}{wrong}", highlight=False)
+    problems = len(workload.reading.problems)
+    wrong = f"; {_count(problems, 'wrong line', 'wrong lines')}" if problems else ""
+    screen.print(f"{workload.name}: {_count(len(workload), 'job', 'jobs')}{dropped}{wrong}", highlight=False)
     told = workload.machine_nodes
     more = f", the log's machine has {told:,}" if told is not None and told != cluster.num_nodes else ""
-    shape = f"{cluster.num_leaves:,} leaves, {cluster.num_pods:,} pods"
-    screen.print(f"{cluster.name}: {cluster.num_nodes:,} nodes, {shape}{more}", highlight=False)
+    shape = f"{_count(cluster.num_leaves, 'leaf', 'leaves')}, {_count(cluster.num_pods, 'pod', 'pods')}"
+    screen.print(f"{cluster.name}: {_count(cluster.num_nodes, 'node', 'nodes')}, {shape}{more}", highlight=False)
 
 
 def print_outcomes(outcomes: Mapping[str, Outcome]) -> None:
@@ -62,6 +63,10 @@ def _table(*columns: str) -> Table:
     for column in columns:
         table.add_column(column, justify="left" if column == "policy" else "right")
     return table
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"
 
 
 def _spread(found: Interval, unit: float) -> str:

@@ -41,7 +41,7 @@ def draw(outcome: Outcome, path: Path) -> None:
     panels = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=[3, 1, 1][-rows:])[:, 0]
     if outcome.has_nodes:
         _gantt(panels[0], outcome)
-    origin = int(outcome.workload.submit.min(initial=0))
+    origin = _first_arrival(outcome)
     for axes, steps, label in (
         (panels[-2], utilisation(outcome), "nodes in use"),
         (panels[-1], queue_length(outcome), "jobs waiting"),
@@ -82,11 +82,16 @@ def draw_comparison(outcomes: Mapping[str, Outcome], path: Path) -> None:
     _save(figure, path)
 
 
+def _first_arrival(outcome: Outcome) -> int:
+    submit = outcome.workload.submit
+    return int(submit[0]) if len(submit) else 0
+
+
 def _gantt(axes: Any, outcome: Outcome) -> None:
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import LogNorm
 
-    origin = int(outcome.workload.submit.min(initial=0))
+    origin = _first_arrival(outcome)
     corners, sizes = [], []
     for job in outcome.ran.tolist():
         nodes = np.sort(outcome.held_by(job))
