@@ -62,6 +62,7 @@ class Profile:
         were asked for; recorded below it the same bytes are the library's own messages.
     :param granularity: ``process``, or ``host`` where a peer is the lowest rank on a host and stands for all there.
     :param virtual: whether the hosts are those of a virtual placement.
+    :param counting: seconds that counting added to a call; 0 where that is unknown.
     """
 
     size: int
@@ -73,6 +74,7 @@ class Profile:
     moves: str = MOVES
     granularity: str = "process"
     virtual: bool = False
+    counting: float = 0.0
 
     def __post_init__(self) -> None:
         if self.hosts and len(self.hosts) != self.size:
@@ -107,6 +109,13 @@ class Profile:
         """Messages and bytes of some kinds of all ranks."""
         _, _, messages, volume = self._columns(kinds)
         return int(messages.sum()), int(volume.sum())
+
+    @property
+    def most_calls(self) -> int:
+        """Messages of the program and collective calls on the rank that has most of both."""
+        sent = [one.messages[one.kind == list(KINDS).index("E")].sum() for one in self.of_rank]
+        called = [sum(call.times for call in one.calls) for one in self.of_rank]
+        return int(max((a + b for a, b in zip(sent, called, strict=True)), default=0))
 
     @property
     def coverage(self) -> float | None:
