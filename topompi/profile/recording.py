@@ -93,17 +93,25 @@ class Profile:
         """Messages and bytes that moved."""
         return self.total(self.moves)
 
+    @cached_property
+    def _graphs(self) -> dict[str, CommunicationGraph]:
+        """Those that were asked for, by their kinds."""
+        return {}
+
     def graph(self, kinds: str | None = None) -> CommunicationGraph:
-        """Who sent how much to whom, as `topompi.mapping` takes it.
+        """Who sent how much to whom, as `topompi.mapping` takes it; made once.
 
         :param kinds: the letters of ``KINDS`` that count; else those of what moved.
         :raises ProfileError: for another letter, or a peer that is no rank.
         """
-        source, target, messages, volume = self._columns(self.moves if kinds is None else kinds)
-        try:
-            return CommunicationGraph.from_arrays(self.size, source, target, volume, messages)
-        except ValueError as error:
-            raise ProfileError(f"profile: {error}") from error
+        wanted = self.moves if kinds is None else kinds
+        if wanted not in self._graphs:
+            source, target, messages, volume = self._columns(wanted)
+            try:
+                self._graphs[wanted] = CommunicationGraph.from_arrays(self.size, source, target, volume, messages)
+            except ValueError as error:
+                raise ProfileError(f"profile: {error}") from error
+        return self._graphs[wanted]
 
     def total(self, kinds: str) -> tuple[int, int]:
         """Messages and bytes of some kinds of all ranks."""
