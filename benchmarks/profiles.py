@@ -10,14 +10,12 @@ import tempfile
 import time
 import tracemalloc
 from pathlib import Path
-from statistics import median
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
 from topompi.profile import Profile, read_profile, write_profile
-from topompi.profile.counting import Counters, Group
+from topompi.profile.counting import Counters
+from topompi.profile.overhead import call_seconds
 from topompi.profile.page import page
 from topompi.profile.pictures import draw_heat, draw_histogram
 from topompi.profile.summary import summarise
@@ -28,43 +26,6 @@ from topompi.views.picture.writers import write
 SIZES = (64, 128, 256, 512, 1024)
 RANKS_A_HOST = 16
 CALLS, ROUNDS = 20_000, 9
-
-
-def call_seconds() -> dict[str, float]:
-    """Seconds of a processor that counting adds to one call of each kind, medians."""
-    from topompi.execution.specs import CALLS as SPECS
-    from topompi.profile.collectives import collective
-    from topompi.profile.messages import sending
-
-    def nothing(*_: Any) -> None:
-        """What a call that does nothing does."""
-
-    counters, message = Counters(8, np.arange(8)), np.zeros(1)
-
-    class Communicator:
-        _group = counters.group(0, np.arange(8, dtype=np.int32))
-        _held = SimpleNamespace(executor=SimpleNamespace(ran=None))  # no plan ran
-
-    def group_of(comm: Communicator) -> Group:
-        return comm._group
-
-    comm = Communicator()
-    forms = {
-        "Send": (sending(nothing, counters, group_of), (comm, message, 1, 0)),
-        "Bcast": (collective(nothing, counters, group_of, SPECS["Bcast"]), (comm, message, 0)),
-        "Alltoall": (collective(nothing, counters, group_of, SPECS["Alltoall"]), (comm, message, message)),
-    }
-    return {
-        name: median(_seconds(call, arguments) - _seconds(nothing, arguments) for _ in range(ROUNDS))
-        for name, (call, arguments) in forms.items()
-    }
-
-
-def _seconds(call: Any, arguments: tuple[Any, ...]) -> float:
-    begin = time.process_time()
-    for _ in range(CALLS):
-        call(*arguments)
-    return (time.process_time() - begin) / CALLS
 
 
 def memory(ranks: int, ranks_a_host: int = 1) -> dict[str, int]:
@@ -120,7 +81,9 @@ def large(ranks: int = 1024, peers: int | None = None) -> dict[str, float]:
 
 def main() -> None:
     """Print all figures as lines of JSON."""
-    print(json.dumps({"us a call": {name: round(1e6 * value, 3) for name, value in call_seconds().items()}}))
+    print(
+        json.dumps({"us a call": {name: round(1e6 * value, 3) for name, value in call_seconds(CALLS, ROUNDS).items()}})
+    )
     for ranks in SIZES:
         print(json.dumps(memory(ranks)), json.dumps(memory(ranks, RANKS_A_HOST)))
     print(json.dumps({"seconds at 1,024 ranks": large()}))

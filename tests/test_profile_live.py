@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,10 +17,12 @@ from benchmarks.profiles import RANKS_A_HOST, SIZES, memory
 from tests.support import ROOT, mpi_job, run_mpi
 from topompi.execution.specs import CALLS
 from topompi.mapping import read_graph
-from topompi.profile import ProfileError, read_profile
+from topompi.profile import Profile, ProfileError, read_profile, write_profile
 from topompi.profile.counting import Counters, asked
 from topompi.profile.file import part_of
 from topompi.profile.monitored import read_monitored
+from topompi.profile.recording import Call, RankRows
+from topompi.profile.summary import summarise
 from topompi.schedules.registry import make
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
@@ -120,7 +123,7 @@ def test_a_plan_counts_as_the_messages_that_it_sends(tmp_path):
     found = read_profile(path)
     assert (seen[1] - seen[0] == 10 * pair_table(found.graph())).all()
     assert pair_table(found.graph("C")).sum() == 0
-    assert found.coverage == 1  # and so the report says
+    assert found.coverage == 1
     schedules = [
         *[("allreduce", "ring", None, 200)] * 2,
         ("allgather", "ring", None, 800),
@@ -212,9 +215,16 @@ def test_counters_take_memory_for_the_peers_and_kinds_that_occur():
     assert len(record.calls) < 600
 
 
-def test_parts_of_several_runs_are_refused(tmp_path):
-    from topompi.profile import Profile, write_profile
+def test_what_counting_took_is_in_the_file_and_is_said(tmp_path):
+    calls = (Call("Bcast", 2, 8, 100), Call("Barrier", 2, 0, 50))
+    rows = [replace(RankRows.of_rows(0, [(0, 1, 50, 400)]), calls=calls), RankRows.of_rows(1, [])]
+    write_profile(Profile(2, "by hand", of_rank=rows, moves="EISRC", counting=5e-7), tmp_path / "run.topoprof")
+    interface = TopologyInterface.place(["a", "b"], None)
+    says = summarise(read_profile(tmp_path / "run.topoprof"), interface, hint=False)["says"]
+    assert says == ["counting took at most 0.50 us a call, 0.0001 s of the rank with most of them"]
 
+
+def test_parts_of_several_runs_are_refused(tmp_path):
     path = tmp_path / "run.topoprof"
     write_profile(Profile(2, "by hand"), part_of(path, 0))
     write_profile(Profile(3, "by hand"), part_of(path, 1))

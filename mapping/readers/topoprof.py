@@ -53,6 +53,7 @@ class Head(NamedTuple):
     :param moves: the kinds whose rows are what moved.
     :param granularity: ``host`` where a peer stands for its whole host.
     :param virtual: whether the hosts are those of a virtual placement.
+    :param counting: seconds that counting added to a call; 0 where that is unknown.
     """
 
     size: int
@@ -63,6 +64,7 @@ class Head(NamedTuple):
     moves: str = MOVES
     granularity: str = "process"
     virtual: bool = False
+    counting: float = 0.0
 
 
 class Call(NamedTuple):
@@ -130,15 +132,18 @@ def head_of(name: str, line: str) -> Head:
         _fail(name, 1, "ranks, their number, from 1", size)
     if not isinstance(hosts, list) or len(hosts) not in (0, size) or not all(isinstance(host, str) for host in hosts):
         _fail(name, 1, f"hosts to be a list of {size} names or empty", hosts)
-    if type(seconds) not in (int, float):
-        _fail(name, 1, "seconds to be a number", seconds)
+    counting = head.get("counting", 0.0)
+    for what, number in (("seconds", seconds), ("counting", counting)):
+        if type(number) not in (int, float):
+            _fail(name, 1, f"{what} to be a number", number)
     moves, granularity = head.get("moves", MOVES), head.get("granularity", "process")
     if not isinstance(moves, str) or set(moves) - set(KINDS):
         _fail(name, 1, f"moves to be letters of {''.join(KINDS)}", moves)
     if granularity not in GRANULARITIES:
         _fail(name, 1, f"granularity to be one of {', '.join(GRANULARITIES)}", granularity)
     method, command = str(head.get("method", "")), str(head.get("command", ""))
-    return Head(size, method, command, float(seconds), tuple(hosts), moves, granularity, head.get("virtual") is True)
+    virtual = head.get("virtual") is True
+    return Head(size, method, command, float(seconds), tuple(hosts), moves, granularity, virtual, float(counting))
 
 
 def rank_of(name: str, number: int, line: str, size: int) -> Line:

@@ -70,6 +70,8 @@ def head_line(profile: Profile) -> bytes:
     counted: dict[str, Any] = {"hosts": list(profile.hosts), "moves": profile.moves, "granularity": profile.granularity}
     if profile.virtual:
         counted["virtual"] = True
+    if profile.counting:
+        counted["counting"] = profile.counting
     return _packed({"topompi": "profile", "version": VERSION, "ranks": profile.size, **ran, **counted})
 
 
@@ -108,9 +110,8 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     hosts = head.hosts or tuple(one.host for one in of_rank)
     known = hosts if len(hosts) == head.size and all(hosts) else ()
     seconds = max(other.seconds for other, _ in read)
-    return Profile(
-        head.size, head.method, head.command, seconds, known, of_rank, head.moves, head.granularity, head.virtual
-    )
+    how = head.moves, head.granularity, head.virtual, head.counting
+    return Profile(head.size, head.method, head.command, seconds, known, of_rank, *how)
 
 
 def _read_one(path: Path) -> tuple[Head, list[RankRows]]:

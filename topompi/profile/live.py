@@ -24,6 +24,7 @@ from . import methods
 from .counting import Counters, Group
 from .errors import ProfileError
 from .file import head_line, part_of, parts_of, rank_line, write_lines
+from .overhead import call_seconds
 from .recording import Profile, RankRows
 
 __all__ = ["METHOD", "MOVES", "Recording", "record_from_environment", "running"]
@@ -64,6 +65,7 @@ class Recording:
         self._unit, peers = _units(self.size, None if granularity == "process" or hosts is None else hosts[1])
         self.counters = Counters(len(peers), peers)
         self._messages = native.Dup() if joint else None
+        self._counting = 0.0
         self._began, self._seconds, self._done = 0.0, 0.0, threading.Event()
         self._runs = False
         self._before: dict[int, Any] = {}
@@ -136,6 +138,7 @@ class Recording:
         seconds = self._seconds + (time.monotonic() - self._began if self._runs else 0.0)
         command = shlex.join([Path(sys.executable).name, *sys.argv])
         how: dict[str, Any] = {"moves": MOVES, "granularity": self.granularity, "virtual": self._virtual}
+        how["counting"] = self._counting
         return Profile(self.size, METHOD, command, round(seconds, 6), **how)
 
     def _rows(self) -> RankRows:
@@ -152,6 +155,7 @@ class Recording:
             return
         self._done.set()
         self.stop()
+        self._counting = round(max(0.0, *call_seconds(500, 3).values()), 9)
         self.flush()
         _active = None
         for number, before in self._before.items():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..topology import TopologyInterface
 from ..views.picture.writers import svg
@@ -19,13 +21,15 @@ from .tree import tree_of
 
 __all__ = ["page"]
 
+WIDTHS = {"bytes": "<f8", "messages": "<f8"}  # numbers that may be long, exact to 2^53; the others are short
+
 
 def page(runs: Mapping[str, tuple[Profile, TopologyInterface]], palette: str = "reference") -> str:
     """The page of some runs.
 
     :param runs: name -> profile and placement.
     :param palette: of `topompi.profile.colours`.
-    Cost: about 20 bytes for each pair of units that exchange messages.
+    Cost: 38 bytes for each pair of units that exchange messages.
     """
     found = [_run(name, *run) for name, run in runs.items()]
     hops = sorted({one["hops"] for run in found for one in run["classes"]})
@@ -70,4 +74,9 @@ def _map(profile: Profile, interface: TopologyInterface, granularity: str) -> di
         most = np.maximum(most, volume)
     columns = {"source": between.sources, "target": between.targets, "bytes": between.volume}
     columns |= {"messages": between.messages, "hops": mostly}
-    return {"names": names, **{key: column.tolist() for key, column in columns.items()}}
+    return {"names": names, **{key: _packed(column, WIDTHS.get(key, "<i4")) for key, column in columns.items()}}
+
+
+def _packed(column: NDArray[np.int64], kind: str) -> str:
+    """A column as the base64 of its numbers, which a browser reads many times faster than their digits."""
+    return b64encode(column.astype(kind).tobytes()).decode("ascii")

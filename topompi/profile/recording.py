@@ -62,6 +62,7 @@ class Profile:
         were asked for; recorded below it the same bytes are the library's own messages.
     :param granularity: ``process``, or ``host`` where a peer is the lowest rank on a host and stands for all there.
     :param virtual: whether the hosts are those of a virtual placement.
+    :param counting: seconds that counting added to a call; 0 where that is unknown.
     """
 
     size: int
@@ -73,6 +74,7 @@ class Profile:
     moves: str = MOVES
     granularity: str = "process"
     virtual: bool = False
+    counting: float = 0.0
 
     def __post_init__(self) -> None:
         if self.hosts and len(self.hosts) != self.size:
@@ -91,22 +93,37 @@ class Profile:
         """Messages and bytes that moved."""
         return self.total(self.moves)
 
+    @cached_property
+    def _graphs(self) -> dict[str, CommunicationGraph]:
+        """Those that were asked for, by their kinds."""
+        return {}
+
     def graph(self, kinds: str | None = None) -> CommunicationGraph:
-        """Who sent how much to whom, as `topompi.mapping` takes it.
+        """Who sent how much to whom, as `topompi.mapping` takes it; made once.
 
         :param kinds: the letters of ``KINDS`` that count; else those of what moved.
         :raises ProfileError: for another letter, or a peer that is no rank.
         """
-        source, target, messages, volume = self._columns(self.moves if kinds is None else kinds)
-        try:
-            return CommunicationGraph.from_arrays(self.size, source, target, volume, messages)
-        except ValueError as error:
-            raise ProfileError(f"profile: {error}") from error
+        wanted = self.moves if kinds is None else kinds
+        if wanted not in self._graphs:
+            source, target, messages, volume = self._columns(wanted)
+            try:
+                self._graphs[wanted] = CommunicationGraph.from_arrays(self.size, source, target, volume, messages)
+            except ValueError as error:
+                raise ProfileError(f"profile: {error}") from error
+        return self._graphs[wanted]
 
     def total(self, kinds: str) -> tuple[int, int]:
         """Messages and bytes of some kinds of all ranks."""
         _, _, messages, volume = self._columns(kinds)
         return int(messages.sum()), int(volume.sum())
+
+    @property
+    def most_calls(self) -> int:
+        """Messages of the program and collective calls on the rank that has most of both."""
+        sent = [one.messages[one.kind == list(KINDS).index("E")].sum() for one in self.of_rank]
+        called = [sum(call.times for call in one.calls) for one in self.of_rank]
+        return int(max((a + b for a, b in zip(sent, called, strict=True)), default=0))
 
     @property
     def coverage(self) -> float | None:

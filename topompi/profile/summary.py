@@ -56,7 +56,7 @@ def summarise(
 
 
 def _says(profile: Profile) -> list[str]:
-    """What a profile does not know of collectives and ranks, in words."""
+    """What recording did not see, and what it cost, in words."""
     lines = []
     if profile.coverage is not None:
         seen = f"{100 * profile.coverage:.0f} %"
@@ -65,6 +65,9 @@ def _says(profile: Profile) -> list[str]:
             if ASKED in profile.moves
             else f"of the bytes that collectives were asked to move, {seen} were seen as messages"
         )
+    if profile.counting:
+        whole = f"{profile.counting * profile.most_calls:.2g} s of the rank with most of them"
+        lines.append(f"counting took at most {1e6 * profile.counting:.2f} us a call, {whole}")
     if profile.missing:
         lines.append(f"what {len(profile.missing)} of {profile.size} ranks sent is not known")
     return lines
