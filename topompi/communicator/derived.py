@@ -55,7 +55,7 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     :param parent: the communicator of ours.
     :param same: whether the ranks and their order are the parent's.
     """
-    kind = _kind_of(type(comm))
+    kind = _kind_of(type(comm))  # type: ignore[arg-type] # as for `_native_of`
     if kind is None:
         return comm
     child: Any = comm if isinstance(comm, kind) else kind.__new__(kind, comm)

@@ -74,7 +74,7 @@ class Handle(MPI.Intracomm):
         """Make the handle of mpi4py's own class, without communication; the arguments are those of the class."""
         # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
         # communicator is of the kind is for mpi4py's own class to say.
-        native = _native_of(cls)
+        native = _native_of(cls)  # type: ignore[arg-type] # mypy takes a class for what its instances hash to
         self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
         self._calls = Calls()
         return self
