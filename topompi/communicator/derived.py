@@ -55,7 +55,8 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     :param parent: the communicator of ours.
     :param same: whether the ranks and their order are the parent's.
     """
-    kind = _kind_of(type(comm))  # type: ignore[arg-type] # as for `_native_of`
+    given: Any = type(comm)
+    kind = _kind_of(given)
     if kind is None:
         return comm
     child: Any = comm if isinstance(comm, kind) else kind.__new__(kind, comm)
@@ -69,7 +70,7 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
 
 
 @functools.cache
-def _kind_of(given: type[MPI.Comm]) -> type[Any] | None:
+def _kind_of(given: Any) -> type[Any] | None:
     """Our class for one of mpi4py's, or for one of ours; all are registered when the first communicator is made."""
     return next((ours for native, ours in _kinds if issubclass(given, native)), None)
 

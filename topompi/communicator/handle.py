@@ -36,7 +36,7 @@ _keyval_lock = Lock()
 
 
 @cache
-def _native_of(kind: type) -> Any:
+def _native_of(kind: Any) -> Any:
     """The first of mpi4py's own classes among the bases of one of ours."""
     return next(base for base in kind.__mro__ if base.__module__ == MPI.__name__)
 
@@ -74,7 +74,11 @@ class Handle(MPI.Intracomm):
         """Make the handle of mpi4py's own class, without communication; the arguments are those of the class."""
         # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
         # communicator is of the kind is for mpi4py's own class to say.
+<<<<<<< HEAD
         native = _native_of(cls)  # type: ignore[arg-type] # mypy takes a class for what its instances hash to
+=======
+        native = _native_of(cls)  # type: ignore[arg-type]  # classes can be hashed
+>>>>>>> w-comm
         self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
         self._calls = Calls()
         return self
