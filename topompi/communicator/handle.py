@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mpi4py import MPI
 
@@ -17,12 +17,10 @@ from ..dispatch.counters import counters
 from ..dispatch.state import State, attach, attached
 from ..selection.choice import Choice
 from ..selection.policy import Policy
+from ..topology import TopologyInterface
+from ..views.siblings import Meeting, Siblings
 from .discovery import find_topology
 from .starting import settings_of
-
-if TYPE_CHECKING:
-    from ..topology import TopologyInterface
-    from ..views.siblings import Meeting, Siblings
 
 __all__ = ["Handle", "pickle_by_name"]
 
@@ -74,11 +72,7 @@ class Handle(MPI.Intracomm):
         """Make the handle of mpi4py's own class, without communication; the arguments are those of the class."""
         # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
         # communicator is of the kind is for mpi4py's own class to say.
-<<<<<<< HEAD
-        native = _native_of(cls)  # type: ignore[arg-type] # mypy takes a class for what its instances hash to
-=======
         native = _native_of(cls)  # type: ignore[arg-type]  # classes can be hashed
->>>>>>> w-comm
         self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
         self._calls = Calls()
         return self
@@ -92,7 +86,7 @@ class Handle(MPI.Intracomm):
         if self == MPI.COMM_NULL:
             return
         self._checks, self._policy = settings_of(MPI.Intracomm(self))
-        if topology is not None and not isinstance(topology, str | os.PathLike):
+        if isinstance(topology, TopologyInterface):
             if topology.num_ranks != self.Get_size():
                 raise ValueError(f"expecting a topology over {self.Get_size()} ranks, got {topology.num_ranks}")
             self._attach(Common(topology, self._policy))
