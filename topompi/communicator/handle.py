@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -17,10 +17,12 @@ from ..dispatch.counters import counters
 from ..dispatch.state import State, attach, attached
 from ..selection.choice import Choice
 from ..selection.policy import Policy
-from ..topology import TopologyInterface
-from ..views.siblings import Meeting, Siblings
 from .discovery import find_topology
 from .starting import settings_of
+
+if TYPE_CHECKING:
+    from ..topology import TopologyInterface
+    from ..views.siblings import Meeting, Siblings
 
 __all__ = ["Handle", "pickle_by_name"]
 
@@ -86,7 +88,7 @@ class Handle(MPI.Intracomm):
         if self == MPI.COMM_NULL:
             return
         self._checks, self._policy = settings_of(MPI.Intracomm(self))
-        if isinstance(topology, TopologyInterface):
+        if topology is not None and not isinstance(topology, str | os.PathLike):
             if topology.num_ranks != self.Get_size():
                 raise ValueError(f"expecting a topology over {self.Get_size()} ranks, got {topology.num_ranks}")
             self._attach(Common(topology, self._policy))
