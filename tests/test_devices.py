@@ -96,7 +96,7 @@ def test_what_a_device_holds_is_not():
             vector(message, 3, readonly=True)
 
 
-@pytest.mark.parametrize("size", [2, 5])
+@pytest.mark.parametrize("size", [2, pytest.param(5, marks=pytest.mark.long)])
 def test_a_device_s_messages_are_the_library_s(size, tmp_path):
     rules = tmp_path / "rules.json"
     rules.write_text(

@@ -359,6 +359,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
+@pytest.mark.long
 def test_all_works_without_a_compiler(tmp_path):
     script = tmp_path / "without.py"
     script.write_text(WITHOUT)

@@ -59,7 +59,9 @@ def outcomes(tmp_path_factory):
     return of
 
 
-@pytest.mark.parametrize("size", [1, 2, 4, 8])
+@pytest.mark.parametrize(
+    "size", [1, pytest.param(2, marks=pytest.mark.long), 4, pytest.param(8, marks=pytest.mark.long)]
+)
 def test_any_number_of_ranks_finds_what_elimination_does(size, outcomes):
     found, folder = outcomes(size)
     pictures = [file.read_bytes()[:4] for file in folder.glob("*.png")]
@@ -116,6 +118,7 @@ def test_iterations_end_where_they_are_told_to(monkeypatch):
     block.free()
 
 
+@pytest.mark.long
 def test_one_changed_line_moves_ranks_and_no_bit(outcomes):
     """The sums of eight bytes are the MPI library's on both sides, in the order of the process grid."""
     plain, ours = outcomes(8)[0][2:]

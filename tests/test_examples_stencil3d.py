@@ -70,7 +70,7 @@ def outcomes(tmp_path_factory):
     return of
 
 
-@pytest.mark.parametrize("size", MORE)
+@pytest.mark.parametrize("size", [1, 2, 4, pytest.param(8, marks=pytest.mark.long)])
 def test_any_number_of_ranks_finds_what_whole_arrays_do(size, outcomes):
     (found, folder), pulse = outcomes(size), "--pulse" in MORE[size]
     pictures = [file.read_bytes()[:4] for file in folder.glob("*.png")]
@@ -154,6 +154,7 @@ def test_a_fingerprint_changes_with_every_bit_and_place():
     assert len(seen) == 3 + 3 * values.size
 
 
+@pytest.mark.long
 def test_one_changed_line_moves_ranks_and_no_bit(outcomes):
     plain, ours = outcomes(8)[0][2:]
     assert "ranks" not in plain

@@ -7,7 +7,7 @@ from tests.support import ROOT, pytest_on_ranks, run_mpi
 FAULTS = ROOT / "tests" / "programs" / "faults.py"
 
 
-@pytest.mark.parametrize("size", [2, 5])
+@pytest.mark.parametrize("size", [pytest.param(2, marks=pytest.mark.long), 5])
 def test_faults_are_errors_on_all_ranks(size):
     assert "errors on" in pytest_on_ranks(size, FAULTS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,6 +45,8 @@ def probe(
     speaks = world.Get_rank() == 0
     try:
         names = None if hosts is None else expand(hosts)
+        if (refusal := world.bcast(_unwritable(output) if speaks else None)) is not None:
+            raise refusal
         found = running.probe(world, seconds, rates, names, _say if speaks else lambda words: None)
         failure = _finish(found, output, as_json) if speaks and found is not None else None
         if (failure := world.bcast(failure)) is not None:
@@ -64,6 +67,13 @@ def probe(
 
 def _say(words: str) -> None:
     print(f"topompi: {words}", file=sys.stderr, flush=True)
+
+
+def _unwritable(output: Path | None) -> SourceError | None:
+    """What would prevent the writing of a file: to be known before a job has measured for half a minute."""
+    if output is None or os.access(output.parent, os.W_OK):
+        return None
+    return SourceError(f"{output}: cannot be written: {output.parent} is absent, or not yours to write")
 
 
 def _finish(found: Probed, output: Path | None, as_json: bool) -> SourceError | None:
