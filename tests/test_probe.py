@@ -215,8 +215,10 @@ def test_a_file_that_cannot_be_written_is_said_once():
 
 @needs_root
 @pytest.mark.needs_mpi
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(8, marks=pytest.mark.long), *(pytest.param(one, marks=pytest.mark.exhaustive) for one in range(4))],
+)
 def test_the_leaves_of_emulated_networks_are_found_where_the_probe_is_sure(private_state, seed):  # noqa: F811
     found = probed(random_shape(seed), seconds=60)
     assert "error" not in found, found

@@ -16,7 +16,7 @@ __all__ = ["Found", "Instrument", "search"]
 TRIPS = 60  # of a pair in a round
 SLOWER = 3.0  # times as long as a round of one pair: together, pairs disturb each other, or share processors
 ALONE, TURNS = 3, 5  # pairs that are measured alone to see that, and how often
-CALM = 3  # sweeps in a row after which the tree is as it was, and hardly any time
+CALM = 6  # sweeps in a row after which the tree is as it was, and hardly any time
 STILL = 0.1  # of the resolution: how much a sweep may change the round trips that join hosts
 MOST_SWEEPS = 40
 SURE = 0.9  # confidence of every level with which the search may end
@@ -75,16 +75,16 @@ def search(
     levels, calm, generator = find_levels(sheet.best), 0, np.random.default_rng(hosts)
     noise = np.zeros(hosts - 1)
     for sweep in range(MOST_SWEEPS):
-        if _settled(levels, calm) or instrument.left() <= reserve:
+        if _settled(sheet.best, levels, calm) or instrument.left() <= reserve:
             break
         progress(f"sweep {sweep + 1}: {_counts(levels)}, {instrument.left():.1f} s left")
         before, times = levels, joining_times(sheet.best)
-        sheet.measure(disjoint(_doubtful(sheet.best, levels, generator)))
+        sheet.measure(_again(sheet.best, levels, generator))
         now = joining_times(sheet.best)
         noise = np.maximum(times - now, noise / 2)
         levels = find_levels(sheet.best, noise)
         calm = calm + 1 if _same(before, levels) and noise.mean() < STILL * RESOLUTION * now.mean() else 0
-    return Found(levels, sheet.best, sheet.width, sheet.rounds, sheet.probes, _settled(levels, calm))
+    return Found(levels, sheet.best, sheet.width, sheet.rounds, sheet.probes, _settled(sheet.best, levels, calm))
 
 
 class _Sheet:
@@ -122,10 +122,20 @@ def _width(sheet: _Sheet) -> int:
     return width
 
 
+def _again(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Generator) -> list[Round]:
+    """The rounds of a sweep; of hosts that look equally far apart all, since any pair may have been disturbed."""
+    if levels[0].num_clusters == 1:
+        return tournament(len(best))
+    return disjoint(_doubtful(best, levels, generator))
+
+
 def _doubtful(best: FloatArray, levels: tuple[Level, ...], generator: np.random.Generator) -> list[Pair]:
-    """Pairs that disagree with their level, each host's nearest ones, and pairs between any two leaves."""
+    """Pairs that disagree with their level, each host's nearest, some between any two leaves, all of hosts alone."""
+    leaf = levels[0].cluster
     again = disagreeing(best, levels)[: AGAIN * len(best)].tolist()
-    again += _borders(best, levels[0].cluster, generator)
+    again += _borders(best, leaf, generator)
+    alone = np.flatnonzero(np.bincount(leaf)[leaf] == 1).tolist()  # perhaps because its nearest pairs were disturbed
+    again += [(min(host, peer), max(host, peer)) for host in alone for peer in range(len(best)) if peer != host]
     for host, nearest in enumerate(np.argsort(best, axis=1)[:, :NEAREST].tolist()):
         again += [(min(host, peer), max(host, peer)) for peer in nearest if peer != host]
     return list(dict.fromkeys((first, second) for first, second in again))
@@ -146,8 +156,12 @@ def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -
     return chosen
 
 
-def _settled(levels: tuple[Level, ...], calm: int) -> bool:
-    return calm >= CALM and all(level.confidence >= SURE for level in levels)
+def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
+    """Whether the tree is sure; one without levels only where all hosts join within the resolution."""
+    if calm < CALM or any(level.confidence < SURE for level in levels):
+        return False
+    times = joining_times(best)
+    return len(levels) > 1 or bool(times.max() <= (1 + RESOLUTION) * times.min())
 
 
 def _same(before: tuple[Level, ...], after: tuple[Level, ...]) -> bool:
