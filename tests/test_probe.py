@@ -102,13 +102,13 @@ def test_the_leaves_of_fat_trees_are_found_with_round_trips_half_as_long_again(c
     assert found.settled
 
 
-def test_a_tree_of_64_hosts_takes_fewer_rounds_than_two_tournaments_and_two_seconds_of_the_model():
+def test_a_tree_of_64_hosts_takes_fewer_rounds_than_three_tournaments_and_two_seconds_of_the_model():
     fabric = fat_tree((8, 8), (1, 4))
     network = ModelNetwork(fabric, noise=0.5)
     found = search(64, network)
     assert leaves_found(found, fabric) == leaves_of(fabric)
-    assert found.rounds < 2 * 63
-    assert found.probes < 1.5 * (64 * 63 / 2)
+    assert found.rounds < 3 * 63
+    assert found.probes < 2 * (64 * 63 / 2)
     assert network.elapsed < 2.0  # of the model's clock
 
 
