@@ -37,7 +37,8 @@ def with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) 
     if at is None:
         return None
     message = block(arguments[at], readonly=True)
-    _check_type(message, groups.alone)  # others have it too
+    if spec.form is Form.BROADCAST:
+        _check_type(message, groups.alone)  # others have it too; the root of a scatter takes part, as below
     return *arguments[:at], [bytearray(message.size), message.size, MPI.BYTE], arguments[-1]
 
 
@@ -72,10 +73,13 @@ def with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) 
     :param groups: of the communicator.
     :raises Exception: for a receive buffer that makes no sense.
     """
-    if spec.name != "Scatter" or groups.rank != arguments[-1] or is_in_place(arguments[1]):
+    if spec.name != "Scatter" or groups.rank != arguments[-1]:
         return None
-    own = block(arguments[1], readonly=True)
-    return [bytearray(groups.size * own.size), own.size, MPI.BYTE], [bytearray(own.size), MPI.BYTE], arguments[-1]
+    sent, received, root = arguments
+    in_place = is_in_place(received)
+    size = whole(sent, groups.size, readonly=True).size // groups.size if in_place else block(received, readonly=True).size
+    own = received if in_place else [bytearray(size), MPI.BYTE]
+    return [bytearray(groups.size * size), size, MPI.BYTE], own, root
 
 
 def _check_type(message: Block, alone: MPI.Intracomm) -> None:
