@@ -26,8 +26,6 @@ DIFFERENCES = {
     "too short for all": "likewise; MPICH drops what is too long",
     "too long for all": "likewise",
     "longer blocks from the last": "likewise; which ranks hear of it depends on the algorithm",
-    # The root cannot know whether the others send, for its own part is wrong; what they sent meets the next call.
-    "Gatherv, negative of first, root": "over leaders, whose messages are native calls of one kind",
 }
 # Not run: unlike sizes, where calls are chosen for by size, so that a rank with another size than the others waits for
 # them; and what hangs natively.

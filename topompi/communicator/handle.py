@@ -223,7 +223,7 @@ class Handle(MPI.Intracomm):
         if not state.groups.divided:
             return {}
         names = [f"leaders {level.name}" for level in state.interface.levels] + ["ranks"]
-        return {names[level - 1]: part for level, part in sorted(state.groups.parts.items())}
+        return {names[level - 1]: part for level, part in sorted(state.groups.levels("the user's").parts.items())}
 
     def free(self) -> None:
         """Free what topompi keeps with this communicator; collective. Its collectives then raise RuntimeError.

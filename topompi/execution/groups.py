@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
-from .latest import Latest
+from .levels import Levels
 
 if TYPE_CHECKING:
-    from ..schedules import Hierarchy, RootedPlan
+    from collections.abc import Hashable
+
+    from ..schedules import Hierarchy
 
 __all__ = ["Groups"]
 
@@ -18,7 +20,6 @@ _spare: list[MPI.Intracomm] = []
 
 FIRST_TAG = 100  # those below are of calls that block, by number of the method
 MOST_TAGS = 32767 - FIRST_TAG  # MPI 4.1, 9.1.2: MPI_TAG_UB is at least 32767
-STAGES_HELD = 128  # of the latest roots and sizes; each holds O(p) numbers
 
 
 class Groups:
@@ -30,15 +31,13 @@ class Groups:
     :param comm: the user's communicator; not owned.
     :param hierarchy: the ranks, divided by levels.
     :ivar usable: whether it has not been freed.
-    :ivar stages: plans of leaders' collectives, for the latest roots and sizes.
     """
 
     def __init__(self, comm: MPI.Intracomm, hierarchy: Hierarchy) -> None:
         self.comm, self.rank, self.size = comm, comm.Get_rank(), comm.Get_size()
         self.hierarchy = hierarchy
         self.usable = True
-        self.stages = Latest(STAGES_HELD)
-        self._parts: dict[int, MPI.Intracomm] | None = None
+        self._levels: dict[Hashable, Levels] = {}
         self._tags = 0
         self._alone: MPI.Intracomm | None = None
         self._messages: MPI.Intracomm | None = None
@@ -48,24 +47,16 @@ class Groups:
         """Whether there is a level between the communicator and its ranks."""
         return self.hierarchy.num_levels > 1
 
-    @property
-    def parts(self) -> dict[int, MPI.Intracomm]:
-        """Level -> this rank's sub-communicator there, for the levels where it is a member.
+    def levels(self, kind: Hashable) -> Levels:
+        """The sub-communicators of leaders for calls of one kind; collective at their first use.
 
-        Collective over the communicator at its first use: one split a level.
+        What a call leaves behind that one rank refuses is met by none of another kind.
         """
-        self._check_usable()
-        if self._parts is None:
-            levels = range(1, self.hierarchy.num_levels + 1)
-            split = [self.comm.Split(self._color(level), self.rank) for level in levels]
-            self._parts = {
-                level: MPI.Intracomm(part) for level, part in zip(levels, split, strict=True) if part != MPI.COMM_NULL
-            }
-        return self._parts
-
-    def _color(self, level: int) -> int:
-        color = self.hierarchy.color(level, self.rank)
-        return MPI.UNDEFINED if color < 0 else color
+        levels = self._levels.get(kind)
+        if levels is None:
+            self._check_usable()
+            levels = self._levels[kind] = Levels(self.comm, self.hierarchy, self.alone)
+        return levels
 
     @property
     def alone(self) -> MPI.Intracomm:
@@ -93,11 +84,6 @@ class Groups:
         self._tags = (self._tags + 1) % MOST_TAGS
         return FIRST_TAG + self._tags
 
-    def plan(self, root: int) -> RootedPlan:
-        """The stages that this rank has in a collective over leaders with the given root."""
-        plan: RootedPlan = self.stages.made(root, lambda: self.hierarchy.plan(root, self.rank))
-        return plan
-
     def _check_usable(self) -> None:
         if not self.usable:
             raise RuntimeError("communicator already freed")
@@ -107,11 +93,12 @@ class Groups:
         if not self.usable:
             return
         self.usable = False
-        self.stages.clear()
         if not MPI.Is_finalized():  # else MPI has freed them
-            for own in (*(self._parts or {}).values(), self._messages):
-                if own is not None:
-                    own.Free()
+            for levels in self._levels.values():
+                levels.free()
+            if self._messages is not None:
+                self._messages.Free()
             if self._alone is not None:
                 _spare.append(self._alone)  # what goes over it is complete when the call returns
-        self._parts = self._alone = self._messages = None
+        self._levels.clear()
+        self._alone = self._messages = None

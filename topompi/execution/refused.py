@@ -16,7 +16,7 @@ from .operands import Operands
 from .plan import Plan
 from .specs import CallSpec, Counts, Form
 
-__all__ = ["NOTHING", "gathers_sizes", "unread", "with_own_blocks", "with_own_memory", "with_what_arrives"]
+__all__ = ["gathers_sizes", "unread", "with_own_blocks", "with_own_memory", "with_what_arrives"]
 
 NOTHING = [b"", 0, MPI.BYTE]
 

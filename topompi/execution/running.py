@@ -15,14 +15,14 @@ from .eligibility import why_not
 from .executor import Executor
 from .groups import Groups
 from .keys import quick_key
-from .leaders import LEADERS
+from .leaders import LEADERS, refuse_over_leaders
 from .operands import MismatchError, Operands, read
 from .parts import part_of, share_costly
 from .persistent import PersistentPlan
 from .plan import Plan, compile_part
 from .program import finish
 from .refusals import refuse
-from .refused import NOTHING, gathers_sizes, unread, with_own_blocks, with_own_memory, with_what_arrives
+from .refused import gathers_sizes, unread, with_own_blocks, with_own_memory, with_what_arrives
 from .specs import CALLS, CallSpec, Form
 
 __all__ = ["can_run", "prepare", "ready", "run"]
@@ -59,10 +59,11 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     if algorithm == "levels":
         if method not in LEADERS:
             raise ValueError(f"expecting a call of {', '.join(LEADERS)}, got {method!r}")
+        levels = executor.groups.levels(CALLS[method].kind)  # what is collective comes first
         if (error := _unsuited(executor, method, arguments)) is not None:
             return _refused(executor, method, algorithm, arguments, error)
         try:
-            LEADERS[method](executor.groups, *arguments)
+            LEADERS[method](levels, *arguments)
         except DeviceMemoryError:  # messages are read before any is sent
             executor.refusals[method, algorithm] = UNPLANNED
             return _native(executor, method, arguments)
@@ -97,9 +98,7 @@ def _unsuited(executor: Executor, method: str, arguments: tuple[Any, ...]) -> Ex
     spec, key = CALLS[method], quick_key(method, "levels", arguments)
     if spec.form is Form.NOTHING or (key is not None and executor.bindings.get(key) is not None):
         return None
-    groups = executor.groups
-    _ = groups.parts  # what is collective comes first, whatever this rank's arguments are
-    operands, error = _looked_at(groups, spec, arguments)
+    operands, error = _looked_at(executor.groups, spec, arguments)
     if error is None and key is not None and (operands is None or operands.by_address):
         executor.bindings.put(key, NOTHING_BOUND)
     return error
@@ -110,18 +109,29 @@ def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[A
 
     Where only this rank's receive buffer is wrong the others know nothing of it: it takes its part in what they do.
     """
-    spec, groups = CALLS[method], executor.groups
-    if (instead := _instead(executor, spec, algorithm, arguments, error)) is not None:
-        if algorithm == "levels":
-            LEADERS[method](groups, *instead)
-        else:
-            run(executor, method, algorithm, instead)
+    spec = CALLS[method]
+    takes_part = _takes_part(executor, spec, algorithm, arguments, error)
     # The library would wait for the others, who are done.
-    if isinstance(error, ShortMemoryError) or (instead is not None and isinstance(error, MPI.Exception)):
+    if isinstance(error, ShortMemoryError) or (takes_part and isinstance(error, MPI.Exception)):
         raise error
     if spec.rooted and isinstance(error, MismatchError):
         raise MPI.Exception(error.code)
     return _native(executor, method, arguments)
+
+
+def _takes_part(
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
+) -> bool:
+    """Take this rank's part in a call that it refuses, if it can."""
+    if algorithm == "levels" and spec.local:  # where sizes go ahead of blocks
+        if 0 <= arguments[-1] < executor.groups.size:
+            refuse_over_leaders(executor.groups.levels(spec.kind), spec.form, arguments[-1])
+            return True
+        return False
+    instead = _instead(executor, spec, algorithm, arguments, error)
+    if instead is not None:
+        run(executor, spec.name, algorithm, instead)
+    return instead is not None
 
 
 def _instead(
@@ -131,8 +141,6 @@ def _instead(
     groups, root = executor.groups, arguments[-1]
     try:
         if spec.rooted and gathers_sizes(spec, arguments, groups):
-            if algorithm == "levels":  # where sizes go ahead of blocks
-                return NOTHING, None, root
             plan = _plan(executor, spec, algorithm, unread(groups.size, root))
             return None if plan is None else with_what_arrives(spec, plan, groups, root)
         if isinstance(error, MismatchError) and not spec.rooted:  # what it sends is as likely to be wrong

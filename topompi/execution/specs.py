@@ -68,6 +68,11 @@ class CallSpec:
         return self.counts is not Counts.EQUAL and (self.rooted or self.form is Form.ALLTOALL)
 
     @property
+    def kind(self) -> tuple[bool, bool]:
+        """What calls have in common whose messages over leaders keep apart by the collectives that carry them."""
+        return self.rooted, self.local
+
+    @property
     def uneven(self) -> bool:
         """Whether each rank has blocks of its own sizes for every other, so that none of them is the call's size."""
         return self.counts is not Counts.EQUAL and self.form is Form.ALLTOALL

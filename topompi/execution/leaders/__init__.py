@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from ..specs import CALLS
 from . import rooted, symmetric
+from .rooted import refuse as refuse_over_leaders
 
-__all__ = ["LEADERS"]
+__all__ = ["LEADERS", "refuse_over_leaders"]
 
-# Call -> what runs it, of the groups and the call's arguments: the function of the call's name, in lower case.
+# Call -> what runs it, of the levels and the call's arguments: the function of the call's name, in lower case.
 LEADERS: dict[str, Callable[..., None]] = {
     name: getattr(rooted if hasattr(rooted, name.lower()) else symmetric, name.lower())
     for name, spec in CALLS.items()

@@ -7,129 +7,163 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from ...errors import TopompiError
 from ...schedules import RootedPlan
 from ..buffers import LARGEST_COUNT, Block, Blocks, Bytes, Integers, block, blocks, is_in_place, vector
-from ..groups import Groups
+from ..levels import Levels
 from ..program import run_all
+from ..specs import Form
 from .stages import Program
 
-__all__ = ["bcast", "check_fits", "gather", "gatherv", "scatter", "scatterv"]
+__all__ = ["bcast", "check_fits", "gather", "gatherv", "refuse", "scatter", "scatterv"]
+
+REFUSED = -1  # in place of the size of a block, of a rank that finds something wrong with its own call
 
 
-def bcast(groups: Groups, message: Any, root: int) -> None:
+def bcast(levels: Levels, message: Any, root: int) -> None:
     """Broadcast from the root outwards through its clusters' leaders, then from each leader inwards.
 
-    :param groups: of the communicator.
+    :param levels: of the communicator, for calls of this kind.
     :param message: as mpi4py's ``Bcast`` takes it; sent by the root, received by the others.
     :param root: the root, the same on all ranks.
     Messages: those of one native broadcast a sub-communicator; bytes: one copy enters each cluster.
     Source: Subramoni 2013, section 3.1.2, with the departure described at ``schedules.Hierarchy``.
     """
-    run_all([(groups.parts[one.level].Bcast, (message, one.root)) for one in reversed(groups.plan(root).stages)])
+    run_all([(levels.parts[one.level].Bcast, (message, one.root)) for one in reversed(levels.plan(root).stages)])
 
 
-def gather(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
+def gather(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of one size over the leaders, and restore rank order at the root.
 
-    :param groups: of the communicator.
+    :param levels: of the communicator, for calls of this kind.
     :param sendbuf: this rank's block, as mpi4py's ``Gather`` takes it.
     :param recvbuf: room for the blocks of all ranks; read at the root only.
     :param root: the root, the same on all ranks.
     Messages: those of one native gather a sub-communicator; bytes: each block crosses each cluster border once; the
     root copies everything once more where the order of arrival is not the order of ranks.
     """
-    received = blocks(recvbuf, groups.size, readonly=False) if groups.rank == root else None
+    received = blocks(recvbuf, levels.size, readonly=False) if levels.rank == root else None
     own = _own_block(sendbuf, received, root)
     size = own.size if received is None else received.block(root).size
-    if size * groups.size > LARGEST_COUNT:
-        groups.comm.Gather(sendbuf, recvbuf, root)
+    if size * levels.size > LARGEST_COUNT:
+        levels.comm.Gather(sendbuf, recvbuf, root)
         return
-    plan, program = _equal_blocks(groups, root, size)
+    plan, program = _equal_blocks(levels, root, size)
     if received is None:
-        program.gather(own, None, groups.alone)
+        program.gather(own, None, levels.alone)
         return
     direct = _direct(received, plan)
     already_there = direct is not None and is_in_place(sendbuf)
-    buffer = program.gather(None if already_there else own, direct, groups.alone)
+    buffer = program.gather(None if already_there else own, direct, levels.alone)
     check_fits(own.size, size)
     if direct is None:
-        _restore(groups, plan, received, buffer[program.origin :])
+        _restore(levels, plan, received, buffer[program.origin :])
 
 
-def gatherv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
+def gatherv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Gather blocks of any sizes over the leaders: first the sizes, then the blocks.
 
-    :param groups: of the communicator.
+    :param levels: of the communicator, for calls of this kind.
     :param sendbuf: this rank's block, as mpi4py's ``Gatherv`` takes it.
-    :param recvbuf: room for the blocks of all ranks, with their counts; read at the root only. None drops the blocks.
+    :param recvbuf: room for the blocks of all ranks, with their counts; read at the root only.
     :param root: the root, the same on all ranks.
+    :raises TopompiError: at the root, if another rank refuses the call; it has then received what the others send.
     Messages and bytes: those of ``gather`` twice, the first time with 8 bytes a rank, since a leader does not know
     how much the ranks behind it send.
     """
-    plan = groups.plan(root)
-    at_root = groups.rank == root and recvbuf is not None
-    received = vector(recvbuf, groups.size, readonly=False) if at_root else None
+    plan = levels.plan(root)
+    received = vector(recvbuf, levels.size, readonly=False) if levels.rank == root else None
     own = _own_block(sendbuf, received, root)
-    sizes = _gather_sizes(groups, root, own.size)
-    program = Program(plan, sizes, groups.parts)
+    told = _gather_sizes(levels, root, own.size)
+    sizes = np.maximum(told, 0)
+    program = Program(plan, sizes, levels.parts)
     if received is None:
-        program.gather(own, None, groups.alone)
+        program.gather(own, None, levels.alone)
         return
-    arrived, expected = sizes[-groups.size :], received.sizes[plan.order]
+    arrived, expected = sizes[-levels.size :], received.sizes[plan.order]
     direct = _direct(received, plan) if (arrived == expected).all() else None
     already_there = direct is not None and is_in_place(sendbuf)
-    buffer = program.gather(None if already_there else own, direct, groups.alone)
+    buffer = program.gather(None if already_there else own, direct, levels.alone)
+    _check_all_take_part(told[-levels.size :], plan.order)
     check_fits(arrived, expected)
     if direct is None:
-        received.of_sizes(arrived[plan.inverse]).unpack(buffer, plan.order, groups.alone)
+        received.of_sizes(arrived[plan.inverse]).unpack(buffer, plan.order, levels.alone)
 
 
-def scatter(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
+def scatter(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Scatter blocks of one size over the leaders: the mirror image of ``gather``.
 
-    :param groups: of the communicator.
+    :param levels: of the communicator, for calls of this kind.
     :param sendbuf: the blocks for all ranks, as mpi4py's ``Scatter`` takes them; read at the root only.
     :param recvbuf: room for this rank's block.
     :param root: the root, the same on all ranks.
     """
-    sent = blocks(sendbuf, groups.size, readonly=True) if groups.rank == root else None
+    sent = blocks(sendbuf, levels.size, readonly=True) if levels.rank == root else None
     own = _wanted_block(recvbuf, sent)
     size = own.size if own is not None and sent is None else sent.block(root).size  # type: ignore[union-attr] # one is
-    if size * groups.size > LARGEST_COUNT:
-        groups.comm.Scatter(sendbuf, recvbuf, root)
+    if size * levels.size > LARGEST_COUNT:
+        levels.comm.Scatter(sendbuf, recvbuf, root)
         return
-    plan, program = _equal_blocks(groups, root, size)
+    plan, program = _equal_blocks(levels, root, size)
     buffer = None if sent is None else _direct(sent, plan)
     if sent is not None and buffer is None:
         buffer = np.empty(program.length, dtype=np.uint8)
-        _arrange(groups, plan, sent, buffer[program.origin :])
-    _deliver(program, own, buffer, groups)
+        _arrange(levels, plan, sent, buffer[program.origin :])
+    _deliver(program, own, buffer, levels)
 
 
-def scatterv(groups: Groups, sendbuf: Any, recvbuf: Any, root: int) -> None:
+def scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     """Scatter blocks of any sizes over the leaders, first the sizes; the mirror image of ``gatherv``.
 
-    :param groups: of the communicator.
+    :param levels: of the communicator, for calls of this kind.
     :param sendbuf: the blocks for all ranks, as mpi4py's ``Scatterv`` takes them; read at the root only.
     :param recvbuf: room for this rank's block.
     :param root: the root, the same on all ranks.
+    :raises TopompiError: on all other ranks, if the root refuses the call.
     """
-    plan = groups.plan(root)
-    sent = vector(sendbuf, groups.size, readonly=True) if groups.rank == root else None
+    plan = levels.plan(root)
+    sent = vector(sendbuf, levels.size, readonly=True) if levels.rank == root else None
     own = _wanted_block(recvbuf, sent)
-    sizes = _scatter_sizes(groups, root, None if sent is None else sent.sizes[plan.order])
-    program = Program(plan, sizes, groups.parts)
+    sizes = _scatter_sizes(levels, root, None if sent is None else sent.sizes[plan.order])
+    _check_all_take_part(sizes, root)
+    program = Program(plan, sizes, levels.parts)
     buffer = None if sent is None else _direct(sent, plan)
     if sent is not None and buffer is None:
         buffer = np.empty(program.length, dtype=np.uint8)
-        sent.pack(buffer, plan.order, groups.alone)
-    _deliver(program, own, buffer, groups)
+        sent.pack(buffer, plan.order, levels.alone)
+    _deliver(program, own, buffer, levels)
 
 
-def _equal_blocks(groups: Groups, root: int, size: int) -> tuple[RootedPlan, Program]:
+def refuse(levels: Levels, form: Form, root: int) -> None:
+    """Take a rank's part in a call of ``gatherv`` or ``scatterv`` that it refuses: others may wait for it, or send.
+
+    The sizes that go ahead tell them of it. The rank sends and keeps no block of its own, and passes on the others'.
+
+    :param levels: as for the call.
+    :param form: of the call.
+    :param root: the root, the same on all ranks.
+    """
+    if form is Form.GATHER:
+        sizes = np.maximum(_gather_sizes(levels, root, REFUSED), 0)
+        Program(levels.plan(root), sizes, levels.parts).gather(None, None, levels.alone)
+        return
+    sizes = _scatter_sizes(levels, root, np.full(levels.size, REFUSED) if levels.rank == root else None)
+    if (sizes >= 0).all():
+        Program(levels.plan(root), sizes, levels.parts).scatter(None, None, levels.alone)
+
+
+def _check_all_take_part(sizes: Integers, ranks: int | Integers) -> None:
+    """Raise where another rank refuses the call of which these sizes went ahead."""
+    refused = sizes < 0
+    if refused.any():
+        names = ", ".join(map(str, np.unique(np.broadcast_to(ranks, sizes.shape)[refused])))
+        raise TopompiError(f"expecting all ranks to take part in the call, got an error on rank {names}")
+
+
+def _equal_blocks(levels: Levels, root: int, size: int) -> tuple[RootedPlan, Program]:
     """The plan and its program for blocks of one size in bytes, made once."""
-    made: tuple[RootedPlan, Program] = groups.stages.made(
-        (root, size), lambda: (groups.plan(root), Program(groups.plan(root), size, groups.parts))
+    made: tuple[RootedPlan, Program] = levels.stages.made(
+        (root, size), lambda: (levels.plan(root), Program(levels.plan(root), size, levels.parts))
     )
     return made
 
@@ -148,11 +182,11 @@ def _wanted_block(recvbuf: Any, sent: Blocks | None) -> Block | None:
     return block(recvbuf, readonly=False)
 
 
-def _deliver(program: Program, own: Block | None, buffer: Bytes | None, groups: Groups) -> None:
+def _deliver(program: Program, own: Block | None, buffer: Bytes | None, levels: Levels) -> None:
     """Run a scatter, and put this rank's block where it wants it."""
     if own is not None:
         check_fits(program.mine.stop - program.mine.start, own.size)
-    program.scatter(own, buffer, groups.alone)
+    program.scatter(own, buffer, levels.alone)
 
 
 def check_fits(sent: Any, expected: Any) -> None:
@@ -168,20 +202,20 @@ def _direct(user: Blocks, plan: RootedPlan) -> Bytes | None:
     return None
 
 
-def _restore(groups: Groups, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
+def _restore(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
     """Copy blocks of one size, as they arrived, to their places in rank order."""
     if user.dense:
         _permute(packed, plan.inverse, user.view())
     else:
-        user.unpack(packed, plan.order, groups.alone)
+        user.unpack(packed, plan.order, levels.alone)
 
 
-def _arrange(groups: Groups, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
+def _arrange(levels: Levels, plan: RootedPlan, user: Blocks, packed: Bytes) -> None:
     """Copy blocks of one size, in rank order at the user's, to the order in which they leave."""
     if user.dense:
         _permute(user.view(), plan.order, packed)
     else:
-        user.pack(packed, plan.order, groups.alone)
+        user.pack(packed, plan.order, levels.alone)
 
 
 def _permute(source: Bytes, order: Integers, target: Bytes) -> None:
@@ -196,18 +230,18 @@ def _permute(source: Bytes, order: Integers, target: Bytes) -> None:
     np.take(source.view(kind).reshape(rows), order, axis=0, out=target.view(kind).reshape(rows), mode="clip")
 
 
-def _gather_sizes(groups: Groups, root: int, own: int) -> Integers:
+def _gather_sizes(levels: Levels, root: int, own: int) -> Integers:
     """Sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
-    _, program = _equal_blocks(groups, root, 8)
+    _, program = _equal_blocks(levels, root, 8)
     message = block([np.array([own], dtype=np.int64), MPI.INT64_T], readonly=True)
-    return program.gather(message, None, groups.alone).view(np.int64)
+    return program.gather(message, None, levels.alone).view(np.int64)
 
 
-def _scatter_sizes(groups: Groups, root: int, sizes: Integers | None) -> Integers:
+def _scatter_sizes(levels: Levels, root: int, sizes: Integers | None) -> Integers:
     """Sizes in bytes of the blocks that this rank will hold, from position ``plan.low`` on."""
-    _, program = _equal_blocks(groups, root, 8)
+    _, program = _equal_blocks(levels, root, 8)
     buffer = np.zeros(program.length // 8, dtype=np.int64)
     if sizes is not None:
         buffer[-len(sizes) :] = sizes
-    program.scatter(None, buffer.view(np.uint8), groups.alone)
+    program.scatter(None, buffer.view(np.uint8), levels.alone)
     return buffer

@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from ..areas import Call
 from ..buffers import LARGEST_COUNT, Block, Blocks, Bytes, Integers, block, is_in_place, vector, whole
-from ..groups import Groups
+from ..levels import Levels
 from ..operands import extent_of
 from ..program import run_all
 from .rooted import check_fits
@@ -19,10 +19,10 @@ from .stages import Exchange, Layout
 __all__ = ["allgather", "allgatherv", "allreduce", "barrier", "reduce"]
 
 
-def reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> None:
+def reduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) -> None:
     """Reduce along the stages of a gather: each leader sends the sum of its cluster.
 
-    :param groups: of the communicator.
+    :param levels: of the communicator, for calls of this kind.
     :param sendbuf: this rank's vector, as mpi4py's ``Reduce`` takes it.
     :param recvbuf: room for the result; read at the root only.
     :param op: the operation.
@@ -30,22 +30,22 @@ def reduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int) ->
     Messages: those of one native reduction a sub-communicator; bytes: one vector leaves each cluster. Operations that
     do not commute are the MPI library's. Source: Subramoni 2013, section 3, for a reduction.
     """
-    received = block(recvbuf, readonly=False) if groups.rank == root else None
+    received = block(recvbuf, readonly=False) if levels.rank == root else None
     own = received if received is not None and is_in_place(sendbuf) else block(sendbuf, readonly=True)
     if not op.Is_commutative() or extent_of(own.datatype) is None:
-        groups.comm.Reduce(sendbuf, recvbuf, op, root)
+        levels.comm.Reduce(sendbuf, recvbuf, op, root)
         return
-    total = _Total(own, received, groups)
-    stages = groups.plan(root).stages
-    run_all([(total.turn(stage.me == stage.root), (groups.parts[stage.level], op, stage.root)) for stage in stages])
+    total = _Total(own, received, levels)
+    stages = levels.plan(root).stages
+    run_all([(total.turn(stage.me == stage.root), (levels.parts[stage.level], op, stage.root)) for stage in stages])
     if received is not None:
         total.settle()
 
 
-def allreduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
+def allreduce(levels: Levels, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
     """Reduce to the leaders, innermost first; the outermost ones reduce to all; broadcast inwards.
 
-    :param groups: of the communicator.
+    :param levels: of the communicator, for calls of this kind.
     :param sendbuf: this rank's vector, as mpi4py's ``Allreduce`` takes it.
     :param recvbuf: room for the result.
     :param op: the operation.
@@ -56,21 +56,21 @@ def allreduce(groups: Groups, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> None:
     own = received if is_in_place(sendbuf) else block(sendbuf, readonly=True)
     unlike = own.datatype != received.datatype or own.count != received.count  # for the MPI library to refuse
     if unlike or not op.Is_commutative() or extent_of(own.datatype) is None:
-        groups.comm.Allreduce(sendbuf, recvbuf, op)
+        levels.comm.Allreduce(sendbuf, recvbuf, op)
         return
-    total = _Total(own, received, groups)
-    inner = [groups.parts[level] for level in sorted(groups.parts.keys() - {1}, reverse=True)]
+    total = _Total(own, received, levels)
+    inner = [levels.parts[level] for level in sorted(levels.parts.keys() - {1}, reverse=True)]
     calls: list[Call] = [(total.turn(part.Get_rank() == 0), (part, op, 0)) for part in inner]
-    if 1 in groups.parts:
-        calls.append((total.reduce_to_all, (groups.parts[1], op)))
+    if 1 in levels.parts:
+        calls.append((total.reduce_to_all, (levels.parts[1], op)))
     run_all(calls + [(part.Bcast, (received.message, 0)) for part in reversed(inner)])
 
 
 class _Total:
     """The sum of a rank so far: at first its own vector, later in new memory or in its receive buffer."""
 
-    def __init__(self, own: Block, received: Block | None, groups: Groups) -> None:
-        self._own, self._target, self._alone = own, received, groups.alone
+    def __init__(self, own: Block, received: Block | None, levels: Levels) -> None:
+        self._own, self._target, self._alone = own, received, levels.alone
         self._held = own is received
 
     def turn(self, leads: bool) -> Callable[[MPI.Intracomm, MPI.Op, int], None]:
@@ -104,79 +104,79 @@ class _Total:
         return sent, self._target.message
 
 
-def allgather(groups: Groups, sendbuf: Any, recvbuf: Any) -> None:
+def allgather(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
     """Gather at the leaders, innermost first; the outermost ones gather to all; broadcast inwards; restore rank order.
 
-    :param groups: of the communicator.
+    :param levels: of the communicator, for calls of this kind.
     :param sendbuf: this rank's block, as mpi4py's ``Allgather`` takes it.
     :param recvbuf: room for the blocks of all ranks.
     Messages: two native collectives a sub-communicator, one on the outermost; bytes: each block leaves each cluster
     once and enters it once.
     """
-    received = whole(recvbuf, groups.size, readonly=False)
-    size = received.size // groups.size
+    received = whole(recvbuf, levels.size, readonly=False)
+    size = received.size // levels.size
     if received.size > LARGEST_COUNT:
-        groups.comm.Allgather(sendbuf, recvbuf)
+        levels.comm.Allgather(sendbuf, recvbuf)
         return
     own = None if is_in_place(sendbuf) else block(sendbuf, readonly=True)
-    counts = np.full(groups.size, received.count // groups.size, dtype=np.int64)
+    counts = np.full(levels.size, received.count // levels.size, dtype=np.int64)
     places = Blocks(received.buffer, received.datatype, counts, received.displ + np.cumsum(counts) - counts)
-    _gather_to_all(groups, own, places, size)
+    _gather_to_all(levels, own, places, size)
 
 
-def allgatherv(groups: Groups, sendbuf: Any, recvbuf: Any) -> None:
+def allgatherv(levels: Levels, sendbuf: Any, recvbuf: Any) -> None:
     """Gather as ``allgather`` does, with blocks of any sizes, which all ranks know.
 
-    :param groups: of the communicator.
+    :param levels: of the communicator, for calls of this kind.
     :param sendbuf: this rank's block, as mpi4py's ``Allgatherv`` takes it.
     :param recvbuf: room for the blocks of all ranks, with their counts.
     """
-    received = vector(recvbuf, groups.size, readonly=False)
+    received = vector(recvbuf, levels.size, readonly=False)
     if received.sizes.sum() > LARGEST_COUNT:
-        groups.comm.Allgatherv(sendbuf, recvbuf)
+        levels.comm.Allgatherv(sendbuf, recvbuf)
         return
     own = None if is_in_place(sendbuf) else block(sendbuf, readonly=True)
-    _gather_to_all(groups, own, received, received.sizes)
+    _gather_to_all(levels, own, received, received.sizes)
 
 
-def _gather_to_all(groups: Groups, own: Block | None, places: Blocks, sizes: int | Integers) -> None:
-    plan = groups.plan(0)
-    mine = places.block(groups.rank)
+def _gather_to_all(levels: Levels, own: Block | None, places: Blocks, sizes: int | Integers) -> None:
+    plan = levels.plan(0)
+    mine = places.block(levels.rank)
     check_fits(mine.size if own is None else own.size, mine.size)
     direct = plan.in_rank_order and plan.low >= 0 and places.dense and places.side_by_side
     # A gather of blocks of one size may want room in front of the first one.
     layout = Layout(sizes, min(plan.low, 0)) if isinstance(sizes, int) else Layout(sizes[plan.order], 0)
-    buffer = places.view() if direct else np.empty(int(layout.at(groups.size)), dtype=np.uint8)
+    buffer = places.view() if direct else np.empty(int(layout.at(levels.size)), dtype=np.uint8)
     here = slice(int(layout.at(plan.position)), int(layout.at(plan.position + 1)))
     if own is not None or not direct:
-        (mine if own is None else own).copy_to(buffer[here], groups.alone)
-    _spread(groups, layout, buffer)
+        (mine if own is None else own).copy_to(buffer[here], levels.alone)
+    _spread(levels, layout, buffer)
     if not direct:
-        places.unpack(buffer[int(layout.at(0)) :], plan.order, groups.alone)
+        places.unpack(buffer[int(layout.at(0)) :], plan.order, levels.alone)
 
 
-def _spread(groups: Groups, layout: Layout, buffer: Bytes) -> None:
+def _spread(levels: Levels, layout: Layout, buffer: Bytes) -> None:
     """From a buffer with a rank's own block to one with all, in the order of the plan for rank 0."""
     calls: list[Call] = []
-    for stage in groups.plan(0).stages:
-        part = groups.parts[stage.level]
+    for stage in levels.plan(0).stages:
+        part = levels.parts[stage.level]
         if stage.level > 1:
             calls.append((Exchange(stage, layout, part).gather, (buffer,)))
         else:
             begins, ends = layout.at(stage.begin), layout.at(stage.end)
             calls.append((part.Allgatherv, (MPI.IN_PLACE, [buffer, (ends - begins, begins), MPI.BYTE])))
     everything = [buffer[int(layout.at(0)) :], MPI.BYTE]
-    run_all(calls + [(groups.parts[level].Bcast, (everything, 0)) for level in sorted(groups.parts.keys() - {1})])
+    run_all(calls + [(levels.parts[level].Bcast, (everything, 0)) for level in sorted(levels.parts.keys() - {1})])
 
 
-def barrier(groups: Groups) -> None:
+def barrier(levels: Levels) -> None:
     """Wait for all: inwards to outwards, so that leaders speak for their clusters, and back.
 
     Messages: two native barriers a sub-communicator, one on the outermost.
     """
-    inwards = sorted(groups.parts)
+    inwards = sorted(levels.parts)
     for level in reversed(inwards):
-        groups.parts[level].Barrier()
+        levels.parts[level].Barrier()
     for level in inwards:
         if level > 1:
-            groups.parts[level].Barrier()
+            levels.parts[level].Barrier()
