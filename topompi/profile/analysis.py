@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mapping.graph import CommunicationGraph
+from ..mapping.readers.topoprof import GRANULARITIES
 from ..topology import TopologyInterface
 from ..views.network import network_of
 from .errors import ProfileError
@@ -23,8 +24,6 @@ __all__ = [
     "link_loads",
     "units_of",
 ]
-
-GRANULARITIES = ("process", "host", "switch")
 
 Integers = NDArray[np.int64]
 

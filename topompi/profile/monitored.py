@@ -46,9 +46,12 @@ def record(command: Sequence[str], folder: Path, hosts: Sequence[str] = ()) -> t
             raise ProfileError(f"{command[0]}: expecting a command that starts a program: {error.strerror}") from error
         seconds = time.monotonic() - start
         if not any(Path(scratch).iterdir()):
+            chosen = (
+                "--mca pml has to name monitoring, too" if "pml" in command else "topompi.profile records on any MPI"
+            )
             raise ProfileError(
                 f"expecting a program of Open MPI that reaches MPI_Finalize, got none of its ranks' records from "
-                f"{shlex.join(command)!r} (exit code {code}); topompi.profile records on any MPI"
+                f"{shlex.join(command)!r} (exit code {code}); {chosen}"
             )
         return read_monitored(Path(scratch), shlex.join(command), seconds, hosts), code
 
