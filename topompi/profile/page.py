@@ -53,14 +53,25 @@ def _run(name: str, profile: Profile, interface: TopologyInterface, view: View) 
     return {
         "name": name,
         "view": asdict(view),
-        "job": whole["job"],
-        "method": whole["method"],
-        "says": whole["says"],
+        "facts": _facts(whole),
         "classes": whole["hops"],
         "links": whole["links"],
         "tree": _tree(profile, interface),
         "maps": {one: _map(profile, interface, one) for one in wanted},
     }
+
+
+def _facts(whole: dict[str, Any]) -> list[tuple[str, str]]:
+    """What ran, where, how it was recorded, and what it sent, in words."""
+    seconds = f"{whole['seconds']:.3g} s" if whole["seconds"] else ""
+    facts = [
+        ("program", whole["command"]),
+        ("ran for", seconds),
+        ("on", whole["job"]),
+        ("recorded by", whole["method"]),
+    ]
+    facts += [(kind, f"{messages:,} messages, {volume:,} bytes") for kind, (messages, volume) in whole["kinds"].items()]
+    return [(what, words) for what, words in (*facts, *(("note", line) for line in whole["says"])) if words]
 
 
 def _tree(profile: Profile, interface: TopologyInterface) -> str:
