@@ -155,18 +155,21 @@ class Profile:
         every = seen + asked if ASKED in self.moves else asked
         return seen / every if every else None
 
+    @cached_property
+    def _rows(self) -> tuple[Integers, ...]:
+        """Rank, kind, peer, messages and bytes of all rows, each of shape (rows,)."""
+        own = [np.full(len(one.kind), one.rank, dtype=np.int64) for one in self.of_rank]
+        columns = [
+            own,
+            *([getattr(one, name) for one in self.of_rank] for name in ("kind", "peer", "messages", "volume")),
+        ]
+        return tuple(np.concatenate([np.zeros(0, dtype=np.int64), *column]) for column in columns)
+
     def _columns(self, kinds: str) -> tuple[Integers, Integers, Integers, Integers]:
-        wanted = np.array([letter in kinds for letter in KINDS])
+        """Source, target, messages and bytes of the rows of some kinds."""
         if strange := set(kinds) - set(KINDS):
             raise ProfileError(f"profile: expecting kinds of {''.join(KINDS)}, got {min(strange)!r}")
-        empty = np.zeros(0, dtype=np.int64)
-        parts: list[list[Integers]] = [[empty], [empty], [empty], [empty]]
-        for one in self.of_rank:
-            here = wanted[one.kind]
-            own, peer = np.full(here.sum(), one.rank, dtype=np.int64), one.peer[here]
-            got = one.kind[here] == list(KINDS).index("R")  # the peer is the one whose data moves
-            columns = (np.where(got, peer, own), np.where(got, own, peer), one.messages[here], one.volume[here])
-            for part, column in zip(parts, columns, strict=True):
-                part.append(column)
-        source, target, messages, volume = (np.concatenate(part) for part in parts)
-        return source, target, messages, volume
+        here = np.array([letter in kinds for letter in KINDS])[self._rows[1]]
+        own, kind, peer, messages, volume = (column[here] for column in self._rows)
+        got = kind == list(KINDS).index("R")  # the peer is the one whose data moves
+        return np.where(got, peer, own), np.where(got, own, peer), messages, volume

@@ -19,7 +19,7 @@ from .recording import ASKED, KINDS, Profile, View
 
 __all__ = ["check_hosts", "saving", "summarise"]
 
-SEARCH = 3.0  # seconds that the look for a better order may take
+SEARCH = 1.0  # seconds after which no further way to a better order is tried
 
 
 def summarise(
@@ -31,7 +31,7 @@ def summarise(
     :param interface: where the ranks were, or might have been.
     :param view: the units, and what of them; else as when it was recorded, by host where that says nothing.
     :param most: rows of units and of links.
-    :param hint: whether to look for a better order of the ranks, which takes up to ``SEARCH`` seconds.
+    :param hint: whether to look for a better order of the ranks, which takes some seconds at most.
     :raises ProfileError: where the job has another number of ranks.
     """
     check_hosts(profile, interface)
@@ -43,7 +43,7 @@ def summarise(
         "seconds": profile.seconds,
         "job": interface.describe(),
         "missing": list(profile.missing),
-        "kinds": {KINDS[letter]: profile.total(letter) for letter in KINDS if profile.total(letter)[0]},
+        "kinds": {words: total for letter, words in KINDS.items() if (total := profile.total(letter))[0]},
         "coverage": profile.coverage,
         "says": _says(profile),
         "hops": [_row(one) for one in by_hops(graph, interface)],
