@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
     int turns = argc == 3 ? open(argv[2], O_RDONLY) : -1;
     if (turns < 0)
         MPI_Abort(MPI_COMM_WORLD, 2);
-    int pings = !strcmp(argv[1], "pingpong"), calls = pings ? 10000 : 20;
+    int pings = !strcmp(argv[1], "pingpong"), calls = pings ? 10000 : 100;
     out = calloc(size, BLOCK), in = calloc(size, BLOCK);
     while (read(turns, &turn, 1) == 1) {
         seconds(pings, rank, calls / 10);

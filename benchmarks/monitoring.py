@@ -72,14 +72,14 @@ class Job:
 
 @contextmanager
 def started(program: Path, case: str, folder: Path, *, recorded: bool) -> Iterator[Job]:
-    """A job of a case, bound to processors where it does not have more ranks than there are; it ends with the block.
+    """A job of a case, its ranks bound to processors in turn; it ends with the block.
 
     :param folder: an empty one, for its pipe and its profile.
     """
     beside, ranks, pipe = Path(sys.executable).parent / "mpirun", CASES[case][1], folder / "turns"
     crowded = ranks > (os.cpu_count() or 1)
     words = [str(beside) if beside.exists() else "mpirun", "--allow-run-as-root"]
-    words += ["--oversubscribe", "--bind-to", "none"] if crowded else ["--bind-to", "core"]
+    words += ["--map-by", "core:oversubscribe", "--bind-to", "core:overload-allowed"]
     for name, value in {**TRANSPORT, "mpi_yield_when_idle": str(int(crowded))}.items():
         words += ["--mca", name, value]
     words += ["-n", str(ranks), str(program), case, str(pipe)]
