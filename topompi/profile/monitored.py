@@ -1,7 +1,7 @@
 """Recording a program in any language by Open MPI's monitoring component, below the calls that the program makes.
 
 G. Bosilca et al., "Online dynamic monitoring of MPI communications", Euro-Par 2017. Each rank writes
-the sender's side at the end of the program. Cost: 1 to 3 % of a message of 8 bytes.
+the sender's side at the end of the program. Cost: some 10 ns a message.
 """
 
 from __future__ import annotations
