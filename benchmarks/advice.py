@@ -162,7 +162,7 @@ def gains(case: Case, advised: NDArray[np.int64], times: Sequence[Sequence[float
     }
 
 
-def example(network: Emulated, name: str, words: str, number: int, costs: Model, arguments: argparse.Namespace) -> Row:
+def example(network: Emulated, name: str, number: int, costs: Model, arguments: argparse.Namespace) -> Row:
     """Record an example on the network, then run it with and without its own re-ordering by turns."""
     program = ROOT / "examples" / name.split()[0] / f"{name.split()[0]}.py"
     hosts = rank_hosts(network.fabric, order=f"random:{number}")
@@ -176,7 +176,7 @@ def example(network: Emulated, name: str, words: str, number: int, costs: Model,
         idle.append(done.usage.idle or 0.0)
         return float(json.loads(done.stdout.splitlines()[-1])["communication"])
 
-    command = [str(program), *words.split(), "--reorder"]
+    command = [str(program), *EXAMPLES[name].split(), "--reorder"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "run.topoprof"
         # Without a topology nothing is re-ordered: the launcher only records.
@@ -214,7 +214,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=2, help="runs of an example on each side (default 2)")
     parser.add_argument("--timeout", type=float, default=180.0, help="seconds that one job may take (default 180)")
     parser.add_argument("--python", default=sys.executable, help="interpreter whose MPI runs the programs")
-    parser.add_argument("--no-examples", action="store_true", help="leave the examples out")
+    parser.add_argument("--examples", nargs="*", choices=EXAMPLES, default=list(EXAMPLES), help="which (default all)")
     parser.add_argument("--json", metavar="FILE", help="write the rows here")
     arguments = parser.parse_args()
     rows: list[Row] = []
@@ -223,9 +223,10 @@ def main() -> int:
         for case, hosts in graph_cases(network, costs, arguments) if arguments.graphs else ():
             rows.append(exchanged(network, case, hosts, arguments))
             progress(str(rows[-1]))
-        for number, (name, words) in enumerate([] if arguments.no_examples else EXAMPLES.items(), 1):
-            rows.append(example(network, name, words, number, costs, arguments))
-            progress(str(rows[-1]))
+        for number, name in enumerate(EXAMPLES, 1):
+            if name in arguments.examples:
+                rows.append(example(network, name, number, costs, arguments))
+                progress(str(rows[-1]))
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(rows, indent=1) + "\n")
     print("\n".join(table(rows)))

@@ -1,9 +1,12 @@
-"""What Open MPI's monitoring costs a program: runs with and without ``topompi profile`` by turns.
+"""What Open MPI's monitoring costs a program: jobs with and without ``topompi profile`` that take turns.
 
     python -m benchmarks.monitoring
 
-Needs Open MPI's ``mpicc`` and a C compiler. A ratio is the time with the recording over that without, of two jobs one
-after the other; the median over the pairs, with its 95 % interval by bootstrap.
+Needs Open MPI's ``mpicc`` and a C compiler. Three jobs run on the same processors, over shared memory: one without the
+recording, one with it, and one more without, which shows chance. One works while the others sleep, some hundredths of a
+second in turn, so that all meet the same machine. A new start of the three places their memory anew: the ratio of a
+start is the median over its rounds of a job's time over that of the first; the result is the median over the starts,
+with the 95 % interval of a bootstrap that draws starts.
 """
 
 from __future__ import annotations
@@ -14,16 +17,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Timer
 
 import numpy as np
+from numpy.typing import NDArray
 
-from osu_like_bench.statistics import compare
 from topompi.errors import BenchmarkError
 
 from .paths import ROOT
 
-CASES = {"pingpong": ("ping-pong of 8 bytes", 2), "alltoall": ("alltoall of 64 KiB blocks", 8)}
+CASES = {"pingpong": ("ping-pong of 8 bytes, there and back", 2), "alltoall": ("alltoall of 64 KiB blocks", 8)}
+SIDES = {"without": False, "recorded": True, "without, once more": False}
+TRANSPORT = {"pml": "ob1,monitoring", "btl": "self,sm"}  # a list without monitoring turns the recording off
+FIRST = 3  # rounds of a start that do not count
+TIMEOUT = 120.0  # seconds of a start
 
 
 def built(folder: Path) -> Path:
@@ -39,43 +49,102 @@ def built(folder: Path) -> Path:
     return program
 
 
-def seconds(program: Path, case: str, folder: Path, *, recorded: bool) -> float:
-    """Median seconds of a call in one job, recorded or not."""
-    beside = Path(sys.executable).parent / "mpirun"
-    words = [str(beside) if beside.exists() else "mpirun", "--allow-run-as-root", "--oversubscribe"]
-    ranks = CASES[case][1]
-    words += ["--mca", "mpi_yield_when_idle", "1"] if ranks > (os.cpu_count() or 1) else []
-    words += ["-n", str(ranks), str(program), case]
+class Job:
+    """One job that works when told.
+
+    :param process: which prints the seconds of each round.
+    :param turns: the pipe from which each of its ranks reads a byte a round.
+    :param ranks: how many it has.
+    """
+
+    def __init__(self, process: subprocess.Popen[str], turns: int, ranks: int) -> None:
+        self.process, self.turns, self.ranks = process, turns, ranks
+
+    def round(self) -> float:
+        """Seconds of a call in one round."""
+        os.write(self.turns, b"." * self.ranks)
+        assert self.process.stdout is not None  # it is a pipe
+        line = self.process.stdout.readline()
+        if not line:
+            raise BenchmarkError(f"expecting seconds from {self.process.args!r}, got the end of the program")
+        return float(line)
+
+
+@contextmanager
+def started(program: Path, case: str, folder: Path, *, recorded: bool) -> Iterator[Job]:
+    """A job of a case, its ranks bound to processors in turn; it ends with the block.
+
+    :param folder: an empty one, for its pipe and its profile.
+    """
+    beside, ranks, pipe = Path(sys.executable).parent / "mpirun", CASES[case][1], folder / "turns"
+    crowded = ranks > (os.cpu_count() or 1)
+    words = [str(beside) if beside.exists() else "mpirun", "--allow-run-as-root"]
+    words += ["--map-by", "core:oversubscribe", "--bind-to", "core:overload-allowed"]
+    for name, value in {**TRANSPORT, "mpi_yield_when_idle": str(int(crowded))}.items():
+        words += ["--mca", name, value]
+    words += ["-n", str(ranks), str(program), case, str(pipe)]
     if recorded:
         words = [sys.executable, "-m", "topompi", "profile", "-o", str(folder / "run.topoprof"), "--", *words]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True, cwd=ROOT)
-    return float(done.stdout.split()[0])
+    os.mkfifo(pipe)
+    turns = os.open(pipe, os.O_RDWR)  # does not wait for the ranks to open it
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
+    late = Timer(TIMEOUT, process.terminate)
+    late.start()
+    try:
+        yield Job(process, turns, ranks)
+    finally:
+        os.close(turns)  # the end of its input
+        process.communicate()
+        late.cancel()
+    if process.returncode:
+        raise BenchmarkError(f"expecting {process.args!r} to end well, got exit code {process.returncode}")
+
+
+def start(program: Path, case: str, rounds: int) -> NDArray[np.float64]:
+    """Seconds of a call, shape (rounds, sides), of one start of all sides; the first turn goes round."""
+    times = np.empty((FIRST + rounds, len(SIDES)))
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        jobs = []
+        for number, recorded in enumerate(SIDES.values()):
+            (folder := Path(name) / str(number)).mkdir()
+            jobs.append(stack.enter_context(started(program, case, folder, recorded=recorded)))
+        for at, row in enumerate(times):
+            for side in np.roll(range(len(jobs)), at):
+                row[side] = jobs[side].round()
+    return times[FIRST:]
+
+
+def ratios(times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Median and 95 % interval, shape (3, sides), of the times over those of the first side.
+
+    :param times: seconds, shape (starts, rounds, sides).
+    """
+    of_start = np.median(times / times[:, :, :1], axis=1)
+    drawn = np.random.default_rng(0).integers(len(of_start), size=(2000, len(of_start)))
+    low, high = np.quantile(np.median(of_start[drawn], axis=1), (0.025, 0.975), axis=0)
+    return np.stack([np.median(of_start, axis=0), low, high])
 
 
 def main() -> int:
-    """Run the pairs and print a line for each case."""
+    """Run the starts and print a line for each case."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=15, help="pairs of jobs (default 15)")
-    pairs = parser.parse_args().pairs
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES), help="what to time (default all)")
+    parser.add_argument("--starts", type=int, default=12, help="starts of the three jobs (default 12)")
+    parser.add_argument("--rounds", type=int, default=40, help="rounds of a start (default 40)")
+    given = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            program = built(folder)
-            for case, (words, ranks) in CASES.items():
-                times = np.array(
-                    [
-                        [
-                            seconds(program, case, folder, recorded=side)
-                            for side in ((False, True), (True, False))[at % 2]
-                        ]
-                        for at in range(pairs)
-                    ]
-                )
-                times[1::2] = times[1::2, ::-1]
-                found = compare(times[:, 0], times[:, 1])
-                says = f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
+            program = built(Path(name))
+            for case in given.cases:
+                words, ranks = CASES[case]
+                times = np.array([start(program, case, given.rounds) for _ in range(given.starts)])
+                says = [
+                    f"{name} {ratio:.3f} [{low:.3f}, {high:.3f}]"
+                    for name, (ratio, low, high) in zip(SIDES, ratios(times).T, strict=True)
+                ][1:]
                 print(
-                    f"{words}, {ranks} ranks: {1e6 * np.median(times[:, 0]):.2f} us, recorded {says}, {pairs} pairs",
+                    f"{words}, {ranks} ranks: {1e6 * np.median(times[:, :, 0]):.2f} us; {'; '.join(says)}; "
+                    f"{given.starts} starts of {given.rounds} rounds",
                     flush=True,
                 )
     except BenchmarkError as error:

@@ -1,4 +1,4 @@
-"""What recording a program costs: microseconds a call, and memory; and what it takes to read and draw large profiles.
+"""What recording a program costs: microseconds a call, and memory; and what it takes to look at large profiles.
 
 Run it as ``python -m benchmarks.profiles`` on one process: the calls do nothing but be counted.
 """
@@ -6,6 +6,8 @@ Run it as ``python -m benchmarks.profiles`` on one process: the calls do nothing
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tempfile
 import time
 import tracemalloc
@@ -13,19 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from topompi.profile import Profile, read_profile, write_profile
+from topompi.mapping import CommunicationGraph
+from topompi.profile import Profile, write_profile
 from topompi.profile.counting import Counters
 from topompi.profile.overhead import call_seconds
-from topompi.profile.page import page
-from topompi.profile.pictures import draw_heat, draw_histogram
-from topompi.profile.summary import summarise
-from topompi.profile.tree import tree_of
-from topompi.topology import TopologyInterface, load
-from topompi.views.picture.writers import write
 
 SIZES = (64, 128, 256, 512, 1024)
 RANKS_A_HOST = 16
 CALLS, ROUNDS = 20_000, 9
+FABRIC = "XGFT(3; 8,8,4; 1,4,2)"  # of 256 hosts
 
 
 def memory(ranks: int, ranks_a_host: int = 1) -> dict[str, int]:
@@ -47,36 +45,31 @@ def memory(ranks: int, ranks_a_host: int = 1) -> dict[str, int]:
     return {"ranks": ranks, "a host": ranks_a_host, "held": held, "line": len(line)}
 
 
-def large(ranks: int = 1024, peers: int | None = None) -> dict[str, float]:
-    """Seconds to read, to analyse and to draw a profile of so many ranks in which each sends to all, or to some."""
-    routes = load("XGFT(2; 8,8; 1,4)").routes
-    assert routes is not None
-    hosts = np.repeat(routes.fabric.hosts, -(-ranks // routes.fabric.num_hosts))[:ranks].tolist()
-    interface = TopologyInterface.place(hosts, routes)
+def commands(ranks: int = 1024) -> dict[str, float]:
+    """Seconds by the clock of each command on a profile of a stencil and an alltoall, from its start to its end."""
+    stencil, everybody = CommunicationGraph.cartesian((ranks // 64, 8, 8), weights=100_000), np.arange(ranks)
     of_rank = []
     for rank in range(ranks):
-        counters = Counters(ranks, np.arange(ranks))
-        others = np.delete(np.arange(ranks), rank)[:peers]
-        counters.add("E", others, np.full(len(others), 1000))
-        of_rank.append(counters.rows(rank, hosts[rank]))
+        counters, others = Counters(ranks, everybody), np.delete(everybody, rank)
+        neighbours = stencil.targets[stencil.sources == rank]
+        counters.add("E", neighbours, np.full(len(neighbours), 100_000))
+        counters.add("I", others, np.full(len(others), 1000))
+        of_rank.append(counters.rows(rank, ""))
+    seconds = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.topoprof"
-        profile = Profile(ranks, "by hand", of_rank=of_rank)
-        write_profile(profile, path)
-        marks = [time.perf_counter()]
-        graph = read_profile(path).graph()
-        marks.append(time.perf_counter())
-        summarise(read_profile(path), interface, hint=False)
-        marks.append(time.perf_counter())
-        draw_histogram(Path(folder) / "h.svg", graph, interface)
-        draw_heat(Path(folder) / "m.svg", graph, interface)
-        scene = tree_of(graph, interface, "run")
-        assert scene is not None  # the fabric is a tree
-        write(scene, Path(folder) / "t.svg")
-        marks.append(time.perf_counter())
-        (Path(folder) / "page.html").write_text(page({"run": (profile, interface)}))
-        marks.append(time.perf_counter())
-    return dict(zip(("read", "read and analyse", "draw", "page"), np.diff(marks).round(3).tolist(), strict=True))
+        write_profile(Profile(ranks, "by hand", of_rank=of_rank), path)
+        for words in (
+            ["show", "--no-hint"],
+            ["show"],
+            ["plot", "-o", folder],
+            ["report", "-o", f"{folder}/report.html"],
+        ):
+            began = time.perf_counter()
+            command = [sys.executable, "-m", "topompi", "profile", *words, str(path), "--topology", FABRIC]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            seconds[" ".join(words).replace(folder, "F")] = round(time.perf_counter() - began, 2)
+    return seconds
 
 
 def main() -> None:
@@ -86,7 +79,7 @@ def main() -> None:
     )
     for ranks in SIZES:
         print(json.dumps(memory(ranks)), json.dumps(memory(ranks, RANKS_A_HOST)))
-    print(json.dumps({"seconds at 1,024 ranks": large()}))
+    print(json.dumps({"seconds at 1,024 ranks": commands()}))
 
 
 if __name__ == "__main__":

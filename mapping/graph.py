@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import TopompiError
-from .exact import exact_sums
+from .exact import LARGEST, exact_sums, short_sums
 
 __all__ = ["CommunicationGraph", "GraphError", "Undirected"]
 
 Integers = NDArray[np.int64]
-LARGEST = 2**63 - 1
 
 
 class GraphError(TopompiError, ValueError):
@@ -77,7 +76,7 @@ class CommunicationGraph:
         columns.append(_whole("messages", np.ones_like(columns[0]) if messages is None else messages))
         _check(size, columns)
         key, inverse = np.unique(columns[0] * size + columns[1], return_inverse=True)
-        sums = [_fitting(exact_sums(inverse, column, len(key))) for column in columns[2:]]
+        sums = [_summed(inverse, column, len(key)) for column in columns[2:]]
         offsets = np.searchsorted(key, np.arange(size + 1) * size)
         return cls(size, offsets.astype(np.int64), key % max(size, 1), sums[0], sums[1])
 
@@ -208,8 +207,13 @@ def _check(size: int, columns: Sequence[Integers]) -> None:
             raise GraphError(f"graph: expecting a {name} of at least 0, got {amounts.min()}")
 
 
-def _fitting(sums: list[int]) -> Integers:
-    if max(sums, default=0) > LARGEST:
+def _summed(group: Integers, values: Integers, groups: int) -> Integers:
+    """The sum of the values of each group; GraphError where one is no number of 64 bits."""
+    short = short_sums(group, values, groups)
+    if short is not None:
+        return short
+    sums = exact_sums(group, values, groups)
+    if max(sums) > LARGEST:
         raise GraphError(f"graph: expecting less than 2^63 bytes between two ranks, got {max(sums)}")
     return np.array(sums, dtype=np.int64)
 

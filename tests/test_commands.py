@@ -64,6 +64,11 @@ def test_every_command_has_short_help_and_a_version(module):
     assert done.returncode == 0, done.stderr
 
 
+def test_no_command_imports_scipy_before_it_needs_it():
+    told = run(["-c", "import sys, topompi.cli.app; print({one for one in sys.modules if one.startswith('scipy')})"])
+    assert told.stdout == "set()\n", told.stderr
+
+
 def test_shells_complete_commands():
     words = {"_TOPOMPI_COMPLETE": "complete_bash", "COMP_WORDS": "topompi topology sh", "COMP_CWORD": "2"}
     done = run(["-m", "topompi"], **words)

@@ -19,12 +19,12 @@ from tests.support import mpirun
 from topompi.cli.app import app
 from topompi.mapping import CommunicationGraph, read_graph
 from topompi.profile import Profile, ProfileError, read_profile, write_profile
-from topompi.profile.analysis import by_hops, by_level, contract, link_loads, units_of
+from topompi.profile.analysis import GRANULARITIES, by_hops, by_level, contract, link_loads, units_of
 from topompi.profile.colours import PALETTES, colours_of
 from topompi.profile.export import EXPORTS, export
 from topompi.profile.monitored import read_monitored
 from topompi.profile.pictures import heat
-from topompi.profile.recording import KINDS, RankRows
+from topompi.profile.recording import KINDS, RankRows, View
 from topompi.topology import TopologyInterface, load
 
 COUNTS = st.integers(0, 2**40)
@@ -41,7 +41,8 @@ def profiles(draw, missing=True):
         for rank in sorted(ranks)
     ]
     hosts = draw(st.sampled_from([(), tuple(f"h{rank}" for rank in range(size))]))
-    return Profile(size, "by hand", draw(st.text(max_size=9)), draw(st.floats(0, 1e6)), hosts, of_rank)
+    view = View(draw(st.sampled_from(["", *GRANULARITIES])), draw(st.sampled_from(["", "bytes", "messages"])))
+    return Profile(size, "by hand", draw(st.text(max_size=9)), draw(st.floats(0, 1e6)), hosts, of_rank, view=view)
 
 
 def table(profile):
@@ -49,7 +50,7 @@ def table(profile):
     ranks = [
         (one.rank, *(c.tolist() for c in (one.kind, one.peer, one.messages, one.volume))) for one in profile.of_rank
     ]
-    return profile.size, profile.method, profile.command, profile.seconds, profile.hosts, ranks
+    return profile.size, profile.method, profile.command, profile.seconds, profile.hosts, ranks, profile.view
 
 
 def edges(graph):
@@ -96,7 +97,7 @@ def test_a_file_that_ends_too_early_has_the_ranks_written_before(tmp_path, profi
     path.write_bytes(whole[:cut])
     ends = np.cumsum([len(part) for part in _members(whole)])
     found, wanted = table(read_profile(path)), table(profile)
-    assert found[:5] == wanted[:5]
+    assert (found[:5], found[6]) == (wanted[:5], wanted[6])
     # A member whose text is whole but whose checksum is cut may count already, or not.
     assert found[5] == wanted[5][: len(found[5])]
     assert (ends[1:] <= cut).sum() <= len(found[5]) <= (ends[:-1] < cut).sum()
@@ -143,6 +144,7 @@ def test_a_damaged_file_raises_our_error_or_is_read(tmp_path, profile, seed):
         ('{"topompi":"profile","version":2,"ranks":1}', ":1: expecting a profile of version 1"),
         ('{"topompi":"profile","version":1,"ranks":0}', ":1: expecting ranks"),
         ('{"topompi":"profile","version":1,"ranks":2,"hosts":["a"]}', ":1: expecting hosts to be a list of 2 names"),
+        ('{"topompi":"profile","version":1,"ranks":1,"view":{"count":"x"}}', ":1: expecting view to have"),
         ('{"topompi":"profile","version":1,"ranks":2}\n{"rank":2}', ":2: expecting rank to be one of 2, got 2"),
         ('{"topompi":"profile","version":1,"ranks":2}\n{"rank":0,"E":[[1],[1]]}', ":2: expecting E to be three lists"),
         ('{"topompi":"profile","version":1,"ranks":2}\n{"rank":0,"E":[[2],[1],[1]]}', "peers below 2"),
@@ -272,6 +274,42 @@ def test_show_says_classes_and_the_next_command(tmp_path):
     assert "topompi map --graph" in done.stdout
 
 
+def test_a_profile_is_shown_as_was_asked_for_when_it_was_recorded_unless_another_way_is_named(tmp_path):
+    path, options = tmp_path / "run.topoprof", ["--topology", "XGFT(2; 2,2; 1,1)"]
+    rows = [RankRows.of_rows(rank, [(0, rank ^ 2, 3, 100)]) for rank in range(4)]
+    write_profile(Profile(4, "by hand", of_rank=rows, view=View("switch", "messages")), path)
+
+    def shown(*more):
+        done = CliRunner().invoke(app, ["profile", "show", str(path), *options, "--json", "--no-hint", *more])
+        found = json.loads(done.stdout)
+        return found["granularity"], found["count"], [row["sent"] for row in found["units"]]
+
+    assert shown() == ("switch", "messages", [6, 6])
+    assert shown("--granularity", "process", "--count", "bytes") == ("process", "bytes", [100] * 4)
+    CliRunner().invoke(app, ["profile", "report", str(path), *options, "-o", str(tmp_path / "r.html")])
+    assert '"view":{"granularity":"switch","count":"messages"}' in (tmp_path / "r.html").read_text()
+
+
+def test_a_profile_by_host_is_shown_by_host_and_processes_of_it_are_refused():
+    by_host = Profile(2, "by hand", granularity="host")
+    assert (by_host.view_of(), by_host.view_of("switch")) == (View("host", "bytes"), View("switch", "bytes"))
+    with pytest.raises(ProfileError, match="expecting a granularity of host, switch, got 'process'"):
+        by_host.view_of("process")
+
+
+def test_a_profile_by_host_is_not_exported_as_one_by_rank(tmp_path):
+    write_profile(Profile(2, "by hand", granularity="host"), tmp_path / "a.topoprof")
+    done = CliRunner().invoke(app, ["profile", "export", str(tmp_path / "a.topoprof"), "-o", str(tmp_path / "a.mtx")])
+    assert "expecting a profile by process, got one by host" in str(done.exception)
+
+
+def test_a_wrong_granularity_is_refused_before_the_program_runs(tmp_path):
+    program = [sys.executable, "-c", f"open({str(tmp_path / 'ran')!r}, 'w')"]
+    done = CliRunner().invoke(app, ["profile", "--granularity", "core", "--", *program])
+    assert "expecting a granularity of process, host, switch, got 'core'" in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
 RING = """
 from mpi4py import MPI
 import numpy as np
@@ -288,7 +326,8 @@ def recorded(tmp_path, program, ranks=4):
     """Run a program under the command; its profile."""
     (tmp_path / "program.py").write_text(program)
     command = [*mpirun(), "-n", str(ranks), sys.executable, str(tmp_path / "program.py")]
-    done = CliRunner().invoke(app, ["profile", "-o", str(tmp_path / "run.topoprof"), "--", *command])
+    options = ["--granularity", "switch", "--count", "messages", "-o", str(tmp_path / "run.topoprof")]
+    done = CliRunner().invoke(app, ["profile", *options, "--", *command])
     return done, tmp_path / "run.topoprof"
 
 
@@ -302,7 +341,7 @@ def test_open_mpi_records_a_ring_and_an_alltoall_to_the_byte(tmp_path):
     assert edges(found.graph("E")) == ring
     everyone = {(one, other): (8000, 1) for one in range(4) for other in range(4) if one != other}
     assert edges(found.graph("I")) == everyone
-    assert (found.missing, found.coverage) == ((), 1.0)
+    assert (found.missing, found.coverage, found.view) == ((), 1.0, View("switch", "messages"))
 
 
 def test_a_program_that_fails_gives_its_exit_code(tmp_path):

@@ -75,10 +75,23 @@ def test_the_launcher_records_and_signals_leave_a_part_out(tmp_path):
     done = run_mpi(2, "-m", "topompi", "-c", LAUNCHED, env={"TOPOMPI_PROFILE": str(path)})
     assert done.returncode == 0, done.stderr
     found = read_profile(path)
+    assert found.granularity == "process"
     assert graph_of(found) == RING
     assert read_graph(path).volume.sum() == 480
     assert [call.name for call in found.of_rank[0].calls] == ["Barrier"]
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_launcher_records_by_host_and_without_it_that_is_refused(tmp_path):
+    path = tmp_path / "run.topoprof"
+    wanted = {"TOPOMPI_PROFILE": str(path), "TOPOMPI_PROFILE_GRANULARITY": "host", "TOPOMPI_HOSTS": "a,b"}
+    program = "from mpi4py import MPI; MPI.COMM_WORLD.bcast(1, 3)"
+    done = run_mpi(4, "-m", "topompi", "-c", program, env=wanted)
+    assert done.returncode == 0, done.stderr
+    found = read_profile(path)
+    assert (found.granularity, list(graph_of(found))) == ("host", [(3, 0), (3, 2)])  # hosts by their lowest ranks
+    done = run_mpi(1, "-c", "import topompi; topompi.Intracomm", env=wanted)
+    assert "for a profile by host" in done.stderr
 
 
 PLANNED = """

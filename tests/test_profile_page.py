@@ -35,19 +35,24 @@ document.body.append(Object.assign(document.createElement("pre"), { id: "said", 
 </script></html>"""
 
 
-def browsed(page, tmp_path, **numbers):
-    """What the page says when the pointer moves, and what the browser writes to its console."""
+def chromium(tmp_path, *options):
+    """A browser that ends by itself, on a page."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("no Chromium is here")
+    usual = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=5000"]
+    words = [browser, *usual, f"--user-data-dir={tmp_path / 'browser'}", *options]
+    return subprocess.run(words, capture_output=True, text=True, timeout=100, check=True)
+
+
+def browsed(page, tmp_path, **numbers):
+    """What the page says when the pointer moves, and what the browser writes to its console."""
     script = POINT
     for name, value in numbers.items():
         script = script.replace(name, str(value))
     copy = tmp_path / "copy.html"
     copy.write_text(page.replace("</html>", script))
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--window-size=1200,2400"]
-    options += [f"--user-data-dir={tmp_path / 'browser'}", "--virtual-time-budget=5000", "--dump-dom"]
-    done = subprocess.run([browser, *options, copy.as_uri()], capture_output=True, text=True, timeout=100, check=True)
+    done = chromium(tmp_path, "--window-size=1200,2400", "--dump-dom", copy.as_uri())
     said = re.search(r'<pre id="said">(.*?)</pre>', done.stdout, re.DOTALL)
     assert "CONSOLE" not in done.stderr, done.stderr
     assert said, done.stdout[-2000:]
@@ -77,6 +82,18 @@ def test_the_pointer_shows_what_was_sent_and_the_console_stays_empty(tmp_path):
     assert 'class="link"' in text
     for words in ("within hosts", "3 hops", "by hand", ">one<", ">two<"):
         assert words in text
+
+
+def test_the_page_prints_on_two_sheets_the_map_on_the_first(tmp_path):
+    rows = [RankRows.of_rows(rank, [(0, (rank + 1) % 8, 2, 100 + rank)]) for rank in range(8)]
+    written(tmp_path, 8, rows)
+    pdf = tmp_path / "page.pdf"
+    chromium(tmp_path, f"--print-to-pdf={pdf}", "--no-pdf-header-footer", (tmp_path / "r.html").as_uri())
+    printed = pdf.read_bytes()
+    assert b"/Title (What the program sent)" in printed
+    assert re.findall(rb"/Type /Pages\s*/Count (\d+)", printed) == [b"2"]
+    sheets = re.findall(rb"/Type /Page\s*?\n.*?endobj", printed, re.DOTALL)
+    assert [b"/XObject" in sheet for sheet in sheets] == [True, False]  # the map is the one picture of pixels
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -13,14 +14,17 @@ from .edges import Edges
 from .text import MAX_RANKS, GraphFile, GraphFileError
 
 __all__ = [
+    "COUNTS",
     "GRANULARITIES",
     "KINDS",
     "MOVES",
     "NAME",
+    "RECORDED",
     "VERSION",
     "Call",
     "Head",
     "Line",
+    "View",
     "head_of",
     "rank_of",
     "read",
@@ -41,7 +45,17 @@ KINDS = {
 
 
 MOVES = "EISR"  # the kinds that move where a file does not say; what collectives are asked for moves as I
-GRANULARITIES = ("process", "host")
+GRANULARITIES = ("process", "host", "switch")
+RECORDED = GRANULARITIES[:2]
+COUNTS = ("bytes", "messages")
+
+
+@dataclass(frozen=True)
+class View:
+    """How a profile is looked at: the units, of ``GRANULARITIES``, and what of, of ``COUNTS``; empty: not said."""
+
+    granularity: str = ""
+    count: str = ""
 
 
 class Head(NamedTuple):
@@ -54,6 +68,7 @@ class Head(NamedTuple):
     :param granularity: ``host`` where a peer stands for its whole host.
     :param virtual: whether the hosts are those of a virtual placement.
     :param counting: seconds that counting added to a call; 0 where that is unknown.
+    :param view: as it was asked for when the profile was recorded.
     """
 
     size: int
@@ -65,6 +80,7 @@ class Head(NamedTuple):
     granularity: str = "process"
     virtual: bool = False
     counting: float = 0.0
+    view: View = View()
 
 
 class Call(NamedTuple):
@@ -139,11 +155,23 @@ def head_of(name: str, line: str) -> Head:
     moves, granularity = head.get("moves", MOVES), head.get("granularity", "process")
     if not isinstance(moves, str) or set(moves) - set(KINDS):
         _fail(name, 1, f"moves to be letters of {''.join(KINDS)}", moves)
-    if granularity not in GRANULARITIES:
-        _fail(name, 1, f"granularity to be one of {', '.join(GRANULARITIES)}", granularity)
+    if granularity not in RECORDED:
+        _fail(name, 1, f"granularity to be one of {', '.join(RECORDED)}", granularity)
     method, command = str(head.get("method", "")), str(head.get("command", ""))
-    virtual = head.get("virtual") is True
-    return Head(size, method, command, float(seconds), tuple(hosts), moves, granularity, virtual, float(counting))
+    how = moves, granularity, head.get("virtual") is True, float(counting), _view(name, head.get("view", {}))
+    return Head(size, method, command, float(seconds), tuple(hosts), *how)
+
+
+def _view(name: str, given: object) -> View:
+    wanted = {"granularity": GRANULARITIES, "count": COUNTS}
+    if not isinstance(given, dict) or any(value not in wanted.get(key, ()) for key, value in given.items()):
+        _fail(
+            name,
+            1,
+            f"view to have a granularity of {', '.join(GRANULARITIES)}, a count of {' or '.join(COUNTS)}",
+            given,
+        )
+    return View(**given)
 
 
 def rank_of(name: str, number: int, line: str, size: int) -> Line:

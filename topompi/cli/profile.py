@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,19 +19,18 @@ from ..profile.colours import PALETTES
 from ..profile.export import EXPORTS, export
 from ..profile.monitored import read_monitored, record
 from ..profile.pictures import COUNTS, draw_comparison, draw_heat, draw_histogram
-from ..profile.summary import summarise
+from ..profile.recording import View
+from ..profile.summary import check_hosts, summarise
 from ..profile.tree import tree_of
 from ..topology import Report, Routes, TopologyInterface, load
 from ..topology.hostlist import read_hosts
 from ..views.picture.writers import write
 from .mapsources import reading
+from .profilenext import commands, hint_of, where
 from .profilereport import draw, draw_advice
 from .terminal import console
 
 __all__ = ["app"]
-
-
-WORTH = 0.98  # of the hop-bytes; less is not worth a command
 
 
 class _Recording(TyperGroup):
@@ -43,7 +42,7 @@ class _Recording(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-LAUNCHERS = ("mpirun", "mpiexec", "prterun")
+DRAWN = "With what show, plot and report begin:"
 
 app = typer.Typer(cls=_Recording, help="What a program really sends, by distance.", no_args_is_help=True)
 
@@ -55,7 +54,13 @@ Hosts = Annotated[
     typer.Option("--hosts", help="Host list or file, one a rank or the ranks evenly; else the recorded ones."),
 ]
 Placement = Annotated[str, typer.Option("--place", help="Ranks on these hosts: block, cyclic or random:SEED.")]
-Granularity = Annotated[str, typer.Option("--granularity", help=f"One of {', '.join(GRANULARITIES)}.")]
+Granularity = Annotated[
+    str, typer.Option("--granularity", help=f"One of {', '.join(GRANULARITIES)}; else as was asked for when recording.")
+]
+Count = Annotated[
+    str, typer.Option("--count", help=f"One of {', '.join(COUNTS)}; else as was asked for when recording.")
+]
+Palette = Annotated[str, typer.Option("--palette", help=f"One of {', '.join(PALETTES)}.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -64,16 +69,19 @@ def record_command(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND ...", help="As for a shell: mpirun -n 4 ./app")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The profile's file.")] = Path("run.topoprof"),
     hosts: Annotated[str | None, typer.Option("--hosts", help="Host of each rank: a list or a file.")] = None,
+    granularity: Annotated[str, typer.Option("--granularity", help=f"{DRAWN} {', '.join(GRANULARITIES)}.")] = "",
+    count: Annotated[str, typer.Option("--count", help=f"{DRAWN} {', '.join(COUNTS)}.")] = "",
 ) -> None:
     """Run a program of Open MPI, in any language, and record what its ranks send; 'record' may be left out.
 
     Open MPI's monitoring component counts messages and bytes a pair of ranks
     below the calls, inside collectives too. Exit code: the program's.
     """
+    Profile(1, "").view_of(granularity, count)  # a wrong word is said before the program runs
     if not output.resolve().parent.is_dir():
         raise ProfileError(f"--output: expecting a file in a folder that exists, got {output}")
     found, code = record(command, output.resolve().parent, read_hosts(hosts) if hosts else ())
-    write_profile(found, output)
+    write_profile(replace(found, view=View(granularity, count)), output)
     messages, volume = found.sent
     print(
         f"topompi: {output}: {found.size} ranks sent {messages:,} messages, {volume:,} bytes; next: "
@@ -92,7 +100,8 @@ def show(
     lfts: Lfts = None,
     hosts: Hosts = None,
     placement: Placement = "block",
-    granularity: Granularity = "host",
+    granularity: Granularity = "",
+    count: Count = "",
     most: Annotated[int, typer.Option("--most", help="Rows of hosts, switches and links.", min=1)] = 10,
     hint: Annotated[bool, typer.Option("--hint/--no-hint", help="Look for a better mapping, some seconds.")] = True,
     as_json: AsJson = False,
@@ -103,14 +112,14 @@ def show(
         routes = _routes(topology, lfts, progress)
         interface = _interface(found, routes, topology, hosts, placement)
         progress.step("links")
-        summary = summarise(found, interface, granularity, most, hint=hint)
+        summary = summarise(found, interface, found.view_of(granularity, count, "host"), most, hint=hint)
     if as_json:
         print(json.dumps(summary))
     else:
         draw(console(), summary)
         _warn(found)
     if hint and not as_json and summary["saving"] is not None:
-        _next(summary["saving"], _where(found, recorded, topology, lfts, hosts))
+        print(hint_of(summary["saving"], where(found, recorded, topology, lfts, hosts)))
 
 
 @app.command()
@@ -136,39 +145,13 @@ def advise(
             _interface(found, routes, topology, hosts, placement),
             model_of(library, {}) if library else None,
         )
-    advice["run"] = _commands(advice, found, topology, _where(found, recorded, topology, lfts, hosts))
+    advice["run"] = commands(advice, found, topology, where(found, recorded, topology, lfts, hosts))
     if as_json:
         print(json.dumps(advice))
         return
     draw_advice(console(), advice)
     for line in advice["run"] or ["nothing to change: no order and no schedule was found that is clearly better"]:
         print(line)
-
-
-def _where(found: Profile, recorded: Path, topology: str, lfts: Path | None, hosts: str | None) -> str:
-    """The options of topompi map for a profile on the hosts that were looked at."""
-    hosts = hosts or ",".join(dict.fromkeys(found.hosts))
-    options = {"graph": str(recorded), "topology": topology, "lfts": str(lfts or ""), "hosts": hosts}
-    return " ".join(f"--{name} {shlex.quote(value)}" for name, value in options.items() if value)
-
-
-def _commands(advice: dict[str, Any], found: Profile, topology: str, where: str) -> list[str]:
-    """What to run for what is worth it."""
-    mapping, lines = advice["mapping"], []
-    if mapping is not None and mapping["after"]["hop_bytes"] < WORTH * mapping["before"]["hop_bytes"]:
-        lines.append(f"topompi map {where} -o ranks.txt")
-        lines.append(_launch(found, ["--map-by", "rankfile:file=ranks.txt"]))
-    if any(one["algorithm"] != "native" for one in advice["collectives"]):
-        lines.append(f"TOPOMPI_TOPOLOGY={shlex.quote(topology)} {_launch(found, [], module=True)}")
-    return lines
-
-
-def _launch(found: Profile, options: list[str], *, module: bool = False) -> str:
-    """The recorded program with more options of Open MPI's launcher; with ours around it, if ``module``."""
-    words = shlex.split(found.command) or ["python", "app.py"]
-    if Path(words[0]).name not in LAUNCHERS:
-        words = ["mpirun", "-n", str(found.size), *words[:1], *(["-m", "topompi"] if module else []), *words[1:]]
-    return shlex.join([words[0], *options, *words[1:]])
 
 
 @app.command()
@@ -179,9 +162,9 @@ def plot(
     lfts: Lfts = None,
     hosts: Hosts = None,
     placement: Placement = "block",
-    granularity: Granularity = "process",
-    count: Annotated[str, typer.Option("--count", help=f"One of {', '.join(COUNTS)}.")] = "bytes",
-    palette: Annotated[str, typer.Option("--palette", help=f"One of {', '.join(PALETTES)}.")] = "reference",
+    granularity: Granularity = "",
+    count: Count = "",
+    palette: Palette = "reference",
     form: Annotated[str, typer.Option("--format", help="svg or png.")] = "svg",
 ) -> None:
     """Draw profiles: bytes by hops, who sends to whom, what the links carry, and several runs in one graph."""
@@ -192,15 +175,16 @@ def plot(
         for path in recorded:
             progress.step(f"drawing {path}")
             found = _read(path)
-            interface = _interface(found, routes, topology, hosts, placement)
+            interface, view = _interface(found, routes, topology, hosts, placement), found.view_of(granularity, count)
+            check_hosts(found, interface)
             runs[path.stem] = found.graph(), interface
-            options = (*runs[path.stem], granularity, count, palette)
+            options = (*runs[path.stem], view.granularity, view.count, palette)
             draw_histogram(output / f"{path.stem}-histogram.{form}", *options)
             draw_heat(output / f"{path.stem}-heat.{form}", *options)
             if (scene := tree_of(*runs[path.stem], path.stem)) is not None:
                 write(scene, output / f"{path.stem}-links.{form}")
     if len(runs) > 1:
-        draw_comparison(output / f"comparison.{form}", runs, count, palette)
+        draw_comparison(output / f"comparison.{form}", runs, view.count, palette)
     print("\n".join(sorted(str(path) for path in output.glob(f"*.{form}"))))
 
 
@@ -212,7 +196,9 @@ def report(
     lfts: Lfts = None,
     hosts: Hosts = None,
     placement: Placement = "block",
-    palette: Annotated[str, typer.Option("--palette", help=f"One of {', '.join(PALETTES)}.")] = "reference",
+    granularity: Granularity = "",
+    count: Count = "",
+    palette: Palette = "reference",
 ) -> None:
     """Write one page of HTML, with a map to enlarge and values under the pointer; it needs no network."""
     from ..profile.page import page
@@ -224,7 +210,7 @@ def report(
             progress.step(f"reading {path}")
             found = _read(path)
             runs[path.stem] = found, _interface(found, routes, topology, hosts, placement)
-        output.write_text(page(runs, palette), encoding="utf-8")
+        output.write_text(page(runs, palette, granularity, count), encoding="utf-8")
 
 
 @app.command("export")
@@ -233,7 +219,10 @@ def export_command(
     output: Annotated[Path, typer.Option("--output", "-o", help=f"FILE.{', FILE.'.join(EXPORTS)}.")],
 ) -> None:
     """Write who sent how much to whom for other programs: Matrix Market, METIS, MATLAB or NumPy."""
-    export(_read(recorded).graph(), output)
+    found = _read(recorded)
+    if found.granularity != "process":
+        raise ProfileError(f"{recorded}: expecting a profile by process, got one by {found.granularity}")
+    export(found.graph(), output)
 
 
 def _routes(topology: str, lfts: Path | None, progress: Report) -> Routes:
@@ -269,11 +258,3 @@ def _warn(found: Profile) -> None:
         first = ", ".join(map(str, found.missing[:5]))
         more = f" and {len(found.missing) - 5} more" if len(found.missing) > 5 else ""
         print(f"topompi: no record of {len(found.missing)} of {found.size} ranks: {first}{more}", file=sys.stderr)
-
-
-def _next(saving: dict[str, Any], where: str) -> None:
-    if saving["ratio"] > WORTH:
-        print("no order of the ranks on these hosts was found that moves clearly fewer bytes times hops")
-        return
-    fewer = f"{100 * (1 - saving['ratio']):.0f} %"
-    print(f"another order of the ranks would move {fewer} fewer bytes times hops: topompi map {where} -o ranks.txt")

@@ -21,27 +21,28 @@ def draw(console: Console, summary: dict[str, Any]) -> None:
         console.print(f"{kind}: {messages:,} messages, {volume:,} bytes", highlight=False)
     for line in summary["says"]:
         console.print(line, highlight=False)
-    console.print(_traffic("by hops", summary["hops"]))
-    console.print(_traffic("by level", summary["levels"]))
+    console.print(_traffic("by hops", summary["hops"], summary["count"]))
+    console.print(_traffic("by level", summary["levels"], summary["count"]))
     console.print(_units(summary))
     if summary["links"]:
         console.print(_links(summary["links"]))
 
 
-def _traffic(title: str, rows: list[dict[str, Any]]) -> Table:
-    table = Table(title, "messages", "bytes", "share", "", box=None)
+def _traffic(title: str, rows: list[dict[str, Any]], count: str) -> Table:
+    table = Table(title, "messages", "bytes", f"share of {count}", "", box=None)
     for column in table.columns[1:4]:
         column.justify = "right"
-    total = sum(row["bytes"] for row in rows) or 1
+    total = sum(row[count] for row in rows) or 1
     for row in rows:
-        share = row["bytes"] / total
+        share = row[count] / total
         bar = "█" * round(BAR * share)
         table.add_row(row["class"], f"{row['messages']:,}", f"{row['bytes']:,}", f"{100 * share:.1f} %", bar)
     return table
 
 
 def _units(summary: dict[str, Any]) -> Table:
-    table = Table(f"by {summary['granularity']}", "sent", "received", "within", box=None)
+    count = summary["count"]
+    table = Table(f"by {summary['granularity']}", f"{count} sent", "received", "within", box=None)
     for column in table.columns[1:]:
         column.justify = "right"
     for row in summary["units"]:

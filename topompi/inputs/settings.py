@@ -28,7 +28,11 @@ PATIENCE = 30  # seconds in a call, where ``TOPOMPI_CHECK`` is 1
 LONGEST_PATIENCE = 10**6  # seconds
 SOCKET = "/run/topompi/topology.sock"  # where a service of topology on this host listens, by custom
 NATIVE_CALLS = 8  # a plan takes as long to make as some 10 small calls take
-WORDS = {"TOPOMPI_TUNE": ("measure", "again", "off"), "TOPOMPI_FALLBACK": ("error", "print", "silent")}
+WORDS = {
+    "TOPOMPI_TUNE": ("measure", "again", "off"),
+    "TOPOMPI_FALLBACK": ("error", "print", "silent"),
+    "TOPOMPI_PROFILE_GRANULARITY": ("process", "host"),
+}
 VARIABLES = {
     *WORDS,
     "TOPOMPI_CHECK",

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
 
 from .allocation.blocks import RULES
 from .cluster import Cluster
@@ -58,13 +57,15 @@ def interval(values: Sequence[float]) -> Interval:
 
     :raises JobsError: without a value.
     """
+    from scipy.special import stdtrit  # every command would wait for it
+
     sample, count = np.asarray(values, dtype=float), len(values)
     if not count:
         raise JobsError("interval: expecting one or more replays, got none")
     mean = float(sample.mean())
     if count == 1 or not np.isfinite(sample).all():
         return Interval(mean, np.nan, np.nan, count)
-    half = float(student.ppf(0.975, count - 1) * sample.std(ddof=1) / np.sqrt(count))
+    half = float(stdtrit(count - 1, 0.975) * sample.std(ddof=1) / np.sqrt(count))
     return Interval(mean, mean - half, mean + half, count)
 
 

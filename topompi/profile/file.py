@@ -14,6 +14,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,8 @@ def head_line(profile: Profile) -> bytes:
         counted["virtual"] = True
     if profile.counting:
         counted["counting"] = profile.counting
+    if view := {key: word for key, word in asdict(profile.view).items() if word}:
+        counted["view"] = view
     return _packed({"topompi": "profile", "version": VERSION, "ranks": profile.size, **ran, **counted})
 
 
@@ -110,7 +113,7 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     hosts = head.hosts or tuple(one.host for one in of_rank)
     known = hosts if len(hosts) == head.size and all(hosts) else ()
     seconds = max(other.seconds for other, _ in read)
-    how = head.moves, head.granularity, head.virtual, head.counting
+    how = head.moves, head.granularity, head.virtual, head.counting, head.view
     return Profile(head.size, head.method, head.command, seconds, known, of_rank, *how)
 
 

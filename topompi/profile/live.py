@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..communicator import Intracomm
 from ..communicator.handle import Handle
+from ..inputs.settings import word_of
 from . import methods
 from .counting import Counters, Group
 from .errors import ProfileError
@@ -53,6 +54,8 @@ class Recording:
     ) -> None:
         if granularity not in ("process", "host"):
             raise ProfileError(f"expecting a granularity of process or host, got {granularity!r}")
+        if granularity == "host" and not joint:
+            raise ProfileError("expecting python -m topompi, which knows all hosts, for a profile by host; got none")
         native = MPI.Intracomm(comm)
         self.path, self.granularity, self.every = Path(file).absolute(), granularity, every
         self.rank, self.size = native.Get_rank(), native.Get_size()
@@ -222,7 +225,8 @@ def record_from_environment(comm: MPI.Intracomm | None = None) -> Recording | No
     file = os.environ.get("TOPOMPI_PROFILE")
     if not file or _active is not None:
         return None
-    recording = Recording(comm or MPI.COMM_WORLD, file, joint=comm is not None)
+    granularity = word_of("TOPOMPI_PROFILE_GRANULARITY", os.environ) or "process"
+    recording = Recording(comm or MPI.COMM_WORLD, file, granularity, joint=comm is not None)
     recording._open()
     if comm is None:
         import atexit

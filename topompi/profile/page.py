@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..topology import TopologyInterface
 from ..views.picture.writers import svg
 from .analysis import GRANULARITIES, contract, edge_hops, hop_name, units_of
 from .colours import colours_of
-from .recording import Profile
+from .recording import Profile, View
 from .summary import summarise
 from .tree import tree_of
 
@@ -24,33 +25,53 @@ __all__ = ["page"]
 WIDTHS = {"bytes": "<f8", "messages": "<f8"}  # numbers that may be long, exact to 2^53; the others are short
 
 
-def page(runs: Mapping[str, tuple[Profile, TopologyInterface]], palette: str = "reference") -> str:
+def page(
+    runs: Mapping[str, tuple[Profile, TopologyInterface]],
+    palette: str = "reference",
+    granularity: str = "",
+    count: str = "",
+) -> str:
     """The page of some runs.
 
     :param runs: name -> profile and placement.
     :param palette: of `topompi.profile.colours`.
+    :param granularity: with which the page opens; else as the profiles say, by process where they say nothing.
+    :param count: likewise, ``bytes`` or ``messages``.
+    :raises ProfileError: for another word.
     Cost: 38 bytes for each pair of units that exchange messages.
     """
-    found = [_run(name, *run) for name, run in runs.items()]
+    found = [_run(name, *run, run[0].view_of(granularity, count)) for name, run in runs.items()]
     hops = sorted({one["hops"] for run in found for one in run["classes"]})
     data = {"runs": found, "colours": colours_of(hops, palette), "classes": {one: hop_name(one) for one in hops}}
     written = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")  # no name can end the script
     return files(__package__).joinpath("page.html").read_text(encoding="utf-8").replace("__DATA__", written)
 
 
-def _run(name: str, profile: Profile, interface: TopologyInterface) -> dict[str, Any]:
-    whole = summarise(profile, interface, "host", hint=False)
+def _run(name: str, profile: Profile, interface: TopologyInterface, view: View) -> dict[str, Any]:
+    whole = summarise(profile, interface, view, hint=False)
     wanted = GRANULARITIES if profile.granularity == "process" else GRANULARITIES[1:]
     return {
         "name": name,
-        "job": whole["job"],
-        "method": whole["method"],
-        "says": whole["says"],
+        "view": asdict(view),
+        "facts": _facts(whole),
         "classes": whole["hops"],
         "links": whole["links"],
         "tree": _tree(profile, interface),
         "maps": {one: _map(profile, interface, one) for one in wanted},
     }
+
+
+def _facts(whole: dict[str, Any]) -> list[tuple[str, str]]:
+    """What ran, where, how it was recorded, and what it sent, in words."""
+    seconds = f"{whole['seconds']:.3g} s" if whole["seconds"] else ""
+    facts = [
+        ("program", whole["command"]),
+        ("ran for", seconds),
+        ("on", whole["job"]),
+        ("recorded by", whole["method"]),
+    ]
+    facts += [(kind, f"{messages:,} messages, {volume:,} bytes") for kind, (messages, volume) in whole["kinds"].items()]
+    return [(what, words) for what, words in (*facts, *(("note", line) for line in whole["says"])) if words]
 
 
 def _tree(profile: Profile, interface: TopologyInterface) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,11 @@ def draw_histogram(
             else:
                 axes.bar(at, height, 0.85, bottom=bottom, color=colour, label=hop_name(one))
             bottom = bottom + height
-        axes.set(xlabel=granularity, ylabel=f"{count} sent", title=interface.describe(), xlim=(-0.6, len(names) - 0.4))
+        axes.set(xlabel=granularity, ylabel=f"{count} sent", xlim=(-0.6, len(names) - 0.4), ylim=(0, None))
         if granularity != "process" and len(names) <= MOST_BARS:
             axes.set_xticks(at, names, rotation=90, fontsize=7)
-        _legend(axes)
+        _amounts(axes)
+        _around(figure, axes, interface.describe())
 
 
 def draw_heat(
@@ -89,10 +91,10 @@ def draw_heat(
     with _figure(path, (7, 6)) as figure:
         axes = figure.subplots()
         axes.imshow(_shaded(amount, hops, colours), interpolation="nearest", clip_on=False)
-        axes.set(xlabel=f"receiving {granularity}", ylabel=f"sending {granularity}", title=interface.describe())
+        axes.set(xlabel=f"receiving {granularity}", ylabel=f"sending {granularity}")
         for one, colour in colours.items():
             axes.plot([], [], "s", color=colour, label=hop_name(one))
-        _legend(axes)
+        _around(figure, axes, interface.describe(), f"full colour:\n{int(amount.max(initial=0.0)):,} {count}")
 
 
 def heat(
@@ -141,7 +143,8 @@ def draw_comparison(
             axes.bar(list(classes), height, 0.6, bottom=bottom, color=colour, label=hop_name(one))
             bottom = bottom + height
         axes.set(ylabel=f"{count} sent")
-        _legend(axes)
+        _amounts(axes)
+        _around(figure, axes)
 
 
 def _weight(graph: CommunicationGraph, count: str) -> Floats:
@@ -162,9 +165,18 @@ def _shaded(amount: Floats, hops: NDArray[np.int64], colours: Mapping[int, str])
     return shaded
 
 
-def _legend(axes: Any) -> None:
+def _amounts(axes: Any) -> None:
+    """Write 1.5 M in place of 1.5 and a power of ten above the axis."""
+    from matplotlib.ticker import EngFormatter
+
+    axes.yaxis.set_major_formatter(EngFormatter())
+
+
+def _around(figure: Any, axes: Any, title: str = "", legend: str = "") -> None:
+    """Put the title above and the classes beside the axes, where nothing is cut off."""
     handles, labels = axes.get_legend_handles_labels()
-    axes.legend(handles[::-1], labels[::-1], fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    figure.legend(handles[::-1], labels[::-1], fontsize=8, title=legend, title_fontsize=8, loc="outside right upper")
+    axes.set_title(fill(title, int(10 * (figure.get_figwidth() - 2))), fontsize=10)  # inches, less those of the classes
 
 
 @contextmanager
@@ -178,6 +190,6 @@ def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
     except ImportError as error:
         raise ProfileError("expecting matplotlib; pip install 'topompi[plot]' brings it") from error
     with rc_context({"svg.hashsalt": "topompi profile"}):  # or each drawing of the same data has other identifiers
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size, layout="compressed")
         yield figure
         figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..mapping.graph import CommunicationGraph
-from ..mapping.readers.topoprof import KINDS, MOVES, Call
+from ..mapping.readers.topoprof import COUNTS, GRANULARITIES, KINDS, MOVES, Call, View
 from .errors import ProfileError
 
-__all__ = ["ASKED", "KINDS", "MOVES", "Call", "Profile", "RankRows"]
+__all__ = ["ASKED", "KINDS", "MOVES", "Call", "Profile", "RankRows", "View"]
 
 Integers = NDArray[np.int64]
 
@@ -63,6 +63,7 @@ class Profile:
     :param granularity: ``process``, or ``host`` where a peer is the lowest rank on a host and stands for all there.
     :param virtual: whether the hosts are those of a virtual placement.
     :param counting: seconds that counting added to a call; 0 where that is unknown.
+    :param view: how to look at it where nothing else is asked for.
     """
 
     size: int
@@ -75,6 +76,7 @@ class Profile:
     granularity: str = "process"
     virtual: bool = False
     counting: float = 0.0
+    view: View = field(default_factory=View)
 
     def __post_init__(self) -> None:
         if self.hosts and len(self.hosts) != self.size:
@@ -82,6 +84,22 @@ class Profile:
         strange = next((one.rank for one in self.of_rank if not 0 <= one.rank < self.size), None)
         if strange is not None:
             raise ProfileError(f"profile: expecting ranks below {self.size}, got {strange}")
+
+    def view_of(self, granularity: str = "", count: str = "", otherwise: str = "process") -> View:
+        """How to look at it: as is asked for here, else as when it was recorded, else by units that it knows.
+
+        :param granularity: process, host or switch; empty for none asked for.
+        :param count: ``bytes`` or ``messages``, likewise.
+        :param otherwise: the granularity where none was ever asked for.
+        :raises ProfileError: for another word, or processes of a profile by host.
+        """
+        units = granularity or self.view.granularity or ("host" if self.granularity == "host" else otherwise)
+        known = GRANULARITIES if self.granularity == "process" else GRANULARITIES[1:]
+        view = View(units, count or self.view.count or COUNTS[0])
+        for what, word, words in (("granularity", view.granularity, known), ("count", view.count, COUNTS)):
+            if word not in words:
+                raise ProfileError(f"expecting a {what} of {', '.join(words)}, got {word!r}")
+        return view
 
     @cached_property
     def missing(self) -> tuple[int, ...]:
@@ -137,18 +155,21 @@ class Profile:
         every = seen + asked if ASKED in self.moves else asked
         return seen / every if every else None
 
+    @cached_property
+    def _rows(self) -> tuple[Integers, ...]:
+        """Rank, kind, peer, messages and bytes of all rows, each of shape (rows,)."""
+        own = [np.full(len(one.kind), one.rank, dtype=np.int64) for one in self.of_rank]
+        columns = [
+            own,
+            *([getattr(one, name) for one in self.of_rank] for name in ("kind", "peer", "messages", "volume")),
+        ]
+        return tuple(np.concatenate([np.zeros(0, dtype=np.int64), *column]) for column in columns)
+
     def _columns(self, kinds: str) -> tuple[Integers, Integers, Integers, Integers]:
-        wanted = np.array([letter in kinds for letter in KINDS])
+        """Source, target, messages and bytes of the rows of some kinds."""
         if strange := set(kinds) - set(KINDS):
             raise ProfileError(f"profile: expecting kinds of {''.join(KINDS)}, got {min(strange)!r}")
-        empty = np.zeros(0, dtype=np.int64)
-        parts: list[list[Integers]] = [[empty], [empty], [empty], [empty]]
-        for one in self.of_rank:
-            here = wanted[one.kind]
-            own, peer = np.full(here.sum(), one.rank, dtype=np.int64), one.peer[here]
-            got = one.kind[here] == list(KINDS).index("R")  # the peer is the one whose data moves
-            columns = (np.where(got, peer, own), np.where(got, own, peer), one.messages[here], one.volume[here])
-            for part, column in zip(parts, columns, strict=True):
-                part.append(column)
-        source, target, messages, volume = (np.concatenate(part) for part in parts)
-        return source, target, messages, volume
+        here = np.array([letter in kinds for letter in KINDS])[self._rows[1]]
+        own, kind, peer, messages, volume = (column[here] for column in self._rows)
+        got = kind == list(KINDS).index("R")  # the peer is the one whose data moves
+        return np.where(got, peer, own), np.where(got, own, peer), messages, volume

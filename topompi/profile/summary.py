@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,42 +15,41 @@ from ..topology import TopologyInterface
 from ..views.machine import machine_of
 from .analysis import Traffic, by_hops, by_level, contract, link_loads, units_of
 from .errors import ProfileError
-from .recording import ASKED, KINDS, Profile
+from .recording import ASKED, KINDS, Profile, View
 
-__all__ = ["saving", "summarise"]
+__all__ = ["check_hosts", "saving", "summarise"]
 
-SEARCH = 3.0  # seconds that the look for a better order may take
+SEARCH = 1.0  # seconds after which no further way to a better order is tried
 
 
 def summarise(
-    profile: Profile, interface: TopologyInterface, granularity: str = "host", most: int = 10, *, hint: bool = True
+    profile: Profile, interface: TopologyInterface, view: View | None = None, most: int = 10, *, hint: bool = True
 ) -> dict[str, Any]:
     """What `topompi profile show` says, as numbers and words that JSON takes.
 
     :param profile: of as many ranks as the job has.
     :param interface: where the ranks were, or might have been.
-    :param granularity: of the units: process, host or switch.
+    :param view: the units, and what of them; else as when it was recorded, by host where that says nothing.
     :param most: rows of units and of links.
-    :param hint: whether to look for a better order of the ranks, which takes up to ``SEARCH`` seconds.
+    :param hint: whether to look for a better order of the ranks, which takes some seconds at most.
     :raises ProfileError: where the job has another number of ranks.
     """
-    if profile.granularity == "host":
-        _check_hosts(profile, interface, granularity)
-        hint = False  # what a rank sends to another is not known
-    graph = profile.graph()
+    check_hosts(profile, interface)
+    hint = hint and profile.granularity == "process"  # else what a rank sends to another is not known
+    graph, view = profile.graph(), view or profile.view_of(otherwise="host")
     return {
         "method": profile.method,
         "command": profile.command,
         "seconds": profile.seconds,
         "job": interface.describe(),
         "missing": list(profile.missing),
-        "kinds": {KINDS[letter]: profile.total(letter) for letter in KINDS if profile.total(letter)[0]},
+        "kinds": {words: total for letter, words in KINDS.items() if (total := profile.total(letter))[0]},
         "coverage": profile.coverage,
         "says": _says(profile),
         "hops": [_row(one) for one in by_hops(graph, interface)],
         "levels": [_row(one) for one in by_level(graph, interface)],
-        "granularity": granularity,
-        "units": _units(graph, interface, granularity, most),
+        **asdict(view),
+        "units": _units(graph, interface, view, most),
         "links": _links(graph, interface, most),
         "saving": saving(graph, interface) if hint else None,
     }
@@ -73,15 +73,13 @@ def _says(profile: Profile) -> list[str]:
     return lines
 
 
-def _check_hosts(profile: Profile, interface: TopologyInterface, granularity: str) -> None:
-    """Refuse what a profile by host does not know.
+def check_hosts(profile: Profile, interface: TopologyInterface) -> None:
+    """Refuse hosts of which a profile by host knows nothing.
 
-    :raises ProfileError: for peers that are processes, or ranks on other hosts than those they were recorded on.
+    :raises ProfileError: for ranks on other hosts than those they were recorded on.
     """
-    if granularity == "process":
-        raise ProfileError("expecting a granularity of host or switch, as the profile was recorded, got process")
     on_hosts = [interface.hosts[host] for host in interface.rank_host.tolist()]
-    if profile.hosts and on_hosts != list(profile.hosts):
+    if profile.granularity == "host" and profile.hosts and on_hosts != list(profile.hosts):
         raise ProfileError("expecting the hosts on which a profile by host was recorded, got others")
 
 
@@ -89,15 +87,13 @@ def _row(one: Traffic) -> dict[str, Any]:
     return {"class": one.name, "hops": one.hops, "messages": one.messages, "bytes": one.volume}
 
 
-def _units(
-    graph: CommunicationGraph, interface: TopologyInterface, granularity: str, most: int
-) -> list[dict[str, Any]]:
+def _units(graph: CommunicationGraph, interface: TopologyInterface, view: View, most: int) -> list[dict[str, Any]]:
     """The units that send and receive most, what stays within them apart."""
-    names, unit = units_of(interface, granularity)
+    names, unit = units_of(interface, view.granularity)
     between = contract(graph, unit, len(names))
-    inner = between.sources == between.targets
+    amount, inner = between.messages if view.count == "messages" else between.volume, between.sources == between.targets
     sent, received, within = (
-        np.bincount(index[chosen], between.volume[chosen], len(names))
+        np.bincount(index[chosen], amount[chosen], len(names))
         for index, chosen in ((between.sources, ~inner), (between.targets, ~inner), (between.sources, inner))
     )
     order = np.argsort(-(sent + received + within), kind="stable")[:most]

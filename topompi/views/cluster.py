@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ..errors import RouteError
 from ..jobs.cluster import Cluster
@@ -44,6 +42,9 @@ def cluster_of(routes: Routes) -> Cluster:
 
 def _pod_of_switch(fabric: Fabric) -> Indices:
     """Components of leaves and the switches next to them."""
+    from scipy.sparse import coo_array  # every command would wait for these
+    from scipy.sparse.csgraph import connected_components
+
     source, target = (
         ends[fabric.switch_links] - fabric.num_adapters for ends in (fabric.link_source, fabric.link_target)
     )
