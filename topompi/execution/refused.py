@@ -77,7 +77,8 @@ def with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) 
         return None
     sent, received, root = arguments
     in_place = is_in_place(received)
-    size = whole(sent, groups.size, readonly=True).size // groups.size if in_place else block(received, readonly=True).size
+    blocks = whole(sent, groups.size, readonly=True) if in_place else None
+    size = block(received, readonly=True).size if blocks is None else blocks.size // groups.size
     own = received if in_place else [bytearray(size), MPI.BYTE]
     return [bytearray(groups.size * size), size, MPI.BYTE], own, root
 
