@@ -17,8 +17,10 @@ TRIPS = 60  # of a pair in a round
 SLOWER = 3.0  # times as long as a round of one pair: together, pairs disturb each other, or share processors
 ALONE, TURNS = 3, 5  # pairs that are measured alone to see that, and how often
 CALM = 6  # sweeps in a row after which the tree is as it was, and hardly any time
+ALONE_CALM = 3  # times as many where two hosts are alone that may be of one leaf: their one pair may stay disturbed
+SPREAD = 2.0  # resolutions between the times that join hosts in one level: beyond it a level was missed
 STILL = 0.1  # of the resolution: how much a sweep may change the round trips that join hosts
-MOST_SWEEPS = 40
+MOST_SWEEPS = 100
 SURE = 0.9  # confidence of every level with which the search may end
 AGAIN = 8  # pairs a host at most that are measured again in a sweep because they disagree
 NEAREST = 2  # pairs a host that are measured again in every sweep
@@ -158,10 +160,20 @@ def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -
 
 def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
     """Whether the tree is sure; one without levels only where all hosts join within the resolution."""
-    if calm < CALM or any(level.confidence < SURE for level in levels):
+    if calm < CALM * (ALONE_CALM if _some_alone(levels) else 1) or any(level.confidence < SURE for level in levels):
         return False
     times = joining_times(best)
-    return len(levels) > 1 or bool(times.max() <= (1 + RESOLUTION) * times.min())
+    spread = SPREAD if len(levels) > 1 else 1.0
+    ends = np.searchsorted(times, [level.limit for level in levels])
+    parts = np.split(times, ends[:-1])
+    return all(part.max() <= (1 + spread * RESOLUTION) * part.min() for part in parts if len(part))
+
+
+def _some_alone(levels: tuple[Level, ...]) -> bool:
+    """Whether two hosts are alone in their leaves and together in the level above."""
+    leaf, above = levels[0].cluster, levels[min(1, len(levels) - 1)].cluster
+    alone = np.bincount(leaf)[leaf] == 1
+    return bool((np.bincount(above[alone]) > 1).any())
 
 
 def _same(before: tuple[Level, ...], after: tuple[Level, ...]) -> bool:
