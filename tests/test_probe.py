@@ -120,6 +120,30 @@ def test_pairs_that_disturb_each_other_are_measured_alone():
     assert leaves_found(found, fabric) == leaves_of(fabric)
 
 
+class Still:
+    """Measures what it was given, and has all the time."""
+
+    def __init__(self, round_trips):
+        self._round_trips = round_trips
+
+    def round_trips(self, rounds, trips):
+        return np.array([self._round_trips[pair] for one in rounds for pair in one])
+
+    def left(self):
+        return np.inf
+
+
+@pytest.mark.parametrize(("growth", "sure"), [(0.01, True), (0.08, False)])
+def test_a_level_is_sure_only_if_its_hosts_join_at_about_one_time(growth, sure):
+    """Five hosts that join one after the other, each later by so much, and two elsewhere: no gap shows a level."""
+    hosts = np.arange(7)
+    later = np.maximum(hosts[:, np.newaxis], hosts) - 1
+    times = np.where((hosts[:, np.newaxis] < 5) == (hosts < 5), 10 * (1 + growth) ** np.where(later < 4, later, 0), 20.0)
+    found = search(7, Still(times))
+    assert [level.num_clusters for level in found.levels] == [2, 1]
+    assert found.settled == sure
+
+
 def test_a_search_ends_in_time():
     fabric = fat_tree((4, 4), (1, 2))
     network = ModelNetwork(fabric, seconds=0.22)
