@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-enum { PATIENCE = 16 }; /* fillings after which all that shares a link joins at once, so that they end; 10 were seen */
-
 static const double TIE = 1e-12; /* relative */
 
 /* Put a share at a place of the heap, or below it. */
@@ -150,14 +148,14 @@ sum_up(const Fair *all, int32_t number)
     return fastest;
 }
 
-/* The rate at which the flows that are fixed on a link would share it with all that are faster, if the slower ones keep
-   theirs. What is not faster than this need not be filled anew with them. */
+/* The rate at which the flows of a link that are as fast as those that are fixed on it would share it.
+
+   Those that are slower than that rate have their bottleneck elsewhere, and leave the others more. */
 static double
-shared_level(const Fair *all, int32_t number)
+level_of(const Fair *all, int32_t number)
 {
     const Link *link = &all->link[number];
-    double level = link->level;
-    for (;;) {
+    for (double level = link->level;;) {
         double left = all->capacity[number];
         int32_t count = 0;
         for (int32_t at = 0; at < link->count; at++) {
@@ -167,38 +165,38 @@ shared_level(const Fair *all, int32_t number)
             else
                 left -= flow->rate;
         }
-        double next = count ? left / count : level;
-        if (next <= level * (1 + all->accuracy))
+        if (left <= count * level * (1 + all->accuracy))
             return level;
-        level = next;
+        level = left / count;
     }
 }
 
-/* Note the flows of a link that have no bottleneck any more, or keep one from those that are fixed on it. */
+/* Note the flows of a link that have no bottleneck any more, or keep those that are fixed on it from having it as theirs. */
 static void
-check(Fair *all, int32_t number, int everything)
+check(Fair *all, int32_t number)
 {
     Link *link = &all->link[number];
-    if (!link->others || (!link->bound && !everything))
+    if (!link->others || !link->bound)
         return;
-    double fastest = sum_up(all, number);
+    double fastest = sum_up(all, number), slack = 1 + all->accuracy;
     int full = link->left <= all->capacity[number] * all->accuracy;
     double least = full ? fastest * (1 - all->accuracy) : INFINITY; /* of flows that have it as their bottleneck */
-    double most = INFINITY;
-    if (link->level >= 0 && fastest > link->level * (1 + all->accuracy))
-        most = shared_level(all, number) * (1 + all->accuracy);
+    double most = link->level >= 0 && fastest > link->level * slack ? level_of(all, number) : INFINITY;
     for (int32_t at = 0; at < link->count; at++) {
         Flow *flow = &all->flow[link->flows[at].flow];
         if (flow->filling == all->filling || flow->lacking == all->filling)
             continue;
-        if ((flow->bottleneck == number && flow->rate < least) || flow->rate > most || everything) {
+        if ((flow->bottleneck == number && flow->rate < least) || flow->rate > most) {
             flow->lacking = all->filling;
             all->lacking[all->num_lacking++] = link->flows[at].flow;
         }
     }
 }
 
-/* The rates of all flows, after what was taken off and with what was given to ``fair_fill``. */
+/* The rates of all flows, after what was taken off and with what was given to ``fair_fill``.
+
+   Each filling but the first has at least one flow that none had before in this set of changes, for all that shares a link
+   with what is filled and was filled before takes part: so it ends. */
 void
 fair_solve(Fair *all)
 {
@@ -208,11 +206,9 @@ fair_solve(Fair *all)
         fill(all);
         all->num_lacking = 0;
         for (int32_t one = 0; one < all->num_looked; one++)
-            check(all, all->looked[one], 0);
+            check(all, all->looked[one]);
         if (!all->num_lacking)
             return;
-        for (int32_t one = 0; round >= PATIENCE && one < all->num_looked; one++)
-            check(all, all->looked[one], 1);
         all->filling++;
         all->num_filled = all->num_looked = 0;
         for (int32_t one = 0; one < all->num_lacking; one++)
