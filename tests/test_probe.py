@@ -136,9 +136,10 @@ class Still:
 @pytest.mark.parametrize(("growth", "sure"), [(0.01, True), (0.08, False)])
 def test_a_level_is_sure_only_if_its_hosts_join_at_about_one_time(growth, sure):
     """Five hosts that join one after the other, each later by so much, and two elsewhere: no gap shows a level."""
-    hosts = np.arange(7)
-    later = np.maximum(hosts[:, np.newaxis], hosts) - 1
-    times = np.where((hosts[:, np.newaxis] < 5) == (hosts < 5), 10 * (1 + growth) ** np.where(later < 4, later, 0), 20.0)
+    first, second = np.indices((7, 7))
+    later = np.maximum(first, second) - 1
+    near = 10 * (1 + growth) ** np.where(later < 4, later, 0)
+    times = np.where((first < 5) == (second < 5), near, 20.0)
     found = search(7, Still(times))
     assert [level.num_clusters for level in found.levels] == [2, 1]
     assert found.settled == sure
