@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -20,8 +20,10 @@ from ..command import run_command
 from ..kernels import KERNELS, make_kernel
 from ..options import Options, message_sizes, parse_bytes
 from ..record import Facts
+from . import commandline as cli
 from .background import Background
 from .cache import folder
+from .commandline import NETWORKS, SYSTEMS
 from .drawing import draw, drawable
 from .flowarena import LIBRARIES, METHODS, FlowArena
 from .ground import MOST_MESSAGES
@@ -35,49 +37,39 @@ from .table import Findings, facts_of, lines, record
 
 __all__ = ["main"]
 
-SYSTEMS = ("stampede", "ranger")
-NETWORKS = ("flow", "packet", "simgrid")
 app = typer.Typer(add_completion=False, context_settings=HELP)
 
 
 @app.command()
 def command(
-    collective: Annotated[str, typer.Argument(help=f"One of {', '.join((*ALGORITHMS, *KERNELS))}.")],
-    topology: Annotated[str, typer.Option(help="A topology source, as for topompi topology show.", metavar="SOURCE")],
-    algorithm: Annotated[
-        str, typer.Option("--algorithm", "-a", help="Names, module:function, FILE.json, or all.", metavar="A,B")
-    ] = "all",
-    lfts: Annotated[str | None, typer.Option(help="Forwarding tables of the source.", metavar="FILE")] = None,
-    hosts: Annotated[
-        str | None, typer.Option(help="A list, a file, or the first N; else all.", metavar="LIST|N")
-    ] = None,
-    ppn: Annotated[int, typer.Option(help="Ranks on each host.", min=1)] = 1,
-    sizes: Annotated[
-        str, typer.Option("-m", "--message-size", metavar="SIZES", help="A,B,C or MIN:MAX.")
-    ] = "1K,64K,1M",
-    peers: Annotated[str, typer.Option(help="Other libraries or orders, all, or none.", metavar="A,B")] = "all",
-    place: Annotated[str, typer.Option(help="block, cyclic or random:SEED.", metavar="POLICY")] = "block",
-    root: Annotated[int, typer.Option(help="The root of a rooted collective.", min=0)] = 0,
-    grid: Annotated[str | None, typer.Option(help="Of processes, of kernels.", metavar="8x8x8")] = None,
-    periodic: Annotated[bool, typer.Option("--periodic", help="The grid of a kernel wraps around.")] = False,
-    faces: Annotated[str | None, typer.Option(help="Sizes by dimension, relative.", metavar="A,B,C")] = None,
-    background: Annotated[str | None, typer.Option(help="A second job.", metavar="alltoall:SIZE")] = None,
-    system: Annotated[str, typer.Option(help=f"Fills in latencies and rates: {', '.join(SYSTEMS)}.")] = SYSTEMS[0],
-    network: Annotated[str, typer.Option(help=f"The simulator: {', '.join(NETWORKS)}.")] = NETWORKS[0],
-    seeds: Annotated[int, typer.Option(help="Starts of the ranks; 0: all together.", min=0)] = 0,
-    bracket: Annotated[
-        bool, typer.Option("--bracket", help="Packets also with 16 KiB a port, and with one queue an input.")
-    ] = False,
-    model: Annotated[str, typer.Option(help="Of simgrid: flow, or smpi, its own corrections.")] = MODELS[0],
-    eager: Annotated[str | None, typer.Option(help="Below, sends do not wait.", metavar="SIZE")] = None,
-    window: Annotated[int | None, typer.Option(help="Steps in flight, 0 for all.", min=0)] = None,
-    json: Annotated[Path | None, typer.Option(help="Write the record here.", metavar="FILE")] = None,
-    drawing: Annotated[Path | None, typer.Option("--plot", help="Draw to .svg or .png.", metavar="FILE")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds of real time a simulation.", min=0.1)] = 300.0,
-    jobs: Annotated[int, typer.Option(help="Simulations at once.", min=1)] = 2,
-    most: Annotated[int, typer.Option("--most-messages", help="Leave out what has more.", min=1)] = MOST_MESSAGES,
-    cache: Annotated[bool, typer.Option(help="Keep results, and use those kept.")] = True,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    collective: cli.Collective,
+    topology: cli.Topology,
+    algorithm: cli.Algorithm = "all",
+    lfts: cli.Lfts = None,
+    hosts: cli.Hosts = None,
+    ppn: cli.PerHost = 1,
+    sizes: cli.Sizes = "1K,64K,1M",
+    peers: cli.Peers = "all",
+    place: cli.Place = "block",
+    root: cli.Root = 0,
+    grid: cli.Grid = None,
+    periodic: cli.Periodic = False,
+    faces: cli.Faces = None,
+    background: cli.SecondJob = None,
+    system: cli.System = SYSTEMS[0],
+    network: cli.Network = NETWORKS[0],
+    seeds: cli.Seeds = 0,
+    bracket: cli.Bracket = False,
+    model: cli.SimgridModel = MODELS[0],
+    eager: cli.Eager = None,
+    window: cli.Window = None,
+    json: cli.Json = None,
+    drawing: cli.Drawing = None,
+    timeout: cli.Timeout = 300.0,
+    jobs: cli.Jobs = 2,
+    most: cli.MostMessages = MOST_MESSAGES,
+    cache: cli.Cache = True,
+    debug: cli.Debug = False,
     limit: Limit = None,
 ) -> int:
     """Time algorithms, and the choices of other MPI libraries, on a fabric by simulation.
@@ -97,38 +89,17 @@ def command(
         version()  # first of all, for nothing can be done without SimGrid
     _refuse_simgrid(network, model=model != MODELS[0])
     _refuse_grid(collective, grid=grid, periodic=periodic, faces=faces)
-    if bracket and (network != "packet" or collective in KERNELS):
-        raise BenchmarkError(
-            f"--bracket: expecting --network packet and a collective with it, got {network}, {collective}"
-        )
-    options = Options(
-        benchmark=collective,
-        sizes=sizes,
-        root=str(root),
-        sides=(*_algorithms(collective, algorithm), *_peers(collective, peers, network)),
-        topology=topology,
-        lfts=lfts,
-        hosts=hosts,
-        place=place,
-        json=None if json is None else str(json),
-        periodic=periodic,
-        faces=faces,
-    )
-    settings: dict[str, Any] = {
-        "system": _one_of("--system", system, SYSTEMS),
-        "background": None if background is None else Background.parse(background),
-        "eager": None if eager is None else parse_bytes(eager, "--eager"),
-        "most_messages": most,
-    }
+    _refuse_bracket(network, collective, bracket=bracket)
+    sides = (*_algorithms(collective, algorithm), *_peers(collective, peers, network))
+    options = Options(collective, sizes=sizes, root=str(root), sides=sides, topology=topology, lfts=lfts, hosts=hosts)
+    options = replace(options, place=place, json=None if json is None else str(json), periodic=periodic, faces=faces)
+    system, second = _one_of("--system", system, SYSTEMS), None if background is None else Background.parse(background)
+    settings = {"system": system, "background": second, "most_messages": most}
+    at_once = None if eager is None else parse_bytes(eager, "--eager")
     if network == "simgrid":
-        settings |= {
-            "eager": settings["eager"] or 0,
-            "model": _one_of("--model", model, MODELS),
-            "timeout": timeout,
-            "cache": folder() if cache else None,
-        }
+        settings |= _of_simgrid(at_once, model, timeout, cache=cache)
     else:
-        settings |= {"seeds": seeds, "bracket": bracket}
+        settings |= {"eager": at_once, "seeds": seeds, "bracket": bracket}
     own = len(_algorithms(collective, algorithm))
     trial = Trial(options.sides[:own], options.sides[own:], _sizes(sizes), root, window, jobs, background or "none")
     drawable(drawing)
@@ -253,6 +224,24 @@ def _refuse_grid(collective: str, **given: object) -> None:
     wrong = next((option for option, value in given.items() if value), None)
     if wrong is not None and collective not in KERNELS:
         raise BenchmarkError(f"--{wrong}: expecting a kernel ({', '.join(KERNELS)}) with it, got {collective}")
+
+
+def _refuse_bracket(network: str, collective: str, *, bracket: bool) -> None:
+    """Raises where other simulators, or kernels, are given what only packets of a collective have."""
+    if bracket and (network != "packet" or collective in KERNELS):
+        raise BenchmarkError(
+            f"--bracket: expecting --network packet and a collective with it, got {network}, {collective}"
+        )
+
+
+def _of_simgrid(eager: int | None, model: str, timeout: float, *, cache: bool) -> dict[str, Any]:
+    """The settings that its arena alone has."""
+    return {
+        "eager": eager or 0,
+        "model": _one_of("--model", model, MODELS),
+        "timeout": timeout,
+        "cache": folder() if cache else None,
+    }
 
 
 def _words(text: str) -> list[str]:

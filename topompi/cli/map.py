@@ -42,6 +42,18 @@ _MAPPERS = f"One of {', '.join(MAPPERS)}, or your own as module:function."
 Algorithm = Annotated[str, typer.Option("--algorithm", "-a", help=_MAPPERS)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="FILE.svg or .png: where the bytes go, before and after.")]
+Objective = Annotated[str, typer.Option("--objective", help=f"One of {', '.join(OBJECTIVES)}.")]
+Form = Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(WRITERS)}.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="The map's file; else standard output.")]
+Full = Annotated[bool, typer.Option("--report", help="Show what the map changes.")]
+Drawing = Annotated[
+    Path | None, typer.Option("--draw", help="FILE.svg, .png or .html: the map on its fabric, links by load.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of all that is random.", min=0)]
+Budget = Annotated[float | None, typer.Option("--budget", help="Seconds to search.", min=0.0)]
+Effort = Annotated[float, typer.Option("--effort", help="So many times as long 'best' anneals.", min=0.0)]
+Partitioner = Annotated[str | None, typer.Option("--partitioner", help=f"One of {', '.join(PARTITIONERS)}.")]
+Weight = Annotated[str | None, typer.Option("--weight", help=f"What cuts count: {', '.join(WEIGHTS)}.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -56,20 +68,18 @@ def make(
     machine: Hierarchy = None,
     distances: Distances = None,
     algorithm: Algorithm = "best",
-    objective: Annotated[str, typer.Option("--objective", help=f"One of {', '.join(OBJECTIVES)}.")] = "hop-bytes",
-    form: Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(WRITERS)}.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The map's file; else standard output.")] = None,
-    report: Annotated[bool, typer.Option("--report", help="Show what the map changes.")] = False,
+    objective: Objective = "hop-bytes",
+    form: Form = None,
+    output: Output = None,
+    report: Full = False,
     plot: Plot = None,
-    draw_file: Annotated[
-        Path | None, typer.Option("--draw", help="FILE.svg, .png or .html: the map on its fabric, links by load.")
-    ] = None,
+    draw_file: Drawing = None,
     as_json: AsJson = False,
-    seed: Annotated[int, typer.Option("--seed", help="Of all that is random.", min=0)] = 0,
-    budget: Annotated[float | None, typer.Option("--budget", help="Seconds to search.", min=0.0)] = None,
-    effort: Annotated[float, typer.Option("--effort", help="So many times as long 'best' anneals.", min=0.0)] = 1.0,
-    partitioner: Annotated[str | None, typer.Option("--partitioner", help=f"One of {', '.join(PARTITIONERS)}.")] = None,
-    weight: Annotated[str | None, typer.Option("--weight", help=f"What cuts count: {', '.join(WEIGHTS)}.")] = None,
+    seed: Seed = 0,
+    budget: Budget = None,
+    effort: Effort = 1.0,
+    partitioner: Partitioner = None,
+    weight: Weight = None,
     limit: Limit = None,
 ) -> None:
     """Place a program's ranks on a job's slots, as a file for its launcher.
@@ -106,8 +116,8 @@ def make(
         start = time.perf_counter()
         mapping = solve(search, found_graph, found_machine, progress.step)
         seconds = time.perf_counter() - start
-        maps = {"given": Mapping.identity(found_machine, found_graph.size), "mapped": mapping}
         text = write_mapping(mapping, written)
+        maps = {"given": Mapping.identity(found_machine, found_graph.size), "mapped": mapping}
         summary = _summary(found_graph, found_machine, maps, place)
         summary["verdict"] = _verdict(summary, mapping, objective, f"{algorithm}, {seconds:.2f} s")
         summary |= {"algorithm": algorithm, "objective": objective, "seed": seed, "seconds": seconds, "format": written}
@@ -116,14 +126,10 @@ def make(
         if draw_file is not None:
             heading = f"{place.source}: the map by {algorithm}"
             draw_map(draw_file, place, found_graph, maps["given"], mapping, heading, progress)
-    if output is not None:
-        output.write_text(text, encoding="utf-8")
-    if as_json:
-        print(json.dumps({**summary, "slot_of_rank": mapping.slot_of_rank.tolist()}))
-        return
-    if output is None:
-        print(text, end="")
-    _show(summary, full=report, to_error=output is None)
+    told = {**summary, "slot_of_rank": mapping.slot_of_rank.tolist()} if as_json else None
+    _give(text, output, told)
+    if not as_json:
+        _show(summary, full=report, to_error=output is None)
 
 
 @app.command()
@@ -165,6 +171,16 @@ def compare(
         print(json.dumps(summary))
     else:
         _show(summary, full=True, to_error=False)
+
+
+def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
+    """Write the map where it is asked for, else print it; ``told`` is printed as JSON in its place."""
+    if output is not None:
+        output.write_text(text, encoding="utf-8")
+    if told is not None:
+        print(json.dumps(told))
+    elif output is None:
+        print(text, end="")
 
 
 def _given(graph: Path | None) -> Path:

@@ -18,8 +18,8 @@ from ..profile.analysis import GRANULARITIES
 from ..profile.colours import PALETTES
 from ..profile.export import EXPORTS, export
 from ..profile.monitored import read_monitored, record
-from ..profile.pictures import COUNTS, draw_comparison, draw_heat, draw_histogram
-from ..profile.recording import View
+from ..profile.pictures import draw_comparison, draw_heat, draw_histogram
+from ..profile.recording import COUNTS, View
 from ..profile.summary import check_hosts, summarise
 from ..profile.tree import tree_of
 from ..topology import Report, Routes, TopologyInterface, load

@@ -150,7 +150,8 @@ sum_up(const Fair *all, int32_t number)
 
 /* The rate at which the flows of a link that are as fast as those that are fixed on it would share it.
 
-   Those that are slower than that rate have their bottleneck elsewhere, and leave the others more. */
+   Those that are slower than that rate have their bottleneck elsewhere, and leave the others more. One flow or more is
+   fixed on the link in this filling, so that none of the counts is 0. */
 static double
 level_of(const Fair *all, int32_t number)
 {
@@ -171,7 +172,7 @@ level_of(const Fair *all, int32_t number)
     }
 }
 
-/* Note the flows of a link that have no bottleneck any more, or keep those that are fixed on it from having it as theirs. */
+/* Note the flows of a link that have no bottleneck any more, or that take what is due to those that are fixed on it. */
 static void
 check(Fair *all, int32_t number)
 {

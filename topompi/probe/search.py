@@ -159,7 +159,7 @@ def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -
 
 
 def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
-    """Whether the tree is sure; one without levels only where all hosts join within the resolution."""
+    """Whether the tree is sure; then the hosts of each level join at about one time: a missed level spreads these."""
     if calm < CALM * (ALONE_CALM if _some_alone(levels) else 1) or any(level.confidence < SURE for level in levels):
         return False
     times = joining_times(best)

@@ -26,7 +26,7 @@ from .counting import Counters, Group
 from .errors import ProfileError
 from .file import head_line, part_of, parts_of, rank_line, write_lines
 from .overhead import call_seconds
-from .recording import Profile, RankRows
+from .recording import RECORDED, Profile, RankRows
 
 __all__ = ["METHOD", "MOVES", "Recording", "record_from_environment", "running"]
 
@@ -52,8 +52,8 @@ class Recording:
         *,
         joint: bool = True,
     ) -> None:
-        if granularity not in ("process", "host"):
-            raise ProfileError(f"expecting a granularity of process or host, got {granularity!r}")
+        if granularity not in RECORDED:
+            raise ProfileError(f"expecting a granularity of {' or '.join(RECORDED)}, got {granularity!r}")
         if granularity == "host" and not joint:
             raise ProfileError("expecting python -m topompi, which knows all hosts, for a profile by host; got none")
         native = MPI.Intracomm(comm)

@@ -20,9 +20,9 @@ from .analysis import by_hops, edge_hops, hop_name, units_of
 from .colours import colours_of
 from .errors import ProfileError
 
-__all__ = ["COUNTS", "draw_comparison", "draw_heat", "draw_histogram", "heat"]
+__all__ = ["draw_comparison", "draw_heat", "draw_histogram", "heat"]
 
-COUNTS = {"bytes": "volume", "messages": "messages"}
+COLUMNS = {"bytes": "volume", "messages": "messages"}  # of a graph
 Floats = NDArray[np.float64]
 MOST_BARS = 64  # more units are drawn as an area
 
@@ -139,7 +139,7 @@ def draw_comparison(
         axes, bottom = figure.subplots(), np.zeros(len(runs))
         for one, colour in colours.items():
             found = [by.get(one) for by in classes.values()]
-            height = np.array([getattr(each, COUNTS[count]) if each else 0 for each in found], dtype=np.float64)
+            height = np.array([getattr(each, COLUMNS[count]) if each else 0 for each in found], dtype=np.float64)
             axes.bar(list(classes), height, 0.6, bottom=bottom, color=colour, label=hop_name(one))
             bottom = bottom + height
         axes.set(ylabel=f"{count} sent")
@@ -148,9 +148,9 @@ def draw_comparison(
 
 
 def _weight(graph: CommunicationGraph, count: str) -> Floats:
-    if count not in COUNTS:
-        raise ProfileError(f"expecting a count of {', '.join(COUNTS)}, got {count!r}")
-    weight: Floats = getattr(graph, COUNTS[count]).astype(np.float64)
+    if count not in COLUMNS:
+        raise ProfileError(f"expecting a count of {', '.join(COLUMNS)}, got {count!r}")
+    weight: Floats = getattr(graph, COLUMNS[count]).astype(np.float64)
     return weight
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mapping.graph import CommunicationGraph
-from ..mapping.readers.topoprof import COUNTS, GRANULARITIES, KINDS, MOVES, Call, View
+from ..mapping.readers.topoprof import COUNTS, GRANULARITIES, KINDS, MOVES, RECORDED, Call, View
 from .errors import ProfileError
 
-__all__ = ["ASKED", "KINDS", "MOVES", "Call", "Profile", "RankRows", "View"]
+__all__ = ["ASKED", "COUNTS", "KINDS", "MOVES", "RECORDED", "Call", "Profile", "RankRows", "View"]
 
 Integers = NDArray[np.int64]
 
