@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -207,6 +208,22 @@ def test_the_written_fabric_is_a_source_with_latencies_that_add_up(tmp_path):
 def test_what_cannot_be_probed_is_one_line(words, wanted):
     done = command_line("probe", *words)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"topompi: {wanted}\n")
+
+
+@pytest.mark.needs_mpi
+def test_the_ranks_of_a_pair_run_on_two_processors_where_there_are_two():
+    from topompi.probe.measuring import own_processor
+
+    allowed = os.sched_getaffinity(0)
+    for number in range(2 * len(allowed)):
+        ran_on = []
+        for leads in (True, False):
+            with own_processor(number, leads):
+                ran_on += os.sched_getaffinity(0)
+            assert os.sched_getaffinity(0) == allowed
+        assert len(ran_on) == 2
+        assert len(set(ran_on)) == min(2, len(allowed))
+        assert allowed.issuperset(ran_on)
 
 
 @pytest.mark.needs_mpi
