@@ -14,8 +14,9 @@ from .tournament import Pair, Round, cut, disjoint, tournament
 __all__ = ["Found", "Instrument", "search"]
 
 TRIPS = 60  # of a pair in a round
-SLOWER = 3.0  # times as long as a round of one pair: together, pairs disturb each other, or share processors
-ALONE, TURNS = 3, 5  # pairs that are measured alone to see that, and how often
+SLOWER = 2.0  # times as long as a round of one pair: together, pairs disturb each other, or share processors
+ALONE, TURNS = 3, 4  # pairs that are measured alone to see that, and how often
+LONGER = 4  # times as many round trips as else, to see that: a round is more than hosts meeting for it
 CALM = 6  # sweeps in a row after which the tree is as it was, and hardly any time
 SPREAD = 2.0  # resolutions between the times that join hosts in one level: beyond it a level was missed
 STILL = 0.1  # of the resolution: how much a sweep may change the round trips that join hosts
@@ -97,11 +98,11 @@ class _Sheet:
         self.rounds = self.probes = 0
         self._instrument, self.left = instrument, instrument.left
 
-    def measure(self, rounds: Sequence[Round], width: int | None = None) -> None:
+    def measure(self, rounds: Sequence[Round], width: int | None = None, trips: int = TRIPS) -> None:
         """Measure pairs, in rounds of the width, and keep the shortest."""
         rounds = cut(rounds, width or self.width)
         pairs = np.array([pair for one in rounds for pair in one]).reshape(-1, 2)
-        times = self._instrument.round_trips(rounds, TRIPS)
+        times = self._instrument.round_trips(rounds, trips)
         first, second = pairs.T
         self.best[first, second] = self.best[second, first] = np.minimum(self.best[first, second], times)
         self.rounds += len(rounds)
@@ -114,7 +115,7 @@ def _width(sheet: _Sheet) -> int:
 
     def seconds(width: int, count: int) -> float:
         before, rounds = sheet.left(), sheet.rounds
-        sheet.measure([pairs[:count]] * TURNS, width)
+        sheet.measure([pairs[:count]] * TURNS, width, LONGER * TRIPS)
         return (before - sheet.left()) / (sheet.rounds - rounds)
 
     alone, width = seconds(1, ALONE), len(pairs)
