@@ -190,7 +190,8 @@ def table(cases: list[Case], each: bool) -> Iterator[str]:
             yield Score.of(some).row(f"{name}, {method.lower()}, {nbytes >> 10} KiB")
     for method in COLLECTIVES:
         some = [pair for case, pair in zip(cases, pairs, strict=True) if case.cell.method == method]
-        yield Score.of(some).words(method.lower())
+        if some:
+            yield Score.of(some).words(method.lower())
     yield "| measured twice | correlation | with the prediction | pairs that both order alike | predicted so |"
     yield "| --- | --- | --- | --- | --- |"
     yield from measured_twice(cases, [ours for ours, _ in pairs])
