@@ -1,6 +1,6 @@
 """Packets with the presets of emulated networks against what was measured there.
 
-    python -m benchmarks.packets_emulated tests/records/emulated.json         # a table
+    python -m benchmarks.packets_emulated tests/records/emulated.json         # a table, of several records too
     python -m benchmarks.packets_emulated tests/records/emulated.json --each  # and every time
     python -m benchmarks.packets_emulated tests/records/emulated.json --fit   # how the fitted numbers were found
 
