@@ -1,11 +1,12 @@
 """Packets with the presets of emulated networks against what was measured there.
 
-    python -m benchmarks.packets_emulated tests/records/emulated.json         # a table
+    python -m benchmarks.packets_emulated tests/records/emulated.json         # a table, of several records too
     python -m benchmarks.packets_emulated tests/records/emulated.json --each  # and every time
     python -m benchmarks.packets_emulated tests/records/emulated.json --fit   # how the fitted numbers were found
 
 Alltoalls, allgathers and broadcasts of 64 KiB and more with one rank a host, by every algorithm on record. Cells of a
-record count from 0: the presets are fitted to the even ones, the odd ones are for reporting.
+record count from 0: the presets are fitted to the even ones, the odd ones are for reporting. Where cells were
+measured in two jobs, these are compared with each other, too.
 """
 
 from __future__ import annotations
@@ -123,6 +124,49 @@ class Score:
         )
 
 
+@dataclass(frozen=True)
+class Twice:
+    """A cell that was measured in two jobs, and its prediction.
+
+    :param correlation: Spearman's, of the two jobs.
+    :param decided: part of the pairs of algorithms that both jobs order alike, the others being ties; ``predicted``,
+        the part of these that are predicted in that order. Pairs that are predicted to be equal are left out.
+    """
+
+    correlation: float
+    decided: float
+    predicted: float
+
+    @classmethod
+    def of(cls, ours: NDArray[np.float64], first: NDArray[np.float64], second: NDArray[np.float64]) -> Twice:
+        """Of the times that are predicted and those of the two jobs, by algorithm."""
+        pairs = np.triu_indices(len(ours), 1)
+        signs = np.array([np.sign(np.subtract.outer(some, some)[pairs]) for some in (ours, first, second)])
+        signs = signs[:, signs[0] != 0]
+        alike = signs[1] == signs[2]
+        right = (signs[0] == signs[1])[alike]
+        return cls(float(spearmanr(first, second).statistic), float(np.mean(alike)), float(np.mean(right)))
+
+
+def measured_twice(cases: list[Case], predicted: list[NDArray[np.float64]]) -> Iterator[str]:
+    """A row for each cell that a later one repeats."""
+    for number, (case, ours) in enumerate(zip(cases, predicted, strict=True)):
+        cell = case.cell
+        for other in cases[number + 1 :]:
+            if replace(other.cell, seconds=cell.seconds) != cell:
+                continue
+            both = [name for name in case.names if name in other.names]
+            mine, theirs = ([one.names.index(name) for name in both] for one in (case, other))
+            found = Twice.of(ours[mine], case.seconds[mine], other.seconds[theirs])
+            correlations = [
+                spearmanr(ours[mine], some).statistic for some in (case.seconds[mine], other.seconds[theirs])
+            ]
+            yield (
+                f"| {cell.uplinks} {cell.order} {cell.method} {cell.nbytes >> 10} KiB | {found.correlation:.2f} | "
+                f"{correlations[0]:.2f}, {correlations[1]:.2f} | {found.decided:.0%} | {found.predicted:.0%} |"
+            )
+
+
 def table(cases: list[Case], each: bool) -> Iterator[str]:
     """The rows of 4x4 by rate, collective and bytes, and the two halves."""
     pairs = [(case.predicted(preset_of(case.cell)), case.seconds) for case in cases]
@@ -146,7 +190,11 @@ def table(cases: list[Case], each: bool) -> Iterator[str]:
             yield Score.of(some).row(f"{name}, {method.lower()}, {nbytes >> 10} KiB")
     for method in COLLECTIVES:
         some = [pair for case, pair in zip(cases, pairs, strict=True) if case.cell.method == method]
-        yield Score.of(some).words(method.lower())
+        if some:
+            yield Score.of(some).words(method.lower())
+    yield "| measured twice | correlation | with the prediction | pairs that both order alike | predicted so |"
+    yield "| --- | --- | --- | --- | --- |"
+    yield from measured_twice(cases, [ours for ours, _ in pairs])
     for name, first in (("fitted to", 0), ("held out", 1)):
         if pairs[first::2]:
             yield Score.of(pairs[first::2]).words(name)

@@ -219,7 +219,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ppn", type=words, default="1", help="ranks a host (default 1)")
     parser.add_argument("--methods", type=words, default=",".join(METHODS), help="collectives (default: all eight)")
     parser.add_argument("--sizes", type=words, default="64K", help="bytes (default 64K)")
-    parser.add_argument("--python", help="a Python with another MPI library")
+    parser.add_argument("--python", default=sys.executable, help="a Python with another MPI library")
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds that one job may take")
     parser.add_argument("-o", "--output", type=Path, help="add the cells to this record")
     return parser.parse_args()

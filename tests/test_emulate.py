@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from osu_like_bench.emulate import Emulated, JobOptions, Rates, emulated_fabric, take_down
-from osu_like_bench.emulate.agent import HEAD, agent_path, write_agent
+from osu_like_bench.emulate.agent import HEAD, agent_path, enter, write_agent
 from osu_like_bench.emulate.launch import Job, command_line, coordinates, leaf_cyclic, program, rank_hosts
 from osu_like_bench.emulate.monitor import Usage
-from osu_like_bench.emulate.network import processes
+from osu_like_bench.emulate.network import DATA, address, processes
 from osu_like_bench.emulate.peers import PEERS
 from osu_like_bench.emulate.spec import parse_rate
 from osu_like_bench.emulate.state import State, states
@@ -479,3 +479,36 @@ def test_no_link_is_faster_than_its_rate():
     for link in measured:
         assert min(link.shares) > 0.0
         assert max(link.shares) < 1.25
+
+
+FLOOD = """
+import socket, sys, threading
+here, there, back, flows = sys.argv[1], sys.argv[2], 4 << 20, 16
+def read(one, size):
+    while size > 0:
+        size -= len(one.recv(1 << 16)) or size
+if here == there:
+    server = socket.create_server((here, 20001), backlog=flows)
+    print("ready", flush=True)
+    ends = [server.accept()[0] for _ in range(flows)]
+    threading.Thread(target=ends[0].sendall, args=(bytes(back),)).start()
+else:
+    ends = [socket.create_connection((there, 20001)) for _ in range(flows)]
+    parts = [threading.Thread(target=one.sendall, args=(bytes(1 << 18),)) for one in ends[::-1]]
+    parts.append(threading.Thread(target=read, args=(ends[0], back)))
+    [one.start() for one in parts], [one.join() for one in parts]
+if here == there:
+    [read(one, 1 << 18) for one in ends]
+print(dict(zip(*(line.split() for line in open("/proc/net/snmp") if line.startswith("Tcp:"))))["RetransSegs"])
+"""
+
+
+@needs_root
+def test_nothing_is_sent_again_where_acknowledgements_overtake_data_by_far():
+    with Emulated("1x2", host="100M") as network:
+        hosts, ends = network.fabric.hosts, []
+        for number in (1, 0):
+            words = [sys.executable, "-c", FLOOD, address(number, DATA), address(1, DATA)]
+            ends.append(subprocess.Popen(enter(network.state, hosts[number], words), stdout=subprocess.PIPE, text=True))
+            assert number == 0 or ends[0].stdout.readline() == "ready\n"
+        assert [int(one.communicate(timeout=60)[0]) for one in ends] == [0, 0]

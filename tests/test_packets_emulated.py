@@ -7,7 +7,7 @@ import pytest
 
 from topompi.netsim import Hosts, NetsimError, link_bytes_at
 from topompi.netsim import run as flow
-from topompi.netsim.packets import Settings, run
+from topompi.netsim.packets import PRESETS, Settings, run
 
 from .test_packets import EAGER, LATENCY, MTU, RATE, flows, network, program
 
@@ -29,6 +29,12 @@ def test_a_bucket_is_full_again_after_a_rest_and_what_it_holds_grows_with_rate_a
     twice = program(2, (0, 0, 1, 4 * MTU), (1, 0, 1, 4 * MTU), compute=[(1, 0, pause)])
     found = run(network([2]), [twice], hosts=EAGER, settings=shaped)
     assert found.job_seconds[0] == pytest.approx(pause + 2 * LATENCY, abs=1e-11)
+
+
+def test_a_short_packet_waits_for_as_many_tokens_as_it_has_bytes():
+    shaped, short = Settings(burst=MTU, buffer=1 << 24), 64
+    found = run(network([2]), [program(2, (0, 0, 1, MTU), (0, 0, 1, short))], hosts=EAGER, settings=shaped)
+    assert found.job_seconds[0] == pytest.approx(short / RATE + 2 * LATENCY, abs=1e-11)
 
 
 def test_a_burst_that_holds_no_packet_is_refused():
@@ -55,6 +61,28 @@ def test_a_rank_looks_for_more_before_it_gives_its_processor_away_and_notices_la
     found = run(network([3]), [bursts], settings=Settings(processors=1, poll=1e-4))
     notices = (3 - 1) / 2 * 1e-4
     assert found.rank_seconds == pytest.approx(notices + np.array([1, 2.1, 3.2]) * 1e-3)
+
+
+def test_a_rank_that_shares_processors_reads_what_it_granted_in_its_turn():
+    slow, shared = Hosts(receive_overhead=1e-3), Settings(rendezvous="put", processors=1, send_buffer=1 << 20)
+    found = run(network([2]), [flows(2, (0, 1), nbytes=MTU)], hosts=slow, settings=shared)
+    assert found.rank_seconds[1] == pytest.approx(2e-3 + MTU / RATE + 6 * LATENCY, abs=1e-11)
+
+
+def test_an_exchange_that_begins_apart_sends_one_way_after_the_other_in_each_step():
+    """Who is ahead has granted before it says that it is ready, and is granted behind the data of the other."""
+    emulated = PRESETS["emulated"]
+    both = [(step, *pair, 1 << 18) for step in range(8) for pair in ((0, 1), (1, 0))]
+    together, apart = (
+        run(
+            network([16], rate=emulated.rate),
+            [program(16, *both, compute=late)],
+            hosts=emulated.hosts,
+            settings=emulated.settings,
+        ).job_seconds[0]
+        for late in ([], [(0, 1, 1e-3)])
+    )
+    assert apart > 1.8 * together
 
 
 @pytest.mark.parametrize(("held", "left"), [(0, None), (4 * MTU, 12), (16 * MTU, 0)])

@@ -216,6 +216,16 @@ def test_steps_that_may_all_overlap_are_one():
     assert compile_part(part_of_rows(0, *rows)).window == 1
 
 
+def test_a_step_of_messages_that_are_cut_receives_and_sends_a_part_of_each():
+    """Else a rank would not send before it has received, and the others would wait for it in a chain."""
+    rows = [
+        row(step, *pair, INPUT, 0, OUTPUT, 0, 1) for step, peer in enumerate((1, 2)) for pair in ((0, peer), (peer, 0))
+    ]
+    plan = compile_part(part_of_rows(0, *rows, independent=True, window=1), lanes=3, scale=6)
+    assert [(len(step.receives), len(step.sends)) for step in plan.steps] == [(1, 1)] * 6
+    assert plan.window == 3
+
+
 def test_reductions_of_one_step_arrive_side_by_side():
     rows = [row(0, source, 0, INPUT, 0, OUTPUT, 0, 2, REDUCE) for source in (1, 2)]
     plan = compile_part(part_of_rows(0, *rows))

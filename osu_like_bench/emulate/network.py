@@ -43,6 +43,9 @@ QUEUE = 16 << 20  # bytes: more than all windows of a network together, for a lo
 # Far above the bandwidth-delay product of a few KiB, so that links stay busy while processes wait for a processor; but
 # not so far that a host to which all others send makes them wait for their time-outs.
 WINDOW = 262144
+# What a receiver offers: more than comes the other way while data wait in a queue. Acknowledgements overtake them (see
+# _shape), and TCP drops data whose own acknowledgement is older than what was offered (RFC 5961, 5.2).
+OFFERED = 4 << 20
 UNSHAPED = "20gbit"  # of the classes inside the bucket, which only order
 LATENESS = 200e-6  # seconds that a timer may be late without the link losing throughput
 
@@ -52,8 +55,10 @@ _SYSCTLS = {
     "ipv4/tcp_slow_start_after_idle": "0",  # the networks that we stand for have no slow start
     "ipv4/tcp_no_metrics_save": "1",
     "ipv4/tcp_congestion_control": "reno",  # the plainest: up to the window and no further, without pacing or probing
-    "ipv4/tcp_rmem": f"4096 {WINDOW} {WINDOW}",
+    "ipv4/tcp_rmem": f"4096 {OFFERED} {OFFERED}",
     "ipv4/tcp_wmem": f"4096 {WINDOW} {WINDOW}",
+    "ipv4/tcp_early_retrans": "0",  # what is late waits in a queue, and is not lost
+    "ipv4/tcp_rto_min_us": "4000000",  # likewise; Linux has it from 6.11 on
     "ipv4/neigh/default/gc_stale_time": "86400",
 }
 

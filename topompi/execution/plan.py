@@ -222,7 +222,7 @@ def _overwrites(rows: Integers, part: Part) -> bool:
 
 
 def _merged(rows: Integers) -> Integers:
-    """Rows of one step and the same two ranks that are consecutive at both ends, merged."""
+    """Rows of one step and the same two ranks that are consecutive at both ends, merged; in the order of steps."""
     order = np.lexsort((rows[:, _DESTINATION], rows[:, _SOURCE], rows[:, _STEP]))
     rows = rows[order]
     same = [_STEP, _SOURCE, _DESTINATION, _FROM, _INTO, _OPERATION, _PRECEDES]
@@ -234,7 +234,8 @@ def _merged(rows: Integers) -> Integers:
     merged = rows[first]
     if len(first):
         merged[:, _LENGTH] = np.add.reduceat(rows[:, _LENGTH], first)
-    return merged[np.argsort(order[first])]
+    # The parts of a row that was cut follow each other, in steps that others' parts share.
+    return merged[np.lexsort((order[first], merged[:, _STEP]))]
 
 
 def _step(rows: Integers, rank: int, arrives_at: int = 0) -> Step:

@@ -228,7 +228,10 @@ deliver(Sim *s, Index packet)
         else
             hand_over(s, number, DATA);
     } else if (kind == DATA) {
-        complete(s, message->receive_step);
+        if (s->turns != NULL) /* the rank reads its socket in its turn */
+            work(s, message->destination, s->receive_overhead, RECEIVED, number);
+        else
+            complete(s, message->receive_step);
         if (!s->send_buffer)
             hand_over(s, number, FINISHED);
     } else
@@ -240,6 +243,6 @@ receive(Sim *s, Index number)
 {
     Message *message = &s->messages[number];
     complete(s, message->receive_step);
-    if (!(message->flags & IS_EAGER)) /* inside a host */
+    if (message->flags & IS_LOCAL && !(message->flags & IS_EAGER))
         complete(s, message->send_step);
 }

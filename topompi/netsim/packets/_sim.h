@@ -77,7 +77,7 @@ typedef struct { /* a directed link, with the port that sends on it */
     int64_t high;    /* bytes of high priority since the last of low priority */
 } Port;
 
-typedef struct { /* of a link that is a token bucket: when it is full, and for how long it may run ahead of its rate */
+typedef struct { /* of a link that is a token bucket: when it is full, and in what time it fills */
     Time full_at, ahead;
 } Bucket;
 

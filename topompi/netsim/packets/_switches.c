@@ -169,16 +169,25 @@ duration(const Port *port, Index wire)
     return (Time)(wire * port->inverse + 0.5);
 }
 
-/* What a packet takes that leaves a token bucket, which is nothing; the next one goes when there are tokens for it. */
-static Time
+/* When a bucket has tokens for the next packet of its link; with several lanes, for the largest one. */
+static inline Time
+tokens_at(const Sim *s, const Port *port, Index link)
+{
+    const Bucket *bucket = &s->buckets[link];
+    Index wire = (Index)(s->mtu + s->header > s->control ? s->mtu + s->header : s->control);
+    if (s->num_lanes == 1) {
+        Index head = s->queues[s->queues[s->lanes[link].ring].next].head;
+        wire = port->host == NONE ? s->packets[head].wire : wire_of(s, &s->works[head]);
+    }
+    return bucket->full_at - bucket->ahead + duration(port, wire);
+}
+
+static void
 take_tokens(Sim *s, Index link, Index wire)
 {
     Bucket *bucket = &s->buckets[link];
     Time full = bucket->full_at > s->now ? bucket->full_at : s->now;
     bucket->full_at = full + duration(&s->ports[link], wire);
-    Time free_at = bucket->full_at - bucket->ahead;
-    s->ports[link].free_at = free_at > s->now ? free_at : s->now;
-    return s->now;
 }
 
 static void
@@ -201,12 +210,12 @@ transmit(Sim *s, Index link, Index lane)
         of->waited += s->now - of->since;
         of->since = -1;
     }
-    if (s->buckets == NULL)
-        port->free_at = end;
-    else {
-        end = take_tokens(s, link, one->wire);
+    if (s->buckets != NULL) { /* it leaves at once */
+        take_tokens(s, link, one->wire);
+        end = s->now;
         length = 0;
     }
+    port->free_at = end;
     s->hops++;
     if (one->kind == EAGER || one->kind == DATA)
         of->bytes += one->wire - s->header;
@@ -245,6 +254,11 @@ serve(Sim *s, Index link)
 {
     Port *port = &s->ports[link];
     drain_credits(s, link);
+    if (s->buckets != NULL && port->active && tokens_at(s, port, link) > s->now) {
+        port->free_at = tokens_at(s, port, link);
+        wake_at(s, link, port->free_at);
+        return;
+    }
     int lane;
     if (s->num_lanes > 1)
         lane = arbitrate(s, link);

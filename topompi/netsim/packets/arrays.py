@@ -148,11 +148,11 @@ def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
 
 
 def _ahead(tables: Tables, settings: Settings) -> NDArray[np.int64]:
-    """Picoseconds by which each link may be ahead of its rate and still send a packet; -1 where links are wires."""
+    """Picoseconds in which each link fills its bucket; -1 where links are wires."""
     burst = settings.bursts(tables.rate)
     if not burst.any():
         return np.full(len(tables.rate), -1, dtype=np.int64)
-    return np.rint((burst - settings.largest) / tables.rate * PICO).astype(np.int64)
+    return np.rint(burst / tables.rate * PICO).astype(np.int64)
 
 
 def numbers(tables: Tables, settings: Settings, hosts: Hosts, jobs: Jobs) -> dict[str, float]:
