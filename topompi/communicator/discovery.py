@@ -140,15 +140,15 @@ def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[in
     listed: Any = os.environ.get("TOPOMPI_HOSTS")
     if hosts is None and not listed:
         return None
-    from ..mapping.placement import place  # with all of ``mapping``: most jobs run where they run
-    from ..topology.hostlist import read_hosts
-
-    if isinstance(hosts, str):
-        return place(len(world_ranks), read_hosts(hosts), "block")
-    if hosts is not None:
+    if hosts is not None and not isinstance(hosts, str):
         if len(hosts) != len(world_ranks):
             raise TopompiError(f"hosts: expecting one for each of {len(world_ranks)} ranks, got {len(hosts)}")
         return list(hosts)
+    from ..mapping.placement import place  # with all of ``mapping``: most jobs run where they run
+    from ..topology.hostlist import read_hosts
+
+    if hosts is not None:
+        return place(len(world_ranks), read_hosts(hosts), "block")
     of_world = place(MPI.COMM_WORLD.Get_size(), read_hosts(listed), "block")
     return [of_world[rank] for rank in world_ranks]
 

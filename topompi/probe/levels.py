@@ -77,7 +77,7 @@ def find_levels(round_trips: FloatArray, noise: FloatArray | float = 0.0) -> tup
         typical = min(level.round_trip, TYPICAL * float(np.median(heights[first : at + 1])))
         if heights[at + 1] > (1 + FURTHER) * typical:
             levels.append(level)
-            first = at + 1
+            first = int(at) + 1
     top = float(heights[-1] * (1 + 2 * RESOLUTION))  # pairs beyond may be of a level that was missed
     levels.append(_level(round_trips, np.zeros(hosts, dtype=np.int64), top, levels, 1.0))
     return tuple(levels)
