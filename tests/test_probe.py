@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -85,6 +86,18 @@ def test_a_gap_that_noise_explains_is_none_and_a_disturbed_pair_costs_confidence
     assert [level.confidence for level in find_levels(times)] == [1.0, 0.75]
 
 
+@given(st.integers(0, 2**31))
+@settings(max_examples=30, deadline=None)
+def test_pairs_that_always_take_longer_than_others_of_their_level_hide_no_leaf_of_two(seed):
+    """Times as emulated networks have them: a third of the pairs takes a tenth more, in each measurement."""
+    generator = np.random.default_rng(seed)
+    leaf, pod = np.repeat(range(5), (2, 5, 3, 2, 4)), np.repeat(range(2), (10, 6))
+    base = np.where(leaf[:, None] == leaf, 11.4, np.where(pod[:, None] == pod, 14.3, 17.2))
+    more = np.triu(generator.uniform(0, 0.5, base.shape) + 1.1 * (generator.random(base.shape) < 0.35), 1)
+    levels = find_levels(base + more + more.T)
+    assert [level.cluster.tolist() for level in levels] == [leaf.tolist(), pod.tolist(), [0] * 16]
+
+
 # --- searches in a model ---
 
 
@@ -133,23 +146,23 @@ class Still:
         return np.inf
 
 
-@pytest.mark.parametrize(("growth", "sure"), [(0.01, True), (0.08, False)])
+@pytest.mark.parametrize(("growth", "sure"), [(0.01, True), (0.035, False)])
 def test_a_level_is_sure_only_if_its_hosts_join_at_about_one_time(growth, sure):
-    """Five hosts that join one after the other, each later by so much, and two elsewhere: no gap shows a level."""
-    first, second = np.indices((7, 7))
+    """Eight hosts that join one after the other, each later by so much, and two elsewhere: no gap shows a level."""
+    first, second = np.indices((10, 10))
     later = np.maximum(first, second) - 1
-    near = 10 * (1 + growth) ** np.where(later < 4, later, 0)
-    times = np.where((first < 5) == (second < 5), near, 20.0)
-    found = search(7, Still(times))
+    near = 10 * (1 + growth) ** np.where(later < 7, later, 0)
+    times = np.where((first < 8) == (second < 8), near, 20.0)
+    found = search(10, Still(times))
     assert [level.num_clusters for level in found.levels] == [2, 1]
     assert found.settled == sure
 
 
 def test_a_search_ends_in_time():
     fabric = fat_tree((4, 4), (1, 2))
-    network = ModelNetwork(fabric, seconds=0.22)
+    network = ModelNetwork(fabric, seconds=0.6)
     assert not search(16, network).settled
-    assert network.elapsed < 0.22 + MEETING + 0.02
+    assert network.elapsed < 0.6 + MEETING + 0.05
     with pytest.raises(ProbeError, match="--seconds"):
         search(16, ModelNetwork(fabric, seconds=0.001))
 
@@ -207,6 +220,22 @@ def test_the_written_fabric_is_a_source_with_latencies_that_add_up(tmp_path):
 def test_what_cannot_be_probed_is_one_line(words, wanted):
     done = command_line("probe", *words)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"topompi: {wanted}\n")
+
+
+@pytest.mark.needs_mpi
+def test_the_ranks_of_a_pair_run_on_two_processors_where_there_are_two():
+    from topompi.probe.measuring import own_processor
+
+    allowed = os.sched_getaffinity(0)
+    for number in range(2 * len(allowed)):
+        ran_on = []
+        for leads in (True, False):
+            with own_processor(number, leads):
+                ran_on += os.sched_getaffinity(0)
+            assert os.sched_getaffinity(0) == allowed
+        assert len(ran_on) == 2
+        assert len(set(ran_on)) == min(2, len(allowed))
+        assert allowed.issuperset(ran_on)
 
 
 @pytest.mark.needs_mpi

@@ -118,6 +118,50 @@ def test_each_runs_its_part_of_one_schedule(comm):
     child.Free()
 
 
+def outcome(call):
+    """The class of the error that a call raises; of the communicator that it makes, freed, the group."""
+    try:
+        made = call()
+    except Exception as error:
+        return type(error)
+    if made == MPI.COMM_NULL:
+        return None
+    group = made.Get_group()
+    made.Free()
+    return group
+
+
+def test_a_split_makes_what_the_library_would(comm):
+    """Members and their order; ranks in no part; colors and keys that the library refuses, on all ranks."""
+    generator, most = np.random.default_rng(27), 2**31 - 1
+    colors = generator.choice([0, 1, 2, most, MPI.UNDEFINED], (12, SIZE)).tolist()
+    keys = generator.choice([-most - 1, -1, 0, 0, 1, most], (12, SIZE)).tolist()
+    asked = [(color[RANK], key[RANK]) for color, key in zip(colors, keys, strict=True)]
+    for given in [*asked, *asked, (-7, 0), ("a", 0), (0, 1.5), (2**40, 0), (0, -(2**40)), (None,), (0, 0, 0)]:
+        theirs, ours = (outcome(lambda one=one: one.Split(*given)) for one in (MPI.Intracomm(comm), comm))
+        if isinstance(theirs, MPI.Group):
+            assert MPI.Group.Compare(theirs, ours) == MPI.IDENT
+            theirs.Free()
+            ours.Free()
+        else:
+            assert ours is theirs, given
+
+
+def test_a_split_like_an_earlier_one_shares_what_that_one_found_out(comm):
+    """Whatever it is the ranks of; one of other ranks, or in another order, shares nothing."""
+    first, other = comm.Split(RANK % 2, RANK), comm.Split(RANK % 2, -RANK)
+    first.Allreduce(np.ones(1), np.empty(1))
+    again, grid_rows = comm.Split(RANK % 2, RANK), [grid(comm).Sub([False, True]) for _ in range(2)]
+    if SIZE > 1:
+        assert again._cut is first._cut is not other._cut
+        assert grid_rows[0]._cut is grid_rows[1]._cut
+        assert again._inherited.common is first._state.common
+        assert other._inherited is None
+    assert again.allgather(RANK) == first.allgather(RANK)
+    for one in (first, other, again, *grid_rows):
+        one.Free()
+
+
 def test_nothing_is_asked_where_no_network_is_known(comm):
     """On one host, or without routes, a split is the MPI library's and no more."""
     plain = topompi.Intracomm(WORLD.Dup(), topology=TopologyInterface.place(HOSTS))

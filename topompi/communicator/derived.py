@@ -12,7 +12,7 @@ from mpi4py import MPI
 from ..dispatch.counters import counters
 from . import agreement
 from .handle import Handle
-from .siblings import meet
+from .siblings import divide
 
 __all__ = ["CHILDREN", "adopt", "make_ours", "register"]
 
@@ -83,18 +83,21 @@ def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
     :param everyone: whether all ranks of the communicator call it, so that their arguments can be compared.
     """
     call: Callable[..., Any] = getattr(kind, name)
+    parts, same = name in PARTING, name in SAME_RANKS
 
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled and name == "Create_intercomm":
             counters.count(name, 0, "native", "the MPI library's always")
         with agreement.checked(self, name, ()) if everyone and self._checks else nullcontext():
-            made = call(self, *args, **kwargs)
-        same = name in SAME_RANKS
+            made, cut = divide(self, name, call, args, kwargs) if parts else (call(self, *args, **kwargs), None)
         child = adopt(made[0] if isinstance(made, tuple) else made, self, same)
-        meeting = meet(self, name, args, kwargs) if name in PARTING else self._meeting if same else None
-        if meeting is not None:
-            child._meeting = meeting
+        if same:
+            cut = self._cut
+        if cut is not None and child != MPI.COMM_NULL:
+            child._cut = cut
+            if cut.common is not None and child._inherited is None:
+                child._inherit(cut.common.bequest)
         return (child, *made[1:]) if isinstance(made, tuple) else child
 
     setattr(kind, name, method)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from ..dispatch.calls import Calls
-from ..dispatch.common import Bequest, Common, Origin
+from ..dispatch.common import Bequest, Common
 from ..dispatch.counters import counters
+from ..dispatch.origin import Cut, Origin
 from ..dispatch.state import State, attach, attached
 from ..selection.choice import Choice
 from ..selection.policy import Policy
@@ -22,7 +23,7 @@ from .starting import settings_of
 
 if TYPE_CHECKING:
     from ..topology import TopologyInterface
-    from ..views.siblings import Meeting, Siblings
+    from ..views.siblings import Siblings
 
 __all__ = ["Handle", "pickle_by_name"]
 
@@ -53,8 +54,8 @@ class Handle(MPI.Intracomm):
     _held: State | None = None
     # In a communicator made from another one: the topology of the other one.
     _origin: Origin | None = None
-    # Of the ``Split`` or ``Sub`` that made this one.
-    _meeting: Meeting | None = None
+    # Of the ``Split`` or ``Sub`` that made this one, where its siblings matter.
+    _cut: Cut | None = None
     # What this one took over when it was made.
     _inherited: Bequest | None = None
     # What rank 0 said of its environment, where this handle was not made by another one.
@@ -95,7 +96,7 @@ class Handle(MPI.Intracomm):
         elif topology is not None or hosts is not None:
             self._attach(Common(find_topology(self, topology, hosts), self._policy))
         elif isinstance(comm, Handle):
-            self._origin, self._meeting, self._inherited = comm._origin, comm._meeting, comm._inherited
+            self._origin, self._cut, self._inherited = comm._origin, comm._cut, comm._inherited
             self._lasts = comm._lasts
         self._hold(self._state)
         if counters.enabled and MPI.COMM_WORLD.Get_rank() == 0:
@@ -116,19 +117,16 @@ class Handle(MPI.Intracomm):
             return
         if bequest.only:
             self._calls = ALL
-        elif bequest.common is not None:
-            common = bequest.common
-            self._calls.passes, self._calls.others = (
-                True,
-                common.early if common.policy.native_calls else common.natives,
-            )
+        elif (common := bequest.common) is not None:
+            self._calls.passes = True
+            self._calls.others = common.early if common.policy.native_calls else common.natives
 
     def _knows_natives(self) -> bool:
         """Whether this handle, new and without a state, has just got a table with calls to look into; local."""
         if self._held is not None or self._origin is None or self._calls.others is not None or self._checks:
             return False
-        common = self._origin.common_of(self, self._meeting)
-        self._inherit(Bequest(common, common.only, {}, {}))
+        common = self._origin.common_of(self, self._cut)
+        self._inherit(common.bequest)
         return self._calls.all or (self._is_quick and len(common.natives) + len(common.early) > 0)
 
     @property
@@ -173,7 +171,7 @@ class Handle(MPI.Intracomm):
     @property
     def _siblings(self) -> Siblings | None:
         """The communicators that the same ``Split`` or ``Sub`` made; None if there are none."""
-        return None if self._meeting is None else self._meeting.siblings
+        return None if self._cut is None else self._cut.siblings
 
     def _find(self) -> Common:
         """Where the ranks sit: their part of the topology they came from; found anew, collectively, if from none."""
@@ -181,7 +179,7 @@ class Handle(MPI.Intracomm):
             return self._inherited.common
         if self._origin is None:
             return Common(find_topology(self), self._policy)
-        return self._origin.common_of(self, self._meeting)
+        return self._origin.common_of(self, self._cut)
 
     def _working(self) -> State:
         """The state, to run a collective with.

@@ -58,7 +58,7 @@ class Intercomm(MPI.Intercomm):
     """An intercommunicator: its collectives are the MPI library's, and ``Merge`` makes an ``Intracomm``."""
 
     _checks = 0  # what ``Merge`` makes inherits it; calls here are not checked: the two groups say other things
-    _family = _meeting = _bequest = None
+    _family = _cut = _bequest = None
     _owns = True
 
     def Merge(self, high: bool = False) -> Intracomm:

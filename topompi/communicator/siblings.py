@@ -1,49 +1,67 @@
-"""Finding the siblings of a communicator: those that the same call of ``Split`` or ``Sub`` made."""
+"""Making a communicator by ``Split`` or ``Sub`` where its siblings matter: those that the same call makes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import index
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mpi4py import MPI
 
 if TYPE_CHECKING:
-    from ..views.siblings import Meeting
+    from ..dispatch.origin import Cut, Origin
 
-__all__ = ["meet"]
+__all__ = ["divide"]
+
+ROW = Struct("3i")  # color, key, and number in the topology of a rank
+Call = Callable[..., Any]
 
 
-def meet(parent: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Meeting | None:
-    """What tells the siblings of the communicator that ``Split`` or ``Sub`` gave this rank; None if there are none.
+def divide(parent: Any, name: str, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Cut | None]:
+    """What ``Split`` or ``Sub`` makes, of mpi4py's own kind, and this rank's part of the split.
 
-    Collective over the parent if a choice may depend on them; without communication otherwise.
+    The part is None where no choice depends on the siblings: then the call is the MPI library's and no more.
 
-    :param parent: the communicator of ours that was split.
-    :param name: of the method that split it, ``Split`` or ``Sub``.
+    :param parent: the communicator of ours that is split.
+    :param name: of the method that splits it, ``Split`` or ``Sub``.
+    :param call: mpi4py's method.
     :param args: positional arguments of that call.
     :param kwargs: keyword arguments of that call.
-    Cost: one allgather of 24 bytes a rank.
     """
-    origin = parent._family
-    if origin is None or not origin.policy.minds_siblings(origin.interface):
-        return None
-    from ..views.siblings import Meeting  # where it matters who they are: on networks of several hosts
-
-    color, key = _cut(parent, *args, **kwargs) if name == "Sub" else _split(*args, **kwargs)
-    table = np.empty((parent.Get_size(), 3), dtype=np.int64)
-    MPI.Intracomm(parent).Allgather(np.array([color, key, origin.rank], dtype=np.int64), table)
-    meeting = Meeting(origin.interface, table, parent.Get_rank())
-    return meeting if color >= 0 and meeting.divides else None
+    origin: Origin | None = parent._family
+    if origin is None or not origin.minds_siblings:
+        return call(parent, *args, **kwargs), None
+    if name == "Split":
+        return _split(parent, origin, call, *args, **kwargs)
+    made = call(parent, *args, **kwargs)
+    return made, origin.cut_by(_rows_of_grids(parent, origin, *args, **kwargs))
 
 
-def _split(color: int = 0, key: int = 0) -> tuple[int, int]:
-    return (-1 if color == MPI.UNDEFINED else color), key
+def _split(parent: Any, origin: Origin, call: Call, color: Any = 0, key: Any = 0) -> tuple[Any, Cut | None]:
+    """What an MPI library does for ``Split``, apart: all tell their colors and keys, each group makes a communicator.
+
+    Cost: one allgather of 12 bytes a rank, and ``Create``.
+    """
+    try:
+        row = ROW.pack(index(color), index(key), origin.rank)
+    except Exception:  # what mpi4py refuses too, on this rank, before it communicates
+        return call(parent, color, key), None
+    rows = bytearray(ROW.size * parent.Get_size())
+    MPI.Intracomm(parent).Allgather(row, rows)
+    cut = origin.cut_by(bytes(rows))
+    if cut is None:
+        return call(parent, color, key), None
+    return MPI.Intracomm.Create(parent, cut.group), cut
 
 
-def _cut(cart: Any, remain_dims: Any) -> tuple[int, int]:
-    """Number of this rank's sub-grid, from its coordinates in the dimensions that are dropped; and the key, 0."""
-    dims, _, coords = cart.Get_topo()
-    part = 0
-    for extent, coord, remains in zip(dims, coords, remain_dims, strict=True):
-        part = part if remains else part * extent + coord
-    return part, 0
+def _rows_of_grids(cart: Any, origin: Origin, remain_dims: Any) -> bytes:
+    """What the ranks of a grid would tell that is cut into smaller ones: all of it follows from the grid's extents."""
+    dims, _, _ = cart.Get_topo()
+    table = np.zeros((cart.Get_size(), 3), dtype=np.int32)
+    for extent, coordinate, remains in zip(dims, np.indices(dims), remain_dims, strict=True):
+        if not remains:
+            table[:, 0] = table[:, 0] * extent + coordinate.ravel()
+    table[:, 2] = origin.ranks_of(cart)
+    return table.tobytes()

@@ -6,15 +6,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from mpi4py import MPI
-
 from ..execution.executor import PLANS_HELD
 from ..execution.latest import Latest
 from ..execution.rankzero import Answers
 from ..selection.choice import Choice
 from ..selection.policy import Policy
-from ..views.part import restricted
 from .calls import Calls
 
 if TYPE_CHECKING:
@@ -24,11 +20,7 @@ if TYPE_CHECKING:
     from ..topology import TopologyInterface
     from ..views.siblings import Meeting, Siblings
 
-__all__ = ["Bequest", "Common", "Origin"]
-
-GROUPS_HELD = 16  # of the latest communicators' ranks, for each topology
-BYTES_HELD = 1 << 26  # of the routes of their networks together, as far as they are known beforehand
-BYTES_OF_PAIR = 32  # of the routes between two hosts, roughly
+__all__ = ["Bequest", "Common"]
 
 
 class Common:
@@ -80,6 +72,11 @@ class Common:
         """The choice for every call, if there is only one that all ranks know; any part of the ranks has it too."""
         return self.policy.only(self.interface)
 
+    @cached_property
+    def bequest(self) -> Bequest:
+        """What a new communicator over the same ranks takes over, whichever it is made from."""
+        return Bequest(self, self.only, {}, {})
+
 
 class Bequest(NamedTuple):
     """What a new communicator takes over from the one that it is made from.
@@ -104,45 +101,3 @@ class Bequest(NamedTuple):
         if self.common is None:
             return self
         return None if self.common.only is None else Bequest(None, self.common.only, {}, {})
-
-
-class Origin:
-    """The topology of a communicator from which communicators of some of its ranks take theirs.
-
-    :param comm: the communicator, which may be freed before they are.
-    :param common: of its ranks.
-    :ivar policy: what all ranks know of rank 0's environment.
-    :ivar rank: this rank's number in the topology.
-    """
-
-    def __init__(self, comm: MPI.Intracomm, common: Common) -> None:
-        self.interface, self.policy, self.rank = common.interface, common.policy, comm.Get_rank()
-        self._group = comm.Get_group()
-        self._commons = Latest(GROUPS_HELD, BYTES_HELD)
-        self._common = common if common.siblings is None else Common(common.interface, self.policy)
-
-    def common_of(self, comm: MPI.Intracomm, meeting: Meeting | None) -> Common:
-        """What communicators over the ranks of this one have in common; no communication.
-
-        :param comm: a communicator of some of the ranks.
-        :param meeting: the split that made it; None if none did.
-        Cost: O(ranks) for ranks that are known already.
-        """
-        group, size = comm.Get_group(), comm.Get_size()
-        is_whole = size == self.interface.num_ranks and MPI.Group.Compare(group, self._group) == MPI.IDENT
-        if meeting is None and is_whole:
-            group.Free()
-            return self._common
-        # MPICH 5.0.2: the group of a grid smaller than its parent has all of the parent's ranks, the grid's first.
-        ranks = np.array(MPI.Group.Translate_ranks(group, None, self._group))[:size]
-        group.Free()
-        key = ranks.tobytes(), None if meeting is None else meeting.key
-        found: Common | None = self._commons.get(key)
-        if found is None:
-            found = Common(restricted(self.interface, ranks), self.policy, meeting)
-            self._commons.put(key, found, BYTES_OF_PAIR * found.interface.num_hosts**2)
-        return found
-
-    def __del__(self) -> None:
-        if not MPI.Is_finalized():  # else MPI has freed it
-            self._group.Free()

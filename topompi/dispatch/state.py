@@ -11,7 +11,8 @@ from mpi4py import MPI
 from ..execution.executor import Executor
 from ..execution.groups import Groups
 from .calls import Calls
-from .common import Bequest, Common, Origin
+from .common import Bequest, Common
+from .origin import Origin
 
 if TYPE_CHECKING:
     from ..selection.choice import Choice

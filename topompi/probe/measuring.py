@@ -1,9 +1,16 @@
-"""The instrument of MPI: round trips of a byte, and streams, between the first ranks of hosts."""
+"""The instrument of MPI: round trips of a byte, and streams, between the first ranks of hosts.
+
+Hosts of an emulated network share processors, and a round trip between two ranks on one processor takes longer by as
+much as one more switch would add. So the two ranks of a pair run on different processors; these change from pair to
+pair, as one of them may have other work. Between hosts with processors of their own this makes no difference.
+"""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from mpi4py import MPI
@@ -12,7 +19,7 @@ from .levels import FloatArray
 from .meeting import Meeting
 from .tournament import Round
 
-__all__ = ["MPIInstrument"]
+__all__ = ["MPIInstrument", "own_processor"]
 
 SMALLEST, LARGEST = 1 << 14, 1 << 22  # bytes of a message of a stream
 LONG = 1e-3  # seconds; a message that takes less is followed by one of twice its size
@@ -52,7 +59,8 @@ class MPIInstrument:
                 break
             number, peer, leads = self._mine(pairs)
             if peer >= 0:
-                found[place + number] = self._trips(peer, leads, trips)
+                with own_processor(place + number, leads):
+                    found[place + number] = self._trips(peer, leads, trips)
             place += len(pairs)
             self._together()
         self._comm.Allreduce(MPI.IN_PLACE, found, MPI.MIN)
@@ -115,3 +123,21 @@ class MPIInstrument:
             begin = begin or time.perf_counter()  # the first message finds buckets full and windows small
             size = int(ahead[0] if leads else told[0])
         return nbytes / (time.perf_counter() - begin)
+
+
+@contextmanager
+def own_processor(number: int, leads: bool) -> Iterator[None]:
+    """Keep this thread on one of its processors, and not on that of the peer where both have the same processors.
+
+    :param number: of the pair, by which the processor is chosen.
+    :param leads: whether the rank leads the pair.
+    """
+    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    if not allowed:  # macOS and Windows
+        yield
+        return
+    os.sched_setaffinity(0, {allowed[(number + (0 if leads else len(allowed) // 2)) % len(allowed)]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)

@@ -14,10 +14,10 @@ from .tournament import Pair, Round, cut, disjoint, tournament
 __all__ = ["Found", "Instrument", "search"]
 
 TRIPS = 60  # of a pair in a round
-SLOWER = 3.0  # times as long as a round of one pair: together, pairs disturb each other, or share processors
-ALONE, TURNS = 3, 5  # pairs that are measured alone to see that, and how often
+SLOWER = 2.0  # times as long as a round of one pair: together, pairs disturb each other, or share processors
+ALONE, TURNS = 3, 4  # pairs that are measured alone to see that, and how often
+LONGER = 4  # times as many round trips as else, to see that: a round is more than hosts meeting for it
 CALM = 6  # sweeps in a row after which the tree is as it was, and hardly any time
-ALONE_CALM = 3  # times as many where two hosts are alone that may be of one leaf: their one pair may stay disturbed
 SPREAD = 2.0  # resolutions between the times that join hosts in one level: beyond it a level was missed
 STILL = 0.1  # of the resolution: how much a sweep may change the round trips that join hosts
 MOST_SWEEPS = 100
@@ -98,11 +98,11 @@ class _Sheet:
         self.rounds = self.probes = 0
         self._instrument, self.left = instrument, instrument.left
 
-    def measure(self, rounds: Sequence[Round], width: int | None = None) -> None:
+    def measure(self, rounds: Sequence[Round], width: int | None = None, trips: int = TRIPS) -> None:
         """Measure pairs, in rounds of the width, and keep the shortest."""
         rounds = cut(rounds, width or self.width)
         pairs = np.array([pair for one in rounds for pair in one]).reshape(-1, 2)
-        times = self._instrument.round_trips(rounds, TRIPS)
+        times = self._instrument.round_trips(rounds, trips)
         first, second = pairs.T
         self.best[first, second] = self.best[second, first] = np.minimum(self.best[first, second], times)
         self.rounds += len(rounds)
@@ -115,7 +115,7 @@ def _width(sheet: _Sheet) -> int:
 
     def seconds(width: int, count: int) -> float:
         before, rounds = sheet.left(), sheet.rounds
-        sheet.measure([pairs[:count]] * TURNS, width)
+        sheet.measure([pairs[:count]] * TURNS, width, LONGER * TRIPS)
         return (before - sheet.left()) / (sheet.rounds - rounds)
 
     alone, width = seconds(1, ALONE), len(pairs)
@@ -160,20 +160,13 @@ def _borders(best: FloatArray, leaf: IntArray, generator: np.random.Generator) -
 
 def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
     """Whether the tree is sure; then the hosts of each level join at about one time: a missed level spreads these."""
-    if calm < CALM * (ALONE_CALM if _some_alone(levels) else 1) or any(level.confidence < SURE for level in levels):
+    if calm < CALM or any(level.confidence < SURE for level in levels):
         return False
     times = joining_times(best)
     spread = SPREAD if len(levels) > 1 else 1.0
     ends = np.searchsorted(times, [level.limit for level in levels])
     parts = np.split(times, ends[:-1])
     return all(part.max() <= (1 + spread * RESOLUTION) * part.min() for part in parts if len(part))
-
-
-def _some_alone(levels: tuple[Level, ...]) -> bool:
-    """Whether two hosts are alone in their leaves and together in the level above."""
-    leaf, above = levels[0].cluster, levels[min(1, len(levels) - 1)].cluster
-    alone = np.bincount(leaf)[leaf] == 1
-    return bool((np.bincount(above[alone]) > 1).any())
 
 
 def _same(before: tuple[Level, ...], after: tuple[Level, ...]) -> bool:

@@ -84,9 +84,12 @@ class Meeting:
         return bool((colors != colors.max()).any())
 
     @cached_property
-    def key(self) -> tuple[int, bytes]:
-        """Equal for meetings with the same siblings."""
-        return int(self.table[self.rank, 0]), self.table.tobytes()
+    def members(self) -> Integers:
+        """The ranks of this rank's communicator in their order, numbered as in ``interface``; none if it is in none."""
+        colors = self.table[:, 0]
+        _, key, ranks = self.table[(colors == colors[self.rank]) & (colors >= 0)].T
+        members: Integers = ranks[np.argsort(key, kind="stable")]
+        return members
 
     @cached_property
     def siblings(self) -> Siblings | None:

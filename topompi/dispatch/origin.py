@@ -1,0 +1,146 @@
+"""From where a communicator that is made from another one has its topology, and what a split makes of it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from ..execution.latest import Latest
+from ..views.part import restricted
+from .common import Common
+
+if TYPE_CHECKING:
+    from ..views.siblings import Meeting, Siblings
+
+__all__ = ["Cut", "Origin"]
+
+GROUPS_HELD = 16  # of the latest communicators' ranks, and of the latest splits, for each topology
+BYTES_HELD = 1 << 26  # of the routes of their networks together, as far as they are known beforehand
+NOWHERE = -1  # color of a rank that is in no part of a split
+BYTES_OF_PAIR = 32  # of the routes between two hosts, roughly
+
+
+class Cut:
+    """What a split makes for one rank.
+
+    :param meeting: what the ranks said when they split, from which all that follows is worked out.
+    :param whole: the ranks of the topology; kept, not owned.
+    :ivar meeting: the same where there are siblings; None for a rank in no part, and where there is one part only.
+    :ivar ranks: the ranks of its part in their order, numbered as in the topology; none for a rank in no part.
+    :ivar group: the same ranks, in the form that MPI takes.
+    :ivar common: what communicators over them share; None until one is used.
+    """
+
+    def __init__(self, meeting: Meeting, whole: MPI.Group) -> None:
+        self.ranks: NDArray[np.int64] = meeting.members
+        self.meeting = meeting if len(self.ranks) and meeting.divides else None
+        self.common: Common | None = None
+        self._whole = whole
+
+    @property
+    def siblings(self) -> Siblings | None:
+        """The communicators that the split made; None if there are none besides this rank's."""
+        return None if self.meeting is None else self.meeting.siblings
+
+    @cached_property
+    def group(self) -> MPI.Group:
+        """Made when the first such communicator is, and freed with this."""
+        return self._whole.Incl(self.ranks.tolist()) if len(self.ranks) else MPI.GROUP_EMPTY
+
+    def __del__(self) -> None:
+        group = self.__dict__.get("group", MPI.GROUP_EMPTY)
+        if len(self.ranks) and group != MPI.GROUP_EMPTY and not MPI.Is_finalized():  # else MPI has freed it
+            group.Free()
+
+
+class Origin:
+    """The topology of a communicator from which communicators of some of its ranks take theirs.
+
+    :param comm: the communicator, which may be freed before they are.
+    :param common: of its ranks.
+    :ivar policy: what all ranks know of rank 0's environment.
+    :ivar rank: this rank's number in the topology.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, common: Common) -> None:
+        self.interface, self.policy, self.rank = common.interface, common.policy, comm.Get_rank()
+        self._group = comm.Get_group()
+        self._commons, self._cuts = Latest(GROUPS_HELD, BYTES_HELD), Latest(GROUPS_HELD, BYTES_HELD)
+        self._common = common if common.siblings is None else Common(common.interface, self.policy)
+
+    @cached_property
+    def minds_siblings(self) -> bool:
+        """Whether a choice may depend on the other communicators that the same split made."""
+        return self.policy.minds_siblings(self.interface)
+
+    def common_of(self, comm: MPI.Intracomm, cut: Cut | None) -> Common:
+        """What communicators over the ranks of this one have in common; no communication.
+
+        :param comm: a communicator of some of the ranks.
+        :param cut: the split that made it; None if none did, or none is known.
+        Cost: O(ranks) for ranks that are known already; O(1) for a split that is.
+        """
+        if cut is None:
+            return self._common if self._is_whole(comm) else self._common_over(self.ranks_of(comm))
+        if cut.common is None:
+            parted = cut.meeting is not None
+            cut.common = self._made(cut.ranks, cut.meeting) if parted else self._common_over(cut.ranks)
+        return cut.common
+
+    def _is_whole(self, comm: MPI.Intracomm) -> bool:
+        if comm.Get_size() != self.interface.num_ranks:
+            return False
+        group = comm.Get_group()
+        whole = MPI.Group.Compare(group, self._group) == MPI.IDENT
+        group.Free()
+        return whole
+
+    def ranks_of(self, comm: MPI.Intracomm) -> NDArray[np.int64]:
+        """The ranks of a communicator, numbered as in the topology, in their order; local."""
+        group = comm.Get_group()
+        # MPICH 5.0.2: the group of a grid smaller than its parent has all of the parent's ranks, the grid's first.
+        ranks = MPI.Group.Translate_ranks(group, None, self._group)[: comm.Get_size()]
+        group.Free()
+        return np.array(ranks, dtype=np.int64)
+
+    def _common_over(self, ranks: NDArray[np.int64]) -> Common:
+        if len(ranks) == self.interface.num_ranks and bool((ranks[1:] > ranks[:-1]).all()):
+            return self._common
+        key = ranks.tobytes()
+        found: Common | None = self._commons.get(key)
+        if found is None:
+            found = self._made(ranks, None)
+            self._commons.put(key, found, BYTES_OF_PAIR * found.interface.num_hosts**2)
+        return found
+
+    def _made(self, ranks: NDArray[np.int64], meeting: Meeting | None) -> Common:
+        return Common(restricted(self.interface, ranks), self.policy, meeting)
+
+    def cut_by(self, rows: bytes) -> Cut | None:
+        """What a split of some of the ranks, or of all, makes for this rank; None where MPI refuses the split. Local.
+
+        :param rows: what the ranks told, in their order: color, key, and number in the topology, 32 bits each.
+        Cost: O(p log p), and much less for a split like one of the latest.
+        """
+        cut: Cut | None = self._cuts.get(rows)
+        if cut is None and (meeting := self._met(rows)) is not None:
+            cut = Cut(meeting, self._group)
+            self._cuts.put(rows, cut, BYTES_OF_PAIR * min(len(cut.ranks), self.interface.num_hosts) ** 2)
+        return cut
+
+    def _met(self, rows: bytes) -> Meeting | None:
+        from ..views.siblings import Meeting  # where it matters who they are: on networks of several hosts
+
+        table = np.frombuffer(rows, dtype=np.int32).reshape(-1, 3).astype(np.int64)
+        color = table[:, 0]
+        color[color == MPI.UNDEFINED] = NOWHERE
+        where = int(np.flatnonzero(table[:, 2] == self.rank)[0])
+        return Meeting(self.interface, table, where) if bool((color >= NOWHERE).all()) else None
+
+    def __del__(self) -> None:
+        if not MPI.Is_finalized():  # else MPI has freed it
+            self._group.Free()
