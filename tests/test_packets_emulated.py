@@ -136,3 +136,16 @@ def test_times_on_the_emulated_network_and_their_order_are_predicted_for_cells_t
     found = Score.of((case.predicted(preset_of(case.cell)), case.seconds) for case in map(Case.of, known))
     assert np.median(found.correlations) >= 0.9
     assert found.near >= 0.85
+
+
+@pytest.mark.long
+def test_alltoalls_that_were_measured_last_are_predicted_in_their_order():
+    """Nothing was fitted to them."""
+    from benchmarks.packets_emulated import Case, Score, preset_of
+    from benchmarks.predictions import cells_in
+
+    known = [cell for cell in cells_in(RECORD.with_name("packets.json")) if cell.method == "Alltoall"]
+    found = Score.of((case.predicted(preset_of(case.cell)), case.seconds) for case in map(Case.of, known))
+    assert len(known) == 4
+    assert found.correlations.min() >= 0.9
+    assert found.near == 1
