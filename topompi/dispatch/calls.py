@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from mpi4py import MPI
 
@@ -72,8 +72,14 @@ except ImportError:
             :param key: as ``runs`` has it.
             :param made: calls of the communicator so far.
             """
-            run = self.runs.get(key) if not self.until or made <= self.until else None
-            return run or (None if self.others is None else self.others.find(key, made))
+            table: Any = self
+            while table is not None:
+                if (not table.until or made <= table.until) and (run := table.runs.get(key)) is not None:
+                    if not table.until:
+                        self.runs[key] = run  # the next time it is found at once
+                    return cast("Run", run)
+                table = table.others
+            return None
 
         def clear(self) -> None:
             """Drop all entries, and send every call through Python again."""
