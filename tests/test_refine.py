@@ -167,8 +167,10 @@ def test_hot_annealing_never_ends_worse_and_repeats_itself(compiled: bool, monke
 def test_annealing_in_c_saves_what_it_says() -> None:
     if cooling._compiled is None:
         pytest.skip("the annealing was not compiled")
-    for seed in range(12):
-        _, _, state = case(seed)
+    many = np.random.default_rng(0).integers(1, 50, (48, 48))  # edges enough to be refused early
+    far = Machine.torus((4, 4, 3)).distance(np.arange(48)[:, None], np.arange(48)[None, :]).astype(float)
+    dense = make_state(CommunicationGraph.from_matrix(many).undirected(), np.arange(48), far)
+    for seed, state in enumerate([*(case(seed)[2] for seed in range(12)), dense]):
         search = cooling._Search.of(state.graph, state.distance, seed)
         heat = np.full(8, 1e-9)  # so cold that no swap loses: what is saved last is what the best places save
         found, trace = search.run(state.place, heat, seed)
