@@ -21,6 +21,7 @@ __all__ = ["Cut", "Origin"]
 GROUPS_HELD = 16  # of the latest communicators' ranks, and of the latest splits, for each topology
 BYTES_HELD = 1 << 26  # of the routes of their networks together, as far as they are known beforehand
 NOWHERE = -1  # color of a rank that is in no part of a split
+BYTES_OF_ROW = 4  # of a split, for each byte that the ranks told
 BYTES_OF_PAIR = 32  # of the routes between two hosts, roughly
 
 
@@ -52,9 +53,8 @@ class Cut:
         return self._whole.Incl(self.ranks.tolist()) if len(self.ranks) else MPI.GROUP_EMPTY
 
     def __del__(self) -> None:
-        group = self.__dict__.get("group", MPI.GROUP_EMPTY)
-        if len(self.ranks) and group != MPI.GROUP_EMPTY and not MPI.Is_finalized():  # else MPI has freed it
-            group.Free()
+        if "group" in self.__dict__ and len(self.ranks) and not MPI.Is_finalized():  # else MPI has freed it
+            self.group.Free()
 
 
 class Origin:
@@ -68,7 +68,7 @@ class Origin:
 
     def __init__(self, comm: MPI.Intracomm, common: Common) -> None:
         self.interface, self.policy, self.rank = common.interface, common.policy, comm.Get_rank()
-        self._group = comm.Get_group()
+        self._group, self._everyone = comm.Get_group(), np.arange(self.interface.num_ranks).tobytes()
         self._commons, self._cuts = Latest(GROUPS_HELD, BYTES_HELD), Latest(GROUPS_HELD, BYTES_HELD)
         self._common = common if common.siblings is None else Common(common.interface, self.policy)
 
@@ -108,9 +108,9 @@ class Origin:
         return np.array(ranks, dtype=np.int64)
 
     def _common_over(self, ranks: NDArray[np.int64]) -> Common:
-        if len(ranks) == self.interface.num_ranks and bool((ranks[1:] > ranks[:-1]).all()):
-            return self._common
         key = ranks.tobytes()
+        if key == self._everyone:
+            return self._common
         found: Common | None = self._commons.get(key)
         if found is None:
             found = self._made(ranks, None)
@@ -129,7 +129,8 @@ class Origin:
         cut: Cut | None = self._cuts.get(rows)
         if cut is None and (meeting := self._met(rows)) is not None:
             cut = Cut(meeting, self._group)
-            self._cuts.put(rows, cut, BYTES_OF_PAIR * min(len(cut.ranks), self.interface.num_hosts) ** 2)
+            most = BYTES_OF_PAIR * min(len(cut.ranks), self.interface.num_hosts) ** 2
+            self._cuts.put(rows, cut, most + BYTES_OF_ROW * len(rows))
         return cut
 
     def _met(self, rows: bytes) -> Meeting | None:
