@@ -412,7 +412,7 @@ def test_a_damaged_file_is_an_error_or_still_right(tmp_path_factory, text):
         check(make("alltoall", str(path), IN_ORDER[0]))
     except ScheduleError as raised:
         error = str(raised)
-    assert error is None or error.startswith((f"{path}: ", f"{path}:1: "))
+    assert error is None or re.match(rf"{re.escape(str(path))}:(\d+:)? ", error)
 
 
 @pytest.mark.parametrize(("column", "row", "value"), [("count", -1, 2**31 - 2), ("step", -1, 2**31 - 1)])
