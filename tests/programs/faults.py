@@ -68,6 +68,7 @@ WRONG = {
     "another root of objects": ("one root", lambda c: c.bcast(1, root=1 if LAST else 0)),
     "another root, not blocking": ("one root", lambda c: c.Ibcast(of_size(2), 1 if LAST else 0)),
     "another root, persistent": ("one root", lambda c: c.Bcast_init(of_size(2), 1 if LAST else 0)),
+    "a root that is none": ("one root", lambda c: c.Gatherv(of_size(2), of_size(2 * SIZE), 99 if LAST else 0)),
     "another root of a reduction": ("one root", lambda c: c.Reduce(of_size(2), of_size(2), root=1 if LAST else 0)),
     "another count": ("one number of bytes", lambda c: c.Bcast(of_size(3 if LAST else 2))),
     "another count in a reduction": (
