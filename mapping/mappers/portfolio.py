@@ -42,7 +42,7 @@ TIE_HOSTS = 256
 # Seconds of annealing, on a usual processor, for each start and temperature.
 ANNEALING_A_RANK, ANNEALING_AN_EDGE = 5e-5, 5e-7
 HOT_ANNEALING_A_RANK = 0.0017
-ON_BLOCKS = 0.8  # of the time, where blocks divide the torus
+ON_BLOCKS = 0.9  # of the time, where blocks divide the torus
 LONGEST = 4.0  # times the usual, beyond which several runs find more than one longer
 FEW_RANKS, MANY_RANKS = 256, 10000
 STARTS = 2  # to anneal, where edges are many; a second one of few edges saves 0.2 % at most
