@@ -4,6 +4,7 @@ import gc
 import inspect
 import pydoc
 import re
+import subprocess
 import sys
 import weakref
 
@@ -357,6 +358,28 @@ sys.argv = sys.argv[1:]
 sys.path[0] = os.path.dirname(sys.argv[0])
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
+
+
+KEEPING = """
+import sys
+sys.modules["topompi.dispatch._calls"] = None
+from topompi.dispatch.calls import MOST, Calls
+mine, early, always = Calls(), Calls(), Calls()
+mine.others, early.others, early.until = early, always, 2
+early.add(1, 0, None, 8, "early")
+for nbytes in range(2 * MOST):
+    always.runs[1, 0, 0, nbytes] = "always"
+assert [mine.find((1, 0, 0, 8), made) for made in (1, 2)] == ["early"] * 2 and len(mine) == 0
+for nbytes in range(2 * MOST):
+    assert mine.find((1, 0, 0, nbytes), 3) == "always"
+assert len(mine) == MOST
+assert mine.find((2, 0, 0, 8), 3) is None
+"""
+
+
+@pytest.mark.needs_mpi
+def test_without_a_compiler_a_call_that_another_table_always_knows_is_kept_up_to_a_limit():
+    subprocess.run([sys.executable, "-c", KEEPING], check=True, timeout=60)
 
 
 @pytest.mark.long

@@ -75,7 +75,7 @@ except ImportError:
             table: Any = self
             while table is not None:
                 if (not table.until or made <= table.until) and (run := table.runs.get(key)) is not None:
-                    if not table.until:
+                    if not table.until and len(self.runs) < MOST:
                         self.runs[key] = run  # the next time it is found at once
                     return cast("Run", run)
                 table = table.others

@@ -69,7 +69,7 @@ read_links(Sim *s, Given *given)
     int64_t length;
     const int32_t *source = array(given, "link_source", 4, &s->num_links), *target = array(given, "link_target", 4, NULL);
     const double *inverse = array(given, "link_inverse", 8, NULL);
-    const int64_t *latency = array(given, "link_latency", 8, NULL), *ahead = array(given, "link_ahead", 8, NULL);
+    const int64_t *latency = array(given, "link_latency", 8, NULL), *fill = array(given, "link_fill", 8, NULL);
     s->uplink = array(given, "uplink", 4, &s->num_hosts);
     s->next_link = array(given, "next_link", 4, &length);
     if (given->failed)
@@ -79,7 +79,7 @@ read_links(Sim *s, Given *given)
     s->lanes = calloc((size_t)(s->num_links * s->num_lanes) + 1, sizeof(Lane));
     s->inputs = calloc((size_t)(s->one_queue ? s->num_links * s->num_lanes : 0) + 1, sizeof(Input));
     s->adapter = calloc((size_t)s->num_hosts + 1, sizeof(Time));
-    int shaped = s->num_links && ahead[0] >= 0;
+    int shaped = s->num_links && fill[0] >= 0;
     s->buckets = shaped ? calloc((size_t)s->num_links, sizeof(Bucket)) : NULL;
     Index *inputs = calloc((size_t)s->num_switches + 1, sizeof(Index));
     int failed = (shaped && !s->buckets) || !s->ports || !s->lanes || !s->inputs || !s->adapter || !inputs;
@@ -90,7 +90,7 @@ read_links(Sim *s, Given *given)
             .target = (Index)(target[at] - (to_host ? 0 : s->num_hosts)), .host = from_host ? (Index)source[at] : NONE,
         };
         if (shaped)
-            s->buckets[at].ahead = ahead[at];
+            s->buckets[at].fill = fill[at];
         if (!to_host)
             s->ports[at].number = inputs[s->ports[at].target]++;
         for (int table = 0; table < 2; table++)

@@ -78,7 +78,7 @@ typedef struct { /* a directed link, with the port that sends on it */
 } Port;
 
 typedef struct { /* of a link that is a token bucket: when it is full, and in what time it fills */
-    Time full_at, ahead;
+    Time full_at, fill;
 } Bucket;
 
 typedef struct { /* packets of a lane in a buffer with one queue */

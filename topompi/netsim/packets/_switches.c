@@ -179,7 +179,7 @@ tokens_at(const Sim *s, const Port *port, Index link)
         Index head = s->queues[s->queues[s->lanes[link].ring].next].head;
         wire = port->host == NONE ? s->packets[head].wire : wire_of(s, &s->works[head]);
     }
-    return bucket->full_at - bucket->ahead + duration(port, wire);
+    return bucket->full_at - bucket->fill + duration(port, wire);
 }
 
 static void

@@ -137,7 +137,7 @@ def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
         "link_target": tables.target,
         "link_inverse": PICO / tables.rate,
         "link_latency": np.rint(tables.latency * PICO).astype(np.int64),
-        "link_ahead": _ahead(tables, settings),
+        "link_fill": _fill_times(tables, settings),
         "uplink": tables.uplink,
         "next_link": tables.next_link,
         "high": _short(np.array(arbitration.high).reshape(-1, 2)),
@@ -147,7 +147,7 @@ def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
     }
 
 
-def _ahead(tables: Tables, settings: Settings) -> NDArray[np.int64]:
+def _fill_times(tables: Tables, settings: Settings) -> NDArray[np.int64]:
     """Picoseconds in which each link fills its bucket; -1 where links are wires."""
     burst = settings.bursts(tables.rate)
     if not burst.any():
