@@ -1,9 +1,8 @@
 """The table of a communicator's calls: choices already made, keyed by method, root, operation and size.
 
 With the C extension ``_calls`` (see ``pyproject.toml``) a call like an earlier one reaches the MPI library or a plan
-without running Python code of ours. Without it methods in Python look the call up, which takes a tenth to a third of a
-call of 8 bytes between two ranks, most where work between two calls evicts them from the caches
-(``make bench-execution``).
+without running Python code of ours. Without it methods in Python look the call up, which takes about a third of a
+call of 8 bytes between two ranks (``make bench-execution``).
 """
 
 from __future__ import annotations
