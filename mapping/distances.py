@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import TopompiError
 
-__all__ = ["Distances", "MachineError", "Table", "Torus", "Tree"]
+__all__ = ["Axes", "Distances", "MachineError", "Table", "Torus", "Tree"]
 
 Integers = NDArray[np.int64]
 
 
 class MachineError(TopompiError, ValueError):
     """A machine contradicts itself: slots for hosts that are not there, clusters that are not nested."""
+
+
+class Axes(NamedTuple):
+    """Distances as sums over axes: that from host a to host b is ``far[a, column[b]].sum()``.
+
+    A torus has an axis for each dimension, a tree one for each level, and a table one of all hosts: what a rank costs
+    on any of n hosts is then known from far fewer than n numbers.
+
+    :param far: distance from each host along each axis to each coordinate on it, shape (n, coordinates of all axes).
+    :param column: of ``far``, for the coordinate of each host on each axis, shape (n, axes).
+    """
+
+    far: Integers
+    column: Integers
 
 
 class Distances(Protocol):
@@ -28,6 +42,16 @@ class Distances(Protocol):
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
         """The distance from each host of a to that of b (broadcast), that within a host where they are the same."""
+
+    def axes(self, hosts: Integers) -> Axes:
+        """The distances between some hosts as sums over axes."""
+
+
+def _axes(steps: list[Integers], coordinate: list[Integers]) -> Axes:
+    """The axes with these distances between coordinates, shapes (c, c), and these coordinates of hosts, shapes (n,)."""
+    far = np.concatenate([step[at] for step, at in zip(steps, coordinate, strict=True)], axis=1)
+    first = np.cumsum([0, *(len(step) for step in steps[:-1])])
+    return Axes(far, np.stack(coordinate, axis=1) + first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +95,17 @@ class Tree:
             far += (self.distance[level] - self.distance[level + 1]) * (of_host[a] != of_host[b])
         return far
 
+    def axes(self, hosts: Integers) -> Axes:
+        """An axis of hosts, and one for each level; no more coordinates than these hosts have clusters."""
+        of_host = [*self.clusters[:, hosts], np.arange(len(hosts))]
+        coordinate = [np.unique(level, return_inverse=True)[1].reshape(-1) for level in of_host]
+        farther = -np.diff(self.distance)
+        steps = [
+            more * ~np.eye(at.max(initial=-1) + 1, dtype=bool) for more, at in zip(farther, coordinate, strict=True)
+        ]
+        steps[-1] += self.distance[-1]
+        return _axes(steps, coordinate)
+
 
 @dataclass(frozen=True, eq=False)
 class Torus:
@@ -108,6 +143,16 @@ class Torus:
         steps = np.where(self.wrap, np.minimum(steps, np.array(self.dims) - steps), steps)
         return np.asarray(np.where(np.asarray(a) == b, self.inside, steps.sum(axis=-1)), dtype=np.int64)
 
+    def axes(self, hosts: Integers) -> Axes:
+        """An axis for each dimension; one of the hosts where they have a distance within themselves."""
+        if self.inside:
+            return Table(self.between(hosts[:, None], hosts[None, :])).axes(np.arange(len(hosts)))
+        steps = []
+        for extent, ring in zip(self.dims, self.wrap, strict=True):
+            step = np.abs(np.arange(extent)[:, None] - np.arange(extent))
+            steps.append(np.minimum(step, extent - step) if ring else step)
+        return _axes(steps, list(self.coordinates[hosts].T))
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -133,3 +178,7 @@ class Table:
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
         """The distance from each host of a to that of b, broadcast."""
         return np.asarray(self.distance[a, b])
+
+    def axes(self, hosts: Integers) -> Axes:
+        """One axis, of the hosts."""
+        return Axes(self.distance[np.ix_(hosts, hosts)], np.arange(len(hosts))[:, None])

@@ -47,6 +47,28 @@ def test_a_table_is_itself() -> None:
     assert all_distances(Machine.from_matrix(None, [1, 2], table)).tolist() == table
 
 
+@settings(deadline=None)
+@given(st.data())
+def test_distances_are_sums_over_axes(data: st.DataObject) -> None:
+    """Of some hosts in any order: on trees, on tori and meshes, also with a distance within hosts, and in tables."""
+    dims = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    hosts = np.random.default_rng(0).integers(0, 9, (int(np.prod(dims)),) * 2)
+    machine = data.draw(
+        st.sampled_from(
+            [
+                Machine.torus(dims),
+                Machine.torus(dims, wrap=[axis % 2 == 0 for axis in range(len(dims))]),
+                Machine.torus(dims, inside=2),
+                Machine.hierarchy([2, *dims], [1, *(10**level for level in range(len(dims)))]),
+                Machine.from_matrix(None, np.ones(len(hosts), dtype=int), hosts + hosts.T),
+            ]
+        )
+    )
+    some = np.array(data.draw(st.lists(st.integers(0, machine.num_hosts - 1), min_size=1, unique=True)))
+    far, column = machine.distances.axes(some)
+    assert far[:, column].sum(axis=2).tolist() == machine.distance(some[:, None], some[None, :]).tolist()
+
+
 @pytest.mark.parametrize(
     "make",
     [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.patterns import refined_mesh
 from tests.support import shared_data
 from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
-from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.graph import CommunicationGraph, Undirected
 from topompi.mapping.machine import Machine
 from topompi.mapping.mappers import cooling, portfolio
 from topompi.mapping.mappers.annealing import Schedule, anneal
@@ -164,18 +164,27 @@ def test_hot_annealing_never_ends_worse_and_repeats_itself(compiled: bool, monke
         assert (np.bincount(found.host_of_rank, minlength=machine.num_hosts) <= machine.slots).all()
 
 
-def test_annealing_in_c_saves_what_it_says() -> None:
+@pytest.mark.parametrize("columns", [0, 128], ids=["by edges", "from the table"])
+@pytest.mark.parametrize("heat", [1e-9, 100.0], ids=["cold", "hot"])
+def test_annealing_in_c_saves_what_it_says(columns: int, heat: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hot, so many swaps are made that prices are summed anew several times."""
     if cooling._compiled is None:
         pytest.skip("the annealing was not compiled")
-    many = np.random.default_rng(0).integers(1, 50, (48, 48))  # edges enough to be refused early
-    far = Machine.torus((4, 4, 3)).distance(np.arange(48)[:, None], np.arange(48)[None, :]).astype(float)
-    dense = make_state(CommunicationGraph.from_matrix(many).undirected(), np.arange(48), far)
-    for seed, state in enumerate([*(case(seed)[2] for seed in range(12)), dense]):
-        search = cooling._Search.of(state.graph, state.distance, seed)
-        heat = np.full(8, 1e-9)  # so cold that no swap loses: what is saved last is what the best places save
-        found, trace = search.run(state.place, heat, seed)
-        assert search.cost(state.place) - search.cost(found) == pytest.approx(2 * trace[-1])
-        assert (np.diff(trace, prepend=0.0) >= -1e-6).all()
+    monkeypatch.setattr(cooling, "MOST_COLUMNS", columns)
+    many = CommunicationGraph.from_matrix(np.random.default_rng(0).integers(1, 50, (48, 48)))
+    tori = [(many, Machine.torus(dims)) for dims in ((48,), (8, 6), (4, 4, 3), (2, 2, 3, 4), (2, 2, 2, 2, 3))]
+    for seed, (graph, machine) in enumerate([*(case(seed)[:2] for seed in range(12)), *tori]):
+        full, place = with_empty(graph, machine), np.random.default_rng(seed).permutation(machine.slot_host)
+        search = cooling._Search.of(full, machine.distances.axes(np.arange(machine.num_hosts)))
+        found, trace = search.run(place, np.full(24, heat), seed)
+        before, after = (twice_the_cost(full, machine, one) for one in (place, found))
+        assert before - after == pytest.approx(2 * max(trace.max(), 0.0))
+        assert heat > 1 or (np.diff(trace, prepend=0.0) >= 0).all()
+
+
+def twice_the_cost(graph: Undirected, machine: Machine, place: np.ndarray) -> float:
+    source = np.repeat(place, np.diff(graph.offsets))
+    return float((graph.weight * machine.distance(source, place[graph.targets])).sum())
 
 
 @pytest.mark.parametrize("dims", [(4, 4, 4), (4, 2, 2, 2, 2), (8, 8, 8), (3, 5, 7)])

@@ -1,4 +1,6 @@
-/* Annealing of annealing.py over swaps of two ranks, each priced by the edges of the two: O(degree), no table of prices. */
+/* Annealing of cooling.py over swaps of two ranks. What a rank costs on a place is a sum over the axes of the machine, from
+   a table with a column for each coordinate: a swap is priced in O(axes), and prices its neighbours anew in O(columns).
+   Where columns are many there is no such table, and a swap is priced by the edges of the two. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -6,22 +8,33 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { STEP = 512, BATCH = 16, LOGS = 4096, MANY = 16 };
-/* proposals at one temperature, and drawn at once; entries of logs; edges a rank from which on room saves time */
+enum { STEP = 512, BATCH = 16, LOGS = 4096, GROUP = 4, FRESH = 64 };
+/* proposals at one temperature, where none is accepted, and drawn at once; entries of logs; columns that are priced anew
+   together; swaps a rank after which all prices are summed anew, since sums of float drift */
+
+enum { SWAP = 3, NEIGHBOUR = 4 }; /* work of a swap in proposals, and groups of columns a neighbour in one of work */
+
+#ifdef __GNUC__
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE inline
+#endif
 
 static float logs[LOGS]; /* of equally likely numbers from 0 to 1 */
 
 typedef struct {
-    int32_t alone, ranks, places, near_count, movable_count;
+    int32_t alone, ranks, places, axes, columns, near_count, movable_count;
     const int32_t *offsets, *targets;  /* of the symmetric graph in compressed rows */
     const float *weight;
-    const float *distance;             /* between places */
+    const float *far;                  /* from each place to each coordinate of each axis, columns a row */
+    const int32_t *column;             /* of each place's coordinate on each axis, axes a row */
     const int32_t *near;               /* places near each place, near_count a row */
     const int32_t *first;              /* first slot of each place, one more at the end */
     const int32_t *movable;            /* ranks that have edges */
-    int32_t *place, *rank_at, *slot_of;
-    float least;                      /* distance that two ranks can have */
-    double *room;                      /* what each rank's edges cost above the least that they can; NULL if they are few */
+    int32_t *place, *rank_at, *slot_of, *best;
+    float *price;                      /* of each rank's edges at each coordinate, columns a row; NULL: by edges */
+    float *change;                     /* of the distances to each coordinate when a rank moves */
+    int32_t *changed;                  /* groups of columns where that is not 0 */
     uint64_t random;
 } Search;
 
@@ -54,161 +67,244 @@ propose(Search *s, int32_t *r, int32_t *t, float *limit, float heat)
         limit[at] = heat * logs[one & (LOGS - 1)];
         int32_t start = s->offsets[r[at]], degree = s->offsets[r[at] + 1] - start;
         int32_t b = s->place[s->targets[start + below((uint32_t)(one >> 32), degree)]];
-        if (s->alone || b == s->place[r[at]] || (two & 1))
-            b = s->near[(int64_t)b * s->near_count + below((uint32_t)(two >> 1), s->near_count)];
+        int aside = s->alone | (b == s->place[r[at]]) | (int)(two & 1); /* as likely as not: no branch */
+        int32_t there[] = {b, s->near[(int64_t)b * s->near_count + below((uint32_t)(two >> 1), s->near_count)]};
+        b = there[aside];
         int32_t slot = s->alone ? b : s->first[b] + below((uint32_t)(two >> 32), s->first[b + 1] - s->first[b]);
         t[at] = s->rank_at[slot];
     }
     s->random = random;
 }
 
-/* The distances from a place. */
-static inline const float *
-row(const Search *s, int32_t place)
+/* What a rank saves where it moves from a place to another and all others stay. */
+static ALWAYS_INLINE float
+moved(const Search *s, int32_t axes, int32_t rank, int32_t a, int32_t b)
 {
-    return s->distance + (int64_t)place * s->places;
+    const int32_t *from = s->column + (int64_t)a * axes, *to = s->column + (int64_t)b * axes;
+    const float *price = s->price + (int64_t)rank * s->columns;
+    float gain = 0;
+    for (int32_t axis = 0; axis < axes; axis++)
+        gain += price[from[axis]] - price[to[axis]];
+    return gain;
 }
 
-/* What a rank's edges save where it moves from a place to another; the weight of its edge to the other rank in tie. */
+/* The same where there is one axis and no table of prices. */
 static inline float
-moved(const Search *s, int32_t rank, const float *from, const float *to, int32_t other, float *tie)
+moved_by_edges(const Search *s, int32_t rank, int32_t a, int32_t b)
 {
-    const int32_t *targets = s->targets, *place = s->place;
-    const float *weight = s->weight;
+    const float *from = s->far + (int64_t)a * s->columns, *to = s->far + (int64_t)b * s->columns;
     float gain = 0;
     for (int32_t e = s->offsets[rank], end = s->offsets[rank + 1]; e < end; e++) {
-        int32_t target = targets[e], at = place[target];
-        gain += weight[e] * (from[at] - to[at]);
-        *tie = target == other ? weight[e] : *tie;
+        int32_t at = s->place[s->targets[e]];
+        gain += s->weight[e] * (from[at] - to[at]);
     }
     return gain;
 }
 
-/* What swapping two ranks on different places saves; anything below the limit, found with less work, where it is below
-   it and ranks have room. Kept out of line, for its caller needs the registers. */
-static __attribute__((noinline)) float
-price(const Search *s, int32_t r, int32_t t, float limit)
+static inline float
+distance(const Search *s, int32_t a, int32_t b)
 {
-    int32_t a = s->place[r], b = s->place[t];
-    const float *from_a = row(s, a), *from_b = row(s, b);
-    float tie = 0, unused = 0, gain = moved(s, r, from_a, from_b, t, &tie);
-    gain -= tie * (2 * from_a[b] - from_a[a] - from_b[b]);
-    if (s->room != NULL) { /* t saves no more than its room, but for its edge to r */
-        float most = gain + (float)s->room[t] + tie * s->least;
-        if (most < limit)
-            return most;
-    }
-    return gain + moved(s, t, from_b, from_a, -1, &unused);
+    const float *far = s->far + (int64_t)a * s->columns;
+    const int32_t *column = s->column + (int64_t)b * s->axes;
+    float sum = 0;
+    for (int32_t axis = 0; axis < s->axes; axis++)
+        sum += far[column[axis]];
+    return sum;
 }
 
-/* The room of a rank's neighbours and its own, when it moves from place a to b and another rank the other way. */
-static void
-make_room(Search *s, int32_t rank, int32_t other, int32_t a, int32_t b)
+/* The weight of the edge between two ranks, 0 where there is none. */
+static float
+tie(const Search *s, int32_t r, int32_t t)
 {
-    const float *from_a = row(s, a), *from_b = row(s, b);
-    double own = 0.0;
+    for (int32_t e = s->offsets[r]; e < s->offsets[r + 1]; e++)
+        if (s->targets[e] == t)
+            return s->weight[e];
+    return 0;
+}
+
+/* What swapping two ranks on places a and b saves. Ranks that exchange messages keep their distance, which only costs:
+   where the rest is below the limit that is not looked at. */
+static ALWAYS_INLINE float
+priced(const Search *s, int32_t axes, int32_t r, int32_t t, int32_t a, int32_t b, float limit)
+{
+    float gain = axes ? moved(s, axes, r, a, b) + moved(s, axes, t, b, a)
+                      : moved_by_edges(s, r, a, b) + moved_by_edges(s, t, b, a);
+    if (gain < limit)
+        return gain;
+    float weight = tie(s, r, t);
+    return weight == 0 ? gain : gain - weight * (2 * distance(s, a, b) - distance(s, a, a) - distance(s, b, b));
+}
+
+/* The groups of columns in which the distances from two places differ, and by how much. */
+static int32_t
+compare(Search *s, int32_t a, int32_t b)
+{
+    const float *from = s->far + (int64_t)a * s->columns, *to = s->far + (int64_t)b * s->columns;
+    int32_t count = 0;
+    for (int32_t at = 0; at < s->columns; at += GROUP) {
+        int differ = 0;
+        for (int32_t one = at; one < at + GROUP; one++) {
+            s->change[one] = to[one] - from[one];
+            differ |= s->change[one] != 0;
+        }
+        s->changed[count] = at;
+        count += differ;
+    }
+    return count;
+}
+
+/* The prices of a rank's neighbours when it has moved: with sign 1 as compared, with -1 the other way. */
+static void
+reprice(Search *s, int32_t rank, int32_t count, float sign)
+{
     for (int32_t e = s->offsets[rank]; e < s->offsets[rank + 1]; e++) {
-        int32_t near = s->targets[e], at = s->place[near];
-        double more = near == other ? 0.0 : s->weight[e] * (from_b[at] - from_a[at]);
-        s->room[near] += more, own += more;
+        float weight = sign * s->weight[e], *price = s->price + (int64_t)s->targets[e] * s->columns;
+        for (int32_t group = 0; group < count; group++) {
+            float *to = price + s->changed[group];
+            const float *by = s->change + s->changed[group];
+            for (int at = 0; at < GROUP; at++)
+                to[at] += weight * by[at];
+        }
     }
-    s->room[rank] += own;
 }
 
 static void
-measure_room(Search *s)
+price_all(Search *s)
 {
-    for (int32_t r = 0; r < s->ranks; r++) {
-        s->room[r] = 0.0;
-        for (int32_t e = s->offsets[r]; e < s->offsets[r + 1]; e++)
-            s->room[r] += s->weight[e] * (row(s, s->place[r])[s->place[s->targets[e]]] - s->least);
-    }
+    if (s->price == NULL)
+        return;
+    memset(s->price, 0, (size_t)s->ranks * s->columns * sizeof *s->price);
+    for (int32_t r = 0; r < s->ranks; r++)
+        for (int32_t e = s->offsets[r]; e < s->offsets[r + 1]; e++) {
+            const float *far = s->far + (int64_t)s->place[s->targets[e]] * s->columns;
+            for (int32_t at = 0; at < s->columns; at++)
+                s->price[(int64_t)r * s->columns + at] += s->weight[e] * far[at];
+        }
 }
 
-static inline void
+/* Swaps two ranks; returns the work in proposals, which is none to speak of without prices. */
+static int64_t
 swap(Search *s, int32_t r, int32_t t)
 {
     int32_t i = s->slot_of[r], j = s->slot_of[t], a = s->place[r], b = s->place[t];
-    if (s->room != NULL)
-        make_room(s, r, t, a, b), make_room(s, t, r, b, a);
     s->rank_at[i] = t, s->rank_at[j] = r;
     s->slot_of[r] = j, s->slot_of[t] = i;
     s->place[r] = b, s->place[t] = a;
+    if (s->price == NULL)
+        return 0;
+    int32_t count = compare(s, a, b);
+    reprice(s, r, count, 1);
+    reprice(s, t, count, -1);
+    int64_t neighbours = s->offsets[r + 1] - s->offsets[r] + s->offsets[t + 1] - s->offsets[t];
+    return SWAP + neighbours * (1 + count) / NEIGHBOUR;
 }
 
-/* What a number of proposals at one temperature save. */
-static double
-propose_and_swap(Search *s, float heat)
+/* What a batch of proposals at one temperature saves; counts swaps, and the work in proposals. Axes 0: by edges. */
+static ALWAYS_INLINE double
+propose_and_swap(Search *s, int32_t axes, float heat, int64_t *swaps, int64_t *work)
 {
     double saved = 0.0;
     float limit[BATCH];
     int32_t r[BATCH], t[BATCH];
-    for (int batch = 0; batch < STEP / BATCH; batch++) {
-        propose(s, r, t, limit, heat);
-        for (int at = 0; at < BATCH; at++) {
-            if (s->place[r[at]] == s->place[t[at]])
-                continue;
-            float gain = price(s, r[at], t[at], limit[at]);
-            if (gain < limit[at])
-                continue;
-            swap(s, r[at], t[at]);
-            saved += gain;
-        }
+    propose(s, r, t, limit, heat);
+    for (int at = 0; at < BATCH; at++) {
+        int32_t a = s->place[r[at]], b = s->place[t[at]];
+        if (a == b)
+            continue;
+        float gain = priced(s, axes, r[at], t[at], a, b, limit[at]);
+        if (gain < limit[at])
+            continue;
+        *work += swap(s, r[at], t[at]);
+        *swaps += 1;
+        saved += gain;
     }
+    *work += BATCH;
     return saved;
 }
 
-/* Leaves the best places in place, and what is saved after each step in trace; returns what the best places save. */
+/* The same with a loop over the axes for each number of them that is usual: the compiler unrolls it. */
 static double
-anneal(Search *s, const double *heat, double *trace, int64_t steps, int32_t *best)
+one_batch(Search *s, float heat, int64_t *swaps, int64_t *work)
+{
+    switch (s->price == NULL ? 0 : s->axes) {
+    case 0: return propose_and_swap(s, 0, heat, swaps, work);
+    case 2: return propose_and_swap(s, 2, heat, swaps, work);
+    case 3: return propose_and_swap(s, 3, heat, swaps, work);
+    case 4: return propose_and_swap(s, 4, heat, swaps, work);
+    case 5: return propose_and_swap(s, 5, heat, swaps, work);
+    default: return propose_and_swap(s, s->axes, heat, swaps, work);
+    }
+}
+
+/* Leaves the best places in place, and what is saved after each step in trace; returns what the best places save. Each
+   step has the same work, so that what it takes does not depend on how many swaps are accepted. */
+static double
+anneal(Search *s, const double *heat, double *trace, int64_t steps)
 {
     double saved = 0.0, most = 0.0;
-    memcpy(best, s->place, s->ranks * sizeof *best);
-    if (s->room != NULL)
-        measure_room(s);
+    int64_t work = 0, swaps = 0, fresh = 0;
+    size_t size = s->ranks * sizeof *s->best;
+    memcpy(s->best, s->place, size);
+    price_all(s);
     for (int64_t step = 0; step < steps; step++) {
-        saved += propose_and_swap(s, (float)heat[step]);
+        while (work < (step + 1) * STEP)
+            saved += one_batch(s, (float)heat[step], &swaps, &work);
         trace[step] = saved;
         if (saved > most) {
             most = saved;
-            memcpy(best, s->place, s->ranks * sizeof *best);
+            memcpy(s->best, s->place, size);
+        }
+        if (swaps - fresh > (int64_t)FRESH * s->ranks) {
+            price_all(s);
+            fresh = swaps;
         }
     }
-    memcpy(s->place, best, s->ranks * sizeof *best);
+    memcpy(s->place, s->best, size);
     return most;
 }
 
-/* anneal(offsets, targets, weight, distance, near, first, movable, rank_at, slot_of, place, heat, trace, seed,
-   least) leaves the best places in place, and spoils rank_at and slot_of. */
+/* Memory; false where there is none. */
+static int
+allocate(Search *s, int by_edges)
+{
+    s->best = PyMem_RawMalloc(s->ranks * sizeof *s->best + 1);
+    s->price = by_edges ? NULL : PyMem_RawMalloc((size_t)s->ranks * s->columns * sizeof *s->price + 1);
+    s->change = PyMem_RawMalloc(s->columns * sizeof *s->change + 1);
+    s->changed = PyMem_RawMalloc((s->columns / GROUP + 1) * sizeof *s->changed);
+    return s->best != NULL && (by_edges || s->price != NULL) && s->change != NULL && s->changed != NULL;
+}
+
+/* anneal(offsets, targets, weight, far, column, near, first, movable, rank_at, slot_of, place, heat, trace, seed, by_edges)
+   leaves the best places in place, and spoils rank_at and slot_of. The columns of far are a multiple of four; by edges
+   there is one axis. */
 static PyObject *
 run(PyObject *module, PyObject *args)
 {
     Search s = {0};
-    Py_buffer in[12];
+    Py_buffer in[13];
     unsigned long long seed;
+    int by_edges;
     double saved = 0.0;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*w*w*w*y*w*Kf", &in[0], &in[1], &in[2], &in[3], &in[4], &in[5], &in[6],
-                          &in[7], &in[8], &in[9], &in[10], &in[11], &seed, &s.least))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*y*w*w*w*y*w*Kp", &in[0], &in[1], &in[2], &in[3], &in[4], &in[5], &in[6],
+                          &in[7], &in[8], &in[9], &in[10], &in[11], &in[12], &seed, &by_edges))
         return NULL;
-    s.offsets = in[0].buf, s.targets = in[1].buf, s.weight = in[2].buf, s.distance = in[3].buf, s.near = in[4].buf;
-    s.first = in[5].buf, s.movable = in[6].buf, s.rank_at = in[7].buf, s.slot_of = in[8].buf, s.place = in[9].buf;
-    s.ranks = (int32_t)(in[9].len / 4), s.places = (int32_t)(in[5].len / 4) - 1;
-    s.near_count = (int32_t)(in[4].len / 4 / s.places), s.movable_count = (int32_t)(in[6].len / 4);
+    s.offsets = in[0].buf, s.targets = in[1].buf, s.weight = in[2].buf, s.far = in[3].buf, s.column = in[4].buf;
+    s.near = in[5].buf, s.first = in[6].buf, s.movable = in[7].buf;
+    s.rank_at = in[8].buf, s.slot_of = in[9].buf, s.place = in[10].buf;
+    s.ranks = (int32_t)(in[10].len / 4), s.places = (int32_t)(in[6].len / 4) - 1;
+    s.columns = (int32_t)(in[3].len / 4 / s.places), s.axes = (int32_t)(in[4].len / 4 / s.places);
+    s.near_count = (int32_t)(in[5].len / 4 / s.places), s.movable_count = (int32_t)(in[7].len / 4);
     s.random = seed, s.alone = s.ranks == s.places;
-    int32_t *best = PyMem_RawMalloc(in[9].len + 1);
-    int many = in[1].len / 4 >= (Py_ssize_t)MANY * s.ranks;
-    s.room = many ? PyMem_RawMalloc(s.ranks * sizeof *s.room + 1) : NULL;
-    int short_of_memory = best == NULL || (many && s.room == NULL);
-    if (!short_of_memory) {
+    int allocated = allocate(&s, by_edges);
+    if (allocated) {
         Py_BEGIN_ALLOW_THREADS
-        saved = anneal(&s, in[10].buf, in[11].buf, in[10].len / 8, best);
+        saved = anneal(&s, in[11].buf, in[12].buf, in[11].len / 8);
         Py_END_ALLOW_THREADS
     }
-    PyMem_RawFree(best);
-    PyMem_RawFree(s.room);
-    for (int at = 0; at < 12; at++)
+    PyMem_RawFree(s.best), PyMem_RawFree(s.price), PyMem_RawFree(s.change), PyMem_RawFree(s.changed);
+    for (int at = 0; at < 13; at++)
         PyBuffer_Release(&in[at]);
-    return short_of_memory ? PyErr_NoMemory() : PyFloat_FromDouble(saved);
+    return allocated ? PyFloat_FromDouble(saved) : PyErr_NoMemory();
 }
 
 static PyMethodDef methods[] = {

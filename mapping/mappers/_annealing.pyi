@@ -4,7 +4,8 @@ def anneal(
     offsets: Any,
     targets: Any,
     weight: Any,
-    distance: Any,
+    far: Any,
+    column: Any,
     near: Any,
     first: Any,
     movable: Any,
@@ -14,6 +15,6 @@ def anneal(
     heat: Any,
     trace: Any,
     seed: int,
-    least: float,
+    by_edges: bool,
     /,
 ) -> float: ...

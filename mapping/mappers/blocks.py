@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distances import Torus
-from ..evaluate import doubled_hop_bytes
 from ..graph import CommunicationGraph
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
@@ -16,8 +15,8 @@ from .cooling import HOT, Cooling, cool
 __all__ = ["on_blocks"]
 
 Integers = NDArray[np.int64]
-WARM = Cooling(0.036, 0.018)  # so warm that ranks leave their blocks, and parts stay together
-TRIES, COARSE = 3, 0.05  # runs over blocks, of which the best is taken, and the part of the time of each
+WARM = Cooling(0.035, 0.019)  # so warm that ranks leave their blocks, and parts stay together
+COARSE = 0.05  # of the time, for the order of the blocks
 
 
 def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, seconds: float = 0.5) -> Mapping:
@@ -38,16 +37,16 @@ def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, sec
     wide = np.where(dims > 2, 2, 1)
     block = np.ravel_multi_index(tuple((torus.coordinates // wide).T), tuple(dims // wide))
     coarse = Machine.torus(tuple(dims // wide), wrap=torus.wrap)
-    part = partition(graph.undirected(), np.full(coarse.num_hosts, wide.prod()), seed, Metis(1), 1)
-    start = _within(block, _placed(graph, coarse, part, seed, COARSE * seconds)[part], machine)
-    return cool(graph, machine, seed, start=start, cooling=WARM, seconds=(1 - TRIES * COARSE) * seconds)
+    start = _within(block, _blocks(graph, coarse, seed, COARSE * seconds), machine)
+    return cool(graph, machine, seed, start=start, cooling=WARM, seconds=(1 - COARSE) * seconds)
 
 
-def _placed(graph: CommunicationGraph, coarse: Machine, part: Integers, seed: int, seconds: float) -> Integers:
-    """The block of each part."""
+def _blocks(graph: CommunicationGraph, coarse: Machine, seed: int, seconds: float) -> Integers:
+    """The block of each rank: METIS' parts, annealed as if each were one rank."""
+    size = graph.size // coarse.num_hosts
+    part = partition(graph.undirected(), np.full(coarse.num_hosts, size), seed, Metis(1), 1)
     parts = CommunicationGraph.from_arrays(coarse.num_hosts, part[graph.sources], part[graph.targets], graph.volume)
-    found = [cool(parts, coarse, seed + number, cooling=HOT, seconds=seconds) for number in range(TRIES)]
-    return min(found, key=lambda one: doubled_hop_bytes(one, parts, coarse)).host_of_rank
+    return cool(parts, coarse, seed, cooling=HOT, seconds=seconds).host_of_rank[part]
 
 
 def _within(block: Integers, wanted: Integers, machine: Machine) -> Mapping:

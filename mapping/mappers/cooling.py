@@ -1,4 +1,4 @@
-"""Hot annealing: ranks start anywhere and cool down; swaps are priced by the edges of two ranks, in C."""
+"""Hot annealing: ranks start anywhere and cool down; swaps are priced along the machine's axes, in C."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances import Axes
 from ..evaluate import doubled_hop_bytes
 from ..graph import CommunicationGraph, Undirected
 from ..machine import Machine
@@ -26,12 +27,17 @@ __all__ = ["COOL", "HOT", "Cooling", "cool", "cooled_between"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-STEP = 512  # proposals at one temperature, as in _annealing.c
-MOST_PLACES = 4096  # whose distances are held as a table
+STEP, GROUP = 512, 4  # work at one temperature, in proposals, and columns priced together, as in _annealing.c
+MOST_PLACES = 4096  # whose distances are held as a table where swaps are priced by edges
+MOST_COLUMNS = 128  # of coordinates; with more of them swaps are priced by edges
 NEAREST = (6, 12)  # places, of which one is proposed: as many as are equally near, within these
+ROWS = 64  # of distances, that are held at once
 PILOT = 0.3  # the part of the proposals that finds out at which temperatures the cost falls
 FALLEN = (0.8, 0.993)  # the parts of the fall between which the others cool: what is hotter melts, what is colder stays
 BINS = 60
+# Seconds of a proposal on a usual processor, for each axis, and where it is priced by edges for each edge of a rank.
+PROPOSAL, AN_AXIS = 10e-9, 0.6e-9
+BY_EDGES, AN_EDGE = 19e-9, 1.3e-9
 IN_NUMPY = 16  # so many times fewer proposals without C, in about the same time
 
 
@@ -68,61 +74,37 @@ def cool(
     temperatures at which the pilot's last differences arose.
 
     :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances; where more than 4,096 have slots, the start is returned.
+    :param machine: the hosts with their slots and distances; where more than 4,096 have slots and their axes have more
+        than 128 coordinates together, the start is returned.
     :param seed: starts the random numbers; one seed gives one mapping.
     :param start: the given order by default.
     :param cooling: from which temperature to which.
-    :param seconds: sets the number of proposals, by their price on a usual processor; no clock is looked at.
+    :param seconds: sets the work, by its time on a usual processor; no clock is looked at.
     """
     given, full = start or Mapping.identity(machine, graph.size), with_empty(graph, machine)
     used = np.flatnonzero(machine.slots)
     place = np.searchsorted(used, host_of_all(given, machine))
-    found = _annealed(full, _table(machine, used), place, cooling, _proposals_for(full, seconds), seed)
+    found = _annealed(full, machine.distances.axes(used), place, cooling, seconds, seed)
     annealed = Mapping.on_hosts(used[found][: graph.size], machine)
     better = doubled_hop_bytes(annealed, graph, machine) < doubled_hop_bytes(given, graph, machine)
     return annealed if better else given
 
 
-def cooled_between(
-    graph: Undirected, distance: Floats, place: Integers, heat: tuple[float, float], proposals: int, seed: int
-) -> Integers | None:
-    """The places after annealing from one temperature to another, in units of weight times distance; None without C.
-
-    :param graph: symmetric.
-    :param distance: between places, shape (n, n).
-    :param place: of each vertex.
-    :param heat: first and last temperature, above 0.
-    :param proposals: swaps proposed.
-    :param seed: of the random numbers.
-    """
-    if _compiled is None:
-        return None
-    steps = max(proposals // STEP, 1)
-    return _Search.of(graph, distance, seed).run(place, _geometric(*heat, steps), seed)[0]
-
-
-def _table(machine: Machine, used: Integers) -> Floats:
-    """Distances between hosts; empty where there are too many hosts for a table."""
-    if len(used) > MOST_PLACES:
-        return np.zeros((0, 0))
-    return machine.distance(used[:, None], used[None, :]).astype(np.float64)
-
-
-def _annealed(
-    graph: Undirected, distance: Floats, place: Integers, cooling: Cooling, proposals: int, seed: int
-) -> Integers:
+def _annealed(graph: Undirected, axes: Axes, place: Integers, cooling: Cooling, seconds: float, seed: int) -> Integers:
     """The place of each rank, in the start's number a place, after annealing; the start itself where nothing moves."""
-    if len(distance) < 2 or not len(graph.targets) or distance.max() == distance.min():
+    mean = _mean(axes)
+    if mean == 0 or not len(graph.targets) or (_by_edges(axes) and len(axes.far) > MOST_PLACES):
         return place
-    rank = float(graph.weight.sum()) / len(np.unique(graph.targets)) * float(distance.mean())
+    rank = float(graph.weight.sum()) / len(np.unique(graph.targets)) * mean
     hot, cold = cooling.hot * rank, cooling.cold * rank
+    work = int(seconds / _seconds_of_a_proposal(graph, axes))
     if _compiled is None:
-        state = make_state(graph, place, distance)
+        state = make_state(graph, place, _one_axis(axes).far.astype(np.float64))
         accepted = 0.3 if cooling.pilot else 0.01
-        anneal(state, Schedule(proposals // IN_NUMPY, accepted, cold / hot), np.random.default_rng(seed))
+        anneal(state, Schedule(work // IN_NUMPY, accepted, cold / hot), np.random.default_rng(seed))
         return state.place
-    search = _Search.of(graph, distance, seed)
-    steps = max(proposals // STEP, 16)
+    search = _Search.of(graph, axes)
+    steps = max(work // STEP, 16)
     if not cooling.pilot:
         return search.run(place, _geometric(hot, cold, steps), seed)[0]
     heat = _geometric(hot, cold, max(int(PILOT * steps), 2))
@@ -131,35 +113,79 @@ def _annealed(
     return second
 
 
+def cooled_between(
+    graph: Undirected, axes: Axes, place: Integers, heat: tuple[float, float], work: int, seed: int
+) -> Integers | None:
+    """The places after annealing from one temperature to another, in units of weight times distance; None without C.
+
+    :param graph: symmetric.
+    :param axes: distances between places.
+    :param place: of each vertex.
+    :param heat: first and last temperature, above 0.
+    :param work: in proposals that are not accepted.
+    :param seed: of the random numbers.
+    """
+    if _compiled is None:
+        return None
+    return _Search.of(graph, axes).run(place, _geometric(*heat, max(work // STEP, 1)), seed)[0]
+
+
+def _by_edges(axes: Axes) -> bool:
+    """Whether prices at all coordinates would be too many to be kept up to date."""
+    return bool(axes.far.shape[1] > MOST_COLUMNS)
+
+
+def _one_axis(axes: Axes) -> Axes:
+    """The same distances with one axis, of all places."""
+    far = np.stack([row[axes.column].sum(axis=1) for row in axes.far])
+    return Axes(far, np.arange(len(far))[:, None])
+
+
+def _seconds_of_a_proposal(graph: Undirected, axes: Axes) -> float:
+    if _by_edges(axes):
+        return BY_EDGES + AN_EDGE * len(graph.targets) / (len(graph.offsets) - 1)
+    return PROPOSAL + AN_AXIS * float(axes.column.shape[1])
+
+
+def _mean(axes: Axes) -> float:
+    """The mean distance of two places."""
+    per_column = axes.far.mean(axis=0)
+    return float(per_column[axes.column].sum(axis=1).mean()) if len(axes.far) > 1 else 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class _Search:
     """What the annealing in C reads, in its types.
 
-    :param weight: of the edges; ``distance`` between places; ``near`` some places near each, shape (n, 6 .. 12).
+    :param weight: of the edges; ``far`` and ``column`` are those of `Axes`; ``near`` some places near each, shape
+        (n, 6 .. 12).
     :param movable: ranks that have edges.
-    :param least: distance that two ranks can have.
+    :param by_edges: how swaps are priced.
     """
 
     offsets: NDArray[np.int32]
     targets: NDArray[np.int32]
     weight: NDArray[np.float32]
-    distance: NDArray[np.float32]
+    far: NDArray[np.float32]
+    column: NDArray[np.int32]
     near: NDArray[np.int32]
     movable: NDArray[np.int32]
-    least: float
+    by_edges: bool
 
     @classmethod
-    def of(cls, graph: Undirected, distance: Floats, seed: int) -> _Search:
-        """The search on a graph and a table of distances."""
-        alone = len(graph.offsets) - 1 == len(distance)  # one rank a place: none has a neighbour on its own
+    def of(cls, graph: Undirected, axes: Axes) -> _Search:
+        """The search on a graph and distances between places."""
+        by_edges = _by_edges(axes)
+        axes = _one_axis(axes) if by_edges else axes
         return cls(
             graph.offsets.astype(np.int32),
             graph.targets.astype(np.int32),
             np.ascontiguousarray(graph.weight, dtype=np.float32),
-            np.ascontiguousarray(distance, dtype=np.float32),
-            _nearest(distance, np.random.default_rng(seed)),
+            np.pad(axes.far, ((0, 0), (0, -axes.far.shape[1] % GROUP))).astype(np.float32),
+            np.ascontiguousarray(axes.column, dtype=np.int32),
+            _nearest(axes),
             np.flatnonzero(np.diff(graph.offsets)).astype(np.int32),
-            float(distance[~np.eye(len(distance), dtype=bool)].min() if alone else distance.min()),
+            by_edges,
         )
 
     def run(self, place: Integers, heat: Floats, seed: int) -> tuple[Integers, Floats]:
@@ -168,22 +194,11 @@ class _Search:
         at, rank_at = place.astype(np.int32), np.argsort(place, kind="stable").astype(np.int32)
         slot_of = np.empty_like(rank_at)
         slot_of[rank_at] = np.arange(len(place), dtype=np.int32)
-        first = np.r_[0, np.cumsum(np.bincount(place, minlength=len(self.distance)))].astype(np.int32)
+        first = np.r_[0, np.cumsum(np.bincount(place, minlength=len(self.far)))].astype(np.int32)
         trace = np.empty(len(heat))
-        graph = self.offsets, self.targets, self.weight, self.distance, self.near, first, self.movable
-        _compiled(*graph, rank_at, slot_of, at, heat, trace, seed % 2**64, self.least)
+        graph = self.offsets, self.targets, self.weight, self.far, self.column, self.near, first, self.movable
+        _compiled(*graph, rank_at, slot_of, at, heat, trace, seed % 2**64, self.by_edges)
         return at.astype(np.int64), trace
-
-    def cost(self, place: Integers) -> float:
-        """The sum of weight times distance."""
-        source = np.repeat(place, np.diff(self.offsets))
-        return float((self.weight * self.distance[source, place[self.targets]]).sum())
-
-
-def _proposals_for(graph: Undirected, seconds: float) -> int:
-    """Proposals that take about so many seconds of a processor: 19 ns each, and 1.3 for each edge of a rank."""
-    ranks = max(len(graph.offsets) - 1, 1)
-    return int(seconds / (19e-9 + 1.3e-9 * len(graph.targets) / ranks))
 
 
 def _geometric(hot: float, cold: float, steps: int) -> Floats:
@@ -203,14 +218,15 @@ def _telling(heat: Floats, trace: Floats) -> tuple[float, float]:
     return float(heat[cuts[hot]]), float(heat[cuts[cold]])
 
 
-def _nearest(distance: Floats, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Some of the nearest other places of each, among equals drawn by lot, shape (n, 6 .. 12); a row at a time."""
-    closest = np.sort(distance[0, 1:])
+def _nearest(axes: Axes) -> NDArray[np.int32]:
+    """Some of the nearest other places of each, among equals drawn by lot, shape (n, 6 .. 12); some rows at a time."""
+    places, rng = len(axes.far), np.random.default_rng(0)
+    closest = np.sort(axes.far[0, axes.column[1:]].sum(axis=1))
     equal = int(np.searchsorted(closest, closest[0], "right"))
-    count = min(max(equal, NEAREST[0]), NEAREST[1], len(distance) - 1)
-    near = np.empty((len(distance), count), dtype=np.int32)
-    for row, far in enumerate(distance):
-        lot = far + rng.random(len(far)) * 1e-3
-        lot[row] = np.inf
-        near[row] = np.argpartition(lot, count - 1)[:count]
+    count = min(max(equal, NEAREST[0]), NEAREST[1], places - 1)
+    near = np.empty((places, count), dtype=np.int32)
+    for some in np.array_split(np.arange(places), places // ROWS + 1):
+        lot = axes.far[some][:, axes.column].sum(axis=2) + rng.random((len(some), places)) * 1e-3
+        lot[np.arange(len(some)), some] = np.inf
+        near[some] = np.argpartition(lot, count - 1, axis=1)[:, :count]
     return near

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..distances import Axes
 from ..graph import CommunicationGraph
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
@@ -55,23 +56,24 @@ def _exchanged(
     used = np.flatnonzero(machine.slots)
     group = np.searchsorted(used, host)
     together = contract(with_empty(graph, machine), group, len(used))
+    axes = machine.distances.axes(used)
     distance = machine.distance(used[:, None], used[None, :]).astype(np.float64)
     proposals = min(PROPOSALS_A_HOST * len(used), MOST_PROPOSALS)
     schedule = Schedule(proposals, ACCEPTED, COOLING, SWAPS_A_HOST * len(used))
     states = [make_state(together, np.arange(len(used)), distance) for _ in range(tries)]
     for state in states:
-        _anneal(state, schedule, rng)
+        _anneal(state, axes, schedule, rng)
     place: NDArray[np.int64] = used[min(states, key=lambda one: one.total).place[group]]
     return place
 
 
-def _anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> None:
+def _anneal(state: SwapState, axes: Axes, schedule: Schedule, rng: np.random.Generator) -> None:
     """Anneal in C, where it was compiled, from the same temperature to the same."""
     hot = first_temperature(state, schedule.accepted, rng) if len(state.graph.targets) else 0.0
     if hot <= 0:
         return
     heat, seed = (hot, schedule.cooling * hot), int(rng.integers(2**62))
-    found = cooled_between(state.graph, state.distance, state.place, heat, schedule.proposals, seed)
+    found = cooled_between(state.graph, axes, state.place, heat, schedule.proposals, seed)
     if found is None:
         anneal(state, schedule, rng)
     else:

@@ -41,7 +41,7 @@ SEED_STRIDE = 64
 TIE_HOSTS = 256
 # Seconds of annealing, on a usual processor, for each start and temperature.
 ANNEALING_A_RANK, ANNEALING_AN_EDGE = 5e-5, 5e-7
-HOT_ANNEALING_A_RANK = 0.0017
+HOT_ANNEALING_A_RANK = 0.0025
 ON_BLOCKS = 0.9  # of the time, where blocks divide the torus
 LONGEST = 4.0  # times the usual, beyond which several runs find more than one longer
 FEW_RANKS, MANY_RANKS = 256, 10000
