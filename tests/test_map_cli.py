@@ -395,6 +395,7 @@ def test_partitioners_and_weights_are_chosen_on_the_command_line(topompi, tmp_pa
     if name not in available():
         assert f"--partitioner: partitioner: {name} needs the package" in said.err
         pytest.skip(f"{name} is not installed")
+    assert "Loaded" not in said.err
     assert sorted(json.loads(said.out)["slot_of_rank"]) == list(range(16))
     for weight in ("bytes", "messages", "log"):
         said = topompi("--graph", graph, *TREE, "--partitioner", name, "--weight", weight, "--json")
