@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from difflib import get_close_matches
 from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated
@@ -21,25 +22,39 @@ from topompi.errors import BenchmarkError, TopompiError
 from .benchmarks import BENCHMARKS, REORDERS
 from .command import UsageError
 from .communicators import leave_together
+from .kernels import KERNELS
 from .options import SIDES, TAIL, Options, parse_bytes, parse_tail
 from .runner import run
+from .table import ABSENT, GROUPS
 
 __all__ = ["main"]
 
 # Typer takes choices as enumerations only, and mypy follows only those whose members are written out: hence `ignore`.
-Benchmark = StrEnum("Benchmark", [(name, name) for name in BENCHMARKS])  # type: ignore[misc]  # computed members
 Reorder = StrEnum("Reorder", [(name, name) for name in REORDERS])  # type: ignore[misc]  # computed members
 Side = StrEnum("Side", [(name, name) for name in SIDES])  # type: ignore[misc]  # computed members
 Native = StrEnum("Native", [("native", "native")])
 
+NAMES = "; ".join([*(f"{group.title}: {' '.join(group.kinds)}" for group in GROUPS), f"kernels: {' '.join(KERNELS)}"])
 LAST_WORDS = 0.3  # seconds for a launcher to forward what a rank has written, before it ends all ranks
+
+
+def _named(word: str) -> str:
+    """The benchmark of a name, with OSU's ``osu_`` before it or not."""
+    name = word.removeprefix("osu_")
+    if name in ABSENT:
+        raise typer.BadParameter(f"{word} is not here: {ABSENT[name]}")
+    if name not in BENCHMARKS:
+        near = ", ".join(get_close_matches(name, BENCHMARKS) or BENCHMARKS[:3])
+        raise typer.BadParameter(f"expecting a benchmark such as {near} (--help lists all), got {word!r}")
+    return name
+
 
 app = typer.Typer(add_completion=False, context_settings=HELP)
 
 
 @app.command()
 def bench(
-    benchmark: Annotated[Benchmark, typer.Argument(help="What to measure.")],
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", callback=_named, help=f"What to measure: {NAMES}.")],
     sizes: Annotated[str | None, typer.Option("-m", "--message-size", metavar="MIN:MAX", help="Bytes.")] = None,
     iterations: Annotated[int | None, typer.Option("-i", "--iterations", min=1, help="Timed calls.")] = None,
     warmup: Annotated[int | None, typer.Option("-x", "--warmup", min=0, help="Untimed calls before.")] = None,
@@ -79,7 +94,7 @@ def bench(
     if versus is not None and only is not None:
         raise BenchmarkError("--only: expecting no --vs, which runs both sides, got both options")
     return Options(
-        benchmark=benchmark.value,
+        benchmark=benchmark,
         sizes=sizes,
         iterations=iterations,
         warmup=warmup,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +27,7 @@ class Remote(Pair):
     datatype = MPI.UINT8_T  # a byte that MPI can add
     blocks = ("slots", "slots")
     changes: ClassVar[bool] = True  # what lies at the target
+    completed: ClassVar[str] = "MPI_Win_flush"  # by which call
 
     def __init__(self, rank: int, ranks: int, nbytes: int) -> None:
         super().__init__(rank, ranks, nbytes)
@@ -38,6 +40,11 @@ class Remote(Pair):
     @classmethod
     def footprint(cls, ranks: int, nbytes: int) -> int:
         return 3 * nbytes * (cls.window or 1)
+
+    @classmethod
+    @contextmanager
+    def seated(cls, sides: Mapping[str, MPI.Intracomm]) -> Iterator[tuple[Mapping[str, Any], list[str]]]:
+        yield sides, ["Window creation: MPI_Win_allocate", f"Synchronization: {cls.completed}"]
 
     def opened(self, comm: MPI.Intracomm) -> MPI.Win:
         """A window over the memory of each of the two. Collective over them."""
@@ -158,7 +165,7 @@ class GetBandwidth(Get):
 class PutBiBandwidth(PutBandwidth):
     """Both ranks put, between two fences."""
 
-    title, ways = "MPI_Put Bi-Directional Bandwidth", 2
+    title, ways, completed = "MPI_Put Bi-Directional Bandwidth", 2, "MPI_Win_fence"
 
     def begin(self, window: MPI.Win) -> None:
         window.Fence(MPI.MODE_NOPRECEDE)

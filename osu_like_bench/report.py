@@ -40,8 +40,9 @@ class Report:
 
     def header(self, notes: Sequence[str] = ()) -> list[str]:
         """The lines before the first size."""
-        facts, sides = self.facts, " against ".join(self.options.sides)
-        lines = [f"# OSU-like MPI {self.operation.title} Test, {sides}, {facts.mpi}"]
+        facts, sides, title = self.facts, " against ".join(self.options.sides), self.operation.title
+        named = title if title.startswith("MPI_") else f"MPI {title}"  # of a call, as OSU's one-sided ones are
+        lines = [f"# OSU-like {named} Test, {sides}, {facts.mpi}"]
         lines.append(f"# Placement: {_placement(facts)}")
         if facts.oversubscribed:
             lines.append(f"# Oversubscribed: {facts.ranks} ranks on fewer CPUs, times measure scheduling too")

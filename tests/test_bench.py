@@ -324,7 +324,7 @@ codes = [
     main(["bcast", *few, "-z"]),
     main(["bw", *few, "-z", "P25,75"]),
     main(["ibcast", *few[:-2], "--vs", "native"]),
-    main(["put_bw", *few, "-f"]),
+    main(["osu_put_bw", *few, "-f"]),
 ]
 assert not any(codes), codes
 """
@@ -353,6 +353,10 @@ def test_columns_are_those_of_osu_and_agree_with_each_other(tmp_path: Path) -> N
     assert heads[4][2:] == ["P25 Tail BW(MB/s)", "P75 Tail BW(MB/s)"]
     assert float(table[4][2]) >= float(table[4][3]) > 0
     assert heads[5][3:5] == ["topompi Overlap(%)", "native Overlap(%)"]
+    headings = [line.partition(",")[0] for line in job.stdout.splitlines() if line.startswith("# OSU-like")]
+    assert headings[2] == "# OSU-like MPI Multiple Bandwidth / Message Rate Test"
+    assert headings[6] == "# OSU-like MPI_Put Bandwidth Test"
+    assert "# Window creation: MPI_Win_allocate\n# Synchronization: MPI_Win_flush\n" in job.stdout
     assert heads[6][1:] == ["Avg Bandwidth(MB/s)", "Min Bandwidth(MB/s)", "Max Bandwidth(MB/s)", "Iterations"]
 
 
@@ -386,7 +390,8 @@ cases = [
 ]
 codes = [main(case.split()) for case in cases]
 assert codes == [1] * len(cases), codes
-usage = ["", "nonsense", "bcast -i 0", "bcast -i x", "bcast --vs other", "bcast --only none", "bcast --odd"]
+usage = ["", "bcats", "osu_latency_mt", "bcast -i 0", "bcast -i x", "bcast --vs other", "bcast --only none"]
+usage.append("bcast --odd")
 codes = [main(case.split()) for case in usage]
 assert codes == [2] * len(usage), codes
 """
@@ -396,8 +401,10 @@ def test_wrong_use_is_said_once_in_a_line_and_all_ranks_return_alike() -> None:
     job = run_mpi(2, "-c", WRONG)
     assert job.returncode == 0, job.stderr
     said = job.stderr.strip().splitlines()
-    assert len(said) == 20 + 7, job.stderr
+    assert len(said) == 20 + 8, job.stderr
     assert all(line.startswith("osu_like_bench: ") for line in said), job.stderr
+    assert "expecting a benchmark such as bcast, ibcast (--help lists all), got 'bcats'" in said[21]
+    assert said[22].endswith(f"osu_latency_mt is not here: {ABSENT['latency_mt']}")
     assert not lines(job)
 
 

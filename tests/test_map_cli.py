@@ -65,7 +65,11 @@ def test_slots_that_fill_only_some_hosts_of_a_source_are_said_to_be_the_first(to
     graph = stencil(tmp_path / "g", (4, 4))
     options = ("--graph", graph, "--topology", FABRIC)
     hosts = fabric_hosts()
-    assert f"the first 4 hosts of {FABRIC}, {hosts[0]} to {hosts[3]}" in topompi(*options, "--slots", 4).err
+    done = topompi(*options, "--slots", 4, "--algorithm", "scheme1", "--seed", 1)
+    assert f"the first 4 hosts of {FABRIC}, {hosts[0]} to {hosts[3]}; --hosts all takes all" in done.err
+    assert "16 ranks on 4 hosts" in done.out
+    everywhere = topompi(*options, "--slots", 4, "--hosts", "all")
+    assert (f"16 ranks on {len(hosts)} hosts" in everywhere.out, "the first" in everywhere.err) == (True, False)
     assert "the first" not in topompi(*options, "--slots", 1).err
     monkeypatch.setenv("SLURM_JOB_NODELIST", ",".join(hosts[4:8]))
     assert "the first" not in topompi(*options, "--slots", 4).err
@@ -221,7 +225,8 @@ def test_hosts_and_slots_are_taken_from_options_the_slurm_job_or_the_fabric(topo
     assert hosts_of(topompi, graph, "--hosts", f"{second},{first}", "--slots", "2,8") == {second: 2, first: 8}
     repeated = ",".join([third] * 6 + [first] * 4)
     assert hosts_of(topompi, graph, "--hosts", repeated) == {third: 6, first: 4}
-    assert list(hosts_of(topompi, graph, "--slots", 1).values()) == [1] * 16
+    assert list(hosts_of(topompi, graph, "--slots", 1).values()) == [1] * 9
+    assert list(hosts_of(topompi, graph, "--slots", 1, "--hosts", "all").values()) == [1] * 16
     monkeypatch.setenv("SLURM_JOB_NODELIST", f"{third},{second},{first}")
     monkeypatch.setenv("SLURM_TASKS_PER_NODE", "4(x2),2")
     assert hosts_of(topompi, graph) == {third: 4, second: 4, first: 2}
@@ -395,6 +400,7 @@ def test_partitioners_and_weights_are_chosen_on_the_command_line(topompi, tmp_pa
     if name not in available():
         assert f"--partitioner: partitioner: {name} needs the package" in said.err
         pytest.skip(f"{name} is not installed")
+    assert "Loaded" not in said.err
     assert sorted(json.loads(said.out)["slot_of_rank"]) == list(range(16))
     for weight in ("bytes", "messages", "log"):
         said = topompi("--graph", graph, *TREE, "--partitioner", name, "--weight", weight, "--json")

@@ -407,6 +407,11 @@ def test_no_file_makes_a_reader_fail_in_another_way(folder, data):
         ("3 2 10\n1 2 3", edgelist),
         ("5,4,10", edgelist),
         ("0 1 20000\n", edgelist),
+        ("0 1 100\n", edgelist),
+        ("0 1 100\n1 2 100\n2 0 7\n", edgelist),
+        ("4 3 101 2\n0 2 100 3\n", edgelist),
+        ("2 1 100\n7 2\n9 1\n", metis),
+        ("3 1 100\n7 2\n9 1\n", metis),  # and what is wrong with it is said
         ("0 , 1 = 5", pairlist),
         (METIS_HEAD, metis),
         ("2 1 1\n2 5\n1 5\n", metis),

@@ -117,6 +117,16 @@ def test_what_no_terminal_reads_is_not_wrapped(tmp_path):
     assert max(map(len, show(tmp_path / "topology.conf", COLUMNS="80").splitlines())) > 700
 
 
+def test_a_torus_is_named_by_its_cables(tmp_path):
+    path = tmp_path / "fabric.json"
+    done = command_line("topology", "export", "torus:4x3", "-o", path)
+    assert done.returncode == 0, done.stderr
+    path.write_text(path.read_text().replace("torus", "somewhere"))
+    assert "\nthe switches are cabled as a torus 4x3\n" in show(path)
+    assert json.loads(show(path, "--json"))["torus"] == "torus 4x3"
+    assert json.loads(show("slurm64", "--json"))["torus"] is None
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_an_encoding_without_our_signs_gets_others(encoding):
     command = [sys.executable, "-m", "topompi", "topology", "show", "xgft:4,4;1,2"]

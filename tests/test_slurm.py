@@ -21,6 +21,8 @@ from topompi.topology.fabric import Fabric
 from topompi.topology.hostlist import compress
 from topompi.topology.sources import slurm, slurm_yaml
 
+GO_ON = "--partial of topompi topology show and export"
+
 # A generated topology: name -> (hosts, child switches), in file order.
 Tree = dict[str, tuple[list[str], list[str]]]
 
@@ -144,6 +146,11 @@ def test_blocks_are_leaf_switches_below_one_switch() -> None:
     assert fabric.switch_ids == ("b1", "b2", "topology/block")
     assert host_hops(fabric.to_networkx(), ["n1", "n2", "n3"])["n1"] == {"n2": 1, "n3": 3}
     assert conf("BlockName=b1 Nodes=n[1-2]\nBlockSizes=2\n").switch_ids == ("b1",)
+    shown = (
+        "BlockName=b1 BlockIndex=0 Nodes=n[1-2] BlockSize=2\nBlockName=b2 BlockIndex=1 Nodes=n[3-4] BlockSize=2\n"
+        "AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-4] BlockSize=4\n"
+    )
+    assert conf(shown).switch_ids == fabric.switch_ids  # what scontrol prints, since Slurm 24.11
 
 
 def test_an_empty_switch_is_accepted_where_the_file_allows_it() -> None:
@@ -159,12 +166,12 @@ def test_several_texts_are_read_as_one_file() -> None:
 BAD_CONF = {
     "host twice": (
         "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[2-3]\n",
-        "f:2: host n2 is at switch b, but at switch a already (f:1); --partial leaves it at a",
+        f"f:2: host n2 is at switch b, but at switch a already (f:1); {GO_ON} leaves it at a",
         ("n1 n2 n3", "a b"),
     ),
     "host twice on one line": (
         "SwitchName=a Nodes=n1,n1\n",
-        "f:1: host n1 is at switch a, but at switch a already (f:1); --partial leaves it at a",
+        f"f:1: host n1 is at switch a, but at switch a already (f:1); {GO_ON} leaves it at a",
         ("n1", "a"),
     ),
     "unknown child": (
@@ -249,7 +256,7 @@ BAD_CONF = {
     ),
     "place of joined lines": (
         "SwitchName=a \\\n\\\nNodes=n1\nSwitchName=b \\\nNodes=n1,n2\n",
-        "f:4: host n1 is at switch b, but at switch a already (f:1); --partial leaves it at a",
+        f"f:4: host n1 is at switch b, but at switch a already (f:1); {GO_ON} leaves it at a",
         ("n1 n2", "a b"),
     ),
 }
@@ -390,7 +397,7 @@ BAD_YAML = {
     ),
     "host twice": (
         yaml_tree("- switch: a", "  nodes: n1", "- switch: b", "  nodes: n1"),
-        "f:6: host n1 is at switch b, but at switch a already (f:4); --partial leaves it at a",
+        f"f:6: host n1 is at switch b, but at switch a already (f:4); {GO_ON} leaves it at a",
     ),
     "cycle": (
         yaml_tree("- switch: a", "  children: b", "- switch: b", "  children: a"),
@@ -413,7 +420,7 @@ def test_partial_yaml_keeps_the_sound_switches() -> None:
     assert discovery.fabric.hosts == ("n1", "n3")
     assert problems == [
         "f:6: expecting a field switch, got none",
-        "f:7: host n1 is at switch b, but at switch a already (f:4); --partial leaves it at a",
+        f"f:7: host n1 is at switch b, but at switch a already (f:4); {GO_ON} leaves it at a",
     ]
 
 
@@ -447,7 +454,7 @@ def test_janus_has_77_leaves_below_three_cores() -> None:
 def test_circe_names_one_host_at_two_leaves_and_has_no_root() -> None:
     [text] = open_inputs(shared_data("fabrics/circe-dgx2.topology.conf"))
     place = f"{text.name}:5: host circe-n051 is at switch s4"
-    message = f"{place}, but at switch s2 already ({text.name}:3); --partial leaves it at s2"
+    message = f"{place}, but at switch s2 already ({text.name}:3); {GO_ON} leaves it at s2"
     with pytest.raises(TopompiError) as caught:
         slurm.read([text], Report())
     assert str(caught.value) == message

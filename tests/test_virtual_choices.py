@@ -44,14 +44,15 @@ def test_native_on_a_virtual_placement_has_the_model_s_choice_for_the_network_be
     state.free()
 
 
-def ask(*options):
+def ask(*options, call="alltoall", code=0):
     from typer import Typer
 
     app = Typer()
     app.command()(command)
-    done = CliRunner().invoke(app, ["alltoall", "256K", "--topology", SOURCE, "--place", "random:1", *options])
-    assert done.exit_code == 0, done.output
-    return done.output
+    asked = [call, "256K", "--place", "random:1", *options]
+    done = CliRunner().invoke(app, asked, env={"TOPOMPI_TOPOLOGY": SOURCE})
+    assert done.exit_code == code, done.output
+    return done.output or str(done.exception)
 
 
 def test_why_says_both_where_the_environment_places_ranks_virtually(monkeypatch):
@@ -61,7 +62,13 @@ def test_why_says_both_where_the_environment_places_ranks_virtually(monkeypatch)
     monkeypatch.setenv(VIRTUAL_HOSTS, "h[0000-0015]")
     both = ask()
     assert both.startswith(real)
-    because = "native: a virtual placement, whose links are not those that the ranks run on"
+    because = "a virtual placement, whose links are not those that the ranks run on"
     assert both[len(real) :] == f"native runs under {VIRTUAL_HOSTS}: {because}\n"
     facts = json.loads(ask("--json"))
     assert (facts["virtual"]["algorithm"], facts["algorithm"] != "native") == ("native", True)
+
+
+def test_why_answers_for_calls_with_counts_where_ranks_agree_on_a_size():
+    assert ask(call="Alltoallv").startswith("Alltoallv of 262,144 bytes: 16 ranks")
+    assert "native runs by itself" in ask(call="gatherv", code=1)
+    assert "alltoallw, got 'gathervv'" in ask(call="gathervv", code=1)

@@ -5,7 +5,9 @@ Their parts need not be exact, `mapping.partition.parts.partition` repairs them.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -54,7 +56,8 @@ def _kahip(graph: Undirected, sizes: Integers, seed: int) -> Integers:
 def _scotch(graph: Undirected, sizes: Integers, seed: int) -> Integers:
     """Scotch's mapping onto a weighted complete graph (Pellegrini, Roman 1996)."""
     scotch: Any = import_module("pyscotch")
-    scotch.random_seed(seed)
+    with redirect_stderr(io.StringIO()):  # the first call says there what it has loaded
+        scotch.random_seed(seed)
     scotch.random_reset()
     made = scotch.Graph()
     target = scotch.Architecture()

@@ -39,7 +39,8 @@ def recognise(file: GraphFile) -> bool:
     """Whether the first line is ``n m [fmt [ncon]]`` and what follows has n lines and 2 m neighbours.
 
     A first line of two numbers, or with a format of three digits, or in a file whose name ends with .graph or
-    .metis, is taken at its word, so that what is wrong after it is said as of a METIS graph.
+    .metis, is taken at its word, so that what is wrong after it is said as of a METIS graph. A format from 100 on is
+    not where all lines have as many words as the first: that is a list whose first pair exchanged 100 bytes, say.
     """
     lines = _lines(file)
     number, line = next(lines, (0, ""))
@@ -49,17 +50,24 @@ def recognise(file: GraphFile) -> bool:
     stem = file.name.removesuffix(".xz").removesuffix(".gz")
     if len(words) > 2 and (len(words[2]) > 3 or not set(words[2]) <= set("01")):
         return False
-    if stem.endswith(_SUFFIXES) or len(words) == 2 or len(words[2]) == 3:
+    if stem.endswith(_SUFFIXES) or len(words) == 2 or (len(words[2]) == 3 and words[2][0] == "0"):
         return True
     if any(len(word) > _DIGITS for word in words):
         return False
-    header = _header(file, number, line)
-    vertices, ends = 0, 0.0
-    for vertex, (_, neighbours) in enumerate(lines, 1):
-        if neighbours or vertex <= header.vertices:
+    kept, listed = _fits(lines, _header(file, number, line), len(words))
+    return kept or (len(words[2]) == 3 and not listed)
+
+
+def _fits(lines: Iterator[tuple[int, str]], header: _Header, words: int) -> tuple[bool, bool]:
+    """Whether the lines after a header are as many and as long as it says; and whether all have so many words."""
+    vertices, ends, listed = 0, 0.0, True
+    for vertex, (_, line) in enumerate(lines, 1):
+        count = len(line.split())
+        listed = listed and count in (0, words)
+        if line or vertex <= header.vertices:
             vertices = vertex
-            ends += header.neighbour_words(len(neighbours.split())) / (1 + header.weighted)
-    return vertices == header.vertices and ends == 2 * header.edges
+            ends += header.neighbour_words(count) / (1 + header.weighted)
+    return vertices == header.vertices and ends == 2 * header.edges, listed
 
 
 def read(file: GraphFile) -> Edges:

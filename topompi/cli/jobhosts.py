@@ -7,7 +7,7 @@ import sys
 
 from ..topology.hostlist import read_hosts
 
-__all__ = ["HOSTS_HELP", "JOB_HOSTS", "find_hosts"]
+__all__ = ["ALL", "HOSTS_HELP", "JOB_HOSTS", "find_hosts"]
 
 JOB_HOSTS = "SLURM_JOB_NODELIST"
 ALL = "all"

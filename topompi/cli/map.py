@@ -33,7 +33,7 @@ Ranks = Annotated[int | None, typer.Option("--ranks", "-n", help="Ranks, where t
 Topology = Annotated[str | None, typer.Option("--topology", help="A source, as for topompi topology show.")]
 Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
 Hosts = Annotated[
-    str | None, typer.Option("--hosts", help="Host list or file; else $SLURM_JOB_NODELIST, else all hosts.")
+    str | None, typer.Option("--hosts", help="List, file or all; else $SLURM_JOB_NODELIST, else the first filled.")
 ]
 Slots = Annotated[str | None, typer.Option("--slots", help="Of each host: 16, or 16,16,8, or 16(x2),8.")]
 Hierarchy = Annotated[str | None, typer.Option("--machine", help="A regular tree, lowest level first: 16:16:8.")]

@@ -17,7 +17,7 @@ from ..mapping.machine import Machine
 from ..topology import Report, Routes, TopologyInterface, load
 from ..topology.hostlist import read_hosts
 from ..views.machine import machine_of
-from .jobhosts import JOB_HOSTS
+from .jobhosts import ALL, JOB_HOSTS
 from .terminal import console
 
 __all__ = ["MapCommandError", "Place", "parse_slots", "reading"]
@@ -130,28 +130,32 @@ class Place:
         return self.loaded[0]
 
     def _allocation(self, ranks: int, all_hosts: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Hosts and slots: as told, else the Slurm job's, else all hosts and the ranks evenly in blocks."""
+        """Hosts and slots: as told, else the Slurm job's, else the first hosts that the ranks fill.
+
+        Slots are the ranks evenly in blocks over all hosts where nobody says how many there are.
+        """
         in_slurm = os.environ.get(JOB_HOSTS) if self.hosts is None else None
         written = self.hosts or in_slurm
-        listed = list(all_hosts) if written is None else read_hosts(written)
+        listed = list(all_hosts) if written in (None, ALL) else read_hosts(str(written))
         names = list(dict.fromkeys(listed))
         slots = self.slots or (os.environ.get("SLURM_TASKS_PER_NODE") if in_slurm else None)
-        if slots is not None and written is None:
-            self._warn(ranks, slots, names)
         if slots is not None:
             if len(names) < len(listed):
                 raise MapCommandError("expecting each host once beside --slots")
-            return names, parse_slots(slots, len(names))
-        if len(names) < len(listed):  # one name a slot
-            return names, [listed.count(name) for name in names]
-        return names, (ranks // len(names) + (np.arange(len(names)) < ranks % len(names))).tolist()
+            counts = parse_slots(slots, len(names))
+        elif len(names) < len(listed):  # one name a slot
+            counts = [listed.count(name) for name in names]
+        else:
+            counts = (ranks // len(names) + (np.arange(len(names)) < ranks % len(names))).tolist()
+        return self._filled(ranks, names, counts) if written is None else (names, counts)
 
-    def _warn(self, ranks: int, slots: str, names: Sequence[str]) -> None:
-        """Tell standard error where ranks fill only a source's first hosts, and nobody said which the job's are."""
-        filled = int(np.searchsorted(np.cumsum(parse_slots(slots, len(names))), ranks)) + 1
+    def _filled(self, ranks: int, names: list[str], counts: list[int]) -> tuple[list[str], list[int]]:
+        """The first hosts that the ranks fill; standard error is told where there are more."""
+        filled = int(np.searchsorted(np.cumsum(counts), ranks)) + 1
         if filled < len(names):
             job = f"no --hosts and no {JOB_HOSTS}: the map is for the first {filled:,} hosts of {self.topology}"
-            print(f"{job}, {names[0]} to {names[filled - 1]}", file=sys.stderr)
+            print(f"{job}, {names[0]} to {names[filled - 1]}; --hosts {ALL} takes all", file=sys.stderr)
+        return names[:filled], counts[:filled]
 
 
 def parse_slots(written: str, hosts: int) -> list[int]:

@@ -31,6 +31,8 @@ def draw_summary(console: Console, summary: dict[str, Any]) -> None:
         f"{summary['links']:,} directed links, {summary['components']} component(s)",
         highlight=False,
     )
+    if summary["torus"]:
+        console.print(f"the switches are cabled as a {summary['torus']}", highlight=False)
     console.print(f"routes: {summary['routes']}, {summary['paths']} path(s) to a host", highlight=False)
     if summary["levels_of"] == "job":
         hosts = f"{job['hosts']:,} host{'s' * (job['hosts'] != 1)}"

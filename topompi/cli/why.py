@@ -34,7 +34,9 @@ class WhyError(TopompiError, ValueError):
 def why(
     operation: Annotated[str, typer.Argument(help="A call, such as alltoall or allreduce.")],
     size: Annotated[str, typer.Argument(help="Bytes, such as 64K: as topompi tune counts them.")],
-    topology: Annotated[str, typer.Option("--topology", help="A topology source, as for topompi topology show.")],
+    topology: Annotated[
+        str, typer.Option("--topology", help="A topology source.", envvar="TOPOMPI_TOPOLOGY", show_envvar=True)
+    ],
     lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
     ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
@@ -91,7 +93,7 @@ def why(
     }
     if pretended:
         because = unmodelled(replace(interface, virtual=True))
-        facts["virtual"] = {"algorithm": "native", "reason": f"native: {because}"}
+        facts["virtual"] = {"algorithm": "native", "reason": because}
     if as_json:
         print(json.dumps(facts))
     else:
@@ -176,9 +178,13 @@ def _joint(method: str, name: str) -> bool:
 
 
 def _method(name: str) -> str:
-    from ..execution.specs import CALLS
+    """mpi4py's name of a call whose size all ranks know: of ``Alltoallv`` and ``Alltoallw`` they agree on one."""
+    from ..execution.specs import CALLS, Form
 
-    known = {method.lower(): method for method, spec in CALLS.items() if spec.sized_by is not None}
-    if name.lower() not in known:
-        raise WhyError(f"expecting one of {', '.join(known)}, got {name!r}")
-    return known[name.lower()]
+    sized = [method for method, spec in CALLS.items() if spec.sized_by is not None or spec.form is Form.ALLTOALL]
+    found = next((method for method in CALLS if method.lower() == name.lower()), None)
+    if found is None:
+        raise WhyError(f"expecting one of {', '.join(map(str.lower, sized))}, got {name!r}")
+    if found not in sized:
+        raise WhyError(f"{found}: expecting a size that all ranks know, which it has not: native runs by itself")
+    return found

@@ -40,5 +40,6 @@ def why_ran(
     elif state.interface.virtual and unmodelled(state.interface) in choice.reason and state.groups.rank == 0:
         commutes = not CALLS[method].reduces or (isinstance(op, MPI.Op) and op.Is_commutative())
         real = state.on_the_network.predict((method, size_class(nbytes), commutes), root or 0)
-        said.append(f"on the real network {real.algorithm} would run: {real.reason}")
+        why = real.reason.removeprefix(f"{real.algorithm}: ")
+        said.append(f"on the real network {real.algorithm} would run: {why}")
     return "; ".join(said)

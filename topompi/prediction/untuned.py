@@ -11,10 +11,11 @@ from ..schedules.registry import ALGORITHMS, find_algorithm
 from ..schedules.segments import cut, variants
 from .predictor import MOST_RANKS, PAIRWISE, Native, Predictor
 
-__all__ = ["GAIN", "Prediction", "candidates", "predict"]
+__all__ = ["GAIN", "UNSIZED", "Prediction", "candidates", "predict"]
 
 RANKS = 16  # on which the default set was measured
 DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # whose message schedules divide among the ranks
+UNSIZED = "a call without a size that all ranks know cannot be costed"
 GAIN = 1.1  # what must be predicted to leave native: docs/lab/untuned.md has what the prediction is worth
 
 Runs = Callable[[str], bool]
@@ -51,7 +52,7 @@ def predict(
     :param commutative: whether a reduction's operation commutes.
     """
     if predictor.inapplicable or not nbytes:
-        return Prediction(NATIVE, f"native: {predictor.inapplicable or 'nothing by which a call could be costed'}")
+        return Prediction(NATIVE, f"native: {predictor.inapplicable or UNSIZED}")
     native = predictor.native(method, nbytes, root, commutative)
     library = f"{native.says} ({1e6 * native.seconds:,.0f} us)"
     names = candidates(predictor, method, nbytes, runs)

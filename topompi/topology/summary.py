@@ -60,6 +60,7 @@ def fabric_numbers(routes: Routes, source: str) -> dict[str, Any]:
         "hosts": fabric.num_hosts,
         "adapters": fabric.num_adapters,
         "switches": fabric.num_switches,
+        "torus": str(fabric.torus) if fabric.torus else None,
         "links": fabric.num_links,
         "components": int(fabric.switch_component.max(initial=-1)) + 1,
         "cabled": fabric.cabled,

@@ -23,6 +23,7 @@ _PAIR = re.compile(r'([A-Za-z]+)\s*=\s*(?:"([^"]*)"|([^\s"]+))(?:\s+|$)')
 _KEYS = {
     "switchname": {"nodes", "switches", "linkspeed", "level"},
     "blockname": {"nodes", "blockindex", "blocksize"},
+    "aggregatedblock": {"nodes", "blockindex", "blocksize"},
     "blocksizes": set(),
     "allowemptyswitch": set(),
 }
@@ -58,8 +59,9 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
 
     ``LinkSpeed`` has a unit of the site's own choice (Slurm's manual: "arbitrary"), so every rate stays NaN.
     A block is one leaf switch, and several blocks hang below one switch named ``topology/block``;
-    ``BlockSizes`` only says how Slurm may aggregate neighbouring blocks. What ``scontrol show topology`` prints is read
-    too: there a switch with ``Level`` names all nodes below it beside its child switches, and only these count.
+    ``BlockSizes`` and ``AggregatedBlock`` only say how Slurm may aggregate neighbouring blocks. What
+    ``scontrol show topology`` prints is read too: there a switch with ``Level`` names all nodes below it beside its
+    child switches, and only these count.
 
     :raises SourceError, FabricError: with file and line, for what Slurm refuses, and for a host at two leaf
         switches, which Slurm lets pass with a warning.
@@ -223,7 +225,7 @@ def _check_hosts(rows: Rows, report: Report) -> None:
                     FabricError(
                         f"{row.place}: host {host} is at switch {row.name},"
                         f" but at switch {other.name} already ({other.place});"
-                        f" --partial leaves it at {other.name}"
+                        f" --partial of topompi topology show and export leaves it at {other.name}"
                     )
                 )
             else:
