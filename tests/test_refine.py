@@ -176,7 +176,7 @@ def test_annealing_in_c_saves_what_it_says(columns: int, heat: float, monkeypatc
     for seed, (graph, machine) in enumerate([*(case(seed)[:2] for seed in range(12)), *tori]):
         full, place = with_empty(graph, machine), np.random.default_rng(seed).permutation(machine.slot_host)
         search = cooling._Search.of(full, machine.distances.axes(np.arange(machine.num_hosts)))
-        found, trace = search.run(place, np.full(24, heat), seed)
+        found, trace = search.run(place, np.full(96, heat), seed)
         before, after = (twice_the_cost(full, machine, one) for one in (place, found))
         assert before - after == pytest.approx(2 * max(trace.max(), 0.0))
         assert heat > 1 or (np.diff(trace, prepend=0.0) >= 0).all()
