@@ -248,7 +248,7 @@ def test_effort_sets_how_long_is_annealed(monkeypatch: pytest.MonkeyPatch) -> No
     assert told == pytest.approx([3 * seconds for seconds in usual])
     told.clear()
     best(graph, machine, effort=8)
-    hot = len(usual) - len(portfolio.COOL)
+    hot = len(usual) - 1
     assert told[: 2 * hot] == pytest.approx([4 * usual[0]] * 2 * hot)  # two runs in place of one of eight times as long
 
 

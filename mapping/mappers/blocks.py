@@ -15,7 +15,7 @@ from .cooling import HOT, Cooling, cool
 __all__ = ["on_blocks"]
 
 Integers = NDArray[np.int64]
-WARM = Cooling(0.035, 0.019)  # so warm that ranks leave their blocks, and parts stay together
+PARTS_STAY = Cooling(0.035, 0.019)  # so warm that ranks leave their blocks, and parts stay together
 COARSE = 0.05  # of the time, for the order of the blocks
 
 
@@ -38,7 +38,7 @@ def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, sec
     block = np.ravel_multi_index(tuple((torus.coordinates // wide).T), tuple(dims // wide))
     coarse = Machine.torus(tuple(dims // wide), wrap=torus.wrap)
     start = _within(block, _blocks(graph, coarse, seed, COARSE * seconds), machine)
-    return cool(graph, machine, seed, start=start, cooling=WARM, seconds=(1 - COARSE) * seconds)
+    return cool(graph, machine, seed, start=start, cooling=PARTS_STAY, seconds=(1 - COARSE) * seconds)
 
 
 def _blocks(graph: CommunicationGraph, coarse: Machine, seed: int, seconds: float) -> Integers:

@@ -22,14 +22,15 @@ try:
 except ImportError:  # topompi was installed without a compiler
     _compiled = None  # type: ignore[assignment]
 
-__all__ = ["COOL", "HOT", "Cooling", "cool", "cooled_between"]
+__all__ = ["COLD", "HOT", "WARM", "WARM_DENSE", "Cooling", "cool", "cooled_between"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 STEP, GROUP = 512, 4  # work at one temperature, in proposals, and columns priced together, as in _annealing.c
 MOST_PLACES = 4096  # whose distances are held as a table where swaps are priced by edges
-MOST_COLUMNS = 128  # of coordinates; with more of them swaps are priced by edges
+# Coordinates in all, and those whose distance a move changes: where there are more, swaps are priced by edges.
+MOST_COLUMNS, MOST_CHANGED = 128, 64
 NEAREST = (6, 12)  # places, of which one is proposed: as many as are equally near, within these
 ROWS = 64  # of distances, that are held at once
 PILOT = 0.3  # the part of the proposals that finds out at which temperatures the cost falls
@@ -56,7 +57,9 @@ class Cooling:
 
 
 HOT = Cooling(0.2, 0.012, pilot=True)
-COOL = (Cooling(0.1, 0.0003), Cooling(0.01, 0.0003))
+WARM = Cooling(0.05, 0.004)  # on a tree most of what METIS divides stays divided
+WARM_DENSE = Cooling(0.1, 0.0003)  # the same where edges are many
+COLD = Cooling(0.01, 0.0003)
 
 
 def cool(
@@ -74,8 +77,8 @@ def cool(
     temperatures at which the pilot's last differences arose.
 
     :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances; where more than 4,096 have slots and their axes have more
-        than 128 coordinates together, the start is returned.
+    :param machine: the hosts with their slots and distances; where more than 4,096 have slots and swaps are priced by
+        edges, since a move changes many distances, the start is returned.
     :param seed: starts the random numbers; one seed gives one mapping.
     :param start: the given order by default.
     :param cooling: from which temperature to which.
@@ -132,7 +135,8 @@ def cooled_between(
 
 def _by_edges(axes: Axes) -> bool:
     """Whether prices at all coordinates would be too many to be kept up to date."""
-    return bool(axes.far.shape[1] > MOST_COLUMNS)
+    changed = (axes.far != np.roll(axes.far, len(axes.far) // 2, axis=0)).sum(axis=1).mean()
+    return bool(axes.far.shape[1] > MOST_COLUMNS or changed > MOST_CHANGED)
 
 
 def _one_axis(axes: Axes) -> Axes:

@@ -18,7 +18,7 @@ from ..partition import Metis, Partitioner
 from .blocks import on_blocks
 from .busiest import relieve
 from .cartesian import block_shapes, cartesian
-from .cooling import COOL, HOT, cool
+from .cooling import COLD, HOT, WARM, WARM_DENSE, cool
 from .exchange import exchange_hosts
 from .isometric import isometric
 from .links import tree_routes
@@ -39,8 +39,8 @@ FEW_PARTS = 2500  # ranks, up to which there are so many
 EDGES_A_RANK = 24
 SEED_STRIDE = 64
 TIE_HOSTS = 256
-# Seconds of annealing, on a usual processor, for each start and temperature.
-ANNEALING_A_RANK, ANNEALING_AN_EDGE = 5e-5, 5e-7
+# Seconds of annealing, on a usual processor, for each start: cold, and so many times as many before, warm.
+ANNEALING_A_RANK, ANNEALING_AN_EDGE, WARM_TIMES = 5e-5, 5e-7, 4
 HOT_ANNEALING_A_RANK = 0.0025
 ON_BLOCKS = 0.9  # of the time, where blocks divide the torus
 LONGEST = 4.0  # times the usual, beyond which several runs find more than one longer
@@ -184,9 +184,8 @@ def _improvements(
 
 
 def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
-    """Swaps with kicks; annealing in numpy with it where ranks have few neighbours."""
-    effort = Effort(200, 0.0003, kicks=50) if _few_edges(graph) else Effort(0, kicks=20)
-    yield refine(graph, machine, seed, start=pool.best, effort=effort)
+    """Swaps with kicks."""
+    yield refine(graph, machine, seed, start=pool.best, effort=Effort(kicks=20))
 
 
 def _few_edges(graph: CommunicationGraph) -> bool:
@@ -197,12 +196,14 @@ def _annealed(
     graph: CommunicationGraph, machine: Machine, seed: int, effort: float, number: int, pool: Pool
 ) -> Iterator[Mapping]:
     """One of the best mappings, annealed."""
-    kept = pool.start(number)
-    for cooling in COOL:
-        seconds = effort * (ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges)
-        kept = cool(graph, machine, seed + SEED_STRIDE * number, start=kept, cooling=cooling, seconds=seconds)
+    kept, on_tree = pool.start(number), isinstance(machine.distances, Tree)
+    seconds = effort * (ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges)
+    warm = (WARM if _few_edges(graph) else WARM_DENSE, WARM_TIMES)
+    for cooling, times in (warm, (COLD, 1)) if on_tree else ((COLD, 1),):
+        again = seed + SEED_STRIDE * number
+        kept = cool(graph, machine, again, start=kept, cooling=cooling, seconds=times * seconds)
         yield kept
-    if isinstance(machine.distances, Tree):
+    if on_tree:
         yield refine(graph, machine, seed, start=kept, effort=Effort(kicks=0))
 
 
