@@ -18,7 +18,7 @@ from tests.support import ROOT
 from topompi.mapping.evaluate import doubled_hop_bytes, evaluate
 from topompi.mapping.graph import CommunicationGraph, Undirected
 from topompi.mapping.machine import Machine
-from topompi.mapping.mappers import MAPPERS, mapper
+from topompi.mapping.mappers import MAPPERS, cooling, mapper
 from topompi.mapping.mappers.cartesian import cartesian
 from topompi.mapping.mappers.grids import coordinates_of
 from topompi.mapping.mappers.links import tree_routes
@@ -138,6 +138,18 @@ def test_best_is_at_most_every_mapper(case: tuple[CommunicationGraph, Machine], 
 @given(crowds(), st.integers(0, 99))
 def test_best_is_at_most_every_mapper_on_many_graphs(case: tuple[CommunicationGraph, Machine], seed: int) -> None:
     assert_least(*case, seed)
+
+
+@pytest.mark.skipif(cooling._compiled is None, reason="the annealing was not compiled")
+def test_effort_finds_more_on_scattered_hosts() -> None:
+    rng = np.random.default_rng(2)
+    at = rng.random((48, 2))
+    near = np.argsort(((at[:, None] - at) ** 2).sum(axis=2), axis=1)[:, 1:6]
+    graph = CommunicationGraph.from_arrays(48, np.repeat(np.arange(48), 5), near.ravel(), np.ones(240, dtype=np.int64))
+    hosts = np.sort(rng.choice(64, 12, replace=False))
+    machine = Machine.tree(None, [4] * 12, [hosts // 16, hosts // 4], [5, 3, 1, 0])
+    usual, longer = (doubled_hop_bytes(best(graph, machine, effort=effort), graph, machine) for effort in (1, 3))
+    assert longer < usual
 
 
 @pytest.mark.long

@@ -173,6 +173,8 @@ def _improvements(
     """What begins with the best mappings found."""
     if isinstance(machine.distances, Tree):
         yield "best so far, swaps", partial(_swaps, graph, machine, seed)
+        if effort > 1 and graph.size <= MANY_RANKS:
+            yield "hot annealing", partial(_hot, graph, machine, seed, effort - 1)
     else:
         yield "hosts exchanged", partial(_exchanged, graph, machine, seed)
         yield "hot annealing", partial(_hot, graph, machine, seed, effort)
