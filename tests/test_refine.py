@@ -247,9 +247,9 @@ def test_effort_sets_how_long_is_annealed(monkeypatch: pytest.MonkeyPatch) -> No
     best(graph, machine, effort=3)
     assert told == pytest.approx([3 * seconds for seconds in usual])
     told.clear()
-    best(graph, machine, effort=8)
+    best(graph, machine, effort=20)
     hot = len(usual) - 1
-    assert told[: 2 * hot] == pytest.approx([4 * usual[0]] * 2 * hot)  # two runs in place of one of eight times as long
+    assert told[: 2 * hot] == pytest.approx([10 * usual[0]] * 2 * hot)  # two runs in place of one twice as long
 
 
 def test_hosts_of_unequal_slots_are_not_exchanged() -> None:
