@@ -164,6 +164,13 @@ def test_hot_annealing_never_ends_worse_and_repeats_itself(compiled: bool, monke
         assert (np.bincount(found.host_of_rank, minlength=machine.num_hosts) <= machine.slots).all()
 
 
+def test_hosts_without_differences_or_too_many_keep_their_start() -> None:
+    ring = CommunicationGraph.cartesian((5000,), [True])
+    for machine in (Machine.torus((5000,)), Machine.from_matrix(None, [2500, 2500], [[3, 3], [3, 3]])):
+        start = Mapping.of(np.random.default_rng(0).permutation(5000), machine.hosts, machine.slots)
+        assert (cool(ring, machine, start=start, seconds=0.001).host_of_rank == start.host_of_rank).all()
+
+
 @pytest.mark.parametrize("columns", [0, 128], ids=["by edges", "from the table"])
 @pytest.mark.parametrize("heat", [1e-9, 100.0], ids=["cold", "hot"])
 def test_annealing_in_c_saves_what_it_says(columns: int, heat: float, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 STEP, GROUP = 512, 4  # work at one temperature, in proposals, and columns priced together, as in _annealing.c
-MOST_PLACES = 4096  # whose distances are held as a table where swaps are priced by edges
+MOST_PLACES = 4096  # whose distances may be held as a table
 # Coordinates in all, and those whose distance a move changes: where there are more, swaps are priced by edges.
 MOST_COLUMNS, MOST_CHANGED = 128, 64
 NEAREST = (6, 12)  # places, of which one is proposed: as many as are equally near, within these
@@ -77,8 +77,7 @@ def cool(
     temperatures at which the pilot's last differences arose.
 
     :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances; where more than 4,096 have slots and swaps are priced by
-        edges, since a move changes many distances, the start is returned.
+    :param machine: the hosts with their slots and distances; where more than 4,096 have slots, the start is returned.
     :param seed: starts the random numbers; one seed gives one mapping.
     :param start: the given order by default.
     :param cooling: from which temperature to which.
@@ -86,6 +85,8 @@ def cool(
     """
     given, full = start or Mapping.identity(machine, graph.size), with_empty(graph, machine)
     used = np.flatnonzero(machine.slots)
+    if len(used) > MOST_PLACES:
+        return given
     place = np.searchsorted(used, host_of_all(given, machine))
     found = _annealed(full, machine.distances.axes(used), place, cooling, seconds, seed)
     annealed = Mapping.on_hosts(used[found][: graph.size], machine)
@@ -95,10 +96,9 @@ def cool(
 
 def _annealed(graph: Undirected, axes: Axes, place: Integers, cooling: Cooling, seconds: float, seed: int) -> Integers:
     """The place of each rank, in the start's number a place, after annealing; the start itself where nothing moves."""
-    mean = _mean(axes)
-    if mean == 0 or not len(graph.targets) or (_by_edges(axes) and len(axes.far) > MOST_PLACES):
+    if (axes.far == axes.far[:1]).all() or not len(graph.targets):
         return place
-    rank = float(graph.weight.sum()) / len(np.unique(graph.targets)) * mean
+    rank = float(graph.weight.sum()) / len(np.unique(graph.targets)) * _mean(axes)
     hot, cold = cooling.hot * rank, cooling.cold * rank
     work = int(seconds / _seconds_of_a_proposal(graph, axes))
     if _compiled is None:
@@ -154,7 +154,7 @@ def _seconds_of_a_proposal(graph: Undirected, axes: Axes) -> float:
 def _mean(axes: Axes) -> float:
     """The mean distance of two places."""
     per_column = axes.far.mean(axis=0)
-    return float(per_column[axes.column].sum(axis=1).mean()) if len(axes.far) > 1 else 0.0
+    return float(per_column[axes.column].sum(axis=1).mean())
 
 
 @dataclass(frozen=True, eq=False)
