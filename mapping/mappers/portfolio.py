@@ -200,8 +200,9 @@ def _annealed(
     """One of the best mappings, annealed."""
     kept, on_tree = pool.start(number), isinstance(machine.distances, Tree)
     seconds = effort * (ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges)
-    warm = (WARM if _few_edges(graph) else WARM_DENSE, WARM_TIMES)
-    for cooling, times in (warm, (COLD, 1)) if on_tree else ((COLD, 1),):
+    warm = WARM if _few_edges(graph) else WARM_DENSE
+    pays = graph.size <= FEW_PARTS and not block_shapes(graph, machine)
+    for cooling, times in ((warm, WARM_TIMES if pays else 1), (COLD, 1)) if on_tree else ((COLD, 1),):
         again = seed + SEED_STRIDE * number
         kept = cool(graph, machine, again, start=kept, cooling=cooling, seconds=times * seconds)
         yield kept
