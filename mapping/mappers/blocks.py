@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distances import Torus
-from ..graph import CommunicationGraph
+from ..graph import CommunicationGraph, Undirected
 from ..machine import Machine
 from ..mapping import Mapping, MappingError
 from ..partition import Metis, partition
-from .cooling import HOT, Cooling, cool
+from .cooling import HOT, Cooling, cool, cost_at_random
 
 __all__ = ["on_blocks"]
 
 Integers = NDArray[np.int64]
-PARTS_STAY = Cooling(0.035, 0.019)  # so warm that ranks leave their blocks, and parts stay together
+HOT_SWING, COLD_SWING = 0.76, 0.41  # so warm that ranks leave their blocks, and parts stay together
 COARSE = 0.05  # of the time, for the order of the blocks
 
 
@@ -38,7 +38,27 @@ def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, sec
     block = np.ravel_multi_index(tuple((torus.coordinates // wide).T), tuple(dims // wide))
     coarse = Machine.torus(tuple(dims // wide), wrap=torus.wrap)
     start = _within(block, _blocks(graph, coarse, seed, COARSE * seconds), machine)
-    return cool(graph, machine, seed, start=start, cooling=PARTS_STAY, seconds=(1 - COARSE) * seconds)
+    return cool(
+        graph,
+        machine,
+        seed,
+        start=start,
+        cooling=_parts_stay(graph.undirected(), torus),
+        seconds=(1 - COARSE) * seconds,
+    )
+
+
+def _parts_stay(graph: Undirected, torus: Torus) -> Cooling:
+    """In units of the root of the sum of squares of a rank's weights, over that of the number of axes.
+
+    What a rank costs changes by that root where each of its neighbours is a link nearer or farther by chance; the more
+    axes, the more places are near. What it costs in all grows with the extents, which melt nothing.
+    """
+    degree = np.diff(graph.offsets)
+    squares = np.bincount(np.repeat(np.arange(len(degree)), degree), graph.weight**2, len(degree))
+    swing = np.sqrt(squares[degree > 0]).mean() / np.sqrt(sum(extent > 1 for extent in torus.dims))
+    unit = swing / cost_at_random(graph, torus.axes(np.arange(torus.num_hosts)))
+    return Cooling(HOT_SWING * unit, COLD_SWING * unit)
 
 
 def _blocks(graph: CommunicationGraph, coarse: Machine, seed: int, seconds: float) -> Integers:

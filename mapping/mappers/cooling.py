@@ -22,7 +22,7 @@ try:
 except ImportError:  # topompi was installed without a compiler
     _compiled = None  # type: ignore[assignment]
 
-__all__ = ["COLD", "HOT", "WARM", "WARM_DENSE", "Cooling", "cool", "cooled_between"]
+__all__ = ["COLD", "HOT", "WARM", "WARM_DENSE", "Cooling", "cool", "cooled_between", "cost_at_random"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -94,11 +94,22 @@ def cool(
     return annealed if better else given
 
 
+def cost_at_random(graph: Undirected, axes: Axes) -> float:
+    """What a rank with edges costs on the average where all are placed at random: the unit of a `Cooling`.
+
+    :param graph: symmetric, with edges.
+    :param axes: distances between places.
+    """
+    per_column = axes.far.mean(axis=0)
+    mean = float(per_column[axes.column].sum(axis=1).mean())
+    return float(graph.weight.sum()) / len(np.unique(graph.targets)) * mean
+
+
 def _annealed(graph: Undirected, axes: Axes, place: Integers, cooling: Cooling, seconds: float, seed: int) -> Integers:
     """The place of each rank, in the start's number a place, after annealing; the start itself where nothing moves."""
     if (axes.far == axes.far[:1]).all() or not len(graph.targets):
         return place
-    rank = float(graph.weight.sum()) / len(np.unique(graph.targets)) * _mean(axes)
+    rank = cost_at_random(graph, axes)
     hot, cold = cooling.hot * rank, cooling.cold * rank
     work = int(seconds / _seconds_of_a_proposal(graph, axes))
     if _compiled is None:
@@ -149,12 +160,6 @@ def _seconds_of_a_proposal(graph: Undirected, axes: Axes) -> float:
     if _by_edges(axes):
         return BY_EDGES + AN_EDGE * len(graph.targets) / (len(graph.offsets) - 1)
     return PROPOSAL + AN_AXIS * float(axes.column.shape[1])
-
-
-def _mean(axes: Axes) -> float:
-    """The mean distance of two places."""
-    per_column = axes.far.mean(axis=0)
-    return float(per_column[axes.column].sum(axis=1).mean())
 
 
 @dataclass(frozen=True, eq=False)
