@@ -14,7 +14,7 @@ from topompi.mapping.graph import CommunicationGraph, Undirected
 from topompi.mapping.machine import Machine
 from topompi.mapping.mappers import cooling, portfolio
 from topompi.mapping.mappers.annealing import Schedule, anneal
-from topompi.mapping.mappers.blocks import on_blocks
+from topompi.mapping.mappers.blocks import _parts_stay, on_blocks
 from topompi.mapping.mappers.busiest import relieve
 from topompi.mapping.mappers.cooling import cool
 from topompi.mapping.mappers.exchange import exchange_hosts
@@ -227,6 +227,21 @@ def test_parts_on_blocks_are_a_start_for_annealing(dims: tuple[int, ...]) -> Non
     assert sorted(found.host_of_rank.tolist()) == list(range(64))
     random = Mapping.on_hosts(np.random.default_rng(0).permutation(64), machine)
     assert doubled_hop_bytes(found, graph, machine) < 0.8 * doubled_hop_bytes(random, graph, machine)
+
+
+def test_how_warm_ranks_leave_their_blocks_does_not_depend_on_the_extents() -> None:
+    graph = refined_mesh(64).undirected()
+    heat = []
+    for dims in ((8, 8), (4, 16), (2, 32)):
+        torus = Machine.torus(dims).distances
+        unit = cooling.cost_at_random(graph, torus.axes(np.arange(64)))
+        heat.append(_parts_stay(graph, torus).hot * unit)
+    assert heat == pytest.approx([heat[0]] * 3)
+
+
+def test_a_graph_without_edges_is_laid_on_blocks() -> None:
+    nothing = CommunicationGraph.from_arrays(64, [], [], [])
+    assert sorted(on_blocks(nothing, Machine.torus((4, 4, 4))).host_of_rank.tolist()) == list(range(64))
 
 
 @pytest.mark.parametrize(

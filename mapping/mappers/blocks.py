@@ -54,6 +54,8 @@ def _parts_stay(graph: Undirected, torus: Torus) -> Cooling:
     What a rank costs changes by that root where each of its neighbours is a link nearer or farther by chance; the more
     axes, the more places are near. What it costs in all grows with the extents, which melt nothing.
     """
+    if not len(graph.targets):
+        return HOT  # nothing will move
     degree = np.diff(graph.offsets)
     squares = np.bincount(np.repeat(np.arange(len(degree)), degree), graph.weight**2, len(degree))
     swing = np.sqrt(squares[degree > 0]).mean() / np.sqrt(sum(extent > 1 for extent in torus.dims))
