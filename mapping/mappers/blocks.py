@@ -25,7 +25,7 @@ def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, sec
     :param graph: the ranks' communication; a rank for each host.
     :param machine: a whole torus of one slot a host, whose axes have two hosts or any even number.
     :param seed: starts the random numbers; one seed gives one mapping.
-    :param seconds: sets the number of proposals, as `cool` takes it.
+    :param seconds: sets the work, as `cool` takes it.
     :raises MappingError: for another machine, or fewer ranks.
     """
     torus = machine.distances

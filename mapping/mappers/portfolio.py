@@ -43,7 +43,7 @@ TIE_HOSTS = 256
 ANNEALING_A_RANK, ANNEALING_AN_EDGE, WARM_TIMES = 5e-5, 5e-7, 4
 HOT_ANNEALING_A_RANK = 0.0025
 ON_BLOCKS = 0.9  # of the time, where blocks divide the torus
-LONGEST = 10.0  # times the usual, beyond which several runs find more than one longer
+LONGEST = 10.0  # times the usual, up to which one longer run was seen to find more; beyond are several runs
 FEW_RANKS, MANY_RANKS = 256, 10000
 STARTS = 2  # to anneal, where edges are many; a second one of few edges saves 0.2 % at most
 

@@ -1,4 +1,4 @@
-"""Improving a mapping by swaps on the true objective: downhill, annealing, and kicks."""
+"""Improving a mapping by swaps on the true objective: downhill, and kicks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ..graph import CommunicationGraph, Undirected
 from ..machine import Machine
 from ..mapping import Mapping
 from ..partition import subgraph
-from .annealing import Schedule, anneal
 from .multilevel import with_empty
 from .places import host_of_all
 from .search import TOLERANCE, descend, kick
@@ -24,24 +23,16 @@ __all__ = ["Effort", "refine"]
 Integers = NDArray[np.int64]
 # Prices of all ranks on all places, 8 bytes each, that are held at once.
 LARGEST_TABLE = 2**24
-# Limit of the swaps that annealing accepts: more are a sign of too high a temperature.
-SWAPS_A_RANK = 60
-# A swap prices the neighbours of two ranks anew: the limit is lower where ranks have more neighbours than this.
-NEIGHBOURS = 32
 
 
 @dataclass(frozen=True)
 class Effort:
     """How much to try, counted in work, so that one seed gives one mapping however fast the machine.
 
-    :param proposals: swaps a rank that annealing proposes; 0 leaves annealing out.
-    :param accepted: the part of the proposals that annealing accepts at first.
     :param kicks: disturbances in all.
     :param swaps: swaps downhill before them at most, None for as many as there are.
     """
 
-    proposals: int = 0
-    accepted: float = 0.001
     kicks: int = 100
     swaps: int | None = None
 
@@ -96,10 +87,5 @@ def _improve(
     state = make_state(graph, place, distance)
     least = state.total * TOLERANCE
     descend(state, least, limit=effort.swaps and max(effort.swaps * len(place) // machine.num_slots, 1))
-    if effort.proposals:
-        ranks = len(place)
-        swaps = SWAPS_A_RANK * ranks * min(1.0, NEIGHBOURS * ranks / max(len(graph.targets), 1))
-        anneal(state, Schedule(effort.proposals * ranks, effort.accepted, swaps=swaps), rng)
-        descend(state, least)
     kick(state, effort.kicks, rng)
     return state.place
