@@ -326,9 +326,11 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         ),
     },
     "reduce": {
-        "binomial": Algorithm(reduction.reduce_knomial, _size, _TREE, keeps_order=True, stand_in="any"),
-        "knomial": Algorithm(reduction.reduce_knomial, _size, _CHEAP, {"radix": 4}, keeps_order=True),
-        "leaders": Algorithm(reduction.reduce_leaders, _clusters, _SCARCE, keeps_order=True, as_levels=True),
+        "binomial": Algorithm(reduction.reduce_knomial, _size, _TREE, keeps_order=True, whole=True, stand_in="any"),
+        "knomial": Algorithm(reduction.reduce_knomial, _size, _CHEAP, {"radix": 4}, keeps_order=True, whole=True),
+        "leaders": Algorithm(
+            reduction.reduce_leaders, _clusters, _SCARCE, keeps_order=True, whole=True, as_levels=True
+        ),
         "chain": Algorithm(
             reduction.reduce_chain,
             _order,
@@ -393,6 +395,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             _order,
             "for short vectors: fewest start-ups",
             keeps_order=True,
+            whole=True,
             stand_in="any",
         ),
         "halving": Algorithm(
@@ -408,6 +411,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             _clusters,
             "where many ranks share few links out of a cluster",
             keeps_order=True,
+            whole=True,
             as_levels=True,
         ),
     },
@@ -429,6 +433,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
                 "for short vectors: fewest start-ups",
                 {"inclusive": inclusive},
                 keeps_order=True,
+                whole=True,
                 stand_in="any",
             ),
             "leaders": Algorithm(
@@ -437,6 +442,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
                 "where hosts have several ranks in order",
                 {"inclusive": inclusive},
                 keeps_order=True,
+                whole=True,
             ),
         }
         for collective, inclusive in (("scan", True), ("exscan", False))

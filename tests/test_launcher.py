@@ -20,7 +20,7 @@ PROGRAM = """\
 import sys
 from mpi4py import MPI
 comm = MPI.COMM_WORLD
-kinds = {type(one).__module__.split(".")[0] for one in (comm, comm.Split(0, comm.rank), comm.Dup())}
+kinds = {"topompi" if hasattr(one, "remap") else "mpi4py" for one in (comm, comm.Split(0, comm.rank), comm.Dup())}
 total = comm.allreduce(comm.rank)
 if comm.rank == 0:
     print(sorted(kinds), sys.argv[1:], __name__, sys.path[0], total, __file__.endswith("program.py"))
@@ -63,15 +63,15 @@ def test_an_exception_on_one_rank_ends_all(program):
 
 
 def test_modules_code_and_standard_input():
-    code = "import sys; from mpi4py import MPI; print(type(MPI.COMM_WORLD).__module__, sys.argv)"
+    code = "import sys; from mpi4py import MPI; print(hasattr(MPI.COMM_WORLD, 'remap'), sys.argv)"
     done = run_mpi(1, "-m", "topompi", "-c", code, "x")
-    assert done.stdout == "topompi.communicator.kinds ['-c', 'x']\n", done.stderr
+    assert done.stdout == "True ['-c', 'x']\n", done.stderr
     done = run_mpi(2, "-m", "topompi", *PLACED, "-m", "mpi4py.bench", "helloworld")
     assert "Hello, World! I am process 1 of 2" in done.stdout, done.stderr
     done = subprocess.run(
         [sys.executable, "-m", "topompi", "-"], input=code, capture_output=True, text=True, timeout=60, cwd=ROOT
     )
-    assert done.stdout == "topompi.communicator.kinds ['-']\n", done.stderr
+    assert done.stdout == "True ['-']\n", done.stderr
 
 
 def test_freeing_and_pickling_the_world_do_as_mpi4py_has_it():
@@ -118,7 +118,7 @@ def test_counters_sum_up_by_class_and_algorithm():
 
 
 def test_a_topology_that_cannot_be_read_is_one_line():
-    done = run_mpi(2, "-m", "topompi", "--topology", "/nowhere", "-c", "print('never')")
+    done = run_mpi(2, "-m", "topompi", "--topology", "/nowhere", "-c", "from mpi4py import MPI; print('never')")
     assert done.returncode == 1
     assert "never" not in done.stdout
     assert done.stderr.count("topompi: /nowhere: expecting a file") == 1

@@ -16,7 +16,7 @@ from tests.networks import jobs, routes, scattered_job
 from tests.support import ROOT, command_line, run_mpi
 from tests.test_tune import FAST, measured, record
 from topompi.execution.running import can_run
-from topompi.execution.specs import CALLS
+from topompi.execution.specs import CALLS, NO_NEEDS
 from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, check, find_algorithm, make, register
 from topompi.schedules.alltoall.colouring import colouring
 from topompi.schedules.alltoall.direct import alltoall_shift
@@ -281,7 +281,7 @@ def test_what_refuses_a_job_or_is_out_of_trials_is_no_rival(monkeypatch, tmp_pat
     names = routes(LEAVES).fabric.hosts
     interface = TopologyInterface.place([names[host] for host in (0, 1, 5, 6)], routes(LEAVES))
     advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01"), {"TOPOMPI_TUNE": "measure"})
-    rivals = advisor.rivals(("Alltoall", 17, True), 1 << 17, 0, lambda name: True)
+    rivals = advisor.rivals(("Alltoall", 17, NO_NEEDS), 1 << 17, 0, lambda name: True)
     assert not {"refuses", "untried", "tacs1"} & set(rivals)
     assert {"colouring", "levels"} <= set(rivals)
 
@@ -363,7 +363,7 @@ def test_a_schedules_file_with_a_former_name_is_read(tmp_path):
 def test_verdicts_and_tune_records_with_a_former_name_are_read(tmp_path):
     names = routes(LEAVES).fabric.hosts
     memory = Memory(Job(TopologyInterface.place(names[:4], routes(LEAVES)), "Open MPI 5.0.11"), tmp_path)
-    key = ("Alltoall", 17, True)
+    key = ("Alltoall", 17, NO_NEEDS)
     memory.keep(key, Verdict("bound", 1.5, 0.001, "bound"))
     assert memory.recall(key) == Verdict("colouring", 1.5, 0.001, "colouring")
     old = record(measured("Alltoall", 8, native=FAST, bound=FAST))

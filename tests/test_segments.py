@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topompi.execution.running import can_run
-from topompi.execution.specs import CALLS
+from topompi.execution.specs import CALLS, Needs
 from topompi.schedules import ALGORITHMS
 from topompi.schedules.registry import MOST_PARTS
 from topompi.schedules.segments import cut, cuttable, divides, segments_of, variants
@@ -56,8 +56,8 @@ def test_only_what_can_be_cut_is():
     assert can_run("Allgather", "ring/32K")
     assert not can_run("Allgather", "doubling/32K")
     assert not can_run("Alltoallw", "even/32K"), "a datatype's data are not cut"
-    assert not can_run("Allreduce", "ring/32K", commutative=False)
-    assert not can_run("Reduce", "circulant/4K", commutative=False)
+    assert not can_run("Allreduce", "ring/32K", Needs(order=True, whole=True))
+    assert not can_run("Reduce", "circulant/4K", Needs(order=True, whole=True))
 
 
 def test_a_rule_may_name_an_algorithm_that_is_cut():

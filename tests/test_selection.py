@@ -15,7 +15,7 @@ from tests.support import run_mpi
 from topompi.errors import TopompiError
 from topompi.execution.eligibility import form_of, why_not
 from topompi.execution.running import can_run
-from topompi.execution.specs import CALLS, LEVELS, NATIVE
+from topompi.execution.specs import CALLS, LEVELS, NATIVE, NO_NEEDS, Needs
 from topompi.inputs.settings import cache_directory
 from topompi.mapping import place
 from topompi.prediction.libraries import model_of
@@ -141,7 +141,7 @@ def test_a_rule_that_is_passed_over_is_named_with_its_reason(monkeypatch, tmp_pa
     reason = "levels cannot run: Alltoall has no form over leaders"
     assert choice == Choice(NATIVE, f"rules file {path}, rule 2; rule 1 of {path} passed over, {reason}")
     other = advisor(monkeypatch, tmp_path, RULES=path).advise(
-        ("Bcast", 10, True), 0, lambda name: True, measurable=False
+        ("Bcast", 10, NO_NEEDS), 0, lambda name: True, measurable=False
     )
     assert other == Choice("levels", f"rules file {path}, rule 1")
 
@@ -156,7 +156,7 @@ def test_a_rule_that_names_a_call_which_its_algorithm_cannot_run_is_refused_with
 def test_what_all_ranks_know_of_a_rule_that_is_passed_over_is_said_where_nothing_can_be_predicted():
     rules = Rules.parse(rules_text('{"collective": "alltoall", "algorithm": "node_aware"}'))
     virtual = replace(JOB, interface=replace(JOB.interface, virtual=True))
-    choice = Policy(rules, forgetful=True).choice(("Alltoallv", 10, True), virtual, lambda name: name != "node_aware")
+    choice = Policy(rules, forgetful=True).choice(("Alltoallv", 10, NO_NEEDS), virtual, lambda name: name != "node_aware")
     assert (choice.algorithm, choice.local) == (NATIVE, True)
     assert "rule 1 of rules passed over, node_aware cannot run: a rank of Alltoallv knows" in choice.reason
 
@@ -229,7 +229,7 @@ def test_what_is_no_rules_file_is_refused(text):
 
 # --- memory --------------------------------------------------------------------------------------------------------
 
-KEY = ("Alltoall", 17, True)
+KEY = ("Alltoall", 17, NO_NEEDS)
 VERDICT = Verdict("colouring", 1.5, 0.001, "colouring")
 
 
@@ -237,12 +237,12 @@ def test_a_verdict_is_remembered_by_its_class(tmp_path):
     memory = Memory(JOB, tmp_path / "new" / "folder")
     assert memory.recall(KEY) is None
     memory.keep(KEY, VERDICT)
-    memory.keep(("Allreduce", 4, False), replace(VERDICT, algorithm="ring"))
+    memory.keep(("Allreduce", 4, Needs(order=True, whole=True)), replace(VERDICT, algorithm="ring"))
     again = Memory(JOB, tmp_path / "new" / "folder")
     assert again.recall(KEY) == VERDICT
-    assert again.recall(("Allreduce", 4, False)).algorithm == "ring"
-    assert again.recall(("Allreduce", 4, True)) is None
-    assert again.recall(("Alltoall", 16, True)) is None
+    assert again.recall(("Allreduce", 4, Needs(order=True, whole=True))).algorithm == "ring"
+    assert again.recall(("Allreduce", 4, NO_NEEDS)) is None
+    assert again.recall(("Alltoall", 16, NO_NEEDS)) is None
 
 
 def test_how_many_trials_found_the_same_is_remembered_and_was_one_where_it_is_not_told(tmp_path):
@@ -318,7 +318,7 @@ def test_readers_never_see_half_a_file(tmp_path):
     reader.start()
     memory = Memory(JOB, tmp_path)
     for number in range(200):
-        memory.keep(("Alltoall", number, True), VERDICT)
+        memory.keep(("Alltoall", number, NO_NEEDS), VERDICT)
     stop.set()
     reader.join(10)
     assert not broken

@@ -7,7 +7,7 @@ import pytest
 from mpi4py import MPI
 
 from tests.support import ROOT, pytest_on_ranks
-from topompi.execution.specs import NATIVE
+from topompi.execution.specs import NATIVE, NO_NEEDS
 from topompi.prediction.predictor import Predictor
 from topompi.prediction.untuned import predict
 from topompi.selection.advisor import CLEAR_OF_SIBLINGS, Advisor
@@ -41,8 +41,8 @@ def test_they_try_the_same_at_the_same_time_whatever_each_measures(monkeypatch, 
     for number, speed in enumerate((1.0, 1e-4)):
         interface, siblings = column(number)
         advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01", siblings), {"TOPOMPI_TUNE": "measure"})
-        short = advisor.advise(("Alltoall", 14, True), 0, lambda name: True, measurable=True)
-        trial = Trial(advisor.advise(("Alltoall", 17, True), 0, lambda name: True, measurable=True))
+        short = advisor.advise(("Alltoall", 14, NO_NEEDS), 0, lambda name: True, measurable=True)
+        trial = Trial(advisor.advise(("Alltoall", 17, NO_NEEDS), 0, lambda name: True, measurable=True))
         assert set(trial.contest.candidates) == {NATIVE, "paced", "joint", "even", "joint/32K", "even/32K"}
         assert {"levels", "shift"} <= set(short.candidates)
         generator, calls = np.random.default_rng(number), []
@@ -60,7 +60,7 @@ def test_what_they_tried_together_they_do_not_look_at_again_one_by_one(monkeypat
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     interface, siblings = column(0)
     advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01", siblings), {"TOPOMPI_TUNE": "measure"})
-    long, short = ("Alltoall", 17, True), ("Alltoall", 14, True)
+    long, short = ("Alltoall", 17, NO_NEEDS), ("Alltoall", 14, NO_NEEDS)
     for key in (long, short):
         advisor.keep(key, Verdict("even", 1.5, 0.001, "even"))
     assert advisor.advise(long, 0, lambda name: True, measurable=True).algorithm == "even"

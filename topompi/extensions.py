@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import MPILibraryError
 
-__all__ = ["imported", "names_function", "require_mpi", "when_used"]
+__all__ = ["imported", "library_hint", "names_function", "require_mpi", "when_used"]
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
@@ -49,10 +49,18 @@ def require_mpi() -> None:
         import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:  # mpi4py raises the latter, with a line for each library it tried
         said = str(error).strip().partition("\n")[0].rstrip(":")
-        raise MPILibraryError(
-            f"expecting an MPI library, got none ({said}): load one (module load openmpi), install one "
-            "(pip install 'topompi[mpi]', or '.[mpi]' in a checkout), or name one to mpi4py (MPI4PY_MPIABI)"
-        ) from None
+        raise MPILibraryError(library_hint(said)) from None
+
+
+def library_hint(said: str = "see above") -> str:
+    """The advice for a machine without an MPI library.
+
+    :param said: what was said instead.
+    """
+    return (
+        f"expecting an MPI library, got none ({said}): load one (module load openmpi), install one "
+        "(pip install 'topompi[mpi]', or '.[mpi]' in a checkout), or name one to mpi4py (MPI4PY_MPIABI)"
+    )
 
 
 def when_used(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

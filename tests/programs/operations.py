@@ -15,6 +15,7 @@ from mpi4py import MPI
 
 # These three say which algorithms there are; nothing else here looks below ``topompi.Intracomm``.
 from topompi.execution.running import can_run
+from topompi.execution.sizes import needs_of
 from topompi.schedules import ALGORITHMS
 from topompi.schedules.segments import cuttable
 
@@ -308,7 +309,7 @@ def excluded(operation: Operation, both: Mapping[str, Any]) -> bool:
     """Whether two values cannot be in one case: what MPI, mpi4py or the table of algorithms does not allow."""
     content = content_of(operation, both["content"]) if "content" in both else None
     if "algorithm" in both and content is not None and operation.reduces:
-        return not can_run(operation.method, both["algorithm"], commutative=content.op.Is_commutative())
+        return not can_run(operation.method, both["algorithm"], needs_of(content.op))
     if "spec" not in both:
         return False
     return not fits(both["spec"].partition(" ")[2], content, both.get("length"))

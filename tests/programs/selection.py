@@ -13,6 +13,7 @@ from mpi4py import MPI
 
 import topompi
 from topompi.errors import TopompiError
+from topompi.execution.specs import Needs
 
 METHODS = ("Alltoall", "Bcast", "Gather", "Scatter", "Allgather", "Allreduce", "Reduce", "Gatherv", "Alltoallw")
 world = MPI.COMM_WORLD
@@ -47,7 +48,7 @@ def run(tune: str, rules: str, others_rules: str) -> dict[str, object]:
         # More calls of a class than any trial takes.
         right = [call(comm, turn % 255, count) for turn in range(350) for count in (64, 40000)]
         seen = [
-            selector.choose(method, nbytes, root=0, commutative=nbytes != 100, measurable=False).algorithm
+            selector.choose(method, nbytes, Needs(nbytes == 100, nbytes == 100), root=0, measurable=False).algorithm
             for method in METHODS
             for nbytes in (0, 100, 100_000)
         ]

@@ -182,9 +182,9 @@ def test_calls_with_blocks_of_any_sizes_are_chosen_by_those_of_the_first():
     selector = comm._state.selector
     choose = selector.choose
 
-    def note(method, nbytes, **more):
+    def note(method, nbytes, needs, **more):
         asked.append((method, nbytes))
-        return choose(method, nbytes, **more)
+        return choose(method, nbytes, needs, **more)
 
     selector.choose = note
     for each in (0, 40, 3):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import TopompiError
 from ..execution.buffers import DeviceMemoryError, block, blocks, is_in_place, vector
+from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, CallSpec, Counts, Form
 from .watchdog import call_site, watching
 
@@ -68,7 +69,7 @@ def checked(
     :raises AgreementError: the same on all ranks.
     Cost: one allgather of objects, and p * p numbers: for debugging.
     """
-    plain = MPI.Intracomm(comm)
+    plain = NativeIntracomm(comm)
     rank, size = plain.Get_rank(), plain.Get_size()
     said = _described(Facts(method, root, None if op is None else _name(op)), arguments, rank, size)
     with watching(comm._checks, partial(_waits, said, call_site(), plain.Get_name(), rank, size)):

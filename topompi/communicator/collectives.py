@@ -14,14 +14,14 @@ from ..dispatch.choosing import choose, execute, run_and_remember
 from ..dispatch.counters import counters
 from ..dispatch.reasons import why_ran
 from ..dispatch.state import State
-from ..execution.specs import CALLS, Form
+from ..execution.native import NativeIntracomm
+from ..execution.specs import CALLS, Form, Needs
 from ..selection.choice import Choice
 from . import agreement
 from .handle import Handle
 
 __all__ = ["Collectives"]
 
-_Native = MPI.Intracomm
 NO_REQUEST = "calls over the leaders of levels have no persistent form"
 
 
@@ -65,8 +65,8 @@ class Collectives(Handle):
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """The root's object, pickled once, by the algorithm chosen for as many bytes; such calls are never timed."""
-        if self._calls.all or (self._knows_natives() and self._calls.all):
-            return _Native.bcast(self, obj, root)
+        if (self._knows_natives() or self._held is not None) and self._calls.all:
+            return NativeIntracomm.bcast(self, obj, root)
         state = self._working()
         with agreement.checked(self, "bcast", (obj, root), root, None) if self._checks else nullcontext():
             return self._bcast_chosen(state, obj, root)
@@ -75,14 +75,14 @@ class Collectives(Handle):
         length, is_root = state.length, state.groups.rank == root
         pickled: Any = MPI.pickle.dumps(obj) if is_root else b""
         length[0] = len(pickled)
-        _Native.Bcast(state.comm, length, root)
+        NativeIntracomm.Bcast(state.comm, length, root)
         if not is_root:
             pickled = bytearray(length[0])
         size = int(length[0])
         choice = state.only or state.selector.choose("Bcast", size, root=root, measurable=False)
         if choice.algorithm == "native":
             ran = "native"
-            _Native.Bcast(state.comm, pickled, root)
+            NativeIntracomm.Bcast(state.comm, pickled, root)
         else:
             ran = execute(state, "Bcast", choice.algorithm, ([pickled, MPI.BYTE], root))
         if counters.enabled:
@@ -106,11 +106,11 @@ class Collectives(Handle):
 
     def _combine_chosen(self, state: State, method: str, sendobj: Any, op: Any) -> Any:
         name, spec = method.lower(), CALLS[method]
-        choice = state.only or state.selector.choose(method, 0, commutative=False, measurable=False)
+        choice = state.only or state.selector.choose(method, 0, Needs(order=True), measurable=False)
         if counters.enabled:
             counters.count(name, 0, choice.algorithm, choice.reason)
         if choice.algorithm == "native":
-            return getattr(_Native, name)(state.comm, sendobj, op)
+            return getattr(NativeIntracomm, name)(state.comm, sendobj, op)
         from ..execution import objects
 
         return objects.combine(state.executor, spec.collective, choice.algorithm.partition("/")[0], sendobj, op)
@@ -136,7 +136,7 @@ class Collectives(Handle):
         if choice.algorithm in ("native", "levels"):
             if choice.algorithm == "levels":
                 state.executor.refusals[method, "levels"] = NO_REQUEST
-            prepared: Any = getattr(_Native, name)(state.comm, *arguments, info)
+            prepared: Any = getattr(NativeIntracomm, name)(state.comm, *arguments, info)
         else:
             from ..execution import running
 

@@ -14,7 +14,7 @@ from . import agreement
 from .handle import Handle
 from .siblings import divide
 
-__all__ = ["CHILDREN", "adopt", "make_ours", "register"]
+__all__ = ["CHILDREN", "FOUND", "adopt", "give_ours", "make_ours", "register"]
 
 # Methods that make a communicator, and whether all ranks of the parent call them.
 CHILDREN = {
@@ -33,6 +33,21 @@ CHILDREN = {
     "Create_dist_graph_adjacent": True,
     "Create_intercomm": True,
     "Shrink": False,
+    "Spawn": False,
+    "Spawn_multiple": False,
+    "Accept": False,
+    "Connect": False,
+}
+
+# Class methods that give a communicator, and whether the caller is to free it.
+FOUND = {
+    "f2py": False,
+    "fromhandle": False,
+    "fromint": False,
+    "Get_parent": False,
+    "Join": True,
+    "Create_from_group": True,
+    "Create_from_groups": True,
 }
 
 PARTING = ("Split", "Sub")  # whose children are likely to call the same collectives at the same time
@@ -59,7 +74,7 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     kind = _kind_of(given)
     if kind is None:
         return comm
-    child: Any = comm if isinstance(comm, kind) else kind.__new__(kind, comm)
+    child: Any = comm if kind in given.__mro__ else kind._bare(comm)
     if child == MPI.COMM_NULL:
         return child
     child._checks, child._owns = parent._checks, True
@@ -75,6 +90,28 @@ def _kind_of(given: Any) -> type[Any] | None:
     return next((ours for native, ours in _kinds if issubclass(given, native)), None)
 
 
+def give_ours(kind: Any, name: str, owned: bool) -> None:
+    """Replace a class method that gives a communicator by one that gives a communicator of our class; local.
+
+    :param kind: the class that gets the method; mpi4py's method is found in it under ``name``.
+    :param name: of the method, such as ``fromhandle``.
+    :param owned: whether the caller is to free the communicator.
+    """
+    native = next(base.__dict__[name] for base in kind.__mro__ if name in base.__dict__)
+
+    @functools.wraps(getattr(kind, name))
+    def method(cls: type, *args: Any, **kwargs: Any) -> Any:
+        comm = native.__get__(None, cls)(*args, **kwargs)
+        found = _kind_of(type(comm))
+        if found is None:
+            return comm
+        ours = comm if found in type(comm).__mro__ else found._bare(comm)
+        ours._owns = owned
+        return ours
+
+    setattr(kind, name, classmethod(method))
+
+
 def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
     """Replace a method that makes a communicator by one that returns a communicator of our class.
 
@@ -87,6 +124,8 @@ def make_ours(kind: type[Handle], name: str, everyone: bool) -> None:
 
     @functools.wraps(call)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(self, Handle):  # mpi4py's own, by a method that was found in our class
+            return call(self, *args, **kwargs)
         if counters.enabled and name == "Create_intercomm":
             counters.count(name, 0, "native", "the MPI library's always")
         with agreement.checked(self, name, ()) if everyone and self._checks else nullcontext():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mpi4py import MPI
 
 from ..errors import HostError, ServiceError, TopompiError
+from ..execution.native import NativeIntracomm
 from ..execution.rankzero import from_rank_0
 from ..inputs.settings import SOCKET, word_of
 from ..topology.inside import KINDS, Place, host_of, own_place
@@ -39,7 +40,7 @@ def find_topology(
         (with ``TOPOMPI_FALLBACK`` as ``print`` or ``silent`` the latter two make one flat level of hosts).
     Cost: one gather of some hundred bytes a rank, one barrier, one broadcast of the job's part of the fabric.
     """
-    plain = MPI.Intracomm(comm)  # never one of ours: this is how ours begin
+    plain = NativeIntracomm(comm)  # never one of ours: this is how ours begin
     world_rank = MPI.COMM_WORLD.Get_rank()
     facts = plain.gather(Facts(MPI.Get_processor_name(), world_rank, own_place(), _address()))
 

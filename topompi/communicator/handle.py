@@ -16,9 +16,11 @@ from ..dispatch.common import Bequest, Common
 from ..dispatch.counters import counters
 from ..dispatch.origin import Cut, Origin
 from ..dispatch.state import State, attach, attached
+from ..execution.native import NATIVE_KINDS, NativeIntracomm
 from ..selection.choice import Choice
 from ..selection.policy import Policy
 from .discovery import find_topology
+from .standin import StandIn
 from .starting import settings_of
 
 if TYPE_CHECKING:
@@ -39,16 +41,23 @@ _keyval_lock = Lock()
 @cache
 def _native_of(kind: Any) -> Any:
     """The first of mpi4py's own classes among the bases of one of ours."""
-    return next(base for base in kind.__mro__ if base.__module__ == MPI.__name__)
+    return next(base for base in kind.__mro__ if base in NATIVE_KINDS)
 
 
-class Handle(MPI.Intracomm):
-    """A second handle of a communicator, with its topology and state; it makes no duplicate of the communicator."""
+class Handle(NativeIntracomm, metaclass=StandIn):
+    """A second handle of a communicator, with its topology and state; it makes no duplicate of the communicator.
+
+    An object of a class derived from ours, or made by compiled code, may come without any of what is set here: the
+    values of the class are those of a handle of which nothing is known.
+    """
 
     # What the collectives look at first: a slot is the quickest to read, in C too.
     __slots__ = ("_calls",)
     # What runs calls like earlier ones; never anything where calls are checked or counted.
     _calls: Calls
+
+    # The launcher's world; None without a launcher.
+    launched: Handle | None = None
 
     # The state as this handle saw it last: an attribute of ours is read far quicker than one of MPI's.
     _held: State | None = None
@@ -58,8 +67,8 @@ class Handle(MPI.Intracomm):
     _cut: Cut | None = None
     # What this one took over when it was made.
     _inherited: Bequest | None = None
-    # What rank 0 said of its environment, where this handle was not made by another one.
-    _policy = Policy()
+    # What rank 0 said of its environment; None where it has not been asked.
+    _policy: Policy | None = None
     # Seconds in a call after which the watchdog speaks; 0 where calls are not checked.
     _checks = 0
     _owns = False
@@ -72,32 +81,48 @@ class Handle(MPI.Intracomm):
         topology: TopologyInterface | str | os.PathLike[str] | None = None,
         hosts: Sequence[str] | str | None = None,
     ) -> Handle:
-        """Make the handle of mpi4py's own class, without communication; the arguments are those of the class."""
+        """Make a handle; the arguments are those of the class.
+
+        It is complete then, and there is no ``__init__``, as in mpi4py: a class of the user's may have any other
+        arguments. Under the launcher, and for another handle of one of ours, nothing is communicated.
+        """
+        self = cls._bare(comm)
+        if self == MPI.COMM_NULL:
+            return self
+        if topology is None and hosts is None and (isinstance(comm, Handle) or Handle.launched is not None):
+            self._share(comm)
+        else:
+            self._begin(topology, hosts)
+        return self
+
+    @classmethod
+    def _bare(cls, comm: MPI.Comm | None) -> Any:
+        """A handle of which nothing is known, made as mpi4py's own class makes one."""
         # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
         # communicator is of the kind is for mpi4py's own class to say.
         native = _native_of(cls)  # type: ignore[arg-type]  # classes can be hashed
-        self = MPI.Intracomm.__new__(cls, None if comm is None else native(comm))
+        self = NativeIntracomm.__new__(cls, None if comm is None else native(comm))
         self._calls = Calls()
         return self
 
-    def __init__(
-        self,
-        comm: MPI.Intracomm | None = None,
-        topology: TopologyInterface | str | os.PathLike[str] | None = None,
-        hosts: Sequence[str] | str | None = None,
-    ) -> None:
-        if self == MPI.COMM_NULL:
+    def _share(self, comm: Any) -> None:
+        """Take over what another handle of the communicator knows, if that is one of ours; local."""
+        if not isinstance(comm, Handle):
             return
-        self._checks, self._policy = settings_of(MPI.Intracomm(self))
+        self._checks, self._policy, self._lasts = comm._checks, comm._policy, comm._lasts
+        self._origin, self._cut, self._inherited = comm._origin, comm._cut, comm._inherited
+        if comm._held is not None and comm._held.usable:
+            self._hold(comm._held)
+
+    def _begin(self, topology: Any = None, hosts: Any = None) -> None:
+        """Ask rank 0 for the settings, and find the topology; collective."""
+        self._checks, self._policy = settings_of(NativeIntracomm(self))
         if topology is not None and not isinstance(topology, str | os.PathLike):
             if topology.num_ranks != self.Get_size():
                 raise ValueError(f"expecting a topology over {self.Get_size()} ranks, got {topology.num_ranks}")
             self._attach(Common(topology, self._policy))
         elif topology is not None or hosts is not None:
             self._attach(Common(find_topology(self, topology, hosts), self._policy))
-        elif isinstance(comm, Handle):
-            self._origin, self._cut, self._inherited = comm._origin, comm._cut, comm._inherited
-            self._lasts = comm._lasts
         self._hold(self._state)
         if counters.enabled and MPI.COMM_WORLD.Get_rank() == 0:
             what = "collective calls, median times (calls between two ranks: the MPI library's, not counted)"
@@ -105,8 +130,8 @@ class Handle(MPI.Intracomm):
 
     def _attach(self, common: Common, bequest: Bequest | None = None) -> State:
         native_calls = 0 if self._origin is None else common.policy.native_calls
-        calls = self._calls if self._is_quick and self._held is None and self._calls is not ALL else None
-        state = State(MPI.Intracomm(self), common, bequest, native_calls, calls)
+        calls = self._calls if self._held is None and self._calls is not ALL else None
+        state = State(NativeIntracomm(self), common, bequest, native_calls, calls, quick=self._is_quick)
         attach(self, state)
         return state
 
@@ -123,11 +148,18 @@ class Handle(MPI.Intracomm):
 
     def _knows_natives(self) -> bool:
         """Whether this handle, new and without a state, has just got a table with calls to look into; local."""
+        if not hasattr(self, "_calls"):  # a handle that another class's __new__ has made
+            self._calls = Calls()
         if self._held is not None or self._origin is None or self._calls.others is not None or self._checks:
             return False
         common = self._origin.common_of(self, self._cut)
         self._inherit(common.bequest)
         return self._calls.all or (self._is_quick and len(common.natives) + len(common.early) > 0)
+
+    def leave_to_library(self) -> None:
+        """Leave every call on this handle of one rank to the MPI library, and those made from it; local."""
+        self._policy = Policy()
+        self._inherit(Bequest(None, self._policy.alone, {}, {}))
 
     @property
     def _is_quick(self) -> bool:
@@ -136,13 +168,13 @@ class Handle(MPI.Intracomm):
 
     def _hold(self, state: State) -> None:
         self._held = state
-        if self._is_quick:
+        if getattr(self, "_calls", None) is not state.calls:
             self._calls = state.calls
         self._leave_all(state)
 
     def _leave_all(self, state: State) -> None:
         """Leave every call to the MPI library, until the state is freed, where nothing is to be chosen."""
-        if state.usable and state.only:
+        if state.usable and state.only and self._is_quick:
             state.calls.all = True
 
     @property
@@ -177,9 +209,18 @@ class Handle(MPI.Intracomm):
         """Where the ranks sit: their part of the topology they came from; found anew, collectively, if from none."""
         if self._inherited is not None and self._inherited.common is not None:
             return self._inherited.common
-        if self._origin is None:
-            return Common(find_topology(self), self._policy)
-        return self._origin.common_of(self, self._cut)
+        if self._origin is None and (world := Handle.launched) is not None and world is not self:
+            self._origin = world._origin_of(self)
+        if self._origin is not None:
+            return self._origin.common_of(self, self._cut)
+        if self._policy is None:
+            self._checks, self._policy = settings_of(NativeIntracomm(self))
+        return Common(find_topology(self), self._policy)
+
+    def _origin_of(self, comm: Any) -> Origin | None:
+        """The origin of a communicator that compiled code has made; None if some of its ranks are not here. Local."""
+        family = self._family
+        return family if family is not None and family.covers(comm) else None
 
     def _working(self) -> State:
         """The state, to run a collective with.
@@ -229,7 +270,7 @@ class Handle(MPI.Intracomm):
         A communicator that was made from one of ours is freed too, as by mpi4py's ``free``; one that the user wrapped
         is not, since the user owns it. ``MPI.COMM_WORLD``, where the launcher put it, stays as mpi4py's does.
         """
-        if self == MPI.COMM_NULL or self is MPI.COMM_WORLD:
+        if self == MPI.COMM_NULL or self is MPI.COMM_WORLD or self is MPI.COMM_SELF:
             return
         if self._lasts:
             super().free()  # of a predefined communicator: only this handle becomes null
@@ -259,23 +300,25 @@ class Handle(MPI.Intracomm):
         if state is not None:
             state.free()
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
         """Predefined communicators are pickled by name, others refuse, as mpi4py's do."""
         for name, predefined in PREDEFINED.items():
             if self == predefined:
-                return _named, (type(self), name)
+                return name if self is getattr(MPI, name) else (_named, (type(self), name))
         raise ValueError(f"cannot serialize '{type(self).__module__}.{type(self).__qualname__}' instance")
 
 
 def _named(kind: type[Handle], name: str) -> Handle:
-    """The predefined communicator of this name: MPI's attribute if it is of the class, else a new handle of it."""
+    """A new handle of the predefined communicator of this name, as mpi4py makes one for all but its constants."""
     now: Any = getattr(MPI, name)
-    return now if isinstance(now, kind) else kind.__new__(kind, now)
+    handle: Handle = kind._bare(now)
+    handle._share(now)
+    return handle
 
 
 def pickle_by_name() -> None:
     """Let mpi4py's own handles of predefined communicators be pickled where one of ours has the name."""
-    copyreg.pickle(MPI.Intracomm, _reduced)
+    copyreg.pickle(NativeIntracomm, _reduced)
 
 
 def _reduced(comm: MPI.Intracomm) -> Any:
@@ -290,10 +333,10 @@ def _reduced(comm: MPI.Intracomm) -> Any:
 
 def _plain(name: str) -> MPI.Intracomm:
     """A new handle, of mpi4py's class, of a predefined communicator."""
-    return MPI.Intracomm(getattr(MPI, name))
+    return NativeIntracomm(getattr(MPI, name))
 
 
 def _by_name(name: str) -> MPI.Intracomm:
-    """What MPI calls so now."""
+    """The communicator that has this name in ``mpi4py.MPI`` now."""
     comm: MPI.Intracomm = getattr(MPI, name)
     return comm

@@ -6,13 +6,22 @@ from typing import Any
 
 from mpi4py import MPI
 
+from ..execution.native import (
+    NativeCartcomm,
+    NativeDistgraphcomm,
+    NativeGraphcomm,
+    NativeIntercomm,
+    NativeIntracomm,
+    NativeTopocomm,
+)
 from .collectives import Collectives
-from .derived import CHILDREN, adopt, make_ours, register
+from .derived import CHILDREN, FOUND, adopt, give_ours, make_ours, register
 from .handle import Handle
 from .passing import BUFFERS, NEIGHBOURS, OBJECTS, pass_on
 from .remap.methods import Reordering
+from .standin import StandIn, pickle_by_place
 
-__all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm"]
+__all__ = ["KINDS", "Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm"]
 
 
 class Intracomm(Reordering, Collectives):
@@ -38,34 +47,45 @@ class Intracomm(Reordering, Collectives):
     """
 
 
-class Topocomm(Intracomm, MPI.Topocomm):
+class Topocomm(Intracomm, NativeTopocomm):
     """What communicators with a Cartesian or graph topology have in common."""
 
 
-class Cartcomm(Topocomm, MPI.Cartcomm):
+class Cartcomm(Topocomm, NativeCartcomm):
     """A communicator with a Cartesian topology, see ``Intracomm``."""
 
 
-class Graphcomm(Topocomm, MPI.Graphcomm):
+class Graphcomm(Topocomm, NativeGraphcomm):
     """A communicator with a graph topology, see ``Intracomm``."""
 
 
-class Distgraphcomm(Topocomm, MPI.Distgraphcomm):
+class Distgraphcomm(Topocomm, NativeDistgraphcomm):
     """A communicator with a distributed graph topology, see ``Intracomm``."""
 
 
-class Intercomm(MPI.Intercomm):
+class Intercomm(NativeIntercomm, metaclass=StandIn):
     """An intercommunicator: its collectives are the MPI library's, and ``Merge`` makes an ``Intracomm``."""
 
     _checks = 0  # what ``Merge`` makes inherits it; calls here are not checked: the two groups say other things
     _family = _cut = _bequest = None
     _owns = True
 
+    @classmethod
+    def _bare(cls, comm: MPI.Comm | None) -> Any:
+        """A handle of the communicator."""
+        return cls.__new__(cls, comm)
+
     def Merge(self, high: bool = False) -> Intracomm:
         """One communicator of both groups; its topology is found at its first use."""
-        merged: Any = MPI.Intracomm(super().Merge(high))
+        merged: Any = NativeIntracomm(super().Merge(high))
         ours: Intracomm = adopt(merged, self)
         return ours
+
+
+# In the order in which a communicator's class is looked for.
+KINDS: dict[str, StandIn] = {
+    kind.__name__: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Topocomm, Intracomm, Intercomm)
+}
 
 
 def _complete() -> None:
@@ -80,15 +100,22 @@ def _complete() -> None:
     for name, parameters in forms.items():
         if name not in handled:
             pass_on(Intracomm, name, parameters, slot=slot)
-        if hasattr(MPI.Intercomm, name):
+        if hasattr(NativeIntercomm, name):
             pass_on(Intercomm, name, parameters, checked=False)
     for name, parameters in NEIGHBOURS.items():
         pass_on(Topocomm, name, parameters, slot=slot)
     for name, everyone in CHILDREN.items():
         make_ours(Intracomm, name, everyone)
     make_ours(Cartcomm, "Sub", True)
-    for native in ("Cartcomm", "Graphcomm", "Distgraphcomm", "Intracomm", "Intercomm"):
-        register(getattr(MPI, native), globals()[native])
+    for kind in (Intracomm, Intercomm):
+        for name, owned in FOUND.items():
+            if hasattr(kind, name):
+                give_ours(kind, name, owned)
+    for name, ours in KINDS.items():
+        ours.__module__ = MPI.__name__  # by which petsc4py and others know a communicator of mpi4py's
+        if ours is not Topocomm:
+            register(getattr(MPI, name), ours)
+    pickle_by_place(KINDS)
 
 
 _complete()

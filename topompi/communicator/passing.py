@@ -6,10 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from mpi4py import MPI
-
 from ..dispatch.calls import DEFAULTS, passing
 from ..dispatch.counters import counters
+from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS
 from . import agreement
 
@@ -26,7 +25,7 @@ BUFFERS = {name: spec.parameters for name, spec in CALLS.items()}
 OBJECTS = {
     name.lower(): tuple(_of_object(one) for one in parameters if one != "recvbuf")
     for name, parameters in BUFFERS.items()
-    if hasattr(MPI.Intracomm, name.lower())
+    if hasattr(NativeIntracomm, name.lower())
 }
 _neighbours = [f"eighbor_{kind}{form}" for kind in ("allgather", "alltoall") for form in ("", "v")]
 _neighbours.append("eighbor_alltoallw")
@@ -52,7 +51,7 @@ def _reason(kind: type, name: str) -> str:
     """Why the calls of a method of a class are the MPI library's."""
     if name in NEIGHBOURS:
         return _REASONS["neighbours"]
-    if not issubclass(kind, MPI.Intracomm):
+    if not issubclass(kind, NativeIntracomm):
         return _REASONS["other"]
     if name in OBJECTS:
         return _REASONS["combined" if CALLS[name.capitalize()].reduces else "pickled"]
@@ -76,7 +75,7 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled:
             counters.count(name, 0, "native", reason)
-        if not (checked and self._checks):
+        if not (checked and getattr(self, "_checks", 0)):  # mpi4py's own may come here too
             return call(self, *args, **kwargs)
         given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}
         root, op = (given.get(one) if one in parameters else None for one in ("root", "op"))

@@ -8,7 +8,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mpi4py import MPI
+
+from ..execution.native import NativeIntracomm
 
 if TYPE_CHECKING:
     from ..dispatch.origin import Cut, Origin
@@ -49,11 +50,11 @@ def _split(parent: Any, origin: Origin, call: Call, color: Any = 0, key: Any = 0
     except Exception:  # what mpi4py refuses too, on this rank, before it communicates
         return call(parent, color, key), None
     rows = bytearray(ROW.size * parent.Get_size())
-    MPI.Intracomm(parent).Allgather(row, rows)
+    NativeIntracomm(parent).Allgather(row, rows)
     cut = origin.cut_by(bytes(rows))
     if cut is None:
         return call(parent, color, key), None
-    return MPI.Intracomm.Create(parent, cut.group), cut
+    return NativeIntracomm.Create(parent, cut.group), cut
 
 
 def _rows_of_grids(cart: Any, origin: Origin, remain_dims: Any) -> bytes:

@@ -268,17 +268,18 @@ calls_of(const Method *self, PyObject *handle)
     return kept != NULL && Py_IS_TYPE(kept, &CallsType) ? (Calls *)kept : NULL;
 }
 
-/* The handle's table; NULL where it has none. */
-static Calls *
-table_of(Method *self, PyObject *handle)
+/* Whether a handle is one of ours. mpi4py's own may come here too: the method is found in a class that may stand in the
+   place of mpi4py's, and be given any of its communicators. */
+static int
+is_ours(Method *self, PyObject *handle)
 {
     if (Py_TYPE(handle) != self->kind) {
         if (!PyObject_TypeCheck(handle, self->owner))
-            return NULL;
+            return 0;
         Py_INCREF(Py_TYPE(handle));
         Py_XSETREF(self->kind, Py_TYPE(handle));
     }
-    return calls_of(self, handle);
+    return 1;
 }
 
 /* What runs a call by the handle's table, a new reference; NULL where it is not there. */
@@ -314,7 +315,9 @@ method_vectorcall(PyObject *object, PyObject *const *given, size_t flagged, PyOb
 {
     Method *self = (Method *)object;
     Py_ssize_t count = PyVectorcall_NARGS(flagged);
-    Calls *calls = count > 0 ? table_of(self, given[0]) : NULL;
+    if (count == 0 || !is_ours(self, given[0]))
+        return PyObject_Vectorcall(self->native, given, flagged, names);
+    Calls *calls = calls_of(self, given[0]);
     if (calls == NULL)
         return PyObject_Vectorcall(self->function, given, flagged, names);
     if (calls->all || (calls->passes && self->number == 0))
@@ -331,6 +334,8 @@ method_vectorcall(PyObject *object, PyObject *const *given, size_t flagged, PyOb
     else {
         arguments[0] = given[0];
         result = PyObject_Vectorcall(run, arguments, 1 + self->parameters, NULL);
+        if (result != NULL)
+            Py_SETREF(result, Py_NewRef(Py_None)); /* what ran is not what the call returns */
     }
     Py_DECREF(run);
     return result;

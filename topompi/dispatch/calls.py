@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from mpi4py import MPI
 
+from ..execution.native import NativeIntracomm
 from ..execution.specs import CallSpec
 
 __all__ = ["COMPILED", "Calls", "Run", "blocking", "passing", "persistent"]
@@ -93,7 +94,12 @@ def {name}(self, {signature}):
 """
 _LOOKED_UP = """\
 def {name}(self, {signature}):
-    calls = self._calls
+    try:
+        calls = self._calls
+    except AttributeError:  # one of mpi4py's, or made by another class's __new__
+        choose = getattr(self, "_choose", None)
+        native(self, {arguments}) if choose is None else choose({name!r}, ({arguments}), {root}, {op})
+        return
     if calls.all:
         native(self, {arguments})
         return
@@ -125,7 +131,7 @@ def blocking(spec: CallSpec, slot: Any, module: str) -> Callable[..., None]:
     :param slot: the descriptor of the slot in which communicators have their ``Calls``.
     :param module: name of the module whose class gets the method.
     """
-    native = getattr(MPI.Intracomm, spec.name)
+    native = getattr(NativeIntracomm, spec.name)
     function = _made(_SLOW if COMPILED else _LOOKED_UP, spec, native, module)
     if not COMPILED:
         return function
@@ -137,7 +143,7 @@ def blocking(spec: CallSpec, slot: Any, module: str) -> Callable[..., None]:
 
 def persistent(spec: CallSpec, module: str) -> Callable[..., MPI.Prequest]:
     """The method ``*_init`` of a collective, which calls the communicator's ``_prepare`` for a persistent request."""
-    return _made(_PERSISTENT, spec, getattr(MPI.Intracomm, f"{spec.name}_init"), module)
+    return _made(_PERSISTENT, spec, getattr(NativeIntracomm, f"{spec.name}_init"), module)
 
 
 def passing(function: Callable[..., Any], native: Callable[..., Any], slot: Any) -> Callable[..., Any]:

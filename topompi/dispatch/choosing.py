@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 from numpy import ndarray
 
-from ..execution.sizes import nbytes, own_bytes
-from ..execution.specs import CallSpec
+from ..execution.native import NativeIntracomm
+from ..execution.sizes import nbytes, needs_of, own_bytes
+from ..execution.specs import CallSpec, Needs
 from ..execution.timing import timed
 from ..selection.choice import Choice
 from ..selection.classes import size_class
@@ -24,7 +25,6 @@ __all__ = ["NOT_UNDERSTOOD", "YOUNG", "choose", "execute", "remember", "run_and_
 
 # ``running``, with all generators of schedules, takes a third of the time to import that all of topompi does: it is
 # imported where the first call is not the library's.
-_Native = MPI.Intracomm
 NOT_UNDERSTOOD = Choice("native", "the MPI library's to run or to refuse")
 YOUNG = Choice("native", "native: one of the first calls of a new communicator")
 PAYS = 1 << 16  # bytes of a call that takes as long as its plan takes to make
@@ -57,12 +57,12 @@ def choose(
         return state.only, moved
     if moved is None:
         return NOT_UNDERSTOOD, 0
-    commutes = op is None or op.Is_commutative()
-    if young and _repays_no_plan(state, spec, moved, commutes):
+    needs = needs_of(op)
+    if young and _repays_no_plan(state, spec, moved, needs):
         return YOUNG, moved
     if spec.uneven:  # a rank knows its own blocks only
         moved = state.selector.typical(spec.name, moved)
-    choice = state.selector.choose(spec.name, moved, root=root, commutative=commutes, measurable=measurable)
+    choice = state.selector.choose(spec.name, moved, needs, root=root, measurable=measurable)
     return choice, moved
 
 
@@ -78,7 +78,7 @@ def _understood(
         return None
 
 
-def _repays_no_plan(state: State, spec: CallSpec, moved: int, commutes: bool) -> bool:
+def _repays_no_plan(state: State, spec: CallSpec, moved: int, needs: Needs) -> bool:
     """Whether a call is one of few bytes for which there may be something to choose; the same on all ranks.
 
     What every such communicator leaves to the MPI library goes on to the table of its calls.
@@ -87,7 +87,7 @@ def _repays_no_plan(state: State, spec: CallSpec, moved: int, commutes: bool) ->
         return True
     if moved > PAYS:
         return False
-    key, left = (spec.name, size_class(moved), commutes), state.common.left
+    key, left = (spec.name, size_class(moved), needs), state.common.left
     if key not in left:
         known = state.selector.known(key)
         left[key] = known is not None and known.algorithm == "native"
@@ -140,7 +140,7 @@ def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run)
 def _runner(state: State, method: str, algorithm: str) -> Run:
     """The function that runs a call by an algorithm, given the communicator and the arguments."""
     if algorithm == "native":
-        native: Run = getattr(_Native, method)
+        native: Run = getattr(NativeIntracomm, method)
         return native
     from ..execution import running
 
@@ -188,5 +188,5 @@ def execute(state: State, method: str, algorithm: str, arguments: tuple[Any, ...
         from ..execution import running
 
         return running.run(state.executor, method, algorithm, arguments)
-    getattr(_Native, method)(state.comm, *arguments)
+    getattr(NativeIntracomm, method)(state.comm, *arguments)
     return algorithm

@@ -99,6 +99,10 @@ class Origin:
         group.Free()
         return whole
 
+    def covers(self, comm: MPI.Intracomm) -> bool:
+        """Whether all ranks of a communicator are in the topology; local."""
+        return MPI.UNDEFINED not in self.ranks_of(comm)
+
     def ranks_of(self, comm: MPI.Intracomm) -> NDArray[np.int64]:
         """The ranks of a communicator, numbered as in the topology, in their order; local."""
         group = comm.Get_group()

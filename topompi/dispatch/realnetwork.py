@@ -45,5 +45,5 @@ class OnTheNetwork:
 
             smallest, largest = class_bytes(key[1])
             middle, runs = (smallest + largest + 1) // 2, partial(self._selector.runs, key)
-            self._made[key] = predict(self._predictor, key[0], middle, root, runs, key[2])
+            self._made[key] = predict(self._predictor, key[0], middle, root, runs, commutative=not key[2].order)
         return self._made[key]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
-from ..execution.specs import CALLS
+from ..execution.sizes import needs_of
 from ..prediction.scope import unmodelled
 from ..selection.choice import Choice
 from ..selection.classes import size_class
@@ -38,8 +38,7 @@ def why_ran(
         refusal = state.executor.refusals.get((method, choice.algorithm), UNSOUND)
         said = [f"{choice.algorithm} cannot run here: {refusal}", *said]
     elif state.interface.virtual and unmodelled(state.interface) in choice.reason and state.groups.rank == 0:
-        commutes = not CALLS[method].reduces or (isinstance(op, MPI.Op) and op.Is_commutative())
-        real = state.on_the_network.predict((method, size_class(nbytes), commutes), root or 0)
+        real = state.on_the_network.predict((method, size_class(nbytes), needs_of(op)), root or 0)
         why = real.reason.removeprefix(f"{real.algorithm}: ")
         said.append(f"on the real network {real.algorithm} would run: {why}")
     return "; ".join(said)

@@ -31,6 +31,7 @@ class State:
     :param bequest: what it takes over from the communicator that it was made from; None if from none.
     :param native_calls: how many of its first calls the MPI library runs, if they are small.
     :param calls: the table of calls already chosen for, which may be in use already; None for a new one.
+    :param quick: whether calls go by the table; False if they are checked or counted.
     :ivar groups: the communicator and its sub-communicators.
     :ivar executor: runs plans over the groups.
     :ivar length: room for the bytes of a pickled object, which the root tells the others.
@@ -44,6 +45,8 @@ class State:
         bequest: Bequest | None = None,
         native_calls: int = 0,
         calls: Calls | None = None,
+        *,
+        quick: bool = True,
     ) -> None:
         self.common, self.native_calls = common, native_calls
         self.groups = Groups(comm, common.hierarchy)
@@ -52,7 +55,8 @@ class State:
         self.executor = Executor(self.groups, lambda: common.network, common.plans, shared)
         self.length = np.zeros(1, dtype=np.int64)
         self.calls = Calls() if calls is None else calls
-        self.calls.passes, self.calls.others = True, common.early if native_calls else common.natives
+        if quick:
+            self.calls.passes, self.calls.others = True, common.early if native_calls else common.natives
         # Decided from what all ranks know, since the selector would communicate.
         self.only = common.only if bequest is None else bequest.only or common.only
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import can_be_cut
-from .specs import CALLS, LEVELS, NATIVE
+from .specs import CALLS, LEVELS, NATIVE, NO_NEEDS, Needs
 
 __all__ = ["form_of", "why_not"]
 
@@ -24,17 +24,17 @@ def form_of(method: str, algorithm: str) -> str:
     return "levels" if of_levels and spec.local and spec.leaders else algorithm
 
 
-def why_not(method: str, algorithm: str, *, commutative: bool = True) -> str:
+def why_not(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> str:
     """The reason why an algorithm cannot run a call, in words; empty if it can.
 
     :param method: the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
-    :param commutative: whether the operation of a reduction is.
+    :param needs: the demands of a reduction's operation.
     """
     if algorithm == NATIVE:
         return ""
     spec, (name, slash, _) = CALLS[method], algorithm.partition("/")
-    ordered = "the operation does not commute" if spec.reduces and not commutative else ""
+    ordered = "the operation does not commute" if spec.reduces and needs.order else ""
     if algorithm == LEVELS:
         return ordered if spec.leaders else f"{method} has no form over leaders"
     entry = ALGORITHMS.get(spec.collective, {}).get(name)
@@ -42,6 +42,8 @@ def why_not(method: str, algorithm: str, *, commutative: bool = True) -> str:
         return f"{spec.collective} has no algorithm of this name"
     if ordered and not entry.keeps_order:
         return ordered
+    if spec.reduces and needs.whole and (slash or not entry.whole):
+        return "the operation is the user's own, and this schedule applies it to pieces of a vector"
     if spec.local and (slash or not entry.local_counts):
         return f"a rank of {method} knows only its own blocks, and this schedule needs to know all"
     return "" if not slash or can_be_cut(spec.collective, algorithm) else "its messages cannot be cut"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mpi4py import MPI
 
 from .latest import Latest
+from .native import NativeIntracomm
 
 if TYPE_CHECKING:
     from ..schedules import Hierarchy, RootedPlan
@@ -31,7 +32,7 @@ class Levels:
         self._hierarchy = hierarchy
         self.stages = Latest(STAGES_HELD)
         split = {level: comm.Split(self._color(level), self.rank) for level in range(1, hierarchy.num_levels + 1)}
-        self.parts = {level: MPI.Intracomm(part) for level, part in split.items() if part != MPI.COMM_NULL}
+        self.parts = {level: NativeIntracomm(part) for level, part in split.items() if part != MPI.COMM_NULL}
 
     def _color(self, level: int) -> int:
         color = self._hierarchy.color(level, self.rank)

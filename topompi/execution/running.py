@@ -16,6 +16,7 @@ from .executor import Executor
 from .groups import Groups
 from .keys import quick_key
 from .leaders import LEADERS, refuse_over_leaders
+from .native import NativeIntracomm
 from .operands import MismatchError, Operands, read
 from .parts import part_of, share_costly
 from .persistent import PersistentPlan
@@ -23,7 +24,7 @@ from .plan import Plan, compile_part
 from .program import finish
 from .refusals import refuse
 from .refused import gathers_sizes, unread, with_own_blocks, with_own_memory, with_what_arrives
-from .specs import CALLS, CallSpec, Form
+from .specs import CALLS, NO_NEEDS, CallSpec, Form, Needs
 
 __all__ = ["can_run", "prepare", "ready", "run"]
 
@@ -32,14 +33,14 @@ NOTHING_BOUND = Binding([])  # of calls over leaders that have been looked at
 UNPLANNED = "no plan takes messages in a device's memory, or of so many blocks"
 
 
-def can_run(method: str, algorithm: str, *, commutative: bool = True) -> bool:
+def can_run(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> bool:
     """Whether an algorithm can run a call, decided from what all ranks know, without the network.
 
     :param method: the call, a key of ``specs.CALLS``.
     :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
-    :param commutative: whether the operation of a reduction is.
+    :param needs: the demands of a reduction's operation.
     """
-    return not why_not(method, algorithm, commutative=commutative)
+    return not why_not(method, algorithm, needs)
 
 
 def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
@@ -157,7 +158,7 @@ def _instead(
 
 
 def _native(executor: Executor, method: str, arguments: tuple[Any, ...]) -> str:
-    getattr(MPI.Intracomm, method)(executor.groups.comm, *arguments)
+    getattr(NativeIntracomm, method)(executor.groups.comm, *arguments)
     return "native"
 
 
@@ -192,7 +193,7 @@ def prepare(
         executor.refusals[method, algorithm] = UNPLANNED
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
-        native: MPI.Prequest = getattr(MPI.Intracomm, method + "_init")(executor.groups.comm, *arguments)
+        native: MPI.Prequest = getattr(NativeIntracomm, method + "_init")(executor.groups.comm, *arguments)
         return native
     calls, flights, sent = bind_persistent(plan, operands, executor.groups, tag)
     return PersistentPlan(calls, flights, arguments, sent)

@@ -1,13 +1,25 @@
-"""The bytes by which a call's algorithm is chosen: of a call what all ranks know to be the same."""
+"""The facts by which a call's algorithm is chosen, the same on all ranks: its bytes, its operation's needs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .buffers import block, blocks, is_in_place, vector
-from .specs import CallSpec, Counts, Form
+from mpi4py import MPI
 
-__all__ = ["nbytes", "own_bytes"]
+from .buffers import block, blocks, is_in_place, vector
+from .specs import NO_NEEDS, CallSpec, Counts, Form, Needs
+
+__all__ = ["nbytes", "needs_of", "own_bytes"]
+
+
+def needs_of(op: Any) -> Needs:
+    """The demands of an operation.
+
+    :param op: an ``MPI.Op``; None, or anything else, in a call that reduces nothing.
+    """
+    if not isinstance(op, MPI.Op) or op.is_predefined:
+        return NO_NEEDS
+    return Needs(order=not op.Is_commutative(), whole=True)
 
 
 def nbytes(spec: CallSpec, arguments: tuple[Any, ...], size: int) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
-__all__ = ["CALLS", "COLLECTIVES", "LEVELS", "NATIVE", "CallSpec", "Counts", "Form", "calls_of"]
+__all__ = ["CALLS", "COLLECTIVES", "LEVELS", "NATIVE", "NO_NEEDS", "CallSpec", "Counts", "Form", "Needs", "calls_of"]
 
 NATIVE, LEVELS = "native", "levels"  # the algorithms without a schedule: the MPI library's own, and leaders' stages
 
@@ -28,6 +29,21 @@ class Counts(Enum):
     EQUAL = auto()  # they are of one size
     COUNTED = auto()  # each has a size of its own
     TYPED = auto()  # each has a size and a datatype of its own
+
+
+class Needs(NamedTuple):
+    """The demands of a reduction's operation on the algorithm that applies it.
+
+    :param order: whether operands are combined in the order of ranks: the operation does not commute.
+    :param whole: whether each application gets the whole vector. MPI lets a library cut it at elements, but operations
+        that users write relate one element to another, and work because libraries rarely cut.
+    """
+
+    order: bool = False
+    whole: bool = False
+
+
+NO_NEEDS = Needs()  # of predefined operations, and of calls without one
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from mpi4py import MPI
 
+from ..execution.native import NativeIntracomm
 from .errors import ProbeError
 from .measuring import MPIInstrument
 from .meeting import sleep_until
@@ -83,7 +84,7 @@ def _first_ranks(comm: MPI.Intracomm, virtual: bool) -> MPI.Intracomm:
     near = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.rank)
     first = virtual or near.rank == 0
     near.Free()
-    return MPI.Intracomm(comm.Split(0 if first else MPI.UNDEFINED, comm.rank))
+    return NativeIntracomm(comm.Split(0 if first else MPI.UNDEFINED, comm.rank))
 
 
 def _names(group: MPI.Intracomm, hosts: Sequence[str] | None) -> list[str]:

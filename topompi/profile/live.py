@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..communicator import Intracomm
 from ..communicator.handle import Handle
+from ..execution.native import NativeIntracomm
 from ..inputs.settings import word_of
 from . import methods
 from .counting import Counters, Group
@@ -56,7 +57,7 @@ class Recording:
             raise ProfileError(f"expecting a granularity of {' or '.join(RECORDED)}, got {granularity!r}")
         if granularity == "host" and not joint:
             raise ProfileError("expecting python -m topompi, which knows all hosts, for a profile by host; got none")
-        native = MPI.Intracomm(comm)
+        native = NativeIntracomm(comm)
         self.path, self.granularity, self.every = Path(file).absolute(), granularity, every
         self.rank, self.size = native.Get_rank(), native.Get_size()
         self._check(native if joint else MPI.COMM_SELF)

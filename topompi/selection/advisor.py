@@ -60,11 +60,11 @@ class Advisor:
         :param measurable: whether the calls can be timed.
         """
         answer = self._answer(key, root, runs, measurable=measurable)
-        said = self.rules.passed_over(key[0], class_bytes(key[1])[0], self.job, runs, commutative=key[2])
+        said = self.rules.passed_over(key[0], class_bytes(key[1])[0], self.job, runs, key[2])
         return replace(answer, reason=f"{answer.reason}; {said}") if said and isinstance(answer, Choice) else answer
 
     def _answer(self, key: Key, root: int, runs: Runs, *, measurable: bool) -> Choice | Contest:
-        method, number, commutative = key
+        method, number, needs = key
         smallest, largest = class_bytes(number)
         ruled = self.rules.choice(method, smallest, self.job, runs)
         if ruled is not None:
@@ -81,7 +81,7 @@ class Advisor:
         middle = (smallest + largest + 1) // 2
         if measures:
             return self._contest(key, self.rivals(key, middle, root, runs))
-        said = predict(self.predictor, method, middle, root, runs, commutative)
+        said = predict(self.predictor, method, middle, root, runs, commutative=not needs.order)
         unruled = bool(self.predictor.inapplicable) and not self.rules.rules
         forgetful = self.tune == "off" or (self.tune == "" and not self.memory.read())
         return Choice(said.algorithm, said.reason, said.seconds, always=unruled and forgetful)

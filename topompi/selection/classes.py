@@ -1,10 +1,12 @@
-"""The classes of calls that share a choice: by method, size and whether the operation commutes."""
+"""The classes of calls that share a choice: by method, size and the needs of the operation."""
 
 from __future__ import annotations
 
+from ..execution.specs import Needs
+
 __all__ = ["Key", "class_bytes", "size_class"]
 
-Key = tuple[str, int, bool]  # method, size class, whether the operation commutes
+Key = tuple[str, int, Needs]  # method, size class, the demands of a reduction's operation
 
 
 def size_class(nbytes: int) -> int:

@@ -74,5 +74,6 @@ def _is_ours(data: Any) -> bool:
 
 
 def _name(key: Key) -> str:
-    method, number, commutative = key
-    return f"{method} {number}{'' if commutative else ' in order'}"
+    method, number, needs = key
+    words = " in order" if needs.order else " whole" if needs.whole else ""
+    return f"{method} {number}{words}"

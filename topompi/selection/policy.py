@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ..inputs.settings import cache_directory
 from ..prediction.scope import unmodelled
@@ -32,11 +32,12 @@ class Policy:
     rules: Rules | None = None
     forgetful: bool = False
     native_calls: int = 0
+    alone: ClassVar[Choice] = Choice("native", "native: one rank")
 
     def only(self, interface: TopologyInterface) -> Choice | None:
         """The choice for every call of a job, if there is only one."""
         if interface.num_ranks == 1:
-            return Choice("native", "native: one rank")
+            return self.alone
         if interface.num_hosts == 1 and not interface.levels:
             ruled = "" if self.rules is None else f"; no rule of {self.rules.name} applies within one host"
             return Choice("native", f"native: one host{ruled}")
@@ -54,7 +55,7 @@ class Policy:
 
             smallest = class_bytes(key[1])[0]
             choice = self.rules.choice(key[0], smallest, job, runs) or self._unmodelled(job.interface)
-            said = self.rules.passed_over(key[0], smallest, job, runs, commutative=key[2])
+            said = self.rules.passed_over(key[0], smallest, job, runs, key[2])
             return choice and replace(choice, reason="; ".join(filter(None, (choice.reason, said))), local=True)
         return self._unmodelled(job.interface)
 

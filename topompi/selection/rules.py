@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import TopompiError
 from ..execution.eligibility import form_of, why_not
-from ..execution.specs import CALLS, COLLECTIVES, LEVELS, NATIVE
+from ..execution.specs import CALLS, COLLECTIVES, LEVELS, NATIVE, NO_NEEDS, Needs
 from ..inputs import parse_json, read_text
 from ..schedules.registry import ALGORITHMS, current_name
 from ..schedules.segments import can_be_cut, cut
@@ -159,7 +159,7 @@ class Rules:
         return Choice(rule.algorithm, f"rules file {self.name}, rule {number}{form}")
 
     def passed_over(
-        self, method: str, nbytes: int, job: Job, runs: Callable[[str], bool], *, commutative: bool = True
+        self, method: str, nbytes: int, job: Job, runs: Callable[[str], bool], needs: Needs = NO_NEEDS
     ) -> str:
         """In words, the rules before the one that runs whose algorithms cannot run, and why; empty where none is.
 
@@ -167,12 +167,12 @@ class Rules:
         :param nbytes: its size in bytes.
         :param job: the job.
         :param runs: whether an algorithm can run for the call.
-        :param commutative: whether the operation of a reduction is.
+        :param needs: the demands of a reduction's operation.
         """
         said = []
         for number, rule in takewhile(lambda found: not runs(found[1].algorithm), self.matching(method, nbytes, job)):
             here = "the job has no levels" if rule.algorithm == LEVELS else "no communicators were split off together"
-            reason = why_not(method, rule.algorithm, commutative=commutative) or here
+            reason = why_not(method, rule.algorithm, needs) or here
             said.append(f"rule {number} of {self.name} passed over, {rule.algorithm} cannot run: {reason}")
         return "; ".join(said)
 

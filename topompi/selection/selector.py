@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
+from ..execution.native import NativeIntracomm
 from ..execution.rankzero import Answers
-from ..execution.specs import CALLS, LEVELS
+from ..execution.specs import CALLS, LEVELS, NO_NEEDS, Needs
 from ..execution.timing import slowest
 from ..topology import TopologyInterface
 from .choice import Choice
@@ -29,7 +30,7 @@ __all__ = ["Selector", "library"]
 class Selector:
     """Chooses the algorithm of each call; all ranks call it for the same calls and get the same answer.
 
-    Calls fall into classes by method, size (its bit length) and whether the operation commutes. The root is no part of
+    Calls fall into classes by method, size (its bit length) and the needs of the operation. The root is no part of
     the class, so that roots that rotate share one trial. When a class is first seen rank 0 decides, by its own
     environment and files, and tells the others: what these have does not count. A trial's times are reduced over all
     ranks, and every rank draws the same verdict from them. See ``docs/rules.md``.
@@ -53,14 +54,14 @@ class Selector:
     ) -> None:
         self._interface, self._siblings, self._policy = interface, siblings, policy
         self._answers = Answers() if answers is None else answers
-        self._comm = MPI.Intracomm(comm)  # a plain handle: ours would ask us
+        self._comm = NativeIntracomm(comm)  # a plain handle: ours would ask us
         self.final: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
         self.trials: dict[Key, Trial] = {}
         self._typical: dict[str, int] = {}  # bytes of calls with blocks of any sizes
 
     def choose(
-        self, method: str, nbytes: int, *, root: int | None = None, commutative: bool = True, measurable: bool = True
+        self, method: str, nbytes: int, needs: Needs = NO_NEEDS, *, root: int | None = None, measurable: bool = True
     ) -> Choice:
         """The algorithm for a call.
 
@@ -71,12 +72,12 @@ class Selector:
         :param nbytes: its size, the same on all ranks: for ``Bcast`` the message; for ``Gather``, ``Scatter``,
             ``Allgather`` and ``Alltoall`` one block; for ``Reduce``, ``Allreduce`` and ``Reduce_scatter(_block)`` the
             whole vector; for ``Alltoallv`` and ``Alltoallw`` what ``typical`` says; 0 for the other v-forms.
+        :param needs: the demands of a reduction's operation.
         :param root: of a rooted collective.
-        :param commutative: whether a reduction's operation commutes.
         :param measurable: whether the call can be timed; persistent ones cannot when they are made.
         :raises TopompiError: on all ranks, if rank 0's environment or rules file is not as wanted.
         """
-        key = (method, size_class(nbytes), commutative)
+        key = (method, size_class(nbytes), needs)
         if key in self.final:
             return self.final[key]
         made = self.final if measurable else self._unmeasured
@@ -90,7 +91,7 @@ class Selector:
 
     def made(self, method: str, nbytes: int) -> Choice | None:
         """The final choice for calls of a method and size, if there is one; local."""
-        return self.final.get((method, size_class(nbytes), True))
+        return self.final.get((method, size_class(nbytes), NO_NEEDS))
 
     def known(self, key: Key) -> Choice | None:
         """The choice for a class of calls that all ranks know without asking rank 0, if there is one; local."""
@@ -150,7 +151,7 @@ class Selector:
         divides = algorithm != LEVELS or len(self._interface.levels) > 0
         found = ALGORITHMS.get(CALLS[key[0]].collective, {}).get(algorithm)
         alone = found is not None and found.joint and self._siblings is None  # then it is ``even`` by another name
-        return divides and not alone and can_run(key[0], algorithm, commutative=key[2])
+        return divides and not alone and can_run(key[0], algorithm, key[2])
 
     @cached_property
     def _advisor(self) -> Advisor:

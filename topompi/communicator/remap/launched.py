@@ -5,8 +5,7 @@ from __future__ import annotations
 from sys import stderr
 from typing import Any
 
-from mpi4py import MPI
-
+from ...execution.native import NativeIntracomm
 from ...mapping.graph import CommunicationGraph
 from .order import communication_graph
 
@@ -23,7 +22,7 @@ def in_order_of(world: Any, path: str) -> Any:
     :param path: of the graph, in any format that ``topompi map`` reads; rank 0's counts.
     Cost: that of ``remap``, and one broadcast of a line.
     """
-    plain, graph, problem = MPI.Intracomm(world), None, None
+    plain, graph, problem = NativeIntracomm(world), None, None
     if plain.Get_rank() == 0:
         graph, problem = _read(path, plain.Get_size())
     problem = plain.bcast(problem)

@@ -12,6 +12,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from ...dispatch.counters import counters
+from ...execution.native import NativeIntracomm
 from ...execution.rankzero import from_rank_0
 from .. import agreement
 from ..agreement import AgreementError
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Reordering"]
 
 # ``mapping`` and what says what is wanted of it are imported by the communicators that are to be re-ordered.
-_Native = MPI.Intracomm
 
 
 class Reordering(Handle):
@@ -153,7 +153,7 @@ class Reordering(Handle):
 
         plain, interface, form = self._working().comm, self.interface, SHARED[name]
         if interface.num_hosts == 1:
-            return self._reported(name, getattr(_Native, name)(plain, *given, False), _one_host(interface))
+            return self._reported(name, getattr(NativeIntracomm, name)(plain, *given, False), _one_host(interface))
         try:
             understood = form.understand(given, plain.Get_size())
         except (TypeError, ValueError):
@@ -161,7 +161,7 @@ class Reordering(Handle):
         if not _agreed(plain, repr(understood).encode()):
             raise AgreementError(f"{name}: expecting the same arguments on all ranks, got different ones")
         if not understood:
-            return getattr(_Native, name)(plain, *given, True)  # the MPI library's to refuse
+            return getattr(NativeIntracomm, name)(plain, *given, True)  # the MPI library's to refuse
         solution = _solved(plain, name, interface, lambda: (form.graph(understood), Aim()))
         return self._made_on(plain, name, solution, lambda on: getattr(on, name)(*given, False))
 
@@ -175,7 +175,9 @@ class Reordering(Handle):
 
         plain, interface, form = self._working().comm, self.interface, DISTRIBUTED[name]
         if interface.num_hosts == 1:
-            return self._reported(name, getattr(_Native, name)(plain, *given, info, False), _one_host(interface))
+            return self._reported(
+                name, getattr(NativeIntracomm, name)(plain, *given, info, False), _one_host(interface)
+            )
         understood, problem = None, None
         try:
             understood = form.understand(given, plain.Get_size())
@@ -229,7 +231,7 @@ def _one_host(interface: TopologyInterface) -> MappingReport:
 def _in_order(plain: MPI.Intracomm, new_rank: NDArray[np.int64] | None) -> MPI.Intracomm:
     """The same processes with new ranks; a new communicator also where they keep them."""
     rank = plain.Get_rank()
-    return MPI.Intracomm(plain.Split(0, rank if new_rank is None else int(new_rank[rank])))
+    return NativeIntracomm(plain.Split(0, rank if new_rank is None else int(new_rank[rank])))
 
 
 def _solved(

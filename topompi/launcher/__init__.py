@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from importlib.util import find_spec
+from typing import NoReturn
 
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
-    from .communicator import Intracomm
-    from .profile.live import Recording
-
-from .errors import MPILibraryError, TopompiError
-from .extensions import require_mpi
+from ..extensions import library_hint
+from .program import outside, run
+from .replacing import Replacing
 
 __all__ = ["USAGE", "launch", "program_of"]
 
@@ -43,7 +39,7 @@ def program_of(arguments: Sequence[str]) -> str:
 
 
 def launch(arguments: Sequence[str]) -> None:
-    """Run a program as ``python -m mpi4py`` does: an exception on one rank ends all of them.
+    """Run a program as Python does; an exception on one rank ends all of them, as ``python -m mpi4py`` has it.
 
     :param arguments: the launcher's options, the program, and its arguments.
     """
@@ -51,27 +47,40 @@ def launch(arguments: Sequence[str]) -> None:
     if rest[0] in ("-m", "-c") and len(rest) < 2:
         _leave(f"expecting an argument after {rest[0]}", 2)
     os.environ.update(settings)
-    try:
-        require_mpi()
-    except MPILibraryError as error:
-        _leave(str(error), 1)
-    from mpi4py.run import run_command_line, set_abort_status
-
-    recording = _replace_world()
+    if find_spec("mpi4py") is None:
+        _leave(library_hint("mpi4py is not installed"), 1)
+    replacing = Replacing(lambda why, speaks: _leave(why, 1, speaks))
+    replacing.await_import()
     sound = False
     try:
-        run_command_line(rest)
+        run(rest)
         sound = True
-    except (SystemExit, KeyboardInterrupt) as ended:
-        set_abort_status(ended)
-        sound = isinstance(ended, SystemExit) and not ended.code
+    except SystemExit as ended:
+        sound = not ended.code
+        _abort_at_exit(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
         raise
-    except BaseException:
-        set_abort_status(1)
-        raise
+    except BaseException as error:
+        status = 128 + 2 if isinstance(error, KeyboardInterrupt) else 1  # as a shell has it for SIGINT
+        _abort_at_exit(status)
+        _show(error)
+        raise SystemExit(status) from None
     finally:
-        if recording is not None:
-            recording.close(joint=sound)  # a rank that fails ends all: none waits for the others then
+        replacing.close(joint=sound)  # a rank that fails ends all: none waits for the others then
+
+
+def _abort_at_exit(status: int) -> None:
+    """Have mpi4py end all ranks when Python ends, if this one failed."""
+    module = sys.modules.get("mpi4py.MPI")
+    if module is not None and status:
+        module._set_abort_status(status)
+
+
+def _show(error: BaseException) -> None:
+    """Show an exception that a program has not caught as Python does, without our frames."""
+    trace = outside(error.__traceback__)
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+    error.__traceback__ = trace
+    sys.excepthook(type(error), error, trace)
 
 
 def _parse(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -89,47 +98,6 @@ def _parse(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             break
         del rest[0]
     return rest, settings
-
-
-def _replace_world() -> Recording | None:
-    """Put a communicator of ours in the place of ``MPI.COMM_WORLD``; the recording that begins, if any; collective."""
-    from mpi4py import MPI
-
-    from .communicator import Intracomm
-    from .communicator.handle import pickle_by_name
-
-    world = MPI.COMM_WORLD
-    try:
-        ours = _mapped(Intracomm(world))
-        ours._lasts = True
-        MPI.COMM_WORLD = ours  # type: ignore[misc] # final in mpi4py's stubs; programs read it here
-        pickle_by_name()
-        return _recording(ours)
-    except (TopompiError, OSError) as error:
-        _leave(str(error), 1, world.Get_rank() == 0)
-
-
-def _mapped(world: Intracomm) -> Intracomm:
-    """The world, its ranks re-ordered for the graph that ``TOPOMPI_MAP`` names; collective."""
-    graph = os.environ.get("TOPOMPI_MAP")
-    if not graph:
-        return world
-    from .communicator.remap.launched import in_order_of
-
-    ordered: Intracomm = in_order_of(world, graph)
-    return ordered
-
-
-def _recording(world: MPI.Intracomm) -> Recording | None:
-    """The recording that ``TOPOMPI_PROFILE`` asks for, with windows and persistent requests; collective."""
-    if not os.environ.get("TOPOMPI_PROFILE"):
-        return None
-    from mpi4py import MPI
-
-    from .profile import live, requests, windows
-
-    MPI.Win, MPI.Prequest = windows.Win, requests.Prequest  # type: ignore[misc] # likewise
-    return live.record_from_environment(world)
 
 
 def _leave(why: str, status: int, speaks: bool = True) -> NoReturn:

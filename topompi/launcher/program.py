@@ -1,0 +1,94 @@
+"""Running a program as Python's own command line does: a script, ``-m``, ``-c``, or standard input."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from importlib.machinery import BuiltinImporter, SourceFileLoader, SourcelessFileLoader
+from types import CodeType, ModuleType, TracebackType
+from typing import Any
+
+__all__ = ["outside", "run"]
+
+_kept: list[ModuleType] = []  # the modules that were ``__main__``: Python clears what nobody holds
+
+
+def run(words: Sequence[str]) -> None:
+    """Run a program in a new module ``__main__``, which stays until Python ends.
+
+    :param words: the program, ``-m`` and a module, ``-c`` and code, or ``-``; then its arguments.
+    :raises BaseException: what the program raises.
+    """
+    first = words[0]
+    if first == "-m":
+        sys.argv[:] = words[1:]
+        _search_first(os.getcwd())
+        _new_main()
+        runpy._run_module_as_main(words[1])  # type: ignore[attr-defined]  # what python -m itself calls
+    elif first == "-c":
+        sys.argv[:] = ["-c", *words[2:]]
+        _search_first("")
+        _execute(compile(words[1], "<string>", "exec", dont_inherit=True), __loader__=BuiltinImporter)
+    elif first == "-":
+        sys.argv[:] = words
+        _search_first("")
+        _execute(compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True), __loader__=BuiltinImporter)
+    else:
+        sys.argv[:] = words
+        _run_file(first)
+
+
+def _run_file(name: str) -> None:
+    path = os.path.join(os.getcwd(), name)  # as Python has it: nothing in it is resolved
+    if sys.path_importer_cache.get(name) is not None or os.path.isdir(path) or _is_archive(path):
+        sys.path[0 if not sys.flags.safe_path else slice(0, 0)] = name if not sys.flags.safe_path else [name]
+        _new_main()
+        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # likewise
+        return
+    _search_first(os.path.realpath(os.path.dirname(os.path.realpath(path)) or "."))
+    loader: Any = (SourcelessFileLoader if path.endswith(".pyc") else SourceFileLoader)("__main__", path)
+    if isinstance(loader, SourcelessFileLoader):
+        code = loader.get_code("__main__")
+    else:
+        with io.open_code(path) as file:
+            code = compile(file.read(), path, "exec", dont_inherit=True)
+    _execute(code, __file__=path, __cached__=None, __loader__=loader)
+
+
+def _is_archive(path: str) -> bool:
+    from zipfile import is_zipfile
+
+    return os.path.isfile(path) and not path.endswith((".py", ".pyc")) and is_zipfile(path)
+
+
+def _search_first(folder: str) -> None:
+    """Look for modules first where Python would for this program, not where it would for ours."""
+    if not sys.flags.safe_path:
+        sys.path[0] = folder
+
+
+def _new_main(**facts: Any) -> ModuleType:
+    main = ModuleType("__main__")
+    vars(main).update({"__annotations__": {}, "__builtins__": builtins, **facts})
+    _kept.append(sys.modules["__main__"])
+    sys.modules["__main__"] = main
+    return main
+
+
+def _execute(code: CodeType, **facts: Any) -> None:
+    exec(code, vars(_new_main(**facts)))
+
+
+def outside(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback from the program's first frame on.
+
+    :param trace: that of an exception that ``run`` has raised; it begins with frames of ours.
+    """
+    here = os.path.dirname(__file__)
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(here):
+        trace = trace.tb_next
+    return trace

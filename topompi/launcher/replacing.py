@@ -1,0 +1,179 @@
+"""Our communicators in the place of mpi4py's, from the moment when a program imports ``mpi4py.MPI``.
+
+The program may set ``mpi4py.rc`` before that, and may initialise MPI itself. ``COMM_WORLD`` and ``COMM_SELF`` are
+replaced when MPI is initialised, since mpi4py makes no handle of a communicator before.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TopompiError
+from ..extensions import library_hint
+
+if TYPE_CHECKING:
+    from ..communicator import Intracomm
+    from ..profile.live import Recording
+
+__all__ = ["Replacing"]
+
+NAME = "mpi4py.MPI"
+
+
+class Replacing:
+    """What the launcher does to ``mpi4py.MPI``.
+
+    :param fail: called with an error in words, and whether this rank says it: ends the program.
+    """
+
+    def __init__(self, fail: Callable[[str, bool], None]) -> None:
+        self._fail = fail
+        self._recording: Recording | None = None
+
+    def await_import(self) -> None:
+        """Replace the names as soon as the module is imported; at once if it is."""
+        if NAME in sys.modules:
+            self.replace(sys.modules[NAME])
+        else:
+            sys.meta_path.insert(0, _Finder(self.replace))
+
+    def replace(self, module: Any) -> None:
+        """Put our classes and communicators in the places of mpi4py's; collective if MPI is initialised."""
+        from ..communicator.handle import pickle_by_name
+        from ..communicator.kinds import KINDS
+        from ..communicator.standin import take_places
+
+        # Its classes mix mpi4py's, and make objects by Comm.__new__, which is not safe for bases with slots as ours.
+        import_module("mpi4py.util.pkl5")
+        take_places(KINDS)
+        pickle_by_name()
+        if module.Is_initialized():
+            self._begin(module)
+        else:
+            for name in ("Init", "Init_thread"):
+                setattr(module, name, self._beginning(module, getattr(module, name)))
+
+    def _beginning(self, module: Any, native: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that initialises MPI, and then ours."""
+
+        @functools.wraps(native)
+        def initialise(*args: Any, **named: Any) -> Any:
+            level = native(*args, **named)
+            self._begin(module)
+            return level
+
+        return initialise
+
+    def _begin(self, module: Any) -> None:
+        """Find the topology of the world, re-order its ranks, and begin to record, as the settings say; collective."""
+        from ..communicator.handle import Handle
+        from ..communicator.kinds import Intracomm
+
+        world, alone = Intracomm._bare(module.COMM_WORLD), Intracomm._bare(module.COMM_SELF)
+        alone.leave_to_library()
+        try:
+            world._begin()
+            ours = _mapped(world)
+            ours._lasts = alone._lasts = True
+            Handle.launched = module.COMM_WORLD = ours
+            module.COMM_SELF = alone
+            self._recording = _recording(module, ours)
+        except (TopompiError, OSError) as error:
+            self._fail(str(error), world.Get_rank() == 0)
+        if self._recording is not None:
+            native = module.Finalize
+
+            @functools.wraps(native)
+            def finalise() -> None:
+                self.close(joint=True)
+                native()
+
+            module.Finalize = finalise
+
+    def close(self, *, joint: bool) -> None:
+        """End the recording, if there is one.
+
+        :param joint: whether all ranks do so; else each leaves its part.
+        """
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.close(joint=joint)
+
+
+class _Finder:
+    """Finds one module, once, as the other finders do, and has something done when it is imported."""
+
+    def __init__(self, then: Callable[[ModuleType], None]) -> None:
+        self._then = then
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find the module of MPI; None for others."""
+        if name != NAME:
+            return None
+        sys.meta_path.remove(self)  # type: ignore[arg-type]  # a finder all the same
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader, self._then)  # type: ignore[assignment]  # a loader all the same
+        return spec
+
+
+class _Loader:
+    """A loader that has something done when the module is loaded, and leaves no trace in it."""
+
+    def __init__(self, loader: Any, then: Callable[[ModuleType], None]) -> None:
+        self._loader, self._then = loader, then
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Create the module; an error says what to do where no MPI library is found."""
+        try:
+            made: ModuleType | None = self._loader.create_module(spec)
+        except (ImportError, RuntimeError) as error:
+            error.add_note(library_hint())
+            raise
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module, then what is to follow."""
+        try:
+            self._loader.exec_module(module)
+        except (ImportError, RuntimeError) as error:
+            error.add_note(library_hint())
+            raise
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._then(module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+
+def _mapped(world: Intracomm) -> Intracomm:
+    """The world, its ranks re-ordered for the graph that ``TOPOMPI_MAP`` names; collective."""
+    graph = os.environ.get("TOPOMPI_MAP")
+    if not graph:
+        return world
+    from ..communicator.remap.launched import in_order_of
+
+    ordered: Intracomm = in_order_of(world, graph)
+    return ordered
+
+
+def _recording(module: Any, world: Intracomm) -> Recording | None:
+    """The recording that ``TOPOMPI_PROFILE`` asks for, with windows and persistent requests; collective."""
+    if not os.environ.get("TOPOMPI_PROFILE"):
+        return None
+    from ..profile import live, requests, windows
+
+    module.Win, module.Prequest = windows.Win, requests.Prequest
+    return live.record_from_environment(world)
