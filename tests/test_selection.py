@@ -156,7 +156,9 @@ def test_a_rule_that_names_a_call_which_its_algorithm_cannot_run_is_refused_with
 def test_what_all_ranks_know_of_a_rule_that_is_passed_over_is_said_where_nothing_can_be_predicted():
     rules = Rules.parse(rules_text('{"collective": "alltoall", "algorithm": "node_aware"}'))
     virtual = replace(JOB, interface=replace(JOB.interface, virtual=True))
-    choice = Policy(rules, forgetful=True).choice(("Alltoallv", 10, NO_NEEDS), virtual, lambda name: name != "node_aware")
+    choice = Policy(rules, forgetful=True).choice(
+        ("Alltoallv", 10, NO_NEEDS), virtual, lambda name: name != "node_aware"
+    )
     assert (choice.algorithm, choice.local) == (NATIVE, True)
     assert "rule 1 of rules passed over, node_aware cannot run: a rank of Alltoallv knows" in choice.reason
 

@@ -81,7 +81,7 @@ def refuses(executor, method, algorithm, bad, root):
     else:
         assert there != RANK, (method, algorithm, bad)
     WORLD.Barrier()
-    left = executor.groups.messages.Iprobe(MPI.ANY_SOURCE, MPI.ANY_TAG)
+    left = executor.groups.channel(0).comm.Iprobe(MPI.ANY_SOURCE, MPI.ANY_TAG)
     WORLD.Barrier()  # before anything is sent again
     assert not left, (method, algorithm, bad, RANK)
 

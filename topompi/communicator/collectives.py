@@ -132,6 +132,7 @@ class Collectives(Handle):
         info: MPI.Info,
     ) -> MPI.Prequest:
         name, spec = f"{method}_init", CALLS[method]
+        state.calls.made += 1
         choice, size = choose(state, spec, arguments, root, op, measurable=False)
         if choice.algorithm in ("native", "levels"):
             if choice.algorithm == "levels":

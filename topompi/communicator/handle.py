@@ -292,6 +292,12 @@ class Handle(NativeIntracomm, metaclass=StandIn):
         self._release()
         super().Disconnect()
 
+    def Revoke(self) -> None:
+        """Revoke the communicator, and those that topompi keeps with it: no rank waits in these either."""
+        super().Revoke()
+        if (state := attached(self)) is not None:
+            state.groups.revoke()
+
     def _release(self) -> None:
         # MPI refuses to free predefined ones; a state that only another handle holds it frees with the communicator.
         if self == MPI.COMM_NULL or (self._held is None if self._owns else self in PREDEFINED.values()):

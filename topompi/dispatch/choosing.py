@@ -27,6 +27,7 @@ __all__ = ["NOT_UNDERSTOOD", "YOUNG", "choose", "execute", "remember", "run_and_
 # imported where the first call is not the library's.
 NOT_UNDERSTOOD = Choice("native", "the MPI library's to run or to refuse")
 YOUNG = Choice("native", "native: one of the first calls of a new communicator")
+ABSENT = Choice("native", "the MPI library's: another rank's arguments cannot be read")
 PAYS = 1 << 16  # bytes of a call that takes as long as its plan takes to make
 
 
@@ -55,13 +56,19 @@ def choose(
     moved = _understood(state.groups.size, spec, arguments, root, op)
     if state.only and moved is not None:
         return state.only, moved
+    if not young and not state.only:  # collective, so whatever this rank's arguments are
+        state.groups.connect()
     if moved is None:
+        if state.groups.connected:
+            state.roll_call.abstain(state.calls.made)
         return NOT_UNDERSTOOD, 0
     needs = needs_of(op)
     if young and _repays_no_plan(state, spec, moved, needs):
         return YOUNG, moved
     if spec.uneven:  # a rank knows its own blocks only
         moved = state.selector.typical(spec.name, moved)
+    if not state.is_heard((spec.name, size_class(moved), needs)):
+        return ABSENT, moved
     choice = state.selector.choose(spec.name, moved, needs, root=root, measurable=measurable)
     return choice, moved
 
@@ -109,8 +116,9 @@ def run_and_remember(
     run = _runner(state, spec.name, choice.algorithm)
     if choice.trial is not None:
         run = _timed(state.comm, choice.trial, run)
-    if again is not None and choice is not NOT_UNDERSTOOD:
-        remember(_table(state, choice), spec, arguments, run if choice.trial is None else _tried(choice, run, again))
+    if again is not None and choice is not NOT_UNDERSTOOD and choice is not ABSENT:
+        further = run if choice.trial is None else _tried(state, spec, choice, run, again)
+        remember(_table(state, choice), spec, arguments, further)
     return run
 
 
@@ -157,7 +165,7 @@ def _timed(comm: MPI.Intracomm, trial: Trial, run: Run) -> Run:
     return call
 
 
-def _tried(choice: Choice, run: Run, again: Callable[..., None]) -> Run:
+def _tried(state: State, spec: CallSpec, choice: Choice, run: Run, again: Callable[..., None]) -> Run:
     """The function that runs further calls of a trial while the trial stays with one algorithm, and then chooses anew.
 
     Calls of a trial have to follow one another as quickly as later ones will: with more work between two of them the
@@ -166,11 +174,13 @@ def _tried(choice: Choice, run: Run, again: Callable[..., None]) -> Run:
     trial, algorithm = choice.trial, choice.algorithm
 
     def call(handle: MPI.Intracomm, *arguments: Any) -> None:
-        if trial is not None and trial.upcoming == algorithm:
+        if trial is None or trial.upcoming != algorithm:
+            again(handle, *arguments)
+        elif state.roll_call.hold(state.calls.made):
             trial.next()
             run(handle, *arguments)
         else:
-            again(handle, *arguments)
+            getattr(NativeIntracomm, spec.name)(handle, *arguments)
 
     return call
 

@@ -10,12 +10,15 @@ from mpi4py import MPI
 
 from ..execution.executor import Executor
 from ..execution.groups import Groups
+from ..execution.specs import NATIVE
 from .calls import Calls
 from .common import Bequest, Common
 from .origin import Origin
 
 if TYPE_CHECKING:
+    from ..execution.rollcall import RollCall
     from ..selection.choice import Choice
+    from ..selection.classes import Key
     from ..selection.selector import Selector
     from ..topology import TopologyInterface
     from .realnetwork import OnTheNetwork
@@ -54,6 +57,7 @@ class State:
         shared = {} if bequest is None else bequest.shared.copy()
         self.executor = Executor(self.groups, lambda: common.network, common.plans, shared)
         self.length = np.zeros(1, dtype=np.int64)
+        self._heard: set[Key] = set()
         self.calls = Calls() if calls is None else calls
         if quick:
             self.calls.passes, self.calls.others = True, common.early if native_calls else common.natives
@@ -84,6 +88,29 @@ class State:
         made = Selector(common.interface, self.comm, common.siblings, common.policy, common.answers)
         made.final = self._chosen
         return made
+
+    @cached_property
+    def roll_call(self) -> RollCall:
+        """The roll calls of this communicator."""
+        from ..execution.rollcall import RollCall
+
+        return RollCall(self.groups)
+
+    def is_heard(self, key: Key) -> bool:
+        """Whether the ranks can choose together for a call: all can read its arguments, as far as that is asked.
+
+        It is asked where something collective may come before the call: when its class is first chosen for on this
+        communicator, and in each call of a trial.
+
+        :param key: the class.
+        """
+        if key in self._heard and key not in self.selector.trials:
+            return True
+        known = self.selector.known(key)
+        if (known is None or known.algorithm != NATIVE) and not self.roll_call.hold(self.calls.made):
+            return False
+        self._heard.add(key)
+        return True
 
     @cached_property
     def on_the_network(self) -> OnTheNetwork:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..schedules.schedule import INPUT, OUTPUT, SCRATCH
 from .areas import Area, Call, Pieces, Span
 from .buffers import Block, Blocks
+from .contexts import Channel
 from .groups import Groups
 from .operands import Operands
 from .plan import ARRIVED, Plan
@@ -66,7 +67,7 @@ class Binding:
         return Sent.of(self.plan or Plan((), 1, 0, 0, False), self.areas)
 
 
-def bind(plan: Plan, operands: Operands, groups: Groups, tag: int) -> Binding:
+def bind(plan: Plan, operands: Operands, groups: Groups, channel: Channel) -> Binding:
     """Bind a plan to the operands of a call.
 
     Dense data are sent and received where they lie. Data with gaps are packed into memory of the binding before the
@@ -74,30 +75,30 @@ def bind(plan: Plan, operands: Operands, groups: Groups, tag: int) -> Binding:
 
     :param plan: this rank's plan.
     :param operands: what the call gives: buffers, extent, operation.
-    :param groups: of the communicator; messages go over ``groups.messages``.
-    :param tag: of all messages.
+    :param groups: of the communicator.
+    :param channel: of all messages.
     :raises ValueError: for pieces in place, in a plan that moves or overwrites them.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
-    calls = calls_of(plan, areas, groups.messages, groups.alone, operands.op, tag)
+    calls = calls_of(plan, areas, channel.comm, groups.alone, operands.op, channel.tag)
     weight = (plan.scratch + plan.arrived + plan.overwrites * operands.shared) * operands.extent
     return Binding([*before, *calls, *after], weight, plan, areas)
 
 
 def bind_persistent(
-    plan: Plan, operands: Operands, groups: Groups, tag: int
+    plan: Plan, operands: Operands, groups: Groups, channel: Channel
 ) -> tuple[list[Resumable], list[Flight], Sent]:
     """Bind a plan as ``bind`` does, for a run that is started again and again.
 
     :param plan: this rank's plan.
     :param operands: what the call gives: buffers, extent, operation.
-    :param groups: of the communicator; messages go over ``groups.messages``.
-    :param tag: of all messages.
+    :param groups: of the communicator.
+    :param channel: of all messages.
     :returns: the calls of a run, the messages that these start, to be freed at the end, and what a run sends.
     :raises ValueError: as ``bind``.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
-    calls, flights = resumable_calls(plan, areas, groups.messages, groups.alone, operands.op, tag)
+    calls, flights = resumable_calls(plan, areas, channel.comm, groups.alone, operands.op, channel.tag)
     whole = [*(Resumable(*call) for call in before), *calls, *(Resumable(*call) for call in after)]
     return whole, flights, Sent.of(plan, areas)
 

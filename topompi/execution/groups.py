@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
+from .contexts import TAGS, Channel, Context, alone, context_of
 from .levels import Levels
 
 if TYPE_CHECKING:
@@ -15,18 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Groups"]
 
-# Duplicates of COMM_SELF that no communicator uses now: making one takes as long as making a communicator of all ranks.
-_spare: list[MPI.Intracomm] = []
-
-FIRST_TAG = 100  # those below are of calls that block, by number of the method
-MOST_TAGS = 32767 - FIRST_TAG  # MPI 4.1, 9.1.2: MPI_TAG_UB is at least 32767
+ROLL_CALL = 99  # number of the channel of roll calls; those of calls that block have the number of the method
+FIRST_NEW = 100  # the first number of collectives that may be under way beside others
 
 
 class Groups:
     """A communicator divided by levels, and the communicators that we make for it.
 
-    These are splits and duplicates of the user's communicator, with contexts of their own, so that our messages
-    never match the user's.
+    These are made by ``Split``, and have contexts of their own, so that our messages never match the user's, and
+    none of the user's attributes.
 
     :param comm: the user's communicator; not owned.
     :param hierarchy: the ranks, divided by levels.
@@ -38,9 +36,8 @@ class Groups:
         self.hierarchy = hierarchy
         self.usable = True
         self._levels: dict[Hashable, Levels] = {}
-        self._tags = 0
-        self._alone: MPI.Intracomm | None = None
-        self._messages: MPI.Intracomm | None = None
+        self._contexts: list[Context] = []  # more than one after some ten thousands of new channels
+        self._next = FIRST_NEW
 
     @property
     def divided(self) -> bool:
@@ -61,28 +58,46 @@ class Groups:
     @property
     def alone(self) -> MPI.Intracomm:
         """A communicator of this rank only, with a context of its own."""
-        if self._alone is None:
-            try:
-                self._alone = _spare.pop()
-            except IndexError:
-                self._alone = MPI.Intracomm(MPI.COMM_SELF).Dup()
-        return self._alone
+        return alone()
 
     @property
-    def messages(self) -> MPI.Intracomm:
-        """A duplicate of the communicator for the messages of plans; collective at its first use."""
-        if self._messages is None:
+    def connected(self) -> bool:
+        """Whether there is a context for messages of plans; the same on all ranks."""
+        return bool(self._contexts)
+
+    def connect(self) -> None:
+        """Make a context for messages of plans, if there is none; collective then."""
+        if not self._contexts:
             self._check_usable()
-            self._messages = self.comm.Dup()
-        return self._messages
+            self._contexts.append(context_of(self.comm))
 
-    def next_tag(self) -> int:
-        """The tag of one more collective whose messages may be under way beside those of others.
+    def channel(self, number: int) -> Channel:
+        """Where the messages of a method's plans go; collective if there is no context yet.
 
-        The same on all ranks, if each asks once in every call that makes such a collective.
+        :param number: of the method, ``CallSpec.number``.
         """
-        self._tags = (self._tags + 1) % MOST_TAGS
-        return FIRST_TAG + self._tags
+        self.connect()
+        return self._contexts[0].channel(number)
+
+    def new_channel(self) -> Channel:
+        """Where the messages of one more collective go, which may be under way beside any others.
+
+        The same on all ranks, if each asks once in every call that makes such a collective. No channel is given twice:
+        collectives that were prepared long ago may still be started. Collective after each 32,668 of them.
+        """
+        self.connect()
+        if self._next == TAGS:
+            self._check_usable()
+            self._contexts.append(context_of(self.comm))
+            self._next = FIRST_NEW
+        self._next += 1
+        return self._contexts[-1].channel(self._next - 1)
+
+    def revoke(self) -> None:
+        """Revoke the communicators made here, so that no rank waits in them."""
+        leading = (comm for levels in self._levels.values() for comm in levels.parts.values())
+        for comm in (*(context.comm for context in self._contexts), *leading):
+            comm.Revoke()
 
     def _check_usable(self) -> None:
         if not self.usable:
@@ -96,9 +111,7 @@ class Groups:
         if not MPI.Is_finalized():  # else MPI has freed them
             for levels in self._levels.values():
                 levels.free()
-            if self._messages is not None:
-                self._messages.Free()
-            if self._alone is not None:
-                _spare.append(self._alone)  # what goes over it is complete when the call returns
+            for context in self._contexts:
+                context.free()
         self._levels.clear()
-        self._alone = self._messages = None
+        self._contexts.clear()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from mpi4py import MPI
+from mpi4py.MPI import Cartcomm as NativeCartcomm
+from mpi4py.MPI import Distgraphcomm as NativeDistgraphcomm
+from mpi4py.MPI import Graphcomm as NativeGraphcomm
+from mpi4py.MPI import Intercomm as NativeIntercomm
+from mpi4py.MPI import Intracomm as NativeIntracomm
+from mpi4py.MPI import Topocomm as NativeTopocomm
 
 __all__ = [
     "NATIVE_KINDS",
@@ -13,9 +18,6 @@ __all__ = [
     "NativeIntracomm",
     "NativeTopocomm",
 ]
-
-NativeIntracomm, NativeTopocomm, NativeIntercomm = MPI.Intracomm, MPI.Topocomm, MPI.Intercomm
-NativeCartcomm, NativeGraphcomm, NativeDistgraphcomm = MPI.Cartcomm, MPI.Graphcomm, MPI.Distgraphcomm
 
 NATIVE_KINDS = frozenset(
     (NativeIntracomm, NativeTopocomm, NativeCartcomm, NativeGraphcomm, NativeDistgraphcomm, NativeIntercomm)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
+
+from mpi4py import MPI
 
 from ..schedules.schedule import INPUT, OUTPUT, REDUCE
 from .executor import Executor
 from .parts import part_of
+from .rankzero import tellable
 
 __all__ = ["combine"]
 
@@ -25,13 +28,14 @@ def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, o
     :param op: an associative function of two objects, called with that of lower ranks first.
     :returns: the object in this rank's output; None if the schedule puts nothing there.
     :raises ValueError: where no part of the schedule can be made, the same on all ranks.
-    :raises Exception: what ``op`` or pickle raises. What is then left behind has a tag that no later call has.
+    :raises Exception: what ``op`` or pickle raises, on the ranks whose result depends on it. Such a rank goes on, and
+        sends the error where it would send an object, so that no rank waits.
     Cost: the messages of the schedule, each one pickled object.
     """
     part = part_of(executor, collective, algorithm, None, None, ordered=True, blocks=1)
     if isinstance(part, str):
         raise ValueError(part)
-    comm, rank, tag = executor.groups.messages, part.rank, executor.groups.next_tag()
+    rank, (comm, tag) = part.rank, executor.groups.new_channel()
     held: dict[tuple[int, int], Any] = {(INPUT, 0): sendobj}
     rows = zip(part.rows.tolist(), part.precedes.tolist(), strict=True)
     for _, step in groupby(rows, key=lambda row: row[0][0]):
@@ -39,15 +43,43 @@ def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, o
         sent, read = [], []
         for (_, source, destination, buffer, block, into, to, _, operation), precedes in step:
             if destination != rank:
-                sent.append(comm.isend(held[buffer, block], destination, tag))
+                sent.append(_send(comm, held[buffer, block], destination, tag))
             else:
                 local = held[buffer, block] if source == rank else None
                 read.append((source, local, (into, to), operation == REDUCE, precedes))
         for source, local, place, reduces, precedes in read:
             new = local if source == rank else comm.recv(None, source, tag)
             if reduces:
-                new = op(new, held[place]) if precedes else op(held[place], new)
+                new = _reduced(op, *((new, held[place]) if precedes else (held[place], new)))
             held[place] = new
         for request in sent:
             request.wait()
-    return held.get((OUTPUT, 0))
+    result = held.get((OUTPUT, 0))
+    if isinstance(result, _Failed):
+        raise result.error
+    return result
+
+
+class _Failed(NamedTuple):
+    """What stands in the place of an object that there is not."""
+
+    error: Exception
+
+
+def _send(comm: MPI.Intracomm, value: Any, destination: int, tag: int) -> MPI.Request:
+    try:
+        return comm.isend(value, destination, tag)
+    except MPI.Exception:
+        raise
+    except Exception as error:  # pickle raises whatever the object does
+        return comm.isend(_Failed(tellable(error)), destination, tag)
+
+
+def _reduced(op: Function, first: Any, second: Any) -> Any:
+    for one in (first, second):
+        if isinstance(one, _Failed):
+            return one
+    try:
+        return op(first, second)
+    except Exception as error:  # whatever the user's function raises
+        return _Failed(tellable(error))

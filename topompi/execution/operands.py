@@ -202,7 +202,7 @@ def _reduce_scatter(groups: Groups, sendbuf: Any, recvbuf: Any, recvcounts: Any,
     if recvcounts is None:
         if in_place:
             return None  # the MPI library's to refuse
-        recvcounts = groups.messages.allgather(received.count)
+        recvcounts = groups.comm.allgather(received.count)
     counts = np.asarray(recvcounts, dtype=np.int64)
     if counts.shape != (groups.size,):
         raise ValueError(f"expecting {groups.size} items, got {counts.size}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Lock
+from time import sleep
 from typing import Any
 
 from mpi4py import MPI
@@ -11,13 +13,16 @@ from .program import Flight, Resumable, run_all
 
 __all__ = ["PersistentPlan"]
 
+_active: dict[int, PersistentPlan] = {}  # by id: those that are started and not complete
+
 
 class PersistentPlan:
     """A planned collective as a persistent request, spelt as ``MPI.Prequest``.
 
-    ``Start`` posts the first messages. The rest of a plan with several steps goes on in ``Wait`` and ``Test`` only, as
-    in an MPI library without a progress thread, but not in other calls of MPI either: before a rank waits for anything
-    else that depends on the others' part in this collective, it has to complete its own.
+    ``Start`` posts the first messages. The rest of a plan with several steps goes on in ``Wait`` and ``Test``, its own
+    and those of other plans: ranks may start and complete several in different orders, as MPI 4.1, 6.13, allows. It
+    does not go on in other calls of MPI: before a rank waits for anything else that depends on the others' part in
+    this collective, it has to complete its own.
 
     :param calls: of a run.
     :param flights: what they post.
@@ -34,43 +39,81 @@ class PersistentPlan:
         self._next = self._length = len(calls)  # the call to run next; behind the last: inactive
         self._first = next((at for at, call in enumerate(calls) if call.test is not None), len(calls))
         self._begin, self._end = ([call[:2] for call in some] for some in (calls[: self._first], calls[self._first :]))
+        self._lock = Lock()
+        self._error: Exception | None = None
 
     def Start(self) -> None:
-        """Begin the collective; collective."""
-        if self._next != self._length:
-            raise RuntimeError("request already started")
-        if self._arguments is None:
-            raise RuntimeError("request already freed")
+        """Begin the collective; collective.
+
+        :raises MPI.Exception: if the request is active or freed.
+        """
+        if self._next != self._length or self._arguments is None:
+            raise MPI.Exception(MPI.ERR_REQUEST)
         for call, arguments in self._begin:
             call(*arguments)
         self._next = self._first
+        if self._next != self._length:
+            _active[id(self)] = self
 
     def Wait(self, status: MPI.Status | None = None) -> bool:
         """Complete the collective; returns at once if it was not started. Always True."""
-        rest = self._end if self._next == self._first else [call[:2] for call in self._calls[self._next :]]
-        if self._next != self._length:
-            self._next = self._length  # also where a call fails
+        if len(_active) > 1:  # a rank may wait here for what this one does in another plan
+            while not self.Test():
+                for other in list(_active.values()):
+                    other._go_on()
+                sleep(0)
+        elif self._next != self._length:
+            rest = self._end if self._next == self._first else [call[:2] for call in self._calls[self._next :]]
+            self._complete()
             run_all(rest)
+        self._raise()
         return True
 
     def Test(self, status: MPI.Status | None = None) -> bool:
         """Go on with the collective as far as possible without waiting; whether it is complete."""
-        for call, arguments, test in self._calls[self._next :]:
-            if test is None:
-                call(*arguments)
-            elif not test():
-                return False
-            self._next += 1
+        self._go_on()
+        if self._next != self._length:
+            return False
+        self._raise()
         return True
+
+    def _go_on(self) -> None:
+        """Make the calls that need not wait; after one that fails the others are made all the same."""
+        if not self._lock.acquire(blocking=False):  # another thread goes on with it
+            return
+        try:
+            for call, arguments, test in self._calls[self._next :]:
+                try:
+                    if test is None:
+                        call(*arguments)
+                    elif not test():
+                        return
+                except Exception as error:
+                    self._error = self._error or error
+                self._next += 1
+            self._complete()
+        finally:
+            self._lock.release()
+
+    def _complete(self) -> None:
+        self._next = self._length
+        _active.pop(id(self), None)
+
+    def _raise(self) -> None:
+        """Raise what a call has raised."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     start, wait, test = Start, Wait, Test
 
     def Free(self) -> None:
-        """Free the requests. The collective has to be complete."""
-        if self._arguments is None:
-            raise RuntimeError("request already freed")
-        if self._next < self._length:
-            raise RuntimeError("expecting a request that is complete, got one that was started")
+        """Free the requests.
+
+        :raises MPI.Exception: if the collective is not complete, or the request is freed.
+        """
+        if self._arguments is None or self._next < self._length:
+            raise MPI.Exception(MPI.ERR_REQUEST)
         for flight in self._flights:
             flight.free()
         self._arguments = None

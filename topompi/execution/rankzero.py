@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from ..errors import TopompiError
 
-__all__ = ["Answers", "from_rank_0"]
+__all__ = ["Answers", "from_rank_0", "tellable"]
 
 LONGEST = 1e-3  # seconds that a rank sleeps between two looks
 ROOM = 512  # bytes of an answer that is told at once
@@ -33,7 +33,7 @@ def from_rank_0(plain: MPI.Intracomm, work: Callable[[], Answer]) -> Answer:
         try:
             said = (work(), None)
         except Exception as error:  # whatever it is, the others wait for word of it
-            said = (None, _tellable(error))
+            said = (None, tellable(error))
     _await_all(plain)
     answer: Answer
     answer, failure = plain.bcast(said)
@@ -42,7 +42,7 @@ def from_rank_0(plain: MPI.Intracomm, work: Callable[[], Answer]) -> Answer:
     return answer
 
 
-def _tellable(error: Exception) -> Exception:
+def tellable(error: Exception) -> Exception:
     """The error itself, or one with the same message where the error cannot be pickled, as when it holds a file."""
     try:
         MPI.pickle.loads(MPI.pickle.dumps(error))

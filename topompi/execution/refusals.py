@@ -8,6 +8,7 @@ from mpi4py import MPI
 
 from .areas import Pieces
 from .buffers import Block
+from .contexts import Alone
 from .operands import Operands, Side
 from .specs import CallSpec, Form
 
@@ -30,7 +31,8 @@ def refuse(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
         if operands.op is not None and operands.op.is_predefined:  # a user's own would be called, with nothing
             operands.op.Reduce_local([b"", 0, kind], [bytearray(), 0, kind])
     if _is_one_buffer(*sides):
-        _ask(spec, operands, alone)
+        with Alone.lock:  # another thread may ask too
+            _ask(spec, operands, alone)
     if _share_a_piece(*sides):  # MPICH ends the job over a copy to itself; its own calls make another
         raise MPI.Exception(MPI.ERR_BUFFER)
 

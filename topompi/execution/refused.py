@@ -125,7 +125,8 @@ def with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) -> 
     :param root: the root.
     """
     counts, status = [0] * groups.size, MPI.Status()
+    comm, tag = groups.channel(spec.number)
     for message in (one for step in plan.steps for one in step.receives):
-        groups.messages.Probe(message.peer, spec.number, status)
+        comm.Probe(message.peer, tag, status)
         counts[message.begin] = status.Get_count(MPI.BYTE)
     return NOTHING, [bytearray(sum(counts)), counts, MPI.BYTE], root

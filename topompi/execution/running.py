@@ -187,7 +187,7 @@ def prepare(
     """
     if method in ROOTED:
         arguments = _with_whole_root(arguments)
-    tag = executor.groups.next_tag()
+    channel = executor.groups.new_channel()
     operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)[0]
     if operands is None:
         executor.refusals[method, algorithm] = UNPLANNED
@@ -195,7 +195,7 @@ def prepare(
     if operands is None or plan is None:
         native: MPI.Prequest = getattr(NativeIntracomm, method + "_init")(executor.groups.comm, *arguments)
         return native
-    calls, flights, sent = bind_persistent(plan, operands, executor.groups, tag)
+    calls, flights, sent = bind_persistent(plan, operands, executor.groups, channel)
     return PersistentPlan(calls, flights, arguments, sent)
 
 
@@ -215,7 +215,7 @@ def _bound(
     if operands is None or plan is None:
         return None
     # What a refused call leaves behind, as where a root alone has no room, does not meet calls of other methods.
-    binding = bind(plan, operands, executor.groups, CALLS[method].number)
+    binding = bind(plan, operands, executor.groups, executor.groups.channel(CALLS[method].number))
     if key is not None and operands.by_address:
         executor.bindings.put(key, binding, binding.weight)
     return binding
@@ -229,7 +229,7 @@ def _read(
     spec = CALLS[method]
     # What is collective comes first, whatever this rank's arguments are.
     share_costly(executor, spec.collective, cut(algorithm)[0])
-    _ = executor.groups.messages
+    executor.groups.connect()
     operands, error = _looked_at(executor.groups, spec, arguments)
     return operands.in_bytes if operands is not None and "/" in algorithm else operands, error
 

@@ -57,6 +57,8 @@ class Verdict:
         """The reason in words."""
         if not self.rival:
             return "native: only candidate"
+        if self.ratio == 0:
+            return f"measured: {self.rival} failed in a call"
         if self.algorithm == NATIVE:
             word = f"{1 / self.ratio:.2f}x slower" if self.ratio < 1 / CLEAR else "not clearly faster"
             return f"measured: {self.rival}, the best rival, is {word}"

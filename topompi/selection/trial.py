@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 
 LONG = 0.05  # seconds of first calls from which on what went before a call is no more than noise to it
 PATIENCE = 1.0  # seconds that the rounds of one stage may take together, where more than the fewest are made
+MOST_SPOILT = 3  # stages with calls that failed natively, before a trial ends without a finding
 TURN, TURNS = 2, 6  # timed calls of a candidate in a row at least, and turns of each where there are calls enough
 
 
@@ -193,6 +194,7 @@ class Trial:
     def __init__(self, contest: Contest) -> None:
         self.contest = contest
         self.verdict: Verdict | None = None
+        self._spoilt = 0
         self._history: list[tuple[Calls, Floats]] = []
         self._go_on()
 
@@ -223,6 +225,17 @@ class Trial:
         self.times[self._next - 1] = seconds
 
     def close(self, times: Floats) -> None:
-        """End a stage, whose calls took these seconds on their slowest ranks, shape (calls,)."""
+        """End a stage, whose calls took these seconds on their slowest ranks, shape (calls,).
+
+        If the library's own calls failed in it, the program's mistakes did that: the stage is made once more, three
+        times in all, and then the trial ends without a finding.
+        """
+        if np.isinf(times[self._calls.order == 0]).any():
+            self._spoilt += 1
+            if self._spoilt < MOST_SPOILT:
+                self._next, self.times = 0, np.full(len(self._names), inf)
+            else:
+                self.verdict = Verdict(NATIVE, 1.0, 0.0, "")
+            return
         self._history.append((self._calls, np.asarray(times, dtype=np.float64)))
         self._go_on()
