@@ -117,6 +117,8 @@ class Algorithm:
         :param parameters: the generator's own, by name.
         :raises ValueError: for a root, blocks or counts that the generator does not take, or what it refuses.
         """
+        if blocks is not None and blocks < 1:
+            raise ValueError(f"expecting at least 1 block, got {blocks}")
         arguments, keywords = self.view(network, root)
         keywords = {**keywords, **self.fixed, **parameters}
         if "root" in self._accepted:

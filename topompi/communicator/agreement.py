@@ -14,7 +14,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from ..errors import TopompiError
-from ..execution.buffers import DeviceMemoryError, block, blocks, is_in_place, vector
+from ..execution.buffers import DeviceMemoryError, block, blocks, is_in_place, on_device, vector
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, CallSpec, Counts, Form
 from .watchdog import call_site, watching
@@ -139,7 +139,11 @@ def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) ->
     """The same facts with the bytes added; object methods have no bytes to compare."""
     stem = said.method.removesuffix("_init")
     spec = CALLS.get(stem[1:].capitalize() if stem[:1] == "I" else stem)
-    if spec is None or spec.form is Form.NOTHING or spec.counts is Counts.TYPED:
+    if spec is None or spec.form is Form.NOTHING:
+        return said
+    if any(on_device(message) for message in _messages(spec, arguments, rank)):
+        return replace(said, memory="a device's")
+    if spec.counts is Counts.TYPED:
         return said
     try:
         return replace(said, **_DESCRIPTIONS[spec.form](spec, arguments, rank, size))
@@ -147,6 +151,14 @@ def _described(said: Facts, arguments: tuple[Any, ...], rank: int, size: int) ->
         return replace(said, memory="a device's")
     except Exception as error:  # whatever it is, all ranks are to hear of it
         return replace(said, problem=f"{error}")
+
+
+def _messages(spec: CallSpec, arguments: tuple[Any, ...], rank: int) -> list[Any]:
+    """The messages of a call that count on this rank."""
+    named = dict(zip(spec.parameters, arguments, strict=False))
+    if spec.rooted and named.get("root") != rank and spec.form is not Form.BROADCAST:
+        named.pop("sendbuf" if spec.form is Form.SCATTER else "recvbuf", None)
+    return [named[name] for name in ("buf", "sendbuf", "recvbuf") if name in named]
 
 
 def _name(operation: Any) -> str:

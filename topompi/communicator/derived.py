@@ -71,7 +71,7 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     :param same: whether the ranks and their order are the parent's.
     """
     given: Any = type(comm)
-    kind = _kind_of(given)
+    kind: Any = _kind_of(given)
     if kind is None:
         return comm
     child: Any = comm if kind in given.__mro__ else kind._bare(comm)
@@ -102,7 +102,8 @@ def give_ours(kind: Any, name: str, owned: bool) -> None:
     @functools.wraps(getattr(kind, name))
     def method(cls: type, *args: Any, **kwargs: Any) -> Any:
         comm = native.__get__(None, cls)(*args, **kwargs)
-        found = _kind_of(type(comm))
+        given: Any = type(comm)
+        found: Any = _kind_of(given)
         if found is None:
             return comm
         ours = comm if found in type(comm).__mro__ else found._bare(comm)

@@ -86,7 +86,7 @@ class Handle(NativeIntracomm, metaclass=StandIn):
         It is complete then, and there is no ``__init__``, as in mpi4py: a class of the user's may have any other
         arguments. Under the launcher, and for another handle of one of ours, nothing is communicated.
         """
-        self = cls._bare(comm)
+        self: Handle = cls._bare(comm)
         if self == MPI.COMM_NULL:
             return self
         if topology is None and hosts is None and (isinstance(comm, Handle) or Handle.launched is not None):
@@ -100,7 +100,7 @@ class Handle(NativeIntracomm, metaclass=StandIn):
         """A handle of which nothing is known, made as mpi4py's own class makes one."""
         # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
         # communicator is of the kind is for mpi4py's own class to say.
-        native = _native_of(cls)  # type: ignore[arg-type]  # classes can be hashed
+        native = _native_of(cls)
         self = NativeIntracomm.__new__(cls, None if comm is None else native(comm))
         self._calls = Calls()
         return self

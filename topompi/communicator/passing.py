@@ -75,7 +75,7 @@ def pass_on(kind: type, name: str, parameters: tuple[str, ...], checked: bool = 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if counters.enabled:
             counters.count(name, 0, "native", reason)
-        if not (checked and getattr(self, "_checks", 0)):  # mpi4py's own may come here too
+        if not (checked and getattr(self, "_checks", False)):  # mpi4py's own may come here too
             return call(self, *args, **kwargs)
         given = {**DEFAULTS, **dict(zip(parameters, args, strict=False)), **kwargs}
         root, op = (given.get(one) if one in parameters else None for one in ("root", "op"))

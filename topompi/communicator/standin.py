@@ -44,21 +44,22 @@ def take_places(kinds: dict[str, StandIn]) -> None:
         setattr(MPI, name, kind)
 
 
+_named: dict[str, StandIn] = {}  # ours, by the names of mpi4py's
+
+
 def pickle_by_place(kinds: dict[str, StandIn]) -> None:
     """Let classes be pickled by mpi4py's names where they stand in its classes' places, else by ours.
 
     :param kinds: name of the class in ``mpi4py.MPI`` -> ours.
     """
+    _named.update(kinds)
 
     def reduced(kind: StandIn) -> str | tuple[Callable[..., Any], tuple[str]]:
-        named = kinds.get(kind.__name__) is kind and getattr(MPI, kind.__name__) is not kind
+        named = _named.get(kind.__name__) is kind and getattr(MPI, kind.__name__) is not kind
         return (_ours, (kind.__name__,)) if named else kind.__qualname__
 
-    copyreg.pickle(StandIn, reduced)  # type: ignore[arg-type]  # a class is an object too
+    copyreg.pickle(StandIn, reduced)
 
 
 def _ours(name: str) -> StandIn:
-    from . import kinds
-
-    found: StandIn = getattr(kinds, name)
-    return found
+    return _named[name]

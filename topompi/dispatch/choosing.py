@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 from numpy import ndarray
 
+from ..execution.buffers import on_device
 from ..execution.native import NativeIntracomm
 from ..execution.sizes import nbytes, needs_of, own_bytes
 from ..execution.specs import CallSpec, Needs
@@ -27,6 +28,7 @@ __all__ = ["NOT_UNDERSTOOD", "YOUNG", "choose", "execute", "remember", "run_and_
 # imported where the first call is not the library's.
 NOT_UNDERSTOOD = Choice("native", "the MPI library's to run or to refuse")
 YOUNG = Choice("native", "native: one of the first calls of a new communicator")
+ON_DEVICE = Choice("native", "the MPI library's: messages in a device's memory")
 ABSENT = Choice("native", "the MPI library's: another rank's arguments cannot be read")
 PAYS = 1 << 16  # bytes of a call that takes as long as its plan takes to make
 
@@ -59,6 +61,8 @@ def choose(
     if not young and not state.only:  # collective, so whatever this rank's arguments are
         state.groups.connect()
     if moved is None:
+        if any(map(on_device, arguments)):  # on all ranks
+            return ON_DEVICE, 0
         if state.groups.connected:
             state.roll_call.abstain(state.calls.made)
         return NOT_UNDERSTOOD, 0
@@ -116,7 +120,7 @@ def run_and_remember(
     run = _runner(state, spec.name, choice.algorithm)
     if choice.trial is not None:
         run = _timed(state.comm, choice.trial, run)
-    if again is not None and choice is not NOT_UNDERSTOOD and choice is not ABSENT:
+    if again is not None and choice not in (NOT_UNDERSTOOD, ON_DEVICE, ABSENT):
         further = run if choice.trial is None else _tried(state, spec, choice, run, again)
         remember(_table(state, choice), spec, arguments, further)
     return run

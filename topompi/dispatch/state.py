@@ -99,18 +99,27 @@ class State:
     def is_heard(self, key: Key) -> bool:
         """Whether the ranks can choose together for a call: all can read its arguments, as far as that is asked.
 
-        It is asked where something collective may come before the call: when its class is first chosen for on this
-        communicator, and in each call of a trial.
+        It is asked where something collective comes before the call: rank 0's choice for its class, a trial, and what
+        is made when an algorithm first runs.
 
         :param key: the class.
         """
         if key in self._heard and key not in self.selector.trials:
             return True
         known = self.selector.known(key)
-        if (known is None or known.algorithm != NATIVE) and not self.roll_call.hold(self.calls.made):
+        ready = known is not None and self._is_ready(key[0], known.algorithm)
+        if not ready and not self.roll_call.hold(self.calls.made):
             return False
         self._heard.add(key)
         return True
+
+    def _is_ready(self, method: str, algorithm: str) -> bool:
+        """Whether an algorithm runs without anything collective before it."""
+        if algorithm == NATIVE:
+            return True
+        from ..execution.running import is_ready
+
+        return is_ready(self.executor, method, algorithm)
 
     @cached_property
     def on_the_network(self) -> OnTheNetwork:

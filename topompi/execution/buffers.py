@@ -23,6 +23,7 @@ __all__ = [
     "blocks",
     "is_in_place",
     "message_at",
+    "on_device",
     "vector",
     "whole",
 ]
@@ -355,6 +356,28 @@ def _buffer(buffer: Any, datatype: Any, readonly: bool) -> tuple[Any, MPI.Dataty
             raise
         return data, datatype
     return data, MPI.Datatype.fromcode(code.lstrip("@=<")) if datatype is None else datatype
+
+
+def on_device(message: Any) -> bool:
+    """Whether the buffer of a message lies in a device's memory, or says nothing of where it lies.
+
+    :param message: a specification of any form.
+    """
+    buffer = message[0] if isinstance(message, (list, tuple)) and message else message
+    if is_in_place(buffer) or isinstance(buffer, type(MPI.BOTTOM)):
+        return False
+    try:
+        memoryview(buffer)
+    except TypeError:
+        try:
+            _code_on_host(buffer)
+        except DeviceMemoryError:
+            return hasattr(buffer, "__dlpack_device__") or hasattr(buffer, "__cuda_array_interface__")
+        except Exception:  # for the reader of the message to say
+            return False
+    except ValueError:  # the host's, of items that have no code
+        return False
+    return False
 
 
 def _code_on_host(buffer: Any) -> str:

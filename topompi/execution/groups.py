@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mpi4py import MPI
@@ -43,6 +44,10 @@ class Groups:
     def divided(self) -> bool:
         """Whether there is a level between the communicator and its ranks."""
         return self.hierarchy.num_levels > 1
+
+    def has_levels(self, kind: Hashable) -> bool:
+        """Whether the sub-communicators for calls of one kind are made."""
+        return kind in self._levels
 
     def levels(self, kind: Hashable) -> Levels:
         """The sub-communicators of leaders for calls of one kind; collective at their first use.
@@ -97,7 +102,8 @@ class Groups:
         """Revoke the communicators made here, so that no rank waits in them."""
         leading = (comm for levels in self._levels.values() for comm in levels.parts.values())
         for comm in (*(context.comm for context in self._contexts), *leading):
-            comm.Revoke()
+            with suppress(NotImplementedError):
+                comm.Revoke()
 
     def _check_usable(self) -> None:
         if not self.usable:

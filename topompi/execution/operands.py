@@ -12,7 +12,19 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from .areas import Pieces
-from .buffers import LARGEST_COUNT, Block, Blocks, address_of, block, is_in_place, message_at, vector, whole
+from .buffers import (
+    LARGEST_COUNT,
+    Block,
+    Blocks,
+    DeviceMemoryError,
+    address_of,
+    block,
+    is_in_place,
+    message_at,
+    on_device,
+    vector,
+    whole,
+)
 from .groups import Groups
 from .specs import CallSpec, Counts, Form
 
@@ -290,6 +302,8 @@ def typed(message: Any, number: int, readonly: bool) -> Pieces:
         if len(given) != number:
             raise ValueError(f"expecting {number} items, got {len(given)}")
     absolute = buffer is None or isinstance(buffer, type(MPI.BOTTOM))
+    if on_device(buffer):
+        raise DeviceMemoryError("message: expecting memory of the host")
     start = 0 if absolute else address_of(MPI.buffer.frombuffer(buffer, readonly=readonly))
     kinds = [kind if isinstance(kind, MPI.Datatype) else MPI.Datatype.fromcode(kind) for kind in types]
     pieces = zip(map(int, counts), map(int, displs), kinds, strict=True)

@@ -18,7 +18,7 @@ from .executor import Executor
 from .plan import Part
 from .rankzero import from_rank_0
 
-__all__ = ["part_of", "share_costly"]
+__all__ = ["is_shared", "part_of", "share_costly"]
 
 Integers = NDArray[np.int64]
 
@@ -54,6 +54,12 @@ def part_of(
     return made
 
 
+def is_shared(executor: Executor, collective: str, algorithm: str) -> bool:
+    """Whether ``share_costly`` has nothing to do."""
+    entry = ALGORITHMS[collective].get(algorithm)
+    return entry is None or not entry.costly or (collective, algorithm) in executor.shared
+
+
 def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
     """Let rank 0 make the schedule of an algorithm for all ranks, if it is costly to make and not made yet.
 
@@ -65,9 +71,9 @@ def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``.
     Cost: the generator's on rank 0, and one broadcast of the compact form: 12 bytes for each pair of hosts.
     """
-    entry = ALGORITHMS[collective].get(algorithm)
-    if entry is None or not entry.costly or (collective, algorithm) in executor.shared:
+    if is_shared(executor, collective, algorithm):
         return
+    entry = ALGORITHMS[collective][algorithm]
 
     def make() -> HostSchedule | Schedule | str:
         try:

@@ -13,9 +13,11 @@ from mpi4py import MPI
 from .areas import TAG, Area, Call, Specification
 from .plan import Message, Moves, Plan, Reduction, Step
 
-__all__ = ["Flight", "Resumable", "calls_of", "finish", "resumable_calls", "run_all"]
+__all__ = ["Flight", "Resumable", "calls_of", "finish", "is_revoked", "resumable_calls", "run_all"]
 
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
+# mpi4py gives what a library lacks the class of unknown errors.
+REVOKED = {MPI.ERR_REVOKED, MPI.ERR_PROC_FAILED} - {MPI.ERR_UNKNOWN}
 CELL = 256  # bytes of a message that Open MPI sends inline, btl_sm_max_inline_send
 
 
@@ -61,16 +63,27 @@ def run_all(calls: Iterable[Call]) -> None:
     try:
         for call, arguments in rest:
             call(*arguments)
-    except BaseException:  # a signal's handler may have raised it
-        finish(rest)
+    except BaseException as error:  # a signal's handler may have raised it
+        finish(rest, error)
         raise
 
 
-def finish(rest: Iterable[Call]) -> None:
+def is_revoked(error: BaseException) -> bool:
+    """Whether an error says that a communicator is revoked, or a process of it has failed."""
+    return isinstance(error, MPI.Exception) and error.Get_error_class() in REVOKED
+
+
+def finish(rest: Iterable[Call], error: BaseException) -> None:
     """Make the calls that are left of a plan of which one has failed, whatever they raise.
 
-    Other ranks wait for what this one has yet to send, and what it has not received would meet the next plan.
+    Other ranks wait for what this one has yet to send, and what it has not received would meet the next plan. Where a
+    communicator is revoked no rank waits, and what this one would send is not what the others want.
+
+    :param rest: the calls.
+    :param error: what the failing call raised.
     """
+    if is_revoked(error):
+        return
     for call, arguments in rest:
         with suppress(Exception):
             call(*arguments)

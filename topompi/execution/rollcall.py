@@ -8,6 +8,8 @@ whatever call it is. Then the call is the MPI library's, on all ranks.
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
+
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
@@ -30,6 +32,7 @@ class RollCall:
         self._groups = groups
         self._steps = [1 << number for number in range((groups.size - 1).bit_length())]
         self._under_way: list[tuple[MPI.Request, NDArray[np.int64]]] = []
+        self._ahead: defaultdict[int, deque[tuple[int, bool]]] = defaultdict(deque)
 
     def hold(self, number: int) -> bool:
         """Whether all ranks can read their arguments of a call; waits for all.
@@ -39,15 +42,23 @@ class RollCall:
         """
         (comm, tag), rank, size = self._groups.channel(ROLL_CALL), self._groups.rank, self._groups.size
         present = True
-        told = np.zeros(2, dtype=np.int64)
         for step in self._steps:
             sent = comm.Isend(np.array([number, present]), (rank + step) % size, tag)
-            told[0] = -1
-            while told[0] < number:  # what was said of calls for which nobody called the roll is past
-                comm.Recv(told, (rank - step) % size, tag)
-            present = present and told[0] == number and bool(told[1])
+            about, says = -1, False
+            while about < number:  # what was said of calls for which nobody called the roll is past
+                about, says = self._next_from((rank - step) % size)
+            present = present and about == number and says
             sent.Wait()
         return present
+
+    def _next_from(self, source: int) -> tuple[int, bool]:
+        """The next message of a rank: number of a call, and whether the rank can read its arguments."""
+        if self._ahead[source]:
+            return self._ahead[source].popleft()
+        comm, tag = self._groups.channel(ROLL_CALL)
+        told = np.zeros(2, dtype=np.int64)
+        comm.Recv(told, source, tag)
+        return int(told[0]), bool(told[1])
 
     def abstain(self, number: int) -> None:
         """Say that this rank cannot read its arguments of a call; does not wait.
@@ -58,3 +69,15 @@ class RollCall:
         said = np.array([number, False])
         self._under_way = [pair for pair in self._under_way if not pair[0].Test()]
         self._under_way += [(comm.Isend(said, (rank + step) % size, tag), said) for step in self._steps]
+        self._tidy(number)
+
+    def _tidy(self, number: int) -> None:
+        """Take in what was said of calls up to this one, so that it does not pile up; keep what is of later ones."""
+        comm, tag = self._groups.channel(ROLL_CALL)
+        for step in self._steps:
+            source = (self._groups.rank - step) % self._groups.size
+            while comm.Iprobe(source, tag):
+                told = np.zeros(2, dtype=np.int64)
+                comm.Recv(told, source, tag)
+                if told[0] > number:
+                    self._ahead[source].append((int(told[0]), bool(told[1])))

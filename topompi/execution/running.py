@@ -18,15 +18,15 @@ from .keys import quick_key
 from .leaders import LEADERS, refuse_over_leaders
 from .native import NativeIntracomm
 from .operands import MismatchError, Operands, read
-from .parts import part_of, share_costly
+from .parts import is_shared, part_of, share_costly
 from .persistent import PersistentPlan
 from .plan import Plan, compile_part
-from .program import finish
+from .program import finish, is_revoked
 from .refusals import refuse
 from .refused import gathers_sizes, unread, with_own_blocks, with_own_memory, with_what_arrives
 from .specs import CALLS, NO_NEEDS, CallSpec, Form, Needs
 
-__all__ = ["can_run", "prepare", "ready", "run"]
+__all__ = ["can_run", "is_ready", "prepare", "ready", "run"]
 
 ROOTED = frozenset(name for name, spec in CALLS.items() if spec.rooted)
 NOTHING_BOUND = Binding([])  # of calls over leaders that have been looked at
@@ -68,6 +68,9 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
         except DeviceMemoryError:  # messages are read before any is sent
             executor.refusals[method, algorithm] = UNPLANNED
             return _native(executor, method, arguments)
+        except MPI.Exception as revoked:
+            _pass_on(executor, revoked)
+            raise
         return algorithm
     key = quick_key(method, algorithm, arguments)
     binding: Binding | Exception | None = None if key is None else executor.bindings.get(key)
@@ -81,12 +84,19 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
     try:
         for call, some in rest:
             call(*some)
-    except BaseException:  # a signal's handler may have raised it
-        finish(rest)
+    except BaseException as error:  # a signal's handler may have raised it
+        finish(rest, error)
+        _pass_on(executor, error)
         raise
     if executor.watched:
         executor.ran = binding
     return algorithm
+
+
+def _pass_on(executor: Executor, error: BaseException) -> None:
+    """Revoke what this rank shares with ranks that are not in the communicator in which it met a revocation."""
+    if is_revoked(error):
+        executor.groups.revoke()
 
 
 def _with_whole_root(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -160,6 +170,18 @@ def _instead(
 def _native(executor: Executor, method: str, arguments: tuple[Any, ...]) -> str:
     getattr(NativeIntracomm, method)(executor.groups.comm, *arguments)
     return "native"
+
+
+def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
+    """Whether nothing collective comes before the messages of a call; the same on all ranks.
+
+    :param executor: as for ``run``, with a context for messages.
+    :param method: as for ``run``.
+    :param algorithm: as for ``run``.
+    """
+    if algorithm == "levels":
+        return executor.groups.has_levels(CALLS[method].kind)
+    return is_shared(executor, CALLS[method].collective, cut(algorithm)[0])
 
 
 def ready(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> None:

@@ -79,7 +79,10 @@ def _bytes(message: Any, number: int = 1) -> int:
     """Bytes of one of ``number`` equal blocks."""
     if not isinstance(message, (list, tuple)):
         try:
-            return memoryview(message).nbytes // number
+            view = memoryview(message)
+            if view.nbytes % (number * view.itemsize):
+                raise ValueError(f"expecting {number} blocks of equal size, got {view.nbytes} bytes")
+            return view.nbytes // number
         except TypeError:
             pass  # it may still be a buffer of another kind
     if number == 1:

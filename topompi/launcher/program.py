@@ -44,19 +44,25 @@ def run(words: Sequence[str]) -> None:
 
 def _run_file(name: str) -> None:
     path = os.path.join(os.getcwd(), name)  # as Python has it: nothing in it is resolved
-    if sys.path_importer_cache.get(name) is not None or os.path.isdir(path) or _is_archive(path):
-        sys.path[0 if not sys.flags.safe_path else slice(0, 0)] = name if not sys.flags.safe_path else [name]
+    if os.path.isdir(path) or _is_archive(path):
+        if sys.flags.safe_path:
+            sys.path.insert(0, "")
+        sys.path[0] = os.getcwd() if name == os.curdir else path
         _new_main()
         runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]  # likewise
         return
     _search_first(os.path.realpath(os.path.dirname(os.path.realpath(path)) or "."))
     loader: Any = (SourcelessFileLoader if path.endswith(".pyc") else SourceFileLoader)("__main__", path)
+    _execute(_code_of(path, loader), __file__=path, __cached__=None, __loader__=loader)
+
+
+def _code_of(path: str, loader: Any) -> CodeType:
+    """The code of a file; no compiled form of a source is left beside it, as Python leaves none of a script."""
     if isinstance(loader, SourcelessFileLoader):
-        code = loader.get_code("__main__")
-    else:
-        with io.open_code(path) as file:
-            code = compile(file.read(), path, "exec", dont_inherit=True)
-    _execute(code, __file__=path, __cached__=None, __loader__=loader)
+        compiled: Any = loader.get_code("__main__")
+        return compiled  # type: ignore[no-any-return]  # code, or an error has been raised
+    with io.open_code(path) as file:
+        return compile(file.read(), path, "exec", dont_inherit=True)
 
 
 def _is_archive(path: str) -> bool:

@@ -120,7 +120,7 @@ class _Finder:
         """Find the module of MPI; None for others."""
         if name != NAME:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]  # a finder all the same
+        sys.meta_path.remove(self)
         spec = find_spec(name)
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader, self._then)  # type: ignore[assignment]  # a loader all the same
