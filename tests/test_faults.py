@@ -106,5 +106,5 @@ def test_ranks_that_wait_for_another_say_where_and_in_which_call(call, said, tmp
 
 
 def test_seconds_of_the_checks_are_checked():
-    done = run_mpi(2, "-m", "topompi", "--check=soon", "-c", "0")
+    done = run_mpi(2, "-m", "topompi", "--check=soon", "-c", "from mpi4py import MPI")
     assert "TOPOMPI_CHECK: expecting 0, 1, or seconds up to 1000000, got 'soon'" in done.stderr

@@ -4,10 +4,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from mpi4py import MPI
 
 from tests.support import ROOT, pytest_on_ranks
 from topompi.execution.specs import NATIVE, NO_NEEDS
+from topompi.execution.talks import Talks
 from topompi.prediction.predictor import Predictor
 from topompi.prediction.untuned import predict
 from topompi.selection.advisor import CLEAR_OF_SIBLINGS, Advisor
@@ -94,7 +94,7 @@ def test_where_they_try_apart_a_gain_must_be_large(gain, winner):
 
 def tried(siblings, method, nbytes, gain):
     """What a selector settles on where one rival is so many times faster than all others; and the calls it took."""
-    selector = Selector(column(1)[0], MPI.COMM_SELF, siblings)
+    selector = Selector(column(1)[0], Talks(0, 1), siblings)
     calls, rival = Counter(), "even" if method == "Alltoall" else "leaders"
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("TOPOMPI_TUNE", "measure")

@@ -22,7 +22,7 @@ import topompi.execution.timing
 import topompi.selection.trial
 from topompi.errors import HostError, SourceError, TopompiError
 from topompi.execution import running
-from topompi.execution.rankzero import Answers
+from topompi.execution.talks import Answers
 from topompi.selection.advisor import Advisor
 from topompi.selection.choice import Choice
 from topompi.selection.trial import Trial

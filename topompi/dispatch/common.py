@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..execution.executor import PLANS_HELD
 from ..execution.latest import Latest
-from ..execution.rankzero import Answers
+from ..execution.talks import Answers
 from ..selection.choice import Choice
 from ..selection.policy import Policy
 from .calls import Calls

@@ -85,7 +85,7 @@ class State:
         from ..selection.selector import Selector
 
         common = self.common
-        made = Selector(common.interface, self.comm, common.siblings, common.policy, common.answers)
+        made = Selector(common.interface, self.groups.talks, common.siblings, common.policy, common.answers)
         made.final = self._chosen
         return made
 

@@ -115,9 +115,9 @@ def context_of(comm: MPI.Intracomm) -> Context:
         if not _agreed(comm, pool):
             if pool is not None:
                 pool.leave()
-            name = np.array([secrets.randbits(62) + 1])
-            comm.Bcast(name)
-            pool = _Pool(_copy_of(comm), int(name[0]), key)
+            copy, name = _copy_of(comm), np.array([secrets.randbits(62) + 1])
+            copy.Bcast(name)
+            pool = _Pool(copy, int(name[0]), key)
         assert pool is not None  # all ranks agreed on one
         return pool.give()
     finally:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
 from .contexts import TAGS, Channel, Context, alone, context_of
 from .levels import Levels
+from .talks import Talks
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Groups"]
 
-ROLL_CALL = 99  # number of the channel of roll calls; those of calls that block have the number of the method
+TALKS, ROLL_CALL = 98, 99  # numbers of channels; those of calls that block have the number of the method
 FIRST_NEW = 100  # the first number of collectives that may be under way beside others
 
 
@@ -30,6 +32,7 @@ class Groups:
     :param comm: the user's communicator; not owned.
     :param hierarchy: the ranks, divided by levels.
     :ivar usable: whether it has not been freed.
+    :ivar talks: the words of ranks that decide together.
     """
 
     def __init__(self, comm: MPI.Intracomm, hierarchy: Hierarchy) -> None:
@@ -39,6 +42,7 @@ class Groups:
         self._levels: dict[Hashable, Levels] = {}
         self._contexts: list[Context] = []  # more than one after some ten thousands of new channels
         self._next = FIRST_NEW
+        self.talks = Talks(self.rank, self.size, partial(self.channel, TALKS))
 
     @property
     def divided(self) -> bool:

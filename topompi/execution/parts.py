@@ -16,7 +16,6 @@ from ..schedules.proof.values import Values
 from ..schedules.schedule import ROOTED
 from .executor import Executor
 from .plan import Part
-from .rankzero import from_rank_0
 
 __all__ = ["is_shared", "part_of", "share_costly"]
 
@@ -81,7 +80,7 @@ def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
         except (ValueError, ScheduleError) as error:
             return str(error)
 
-    made = from_rank_0(executor.groups.comm, make)
+    made = executor.groups.talks.from_rank_0(make)
     executor.shared[collective, algorithm] = made.expand() if isinstance(made, HostSchedule) else made
 
 

@@ -36,7 +36,8 @@ def run(words: Sequence[str]) -> None:
     elif first == "-":
         sys.argv[:] = words
         _search_first("")
-        _execute(compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True), __loader__=BuiltinImporter)
+        code = compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True)
+        _execute(code, __file__="<stdin>", __cached__=None, __loader__=SourceFileLoader("__main__", "<stdin>"))
     else:
         sys.argv[:] = words
         _run_file(first)

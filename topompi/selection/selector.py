@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
-from ..execution.native import NativeIntracomm
-from ..execution.rankzero import Answers
 from ..execution.specs import CALLS, LEVELS, NO_NEEDS, Needs
-from ..execution.timing import slowest
+from ..execution.talks import Answers, Talks
 from ..topology import TopologyInterface
 from .choice import Choice
 from .classes import Key, size_class
@@ -36,7 +34,7 @@ class Selector:
     ranks, and every rank draws the same verdict from them. See ``docs/rules.md``.
 
     :param interface: where the ranks sit.
-    :param comm: a communicator over them, for the selector's own collective calls.
+    :param talks: of the communicator.
     :param siblings: the communicators that the same ``Split`` made; None if there are none.
     :param policy: what all ranks know of rank 0's environment.
     :param answers: rank 0's answers so far, those to other communicators over the same ranks among them.
@@ -47,14 +45,14 @@ class Selector:
     def __init__(
         self,
         interface: TopologyInterface,
-        comm: MPI.Intracomm,
+        talks: Talks,
         siblings: Siblings | None = None,
         policy: Policy | None = None,
         answers: Answers | None = None,
     ) -> None:
         self._interface, self._siblings, self._policy = interface, siblings, policy
         self._answers = Answers() if answers is None else answers
-        self._comm = NativeIntracomm(comm)  # a plain handle: ours would ask us
+        self._talks = talks
         self.final: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
         self.trials: dict[Key, Trial] = {}
@@ -107,22 +105,20 @@ class Selector:
         :param own: mean bytes of a block on this rank, in this call.
         """
         if not self._typical.get(method):
-            most = np.empty(1, dtype=np.int64)
-            self._comm.Allreduce(np.array([own], dtype=np.int64), most, MPI.MAX)
-            self._typical[method] = int(most[0])
+            self._typical[method] = int(self._talks.largest(np.array([own], dtype=np.int64))[0])
         return self._typical[method]
 
     def _go_on(self, key: Key) -> Choice:
         """The choice for the next call of a trial, or the final one after its last stage."""
         trial = self.trials[key]
         while (algorithm := trial.next()) is None and trial.verdict is None:
-            trial.close(slowest(self._comm, trial.times))
+            trial.close(self._talks.largest(trial.times))
         if algorithm is not None or trial.verdict is None:
             return Choice(str(algorithm), "trial", None, trial)
         del self.trials[key]
         verdict = trial.verdict
         self.final[key] = Choice(verdict.algorithm, verdict.describe(), verdict.seconds if verdict.rival else None)
-        if verdict.rival and self._comm.Get_rank() == 0:
+        if verdict.rival and self._talks.rank == 0:
             self._advisor.keep(key, verdict)
         return self.final[key]
 
@@ -136,7 +132,7 @@ class Selector:
             return key, measurable, os.environ.get("TOPOMPI_RULES"), os.environ.get("TOPOMPI_TUNE")
 
         answer = self._answers.ask(
-            self._comm,
+            self._talks,
             asked,
             lambda: self._advisor.advise(key, root, runs, measurable=measurable),
             lambda said: isinstance(said, Choice),
