@@ -8,7 +8,7 @@ reach another.
 
 from __future__ import annotations
 
-import secrets
+import os
 from functools import cache
 from threading import Lock, RLock
 from typing import Any, NamedTuple
@@ -115,7 +115,7 @@ def context_of(comm: MPI.Intracomm) -> Context:
         if not _agreed(comm, pool):
             if pool is not None:
                 pool.leave()
-            copy, name = _copy_of(comm), np.array([secrets.randbits(62) + 1])
+            copy, name = _copy_of(comm), np.array([int.from_bytes(os.urandom(7)) + 1])
             copy.Bcast(name)
             pool = _Pool(copy, int(name[0]), key)
         assert pool is not None  # all ranks agreed on one

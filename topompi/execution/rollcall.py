@@ -12,7 +12,6 @@ from collections import defaultdict, deque
 
 import numpy as np
 from mpi4py import MPI
-from numpy.typing import NDArray
 
 from .groups import ROLL_CALL, Groups
 
@@ -31,25 +30,38 @@ class RollCall:
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
         self._steps = [1 << number for number in range((groups.size - 1).bit_length())]
-        self._under_way: list[tuple[MPI.Request, NDArray[np.int64]]] = []
+        self._behind = 0  # how much less this rank has counted than the one that has counted most
+        self._under_way: list[MPI.Request] = []
         self._ahead: defaultdict[int, deque[tuple[int, bool]]] = defaultdict(deque)
 
     def hold(self, number: int) -> bool:
         """Whether all ranks can read their arguments of a call; waits for all.
 
+        After calls that did not fit together, and were found out (``TOPOMPI_CHECK``), ranks may have counted
+        differently. The greatest number holds: who hears of a greater one than its own says all again by that.
+
         :param number: of the call, the same on all ranks and greater than those of earlier calls.
         Cost: log2(p) messages of 16 bytes a rank.
         """
-        (comm, tag), rank, size = self._groups.channel(ROLL_CALL), self._groups.rank, self._groups.size
-        present = True
-        for step in self._steps:
-            sent = comm.Isend(np.array([number, present]), (rank + step) % size, tag)
+        present, now = True, number + self._behind
+        sent: list[MPI.Request] = []
+        for place, step in enumerate(self._steps):
+            sent.append(self._say(step, now, present))
             about, says = -1, False
-            while about < number:  # what was said of calls for which nobody called the roll is past
-                about, says = self._next_from((rank - step) % size)
-            present = present and about == number and says
-            sent.Wait()
+            while about < now:  # what was said of calls for which nobody called the roll is past
+                about, says = self._next_from((self._groups.rank - step) % self._groups.size)
+            present = present and says
+            if about > now:
+                now = about
+                sent += [self._say(earlier, now, present) for earlier in self._steps[: place + 1]]
+        self._behind = now - number
+        MPI.Request.Waitall(sent)
         return present
+
+    def _say(self, step: int, number: int, present: bool) -> MPI.Request:
+        comm, tag = self._groups.channel(ROLL_CALL)
+        rank = (self._groups.rank + step) % self._groups.size
+        return comm.Isend(np.array([number, present]), rank, tag)  # the request holds the message
 
     def _next_from(self, source: int) -> tuple[int, bool]:
         """The next message of a rank: number of a call, and whether the rank can read its arguments."""
@@ -65,11 +77,9 @@ class RollCall:
 
         :param number: of the call.
         """
-        (comm, tag), rank, size = self._groups.channel(ROLL_CALL), self._groups.rank, self._groups.size
-        said = np.array([number, False])
-        self._under_way = [pair for pair in self._under_way if not pair[0].Test()]
-        self._under_way += [(comm.Isend(said, (rank + step) % size, tag), said) for step in self._steps]
-        self._tidy(number)
+        self._under_way = [request for request in self._under_way if not request.Test()]
+        self._under_way += [self._say(step, number + self._behind, False) for step in self._steps]
+        self._tidy(number + self._behind)
 
     def _tidy(self, number: int) -> None:
         """Take in what was said of calls up to this one, so that it does not pile up; keep what is of later ones."""
