@@ -26,7 +26,7 @@ from topompi.execution.specs import LEVELS, NATIVE
 from topompi.netsim import Program, Tables
 from topompi.netsim.packets import PRESETS, Preset, run
 from topompi.schedules import make
-from topompi.schedules.segments import cut, divides, segments_of
+from topompi.schedules.segments import pieces_of
 from topompi.views.network import network_of
 from topompi.views.program import program_of
 from topompi.views.tables import tables_of
@@ -79,11 +79,9 @@ def program_in(cell: Cell, name: str) -> Program | None:
     network, collective = network_of(cell.interface()), COLLECTIVES[cell.method]
     if name in (LEVELS, NATIVE):  # several collectives one after the other, and what only the library knows
         return None
-    base, most = cut(name)
-    pieces = segments_of(cell.nbytes, most) if most else 1
-    in_blocks = most is not None and divides(collective, base)
-    schedule = make(collective, base, network, 0, pieces if in_blocks else None)
-    return program_of(schedule, network, cell.nbytes / schedule.blocks).cut(1 if in_blocks else pieces)
+    pieces = pieces_of(collective, name, cell.nbytes)
+    schedule = make(collective, pieces.name, network, 0, pieces.blocks)
+    return program_of(schedule, network, cell.nbytes / schedule.blocks).cut(pieces.lanes)
 
 
 @dataclass(frozen=True)

@@ -46,12 +46,18 @@ def leaves_of(fabric: Fabric) -> set[frozenset[str]]:
     return {frozenset(np.array(fabric.hosts)[leaf == one].tolist()) for one in np.unique(leaf)}
 
 
-def probed(spec: str, seconds: float = SECONDS, python: str = sys.executable, *words: str) -> dict[str, Any]:
+def probed(
+    spec: str,
+    seconds: float = SECONDS,
+    python: str = sys.executable,
+    *words: str,
+    mpi: str | None = "openmpi-polling",
+) -> dict[str, Any]:
     """What a probe of an emulated network found: ``right`` says whether its leaves are those of the network."""
     with tempfile.TemporaryDirectory() as folder, Emulated(spec) as network:
         path = Path(folder) / "fabric.json"
         command = ["-m", "topompi", "probe", "--json", "--seconds", str(seconds), "-o", str(path), *words]
-        options = JobOptions(mpi="openmpi-polling", timeout=seconds + 60, python=python)
+        options = JobOptions(mpi=mpi, timeout=seconds + 60, python=python)
         done = network.run(command, options)
         if done.returncode:
             return {"spec": spec, "right": False, "error": done.stderr[-2000:]}

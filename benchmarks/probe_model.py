@@ -26,6 +26,8 @@ class ModelNetwork:
     :param processors: pairs that can be measured at once; with more, all round trips of a round take longer.
     :param seconds: that there are.
     :param seed: of the noise.
+    :param naps: seconds of the naps in each round trip of ranks that sleep while they wait, on average; they vary by
+        a tenth.
     """
 
     def __init__(
@@ -36,11 +38,13 @@ class ModelNetwork:
         processors: float = np.inf,
         seconds: float = 60.0,
         seed: int = 0,
+        naps: float = 0.0,
     ) -> None:
         routes = TopologyInterface.place(list(fabric.hosts), compute_routes(fabric)).host_routes
         assert routes is not None  # the routes are given
         self._hops, self._paths, self._capacity = routes.hops, routes.paths(), fabric.link_rate
         self._noise, self._disturbed, self._processors, self._seconds = noise, disturbed, processors, seconds
+        self._naps = naps
         self._generator = np.random.default_rng(seed)
         self.elapsed = 0.0
 
@@ -76,4 +80,4 @@ class ModelNetwork:
         slow = DISTURBANCE if self._generator.random() < self._disturbed else 1.0
         true = slow * (SOFTWARE + SWITCH * float(self._hops[first, second]))
         times: FloatArray = true * (1 + self._generator.exponential(self._noise, trips))
-        return times
+        return times + self._naps * self._generator.uniform(0.9, 1.1, trips) if self._naps else times

@@ -24,9 +24,9 @@ class StandIn:
         self.times, self.least = times, bound
 
     def schedule(self, collective, algorithm, nbytes, root=0):
-        return type("Cut", (), {"schedule": algorithm, "block_bytes": nbytes})
+        return type("Cut", (), {"schedule": algorithm, "block_bytes": nbytes, "lanes": 1})
 
-    def time(self, schedule, block_bytes):
+    def time(self, schedule, block_bytes, lanes):
         return self.times[schedule]
 
     def peer(self, name, collective, nbytes, root=0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -158,6 +159,34 @@ def test_a_level_is_sure_only_if_its_hosts_join_at_about_one_time(growth, sure):
     assert found.settled == sure
 
 
+class Hasty(Still):
+    """Measures as it was given, but in a first part of all rounds, some pairs in shorter time."""
+
+    def __init__(self, round_trips, rounds, quick):
+        super().__init__(round_trips)
+        self._rounds, self._quick = rounds, quick
+
+    def round_trips(self, rounds, trips):
+        found = []
+        for pairs in rounds:
+            self._rounds -= 1
+            found += [
+                self._round_trips[pair] * (self._quick.get(pair, 1) if self._rounds >= 0 else 1) for pair in pairs
+            ]
+        return np.array(found)
+
+
+@given(st.sets(st.integers(0, 5)), st.integers(1, 27))
+@settings(max_examples=30, deadline=None)
+def test_pairs_measured_while_the_machine_was_faster_for_a_moment_are_no_level(leaves, rounds):
+    """Six leaves of two hosts, some of whose pairs took a sixth less until the first sweep and never again."""
+    leaf = np.arange(12) // 2
+    times = np.where(leaf[:, None] == leaf, 22.5, np.where(leaf[:, None] // 3 == leaf // 3, 30.0, 37.0))
+    found = search(12, Hasty(times, rounds, {(2 * one, 2 * one + 1): 0.84 for one in leaves}))
+    assert [level.num_clusters for level in found.levels] == [6, 2, 1]
+    assert found.settled
+
+
 def test_a_search_ends_in_time():
     fabric = fat_tree((4, 4), (1, 2))
     network = ModelNetwork(fabric, seconds=0.6)
@@ -165,6 +194,72 @@ def test_a_search_ends_in_time():
     assert network.elapsed < 0.6 + MEETING + 0.05
     with pytest.raises(ProbeError, match="--seconds"):
         search(16, ModelNetwork(fabric, seconds=0.001))
+
+
+# --- ranks that sleep while they wait ---
+
+
+@given(st.sampled_from(["7,2,4", "2x3x2", "3,5,3"]), st.floats(80e-6, 300e-6), st.floats(0, 0.3), st.integers(0, 2**31))
+@settings(max_examples=20, deadline=None)
+def test_a_tree_measured_by_ranks_that_sleep_is_never_sure_and_says_why(spec, naps, noise, seed):
+    fabric = emulated_fabric(spec, LinkRates.parse())
+    network = ModelNetwork(fabric, noise, seed=seed, naps=naps)
+    probed = Probed(fabric.hosts, search(fabric.num_hosts, network), None, network.elapsed)
+    assert not probed.summary()["settled"]
+    assert re.match(
+        r"no round trip took less than \d+ us, which hides switches: .* mpi_yield_when_idle 0", probed.doubt
+    )
+
+
+def test_ranks_that_were_seen_to_sleep_are_said_however_short_their_round_trips():
+    fabric = fat_tree((4, 3), (1, 1))
+    found = search(12, ModelNetwork(fabric, 0.1))
+    sure, unsure = (Probed(fabric.hosts, found, None, 1.0, yielded).summary() for yielded in (False, True))
+    assert (sure["settled"], sure["yielded"], sure["doubt"]) == (True, False, "")
+    assert (unsure["settled"], unsure["yielded"]) == (False, True)
+    assert unsure["doubt"].startswith(
+        "ranks slept while they waited for messages, which hides switches: let ranks poll"
+    )
+
+
+NAPPING = {
+    "OMPI_MCA_threads_pthreads_yield_strategy": "nanosleep",
+    "OMPI_MCA_threads_pthreads_nanosleep_time": "1000",
+    "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
+    "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
+}
+
+
+@pytest.mark.needs_mpi
+def test_a_rank_is_kept_awake_for_as_long_as_asked_and_then_as_it_was():
+    from topompi.probe.polling import _setter, awake
+
+    yields = _setter()
+    assert yields is not None
+    before = yields(True)
+    for was in (True, False):
+        yields(was)
+        with awake():
+            assert yields(False) is False
+        assert yields(before) is was
+
+
+@pytest.mark.needs_mpi
+@pytest.mark.parametrize("woken", [True, False])
+def test_ranks_that_would_sleep_are_kept_awake_or_make_the_tree_doubtful(woken):
+    """Not kept awake, two ranks of libraries told to sleep do so; the probe counts it."""
+    keep = "" if woken else "from contextlib import nullcontext; measuring.awake = nullcontext\n"
+    code = (
+        "from topompi.probe import measuring\n"
+        f"{keep}import sys\n"
+        "sys.argv = ['topompi', 'probe', '--hosts', 'a,b', '--no-rates', '--json', '--seconds', '3']\n"
+        "from topompi.cli import main; main()\n"
+    )
+    done = run_mpi(2, "-c", code, env=NAPPING)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["yielded"] != woken
+    assert not (said["yielded"] and said["settled"])
 
 
 # --- rates, and the fabric ---
@@ -281,3 +376,14 @@ def test_the_leaves_of_emulated_networks_are_found_where_the_probe_is_sure(priva
     if not found["settled"]:
         pytest.skip("the processors are too busy for a probe that is sure")
     assert found["right"], found
+
+
+@needs_root
+@pytest.mark.needs_mpi
+@pytest.mark.long
+@pytest.mark.parametrize("spec", ["7,2,4", "2x3x2", "3,5,3"])
+def test_where_ranks_sleep_by_default_the_leaves_are_found_or_the_probe_is_not_sure(private_state, spec):  # noqa: F811
+    found = probed(spec, seconds=30, mpi=None)
+    assert "error" not in found, found
+    assert not found["yielded"], "the ranks were not kept awake"
+    assert found["right"] or not found["settled"], found

@@ -162,3 +162,42 @@ def test_errors_are_one_line_and_exit_code_1(arguments, message):
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_name_may_say_how_long_messages_are(tmp_path):
+    """Of 64 KiB, 8 blocks for a chain or 8 parts of each transfer of an alltoall, which takes as many messages."""
+
+    def one(collective, algorithm):
+        (made,) = summary(collective, "-a", algorithm, "--topology", FABRIC, "--bytes", "64K")["schedules"]
+        return made
+
+    whole, cut = one("alltoall", "shift"), one("alltoall", "shift/8K")
+    assert (whole["messages"], cut["messages"], cut["algorithm"]) == (240, 8 * 240, "shift/8K")
+    assert {hops: row["bytes"] for hops, row in cut["by_hops"].items()} == {"1": 48 << 16, "3": 192 << 16}
+    assert one("alltoall", "shift/64K")["cost"] == whole["cost"] != cut["cost"]
+    in_blocks = one("bcast", "chain/4K")
+    assert (in_blocks["blocks"], in_blocks["block_bytes"], in_blocks["messages"]) == (16, 4096, 15 * 16)
+    assert one("bcast", "chain/8K")["cost"] == one("bcast", "chain")["cost"] != in_blocks["cost"]
+    out = ("--topology", FABRIC, "--export", "json", "-o", tmp_path / "schedule.json")
+    assert topompi("bcast", "-a", "chain/4K", *out).returncode == 0
+    assert from_json((tmp_path / "schedule.json").read_text()).blocks == 16
+    done = topompi("alltoall", "-a", "shift/8K", *out)
+    assert done.returncode == 1
+    assert done.stderr.startswith("topompi: --export: expecting an algorithm whose messages are whole")
+    done = topompi("bcast", "-a", "chain/4K", "--blocks", "3", "--topology", FABRIC)
+    assert done.stderr == "topompi: expecting a number of blocks or an algorithm that is cut, got 3 and 'chain/4K'\n"
+    done = topompi("bcast", "-a", "binomial/4K", "--topology", FABRIC)
+    assert "whose messages can be cut (chain, circulant), got 'binomial/4K'" in done.stderr
+
+
+def test_links_carry_what_an_algorithm_sends_however_its_messages_are_cut(tmp_path):
+    """A chain divides 512 KiB into 8 blocks of 64 KiB by itself."""
+
+    def drawn(loads, size):
+        path = tmp_path / "fabric.svg"
+        done = command_line("topology", "draw", FABRIC, "--hosts", "all", "--loads", loads, "--bytes", size, "-o", path)
+        assert done.returncode == 0, done.stderr
+        return path.read_text()
+
+    assert drawn("bcast:chain/8K", "512K") == drawn("bcast:chain", "64K") != drawn("bcast:chain", "32K")
+    assert drawn("alltoall:shift/8K", "64K") == drawn("alltoall:shift", "64K")

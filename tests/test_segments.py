@@ -10,7 +10,7 @@ from topompi.execution.running import can_run
 from topompi.execution.specs import CALLS, Needs
 from topompi.schedules import ALGORITHMS
 from topompi.schedules.registry import MOST_PARTS
-from topompi.schedules.segments import cut, cuttable, divides, segments_of, variants
+from topompi.schedules.segments import Pieces, can_be_cut, cut, cuttable, divides, pieces_of, segments_of, variants
 from topompi.selection.rules import Rules, RulesError
 
 
@@ -29,6 +29,23 @@ def test_what_is_no_size_cannot_run(algorithm):
     with pytest.raises(ValueError, match="expecting bytes as 32K"):
         cut(algorithm)
     assert not can_run("Allgather", algorithm)
+
+
+def test_a_file_or_a_function_is_never_cut():
+    for name in ("made/shift.json", "mine:exchange", "folder/mine:exchange"):
+        assert cut(name) == (name, None)
+
+
+@pytest.mark.parametrize("collective", sorted(ALGORITHMS))
+def test_what_can_be_cut_has_pieces_and_nothing_else_has(collective):
+    for name in ALGORITHMS[collective]:
+        assert pieces_of(collective, name, 1 << 16) == Pieces(name)
+        if can_be_cut(collective, f"{name}/8K"):
+            wanted = Pieces(name, blocks=8) if divides(collective, name) else Pieces(name, lanes=8)
+            assert pieces_of(collective, f"{name}/8K", 1 << 16) == wanted
+        else:
+            with pytest.raises(ValueError, match=f"whose messages can be cut .*, got '{name}/8K'"):
+                pieces_of(collective, f"{name}/8K", 1 << 16)
 
 
 @given(st.integers(0, 1 << 30), st.integers(1, 1 << 22))

@@ -526,6 +526,28 @@ def test_flows_need_no_simgrid_and_have_the_libraries_that_we_know(monkeypatch, 
     assert "--model: expecting --network simgrid with it, got flow" in err
 
 
+@pytest.mark.parametrize(
+    ("collective", "names", "messages"),
+    [("bcast", ["chain", "chain/8K", "chain/1K"], 3 * 64), ("alltoall", ["shift", "shift/64K", "shift/1K"], 64 * 12)],
+)
+def test_a_name_may_say_how_long_messages_are(capsys, collective: str, names: list[str], messages: int) -> None:
+    """A chain divides 64 KiB into 8 blocks by itself, and an alltoall leaves blocks whole."""
+    words = [collective, "--topology", TREE, "-m", "64K", "--peers", "none", "-a", ",".join(names)]
+    assert main(words) == 0
+    head, times = (line.split() for line in capsys.readouterr().out.splitlines()[-2:])
+    assert head[2:5] == names
+    assert times[1] == times[2]
+    for most, left in ((messages - 1, True), (messages, False)):
+        assert main([*words, "--most-messages", str(most)]) == 0
+        said = f"{names[-1]} at 65536 bytes: left out: {messages} transfers, more than {most}"
+        assert (said in capsys.readouterr().out) == left
+
+
+def test_traces_have_no_parts_of_transfers() -> None:
+    found = arena(network()).time(make("alltoall", "shift", network()), 1 << 16, 8)
+    assert found == Failure("left out: traces have no transfers whose parts travel by themselves")
+
+
 def test_flows_take_a_message_as_simgrid_does_and_a_background_is_a_job() -> None:
     steps, nbytes = sends(4, [(0, 2), (1, 3)]), 10**6
     with FlowArena(network()) as alone, FlowArena(network(), background=Background(10**8)) as beside:

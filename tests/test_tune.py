@@ -13,7 +13,7 @@ from topompi.execution.specs import NATIVE
 from topompi.selection.classes import class_bytes, size_class
 from topompi.selection.judging import CLEAR
 from topompi.selection.rules import Rules
-from topompi.tuning.comparison import compare, rules_of, winner
+from topompi.tuning.comparison import compare, floor, is_undecided, rounds_needed, rules_of, winner
 from topompi.tuning.measuring import METHODS
 from topompi.tuning.record import Measured, RecordError, TuneRecord
 
@@ -73,6 +73,43 @@ def test_one_of_many_equal_rivals_is_seldom_taken_for_faster():
         times = {f"a{rival}": 1 + generator.random(20) for rival in range(12)}
         won += winner(compare(measured("Alltoall", 8, native=1 + generator.random(20), **times))).wins
     assert won <= 6
+
+
+@given(st.integers(1, 1000))
+def test_a_rival_that_wins_all_of_the_rounds_needed_wins_and_no_fewer_rounds_can(rivals):
+    rounds = rounds_needed(rivals)
+    assert [floor(np.full(count, 2.0), 0.025 / rivals) for count in (rounds, rounds - 1)] == [2, 0]
+
+
+def test_a_gain_that_too_few_rounds_cannot_prove_is_named_and_gets_no_rule():
+    others = {f"a{rival}": (4.0,) for rival in range(16)}
+    assert rounds_needed(17) == 10
+    for rounds, verdict, algorithms in ((9, "4.00x faster, too few rounds", []), (10, "4.00x faster", ["chain"])):
+        times = {name: column * rounds for name, column in {"native": (4.0,), "chain": (1.0,), **others}.items()}
+        rows = compare(measured("Bcast", 8, **times))
+        assert (rows[1].verdict, is_undecided(rows)) == (verdict, not algorithms)
+        assert [rule.algorithm for rule in rules_of(record(measured("Bcast", 8, **times))).rules] == algorithms
+
+
+@given(
+    st.integers(6, 14).flatmap(
+        lambda rounds: st.lists(
+            st.tuples(
+                st.sampled_from((0.5, 0.9, 0.97, 1.0)), st.lists(st.floats(1, 1.3), min_size=rounds, max_size=rounds)
+            ),
+            min_size=2,
+            max_size=20,
+        )
+    )
+)
+def test_a_row_that_says_faster_and_no_more_has_a_rule_that_names_one(columns):
+    times = {f"a{number}": [scale * one for one in column] for number, (scale, column) in enumerate(columns)}
+    results = measured("Bcast", 8, native=times.pop("a0"), **times)
+    rows, rules = compare(results), rules_of(record(results)).rules
+    assert [rule.algorithm for rule in rules] == ([] if is_undecided(rows) else [winner(rows).algorithm])
+    sure = [row.algorithm for row in rows if row.verdict.endswith("faster")]
+    assert all(row.doubt for row in rows if " faster, " in row.verdict)
+    assert winner(rows).algorithm == (sure or [NATIVE])[0]
 
 
 def test_rules_cover_the_classes_that_were_measured_and_no_others():
@@ -143,22 +180,34 @@ def test_tune_keeps_all_samples(tuned):
     assert {one.algorithm for one in record.results if one.method == "Bcast"} == {NATIVE, "levels"}
 
 
+def test_cut_names_are_measured_alone_and_too_few_rounds_are_said_before(tmp_path):
+    what = ("bcast", "-m", "64K", "-a", "chain/8K,binomial", "-i", "6", "--json", "-o", tmp_path / "rules.json")
+    done = run_mpi(2, "-m", "topompi", "tune", *what)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "topompi: 6 rounds are too few to be sure that one of 2 rivals is faster: take -i 7\n"
+    found = TuneRecord.parse(done.stdout)
+    assert [one.algorithm for one in found.results] == [NATIVE, "binomial", "chain/8K"]
+    rules = Rules.read(tmp_path / "rules.json").rules
+    assert len(rules) == (not is_undecided(compare(list(found.results))))
+
+
 def test_what_cannot_be_tuned_is_said_once():
     code = (
         "from topompi.cli.tune import tune; import sys\n"
         "for sizes, names, algorithms in ((['alltoal'], '1K', 'all'), (['bcast'], '2K:1K', 'all'), "
-        "(['bcast'], '1K', 'bruck'), (['bcast'], '0', 'all')):\n"
+        "(['bcast'], '1K', 'bruck'), (['bcast'], '0', 'all'), (['bcast'], '1K', 'binomial/8K')):\n"
         "    try: tune(sizes, names, 6, algorithms)\n"
         "    except Exception as error: assert error.exit_code == 1, error\n"
     )
     done = run_mpi(2, "-c", code)
     assert done.returncode == 0, done.stderr
     said = [line for line in done.stderr.splitlines() if line.startswith("topompi: ")]
-    assert len(said) == 4
+    assert len(said) == 5
     assert re.match("topompi: expecting collectives of bcast, .* got 'alltoal'", said[0])
     assert said[1] == "topompi: -m: expecting MIN <= MAX, got '2K:1K'"
     assert re.match("topompi: expecting --algorithms of .*, got 'bruck'", said[2])
     assert said[3] == "topompi: -m: expecting a number of bytes such as 64, 8K or 1M, got '0'"
+    assert said[4].endswith("got 'binomial/8K': its messages cannot be cut")
 
 
 def test_every_method_can_be_tuned_and_a_forced_algorithm_is_part_of_the_record():

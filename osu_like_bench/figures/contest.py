@@ -40,7 +40,7 @@ class Contest:
     def time(self, algorithm: str) -> Timed:
         """Seconds of an algorithm of ours."""
         cut = self.arena.schedule(self.collective, algorithm, self.nbytes, self.root)
-        return self.arena.time(cut.schedule, cut.block_bytes)
+        return self.arena.time(cut.schedule, cut.block_bytes, cut.lanes)
 
     def peer(self, name: str) -> Timed:
         """Seconds of a library's own choice."""

@@ -12,7 +12,8 @@ import typer
 
 from topompi.cli.terminal import HELP, Limit, console
 from topompi.errors import BenchmarkError
-from topompi.schedules.registry import ALGORITHMS, find_algorithm
+from topompi.schedules.registry import ALGORITHMS
+from topompi.schedules.segments import pieces_of
 from topompi.topology import Report, TopologyInterface
 from topompi.views.network import network_of
 
@@ -197,7 +198,7 @@ def _algorithms(collective: str, text: str) -> tuple[str, ...]:
     names = ALGORITHMS[_one_of("COLLECTIVE", collective, (*ALGORITHMS, *KERNELS))] if text == "all" else _words(text)
     try:
         for name in names:
-            find_algorithm(collective, name)
+            pieces_of(collective, name, 1)
     except ValueError as error:
         raise BenchmarkError(f"--algorithm: {error}") from error
     return tuple(names)

@@ -17,7 +17,10 @@ NETWORKS = ("flow", "packet", "simgrid")
 Collective = Annotated[str, typer.Argument(help=f"One of {', '.join((*ALGORITHMS, *KERNELS))}.")]
 Topology = Annotated[str, typer.Option(help="A topology source, as for topompi topology show.", metavar="SOURCE")]
 Algorithm = Annotated[
-    str, typer.Option("--algorithm", "-a", help="Names, module:function, FILE.json, or all.", metavar="A,B")
+    str,
+    typer.Option(
+        "--algorithm", "-a", help="Names (ring, ring/32K), module:function, FILE.json, or all.", metavar="A,B"
+    ),
 ]
 Lfts = Annotated[str | None, typer.Option(help="Forwarding tables of the source.", metavar="FILE")]
 Hosts = Annotated[str | None, typer.Option(help="A list, a file, or the first N; else all.", metavar="LIST|N")]

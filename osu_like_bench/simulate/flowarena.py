@@ -96,15 +96,17 @@ class FlowArena(Ground):
         model = self._model + ("" if self._tables is None else " as on FDR switches")
         return f"{super().describe()}, {model}, {starts}{sends}"
 
-    def time(self, schedule: Schedule, block_bytes: int = 1) -> float | Failure:
+    def time(self, schedule: Schedule, block_bytes: int = 1, lanes: int = 1) -> float | Failure:
         """Simulated seconds until the last rank has completed a schedule, as ``Starts``, or why there are none.
 
+        :param schedule: what is sent, in blocks.
         :param block_bytes: bytes of one block.
+        :param lanes: parts into which every transfer is cut.
         Cost: see ``netsim.run`` and ``netsim.packets.run``, for each seed and each of the bracket.
         """
-        if (left_out := self.left_out(schedule)) is not None:
+        if (left_out := self.left_out(schedule, lanes)) is not None:
             return left_out
-        programs = [program_of(schedule, self.network, block_bytes), *self._beside]
+        programs = [program_of(schedule, self.network, block_bytes).cut(lanes), *self._beside]
         bracket = {name: float(Starts(self._starts(programs, switches))) for name, switches in self._bracket.items()}
         return Starts(self._starts(programs, FDR.settings), bracket)
 

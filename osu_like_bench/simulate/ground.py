@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
-from topompi.schedules import Model, Network, Schedule, lower_bound, make
+from topompi.schedules import Model, Network, Schedule, lower_bound
 from topompi.schedules.schedule import ROOTED
+from topompi.schedules.segments import Cut, make_cut
 
 from .platform import complete
 from .smpi import Failure
@@ -19,14 +19,6 @@ __all__ = ["MOST_MESSAGES", "Cut", "Failure", "Ground", "Starts"]
 
 ACCURACY = 1e-4  # of a simulated time: SimGrid prints it to the nanosecond, and sums of rates are rounded
 MOST_MESSAGES = 3_000_000  # what SimGrid replays in a minute or so, and writes in 400 MB of traces
-
-
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """A schedule and the bytes of its blocks."""
-
-    schedule: Schedule
-    block_bytes: int
 
 
 class Starts(float):
@@ -80,24 +72,21 @@ class Ground:
         return f"{rates}, {latencies}"
 
     def schedule(self, collective: str, algorithm: str, nbytes: int, root: int = 0, **parameters: Any) -> Cut:
-        """The schedule of an algorithm for messages of ``nbytes``, cut into whole blocks, rounded up.
+        """The schedule of an algorithm for messages of ``nbytes``, divided into whole blocks, rounded up.
 
         It is made for the network without its background, of which a job does not know.
 
         :param collective: its name.
-        :param algorithm: its name.
+        :param algorithm: its name, perhaps cut (``ring/32K``).
         :param nbytes: message size.
         :param root: of a rooted collective.
         :param parameters: the generator's own, see ``schedules.make``.
         """
-        schedule = make(collective, algorithm, self.network, root, **parameters)
-        if schedule.blocks > nbytes:  # no block below a byte
-            schedule = make(collective, algorithm, self.network, root, nbytes, **parameters)
-        return Cut(schedule, -(-nbytes // schedule.blocks))
+        return make_cut(collective, algorithm, self.network, root, nbytes, **parameters)
 
-    def left_out(self, schedule: Schedule) -> Failure | None:
-        """Why a schedule is not simulated; None where it is."""
-        messages = int(np.count_nonzero(schedule.messages))
+    def left_out(self, schedule: Schedule, lanes: int = 1) -> Failure | None:
+        """Why a schedule whose transfers are cut into so many parts is not simulated; None where it is."""
+        messages = lanes * int(np.count_nonzero(schedule.messages))
         if messages <= self.most_messages:
             return None
         return Failure(f"left out: {messages:,} transfers, more than {self.most_messages:,}")

@@ -9,6 +9,7 @@ from topompi.errors import BenchmarkError
 from topompi.schedules import ScheduleError
 from topompi.schedules.registry import find_algorithm
 from topompi.schedules.schedule import ROOTED
+from topompi.schedules.segments import cut
 
 from .flowarena import FlowArena
 from .replay import Arena
@@ -75,7 +76,8 @@ def _algorithm(
     arena: Arena | FlowArena, collective: str, name: str, sizes: Sequence[int], root: int, window: int | None
 ) -> list[tuple[Place, Outcome]]:
     """The times of an algorithm, one size after the other: at once they would take the memory of several schedules."""
-    takes = window is not None and "window" in find_algorithm(collective, name).parameters
+    chosen = find_algorithm(collective, cut(name)[0])
+    takes = window is not None and "window" in chosen.parameters
     parameters = {"window": window} if takes else {}
     return [((name, size), _time(arena, collective, name, size, root, parameters)) for size in sizes]
 
@@ -87,12 +89,12 @@ def _time(
     if collective in ("alltoall", "fft") and ranks**2 > most:  # not even to be generated
         return Failure(f"left out: {ranks:,} ranks exchange {ranks**2:,} blocks, more than {most:,}")
     try:
-        cut = arena.schedule(collective, name, size, root, **parameters)
+        made = arena.schedule(collective, name, size, root, **parameters)
     except ScheduleError as error:  # a wrong schedule of a user's file or function
         raise BenchmarkError(f"--algorithm: {error}") from error
     except ValueError as error:  # what a generator refuses, such as numbers of ranks that are no power of two
         return Failure(f"left out: {error}")
-    return arena.time(cut.schedule, cut.block_bytes)
+    return arena.time(made.schedule, made.block_bytes, made.lanes)
 
 
 def _peer(arena: Arena | FlowArena, collective: str, name: str, size: int, root: int) -> list[tuple[Place, Outcome]]:

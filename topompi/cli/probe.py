@@ -94,8 +94,8 @@ def _show(summary: dict[str, Any]) -> None:
     # mpirun may hand on a terminal's output to a file: no colours, and no terminal's width.
     screen = Console(width=120, force_terminal=False, no_color=True)
     words = f"{summary['hosts']} hosts in {summary['seconds']:.1f} s: {summary['probes']:,} probes in "
-    words += f"{summary['rounds']:,} rounds" + ("" if summary["settled"] else "; not settled, give it more --seconds")
-    screen.print(words, highlight=False)
+    words += f"{summary['rounds']:,} rounds" + ("" if summary["settled"] else f"; not settled: {summary['doubt']}")
+    screen.print(words, highlight=False, soft_wrap=True)
     table = Table("level", "clusters", "round trip", "confidence", "uplinks that held streams up", box=None)
     for number, row in enumerate(summary["levels"], 1):
         shared = f"{row['uplinks_shared']} of {row['clusters']}" if "uplinks_shared" in row else "-"

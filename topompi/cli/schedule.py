@@ -20,7 +20,8 @@ from ..schedules.exports.goal import write_goal
 from ..schedules.exports.jsonio import to_json
 from ..schedules.exports.simgrid import write_traces
 from ..schedules.proof import check as prove
-from ..schedules.registry import ALGORITHMS, current_name, find_algorithm
+from ..schedules.registry import ALGORITHMS, current_name
+from ..schedules.segments import pieces_of
 from ..topology import Report, TopologyInterface, load
 from ..views.network import UNKNOWN_RATE, network_of
 from .jobhosts import HOSTS_HELP, find_hosts
@@ -43,7 +44,7 @@ def schedule(
     collective: Annotated[str, typer.Argument(help=f"One of {', '.join(ALGORITHMS)}.")],
     topology: Annotated[str, typer.Option("--topology", help="A topology source, as for topompi topology show.")],
     algorithm: Annotated[
-        str, typer.Option("--algorithm", "-a", help="A name, module:function, FILE.json, or all.")
+        str, typer.Option("--algorithm", "-a", help="A name (ring, ring/32K), module:function, FILE.json, or all.")
     ] = "all",
     lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
@@ -130,7 +131,7 @@ def _asked(
 def _found(collective: str, algorithm: str) -> str:
     """The present name of an algorithm; raises for one that is not there."""
     try:
-        find_algorithm(collective, algorithm)
+        pieces_of(collective, algorithm, 1)
     except ValueError as error:
         raise ScheduleCommandError(str(error)) from error
     return current_name(algorithm)
@@ -202,6 +203,9 @@ def _made(collective: str, name: str, *rest: Any) -> Made:
 
 
 def _export(made: Made, form: str, output: Path) -> None:
+    if made.lanes > 1:
+        wanted = "an algorithm whose messages are whole or divided into blocks"
+        raise ScheduleCommandError(f"--export: expecting {wanted}, got {made.name}, whose parts no format can say")
     if form == "simgrid":
         write_traces(made.schedule, output, made.block_bytes)
     elif form == "goal":

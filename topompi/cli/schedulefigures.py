@@ -13,8 +13,9 @@ from ..schedules.alltoall.dcss import dcss
 from ..schedules.analysis.cost import Cost, cost
 from ..schedules.analysis.loads import Analysis, analyse
 from ..schedules.analysis.model import Model
-from ..schedules.registry import find_algorithm, make
+from ..schedules.registry import find_algorithm
 from ..schedules.schedule import ROOTED
+from ..schedules.segments import cut, make_cut
 from ..topology import TopologyInterface
 
 __all__ = ["Made", "link_names", "steps_of", "summarise"]
@@ -24,9 +25,10 @@ __all__ = ["Made", "link_names", "steps_of", "summarise"]
 class Made:
     """One schedule with its analysis and cost on a network.
 
-    :param name: of the algorithm.
+    :param name: of the algorithm, perhaps cut (``ring/32K``).
     :param schedule: what is sent, in blocks.
     :param block_bytes: size of a block.
+    :param lanes: parts into which every transfer is cut.
     :param analysis: loads of the links, conflicts and the lower bound.
     :param cost: seconds in all and of each step.
     """
@@ -34,6 +36,7 @@ class Made:
     name: str
     schedule: Schedule
     block_bytes: int
+    lanes: int
     analysis: Analysis
     cost: Cost
 
@@ -49,24 +52,23 @@ class Made:
         blocks: int | None = None,
         parameters: dict[str, Any] | None = None,
     ) -> Made:
-        """The schedule of an algorithm for messages of ``nbytes``, cut into whole blocks, rounded up.
+        """The schedule of an algorithm for messages of ``nbytes``, divided into whole blocks, rounded up.
 
         :param collective: such as ``bcast``.
-        :param name: of the algorithm among the collective's.
+        :param name: of the algorithm among the collective's, perhaps cut.
         :param network: hosts of the ranks, routes and capacities.
         :param model: start-up and per-byte costs.
         :param root: rank of the root; 0 where the collective has none.
         :param nbytes: size of the message in bytes.
-        :param blocks: number of blocks to cut the message into; by default the algorithm's own choice, none below a
+        :param blocks: number of blocks to divide the message into; by default the algorithm's own choice, none below a
             byte.
         :param parameters: further ones of the algorithm, by name.
         """
-        schedule = make(collective, name, network, root, blocks, **(parameters or {}))
-        if blocks is None and schedule.blocks > nbytes:  # no block below a byte
-            schedule = make(collective, name, network, root, nbytes, **(parameters or {}))
-        block_bytes = -(-nbytes // schedule.blocks)
+        made = make_cut(collective, name, network, root, nbytes, blocks, **(parameters or {}))
+        schedule, block_bytes, lanes = made.schedule, made.block_bytes, made.lanes
         analysis = analyse(schedule, network, block_bytes, alpha=min(model.t_s))
-        return cls(name, schedule, block_bytes, analysis, cost(schedule, network, model, block_bytes))
+        costs = cost(schedule, network, model, block_bytes, lanes=lanes)
+        return cls(name, schedule, block_bytes, lanes, analysis, costs)
 
 
 def link_names(interface: TopologyInterface) -> list[str] | None:
@@ -121,7 +123,7 @@ def _figures(collective: str, made: Made) -> dict[str, Any]:
     analysis = made.analysis
     busy = analysis.idle_ranks[analysis.idle_ranks < made.schedule.size]  # steps of local moves alone left out
     by_hops = {
-        str(hops): {"messages": int(messages), "bytes": int(size)}
+        str(hops): {"messages": int(messages) * made.lanes, "bytes": int(size)}
         for hops, (messages, size) in enumerate(zip(analysis.messages_by_hops, analysis.bytes_by_hops, strict=True))
         if messages
     }
@@ -131,14 +133,14 @@ def _figures(collective: str, made: Made) -> dict[str, Any]:
         "blocks": made.schedule.blocks,
         "block_bytes": made.block_bytes,
         "steps": analysis.active_steps,
-        "messages": int(analysis.messages_by_hops.sum()),
+        "messages": int(analysis.messages_by_hops.sum()) * made.lanes,
         "by_hops": by_hops,
         "conflicts": int(analysis.conflicts.sum()),
         "idle": float(busy.mean() / made.schedule.size) if len(busy) else 0.0,
         "bound": analysis.bound.seconds,
         "ratio": None if np.isnan(analysis.ratio) else analysis.ratio,
         "cost": made.cost.seconds,
-        "wins": find_algorithm(collective, made.name).when,
+        "wins": find_algorithm(collective, cut(made.name)[0]).when,
     }
 
 

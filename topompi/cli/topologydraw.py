@@ -17,6 +17,7 @@ from ..mapping.readers import read_graph
 from ..schedules.analysis.loads import messages_of
 from ..schedules.exports.jsonio import from_json
 from ..schedules.registry import ALGORITHMS, make
+from ..schedules.segments import pieces_of
 from ..topology import Fabric, Report, Routes, TopologyInterface, load
 from ..topology.hostnames import require_hosts
 from ..topology.studies import without
@@ -44,7 +45,7 @@ def draw(
     placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
     mapping: Annotated[Path | None, typer.Option("--map", help="A map's file: which rank is where.")] = None,
     loads: Annotated[str | None, typer.Option("--loads", help=_LOADS)] = None,
-    size: Annotated[str, typer.Option("--bytes", help="Of a block of the schedule: 65536, 64K or 1M.")] = "64K",
+    size: Annotated[str, typer.Option("--bytes", help="Of the schedule's block, or of a message that is cut.")] = "64K",
     down: Without = None,
     limit: Limit = None,
 ) -> None:
@@ -103,8 +104,9 @@ def _messages(loads: str, routes: Routes, names: list[str], nbytes: int) -> tupl
     collective, colon, algorithm = loads.partition(":")
     if colon and collective in ALGORITHMS and not Path(loads).exists():
         network = network_of(TopologyInterface.place(names, routes, virtual=True))
-        found = messages_of(make(collective, algorithm, network, 0, None))
-        return found.source, found.destination, found.blocks * nbytes
+        pieces = pieces_of(collective, algorithm, nbytes)
+        found = messages_of(make(collective, pieces.name, network, 0, pieces.blocks))
+        return found.source, found.destination, found.blocks * -(-nbytes // (pieces.blocks or 1))
     if Path(loads).suffix == ".json" and '"collective"' in Path(loads).read_text(encoding="utf-8")[:4096]:
         found = messages_of(from_json(Path(loads).read_text(encoding="utf-8")))
         return found.source, found.destination, found.blocks * nbytes

@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import TopompiError
+from ..execution.eligibility import why_not
 from ..execution.specs import CALLS, NATIVE
 from ..extensions import require_mpi
 from ..selection.classes import size_class
-from ..tuning.comparison import Row, compare, rules_of, winner
+from ..tuning.comparison import Row, compare, is_undecided, rounds_needed, rules_of, winner
 from ..tuning.record import Measured, TuneRecord
 from .sizes import parse_bytes
 
@@ -28,6 +29,7 @@ from .terminal import Limit
 
 __all__ = ["TuneError", "tune"]
 
+ROUNDS = 20  # by default
 MOST_BYTES = 1 << 29  # of one rank's buffers
 
 
@@ -38,9 +40,11 @@ class TuneError(TopompiError, ValueError):
 def tune(
     collectives: Annotated[list[str], typer.Argument(metavar="COLLECTIVE...", help="Methods, such as alltoall bcast.")],
     sizes: Annotated[str, typer.Option("--sizes", "-m", help="MIN:MAX or one size, doubling; see below.")] = "1K:1M",
-    rounds: Annotated[int, typer.Option("--rounds", "-i", help="Timed calls of each algorithm.", min=6)] = 20,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", "-i", help="Timed calls of each; default 20, or as many as needed.", min=6)
+    ] = None,
     algorithms: Annotated[
-        str, typer.Option("--algorithms", "-a", help="Names or module:function, A,B; native always runs.")
+        str, typer.Option("--algorithms", "-a", help="Names (ring, ring/32K) or module:function, A,B; see below.")
     ] = "all",
     topology: Annotated[str | None, typer.Option("--topology", help="A topology source.")] = None,
     hosts: Annotated[str | None, typer.Option("--hosts", help="Virtual placement: a host list, in blocks.")] = None,
@@ -57,9 +61,13 @@ def tune(
     A size is: of bcast the message; of gather, scatter, allgather and alltoall one block; of reduce, allreduce,
     reduce_scatter and reduce_scatter_block the whole vector of 4-byte numbers. The root is rank 0.
 
+    Native always runs. A name stands for the algorithm with whole messages, and with messages that are cut as is worth
+    while; ring/32K for that cut alone.
+
     All algorithms of one size run in turn, round by round; of each call the slowest rank's time counts. The interval is
     that of the median ratio, 95 %. A rule for another algorithm than native needs a gain of 5 %, and enough rounds to
-    be sure that none of so many algorithms was just lucky.
+    be sure that none of so many algorithms was just lucky: 6 for one, 10 for 17. With fewer, a size at which one seems
+    faster gets no rule.
     """
     require_mpi()
     from mpi4py import MPI
@@ -85,7 +93,7 @@ def _run(
     world: MPI.Intracomm,
     collectives: Sequence[str],
     sizes: Sequence[int],
-    rounds: int,
+    rounds: int | None,
     algorithms: Sequence[str] | None,
     topology: str | None,
     hosts: str | None,
@@ -95,30 +103,31 @@ def _run(
 ) -> None:
     """Run the command; collective, with the same errors on all ranks."""
     from ..communicator import Intracomm
-    from ..tuning.measuring import candidates, measure, record_of
+    from ..tuning.measuring import contenders, measure, record_of
 
     if world.Get_size() < 2:
         raise TuneError("expecting at least 2 ranks: run it under mpirun, as the job that the rules are for")
     methods = [_method(name) for name in collectives]
     functions = _register_given(methods, algorithms or ())
-    known = {name for method in methods for name in candidates(method)}
-    unknown = [name for name in algorithms or () if name not in known]
-    if unknown:
-        names = ", ".join(sorted(known))
-        raise TuneError(f"expecting --algorithms of {names}, or a module:function, got {unknown[0]!r}")
+    _require_runs(methods, algorithms or ())
     comm = Intracomm(world.Dup(), topology, hosts)
     _prove(functions, comm.interface)
     speaker = _Speaker(world.Get_rank() == 0, as_json)
+    executor, cells = comm._state.executor, _cells(methods, sizes, world.Get_size())
+    rivals = max((len(contenders(executor, *cell, algorithms)) - 1 for cell in cells), default=0)
+    needed = rounds_needed(rivals)
+    rounds = max(ROUNDS, needed) if rounds is None else rounds
     speaker.say(f"{comm.interface.describe()}; {rounds} rounds, ratio to native above 1 is faster")
+    if rounds < needed:
+        speaker.warn(f"{rounds} rounds are too few to be sure that one of {rivals} rivals is faster: take -i {needed}")
     results: list[Measured] = []
-    for method in methods:
-        for nbytes in dict.fromkeys(_whole(method, size, world.Get_size()) for size in sizes):
-            if 2 * nbytes * world.Get_size() > MOST_BYTES:
-                speaker.say(f"{method} {nbytes:,} bytes: left out, its buffers are above {MOST_BYTES >> 20} MiB")
-                continue
-            found = measure(comm._state.executor, method, nbytes, rounds, algorithms, speaker.progress)
-            results += found
-            speaker.table(compare(found))
+    for method, nbytes in cells:
+        if 2 * nbytes * world.Get_size() > MOST_BYTES:
+            speaker.say(f"{method} {nbytes:,} bytes: left out, its buffers are above {MOST_BYTES >> 20} MiB")
+            continue
+        found = measure(executor, method, nbytes, rounds, algorithms, speaker.progress)
+        results += found
+        speaker.table(compare(found))
     done = record_of(comm._state.comm, comm.interface, results)
     failure = None
     if world.Get_rank() == 0:
@@ -153,7 +162,12 @@ class _Speaker:
         self._speaks, self._tables = speaks, speaks and not as_json
         # mpirun may hand on a terminal's output to a file: no colours, and no terminal's width.
         self._console = Console(width=120, force_terminal=False, no_color=True)
-        self._rows: list[Row] = []
+        self._undecided, self._rows = 0, list[Row]()
+
+    def warn(self, words: str) -> None:
+        """Say it whatever is printed."""
+        if self._speaks:
+            print(f"topompi: {words}", file=sys.stderr, flush=True)
 
     def say(self, words: str) -> None:
         if self._tables:
@@ -166,14 +180,17 @@ class _Speaker:
 
     def table(self, rows: list[Row]) -> None:
         self._rows.append(winner(rows))
+        self._undecided += is_undecided(rows)
         self.progress("")
         if self._tables:
             self.say(f"{rows[0].method} {rows[0].nbytes:,} bytes")
             self._console.print(_table(rows))
 
     def summary(self, done: TuneRecord, output: Path | None) -> None:
-        native = sum(row.algorithm == NATIVE for row in self._rows)
+        native = sum(row.algorithm == NATIVE for row in self._rows) - self._undecided
         self.say(f"native is not clearly beaten at {native} of {len(self._rows)} sizes")
+        if self._undecided:
+            self.say(f"no rule for {self._undecided} of {len(self._rows)} sizes: too few rounds to be sure of a gain")
         if done.forced:
             words = ", ".join(f"{method} {algorithm}" for method, algorithm in done.forced.items())
             self.say(f"native was forced by the environment: {words}")
@@ -200,6 +217,18 @@ def _method(name: str) -> str:
     if name.lower() not in of_name:
         raise TuneError(f"expecting collectives of {', '.join(of_name)}, got {name!r}")
     return of_name[name.lower()]
+
+
+def _require_runs(methods: Sequence[str], algorithms: Sequence[str]) -> None:
+    """Raise for an algorithm that can run none of the methods."""
+    from ..tuning.measuring import candidates
+
+    for name in algorithms:
+        reasons = [why_not(method, name) for method in methods]
+        if all(reasons):
+            known = ", ".join(sorted({name for method in methods for name in candidates(method)}))
+            wanted = f"expecting --algorithms of {known}, or a module:function"
+            raise TuneError(f"{wanted}, got {name!r}: {reasons[0]}")
 
 
 def _register_given(methods: Sequence[str], algorithms: Sequence[str]) -> list[tuple[str, str]]:
@@ -229,10 +258,11 @@ def _prove(functions: Sequence[tuple[str, str]], interface: TopologyInterface) -
             raise TuneError(str(error)) from error
 
 
-def _whole(method: str, nbytes: int, ranks: int) -> int:
+def _cells(methods: Sequence[str], sizes: Sequence[int], ranks: int) -> list[tuple[str, int]]:
+    """The methods with the sizes in bytes that each can have."""
     from ..tuning.measuring import whole
 
-    return whole(method, nbytes, ranks)
+    return list(dict.fromkeys((method, whole(method, size, ranks)) for method in methods for size in sizes))
 
 
 def _names(text: str) -> list[str] | None:

@@ -20,7 +20,7 @@ from ..schedules.analysis.model import Model
 from ..schedules.network import Network, SiblingGroups
 from ..schedules.registry import ALGORITHMS, find_algorithm, make
 from ..schedules.schedule import Schedule
-from ..schedules.segments import cut, divides, segments_of
+from ..schedules.segments import pieces_of
 from ..topology import TopologyInterface
 from ..views.network import UNKNOWN_RATE, network_of
 from .libraries import KNOWN, Decision, Library, Question
@@ -168,13 +168,11 @@ class Predictor:
         :param root: of a rooted collective.
         """
         collective, ranks = CALLS[method].collective, self.interface.num_ranks
-        base, most = cut(_modelled(collective, name))
-        if find_algorithm(collective, base).shares_links and ranks > MOST_RANKS:
-            return self._at_its_bound(nbytes)
         share = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
-        parts = segments_of(share, most) if most else 1
-        in_blocks = most is not None and divides(collective, base)
-        return self._cost(collective, base, nbytes, root, parts if in_blocks else None, 1 if in_blocks else parts)
+        pieces = pieces_of(collective, _modelled(collective, name), share)
+        if find_algorithm(collective, pieces.name).shares_links and ranks > MOST_RANKS:
+            return self._at_its_bound(nbytes)
+        return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.lanes)
 
     def native(self, method: str, nbytes: int, root: int, commutative: bool = True) -> Native:
         """What the MPI library takes: by its model, or else what the fastest of the known libraries would take.

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import squareform
 
 from .errors import ProbeError
 
-__all__ = ["RESOLUTION", "Level", "disagreeing", "find_levels", "joining_times"]
+__all__ = ["RESOLUTION", "STEP", "Level", "disagreeing", "find_levels", "joining_pairs", "joining_times"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -87,6 +88,12 @@ def joining_times(round_trips: FloatArray) -> FloatArray:
     """The round trips by which hosts are joined, ascending, shape (H - 1,); ProbeError if not all hosts are."""
     times: FloatArray = _joins(round_trips)[:, 2]
     return times
+
+
+def joining_pairs(round_trips: FloatArray) -> IntArray:
+    """The pairs whose round trips join hosts, shape (H - 1, 2)."""
+    pairs: IntArray = np.argwhere(minimum_spanning_tree(round_trips).toarray())
+    return np.sort(pairs, axis=1)
 
 
 def disagreeing(round_trips: FloatArray, levels: tuple[Level, ...]) -> IntArray:

@@ -17,6 +17,7 @@ from mpi4py import MPI
 
 from .levels import FloatArray
 from .meeting import Meeting
+from .polling import awake, sleeps
 from .tournament import Round
 
 __all__ = ["MPIInstrument", "own_processor"]
@@ -36,12 +37,18 @@ class MPIInstrument:
         self._comm, self._seconds = comm, seconds
         self._meeting = Meeting(comm)
         self._elapsed = 0.0
+        self._made = self._slept = 0
         self._out, self._in = np.zeros(LARGEST, np.uint8), np.zeros(LARGEST, np.uint8)
         self._together()
 
     def free(self) -> None:
         """Free what MPI holds for it. Not collective."""
         self._meeting.free()
+
+    def slept(self) -> float:
+        """How often a rank slept in each of its round trips, of the rank that slept most. Collective."""
+        most: float = self._comm.allreduce(self._slept / max(self._made, 1), MPI.MAX)
+        return most
 
     def left(self) -> float:
         """Seconds that are left, as all ranks know since they last measured."""
@@ -59,7 +66,7 @@ class MPIInstrument:
                 break
             number, peer, leads = self._mine(pairs)
             if peer >= 0:
-                with own_processor(place + number, leads):
+                with own_processor(place + number, leads), awake():
                     found[place + number] = self._trips(peer, leads, trips)
             place += len(pairs)
             self._together()
@@ -97,13 +104,18 @@ class MPIInstrument:
         """Seconds of the shortest of some round trips, after one that does not count; inf on the rank that answers."""
         message, clock, shortest = bytearray(1), time.perf_counter, np.inf
         send, receive = self._comm.Send_init(message, peer), self._comm.Recv_init(message, peer)
+        slept = 0
         for trip in range(trips + 1):
+            if trip == 1:  # until then the peer may not have come
+                slept = sleeps()
             begin = clock()
             for request in (send, receive) if leads else (receive, send):
                 request.Start()
                 request.Wait()
             if trip and leads:
                 shortest = min(shortest, clock() - begin)
+        self._made += trips
+        self._slept += sleeps() - slept
         send.Free()
         receive.Free()
         return float(shortest)

@@ -16,6 +16,9 @@ from .search import Found
 
 __all__ = ["Probed"]
 
+SLOWEST = 80e-6  # seconds of the shortest round trip, beyond which what a switch adds is too small a part to be seen
+REMEDY = "let ranks poll (Open MPI: --mca mpi_yield_when_idle 0, MPICH: MPIR_CVAR_ENABLE_HEAVY_YIELD=0)"
+
 
 @dataclass(frozen=True, eq=False)
 class Probed:
@@ -25,12 +28,25 @@ class Probed:
     :param found: by round trips.
     :param rates: by streams; None if they were not measured.
     :param seconds: that it took.
+    :param yielded: whether ranks slept while they waited for messages.
     """
 
     hosts: Sequence[str]
     found: Found
     rates: Rates | None
     seconds: float
+    yielded: bool = False
+
+    @property
+    def doubt(self) -> str:
+        """Why the tree is not sure, and what to do; empty if it is."""
+        shortest = float(self.found.round_trips.min())
+        if self.yielded:
+            return f"ranks slept while they waited for messages, which hides switches: {REMEDY}"
+        if shortest > SLOWEST:
+            took = f"{1e6 * shortest:.0f} us"
+            return f"no round trip took less than {took}, which hides switches: take a faster transport, or {REMEDY}"
+        return "" if self.found.settled else "give it more --seconds"
 
     @property
     def fabric(self) -> Fabric:
@@ -63,7 +79,9 @@ class Probed:
             "rounds": found.rounds,
             "probes": found.probes,
             "width": found.width,
-            "settled": found.settled,
+            "settled": not self.doubt,
+            "yielded": self.yielded,
+            "doubt": self.doubt,
             "levels": [self._level(number) for number in range(len(found.levels))],
         }
 

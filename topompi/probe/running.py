@@ -20,6 +20,7 @@ from .search import search
 __all__ = ["probe"]
 
 GRACE = 20.0  # seconds beyond its own after which a probe hangs, and is ended
+OFTEN = 0.5  # sleeps of a rank in a round trip; with fewer the shortest round trip has none
 TREE_SHARE = 0.6  # of the seconds, where rates are measured in the rest
 
 Progress = Callable[[str], None]
@@ -71,7 +72,7 @@ def _measure(
         names = _names(group, hosts)
         found = search(len(names), instrument, (1 - TREE_SHARE) * seconds if rates else 0.0, progress)
         carried = measure_rates(found.levels, found.width, instrument, progress) if rates else None
-        return Probed(names, found, carried, time.perf_counter() - begin)
+        return Probed(names, found, carried, time.perf_counter() - begin, instrument.slept() > OFTEN)
     except ProbeError as error:
         return error
     finally:

@@ -8,7 +8,17 @@ from typing import Protocol
 
 import numpy as np
 
-from .levels import RESOLUTION, FloatArray, IntArray, Level, disagreeing, find_levels, joining_times
+from .levels import (
+    RESOLUTION,
+    STEP,
+    FloatArray,
+    IntArray,
+    Level,
+    disagreeing,
+    find_levels,
+    joining_pairs,
+    joining_times,
+)
 from .tournament import Pair, Round, cut, disjoint, tournament
 
 __all__ = ["Found", "Instrument", "search"]
@@ -75,9 +85,12 @@ def search(
     progress(f"{hosts} hosts, {sheet.width} pairs at a time, {hosts * (hosts - 1) // 2:,} pairs")
     sheet.measure(tournament(hosts))
     levels, calm, generator = find_levels(sheet.best), 0, np.random.default_rng(hosts)
-    noise = np.zeros(hosts - 1)
+    noise, sure = np.zeros(hosts - 1), False
     for sweep in range(MOST_SWEEPS):
-        if _settled(sheet.best, levels, calm) or instrument.left() <= reserve:
+        if not calm:
+            sheet.lately.fill(np.inf)
+        sure = _settled(sheet.best, levels, calm) and _confirmed(sheet, levels)
+        if sure or instrument.left() <= reserve:
             break
         progress(f"sweep {sweep + 1}: {_counts(levels)}, {instrument.left():.1f} s left")
         before, times = levels, joining_times(sheet.best)
@@ -86,14 +99,14 @@ def search(
         noise = np.maximum(times - now, noise / 2)
         levels = find_levels(sheet.best, noise)
         calm = calm + 1 if _same(before, levels) and noise.mean() < STILL * RESOLUTION * now.mean() else 0
-    return Found(levels, sheet.best, sheet.width, sheet.rounds, sheet.probes, _settled(sheet.best, levels, calm))
+    return Found(levels, sheet.best, sheet.width, sheet.rounds, sheet.probes, sure)
 
 
 class _Sheet:
-    """The shortest round trips so far, and what they took."""
+    """The shortest round trips so far, those of the sweeps since the tree last changed (``lately``), and the counts."""
 
     def __init__(self, hosts: int, instrument: Instrument) -> None:
-        self.best = np.full((hosts, hosts), np.inf)
+        self.best, self.lately = np.full((2, hosts, hosts), np.inf)
         self.width = max(1, hosts // 2)
         self.rounds = self.probes = 0
         self._instrument, self.left = instrument, instrument.left
@@ -104,7 +117,9 @@ class _Sheet:
         pairs = np.array([pair for one in rounds for pair in one]).reshape(-1, 2)
         times = self._instrument.round_trips(rounds, trips)
         first, second = pairs.T
-        self.best[first, second] = self.best[second, first] = np.minimum(self.best[first, second], times)
+        for kept in (self.best, self.lately):
+            np.minimum.at(kept, (first, second), times)
+            np.minimum.at(kept, (second, first), times)
         self.rounds += len(rounds)
         self.probes += len(pairs)
 
@@ -167,6 +182,22 @@ def _settled(best: FloatArray, levels: tuple[Level, ...], calm: int) -> bool:
     ends = np.searchsorted(times, [level.limit for level in levels])
     parts = np.split(times, ends[:-1])
     return all(part.max() <= (1 + spread * RESOLUTION) * part.min() for part in parts if len(part))
+
+
+def _confirmed(sheet: _Sheet, levels: tuple[Level, ...]) -> bool:
+    """Whether the pairs that join hosts have shown the gaps between levels since the tree last changed.
+
+    They do not if the machine was faster for a second, in which some pairs were measured and others of their level were
+    not. Then the former's round trips are forgotten.
+    """
+    first, second = joining_pairs(sheet.best).T
+    level = np.sum([one.cluster[first] != one.cluster[second] for one in levels], axis=0)
+    times = sheet.lately[first, second]
+    times = np.where(np.isfinite(times), times, sheet.best[first, second])
+    if all((1 + STEP) * times[level <= one].max() < times[level > one].min() for one in range(len(levels) - 1)):
+        return True
+    sheet.best[first, second] = sheet.best[second, first] = times
+    return False
 
 
 def _same(before: tuple[Level, ...], after: tuple[Level, ...]) -> bool:

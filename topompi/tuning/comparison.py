@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from math import comb
+from math import ceil, comb, log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from ..selection.judging import CLEAR
 from ..selection.rules import Rule, Rules
 from .record import Measured, TuneRecord
 
-__all__ = ["Row", "compare", "floor", "interval", "rules_of", "winner"]
+__all__ = ["CHANCE", "Row", "compare", "floor", "interval", "is_undecided", "rounds_needed", "rules_of", "winner"]
 
 Floats = NDArray[np.float64]
+TOO_FEW = "too few rounds"
+CHANCE = 0.025  # that any of a size's rivals is taken for faster than native and is not
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,23 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """``1.23x faster``, ``1.08x slower``, or ``not significant``; empty for native."""
+        """``1.23x faster``, perhaps with a doubt, ``1.08x slower``, or ``not significant``; empty for native."""
         if self.algorithm == NATIVE:
             return ""
         if self.low <= 1 <= self.high:
             return "not significant"
-        return f"{self.ratio:.2f}x faster" if self.ratio > 1 else f"{1 / self.ratio:.2f}x slower"
+        if self.ratio < 1:
+            return f"{1 / self.ratio:.2f}x slower"
+        return ", ".join(filter(None, (f"{self.ratio:.2f}x faster", self.doubt)))
+
+    @property
+    def doubt(self) -> str:
+        """Why an algorithm whose own interval is above 1 does not win, in words; empty for all others."""
+        if self.wins or self.low <= 1:
+            return ""
+        if self.ratio < CLEAR:
+            return f"by less than {CLEAR - 1:.0%}"
+        return "perhaps luck" if self.floor else TOO_FEW
 
     @property
     def wins(self) -> bool:
@@ -62,7 +75,7 @@ def compare(results: list[Measured]) -> list[Row]:
     :param results: interleaved, with native among them.
     """
     native = np.array(next(one.samples for one in results if one.algorithm == NATIVE))
-    chance = 0.025 / max(len(results) - 1, 1)  # C. E. Bonferroni's bound on the chance that any is lucky
+    chance = CHANCE / max(len(results) - 1, 1)  # C. E. Bonferroni's bound on the chance that any is lucky
     rows = [_row(one, native, chance) for one in results]
     return sorted(rows, key=lambda row: (row.algorithm != NATIVE, row.seconds))
 
@@ -72,19 +85,34 @@ def winner(rows: list[Row]) -> Row:
     return next((row for row in rows[1:] if row.wins), rows[0])
 
 
+def rounds_needed(rivals: int) -> int:
+    """The fewest rounds in which a gain over native can be told from luck, where all of them are won.
+
+    :param rivals: number of algorithms beside native.
+    """
+    return ceil(log2(max(rivals, 1) / CHANCE))
+
+
+def is_undecided(rows: list[Row]) -> bool:
+    """Whether an algorithm seems faster than native in the rows of one method and size, after too few rounds to say."""
+    return any(row.doubt == TOO_FEW for row in rows)
+
+
 def rules_of(record: TuneRecord) -> Rules:
     """The rules that a record supports: for its job, its methods, and the classes of the sizes that were measured.
 
-    Neighbouring classes with the same winner share a rule. Where native won, a rule says so: it was measured.
+    Neighbouring classes with the same winner share a rule. If native won, a rule says so: it was measured. A size
+    without a decision gets no rule.
     """
     rules = []
     results = sorted(record.results, key=lambda one: (one.method, one.nbytes))
     for method, of_method in groupby(results, lambda one: one.method):
         won = []
         for nbytes, of_size in groupby(of_method, lambda one: one.nbytes):
-            row = winner(compare(list(of_size)))
-            won.append((size_class(nbytes), row))
-        rules += [_rule(record, method, rows) for rows in _runs(won)]
+            rows = compare(list(of_size))
+            if not is_undecided(rows):
+                won.append((size_class(nbytes), winner(rows)))
+        rules += [_rule(record, method, run) for run in _runs(won)]
     return Rules("", tuple(rules))
 
 

@@ -23,7 +23,7 @@ from ..topology import TopologyInterface
 from ..views.job import Job
 from .record import Measured, TuneRecord
 
-__all__ = ["METHODS", "candidates", "measure", "record_of", "whole"]
+__all__ = ["METHODS", "candidates", "contenders", "measure", "record_of", "whole"]
 
 # What has a size that all ranks know, and so classes to tune.
 METHODS = tuple(name for name, spec in CALLS.items() if spec.sized_by is not None)
@@ -48,16 +48,13 @@ def measure(
     :param method: mpi4py's name of the call.
     :param nbytes: size in bytes, as ``Selector.choose`` counts.
     :param rounds: timed calls of each algorithm.
-    :param algorithms: those to run; None for all that can.
+    :param algorithms: see ``contenders``.
     :param progress: is told what goes on.
     """
     groups = executor.groups
     comm, nbytes = groups.comm, whole(method, nbytes, groups.size)
     arguments = _arguments(method, nbytes, groups.size, groups.rank)
-    uncut = candidates(method)
-    cut = variants(CALLS[method].collective, uncut, nbytes, groups.size)
-    names = [name for name in (*uncut, *cut) if algorithms is None or name.partition("/")[0] in algorithms]
-    names = [name for name in names if name != LEVELS or groups.divided]
+    names = contenders(executor, method, nbytes, algorithms)
     names = [name for name in names if run(executor, method, name, arguments) == name]  # plans are made here
     calls = {name: [partial(run, executor, method, name, arguments)] for name in names}
 
@@ -88,6 +85,24 @@ def whole(method: str, nbytes: int, size: int) -> int:
     spec = CALLS[method]
     unit = ITEM * (size if spec.form is Form.REDUCE_SCATTER else 1) if spec.reduces else 1
     return -(-nbytes // unit) * unit
+
+
+def contenders(executor: Executor, method: str, nbytes: int, algorithms: Sequence[str] | None) -> list[str]:
+    """Native, and the algorithms to measure at one size; the network may still refuse some.
+
+    :param executor: of the communicator.
+    :param method: mpi4py's name of the call.
+    :param nbytes: size in bytes, as ``Selector.choose`` counts.
+    :param algorithms: names: of an algorithm also with messages that are cut as is worth while, of a cut one
+        (``chain/8K``) as it is; None for all that can run.
+    """
+    uncut, ranks = candidates(method), executor.groups.size
+    cut = variants(CALLS[method].collective, uncut, whole(method, nbytes, ranks), ranks)
+    names = [*uncut, *cut]
+    if algorithms is not None:
+        names = [name for name in names if name in algorithms or name.partition("/")[0] in algorithms]
+        names += [name for name in algorithms if name not in names and can_run(method, name)]
+    return [name for name in names if name != LEVELS or executor.groups.divided]
 
 
 def candidates(method: str) -> list[str]:
