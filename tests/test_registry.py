@@ -15,15 +15,16 @@ from hypothesis import strategies as st
 from tests.networks import jobs, routes, scattered_job
 from tests.support import ROOT, command_line, run_mpi
 from tests.test_tune import FAST, measured, record
+from topompi.execution.eligibility import why_not
 from topompi.execution.running import can_run
-from topompi.execution.specs import CALLS, NO_NEEDS
+from topompi.execution.specs import CALLS, NO_NEEDS, Needs, calls_of
 from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, check, find_algorithm, make, register
 from topompi.schedules.alltoall.colouring import colouring
 from topompi.schedules.alltoall.direct import alltoall_shift
 from topompi.schedules.exports.jsonio import from_json, to_json
 from topompi.schedules.network import SiblingGroups
 from topompi.schedules.registry import FORMER_NAMES
-from topompi.schedules.schedule import COPY, INPUT, OUTPUT, ROOTED, SCRATCH
+from topompi.schedules.schedule import COPY, INPUT, OUTPUT, REDUCE, ROOTED, SCRATCH
 from topompi.selection.advisor import Advisor
 from topompi.selection.memory import Memory
 from topompi.selection.rules import Rules, RulesError
@@ -77,6 +78,19 @@ def test_what_keeps_order_is_proved_to_wherever_ranks_are_placed_in_order(collec
     known = ALGORITHMS[collective][name]
     asked = {"ordered": True} if "ordered" in known.parameters else {}
     assert all(in_order(make(collective, name, network, **asked)) for network in IN_ORDER) == known.keeps_order
+
+
+@pytest.mark.parametrize(("collective", "name"), [entry for entry in ENTRIES if entry[0] in REDUCTIONS])
+def test_what_applies_an_operation_to_whole_vectors_alone_says_so(collective, name):
+    """Each of its reductions is one of all blocks of the vector, on any network; of another one some is not."""
+    whole = []
+    for network in (*NETWORKS, *SPARSE):
+        schedule = make(collective, name, network)
+        vector = schedule.blocks * (schedule.size if collective == "reduce_scatter" else 1)
+        whole.append((schedule.count[schedule.operation == REDUCE] == vector).all())
+    assert all(whole) == ALGORITHMS[collective][name].whole
+    said = why_not(calls_of(collective)[0], name, Needs(whole=True))
+    assert bool(said) != ALGORITHMS[collective][name].whole
 
 
 def own_block(schedule):
