@@ -54,7 +54,12 @@ def part_of(
 
 
 def is_shared(executor: Executor, collective: str, algorithm: str) -> bool:
-    """Whether ``share_costly`` has nothing to do."""
+    """Whether ``share_costly`` has nothing to do.
+
+    :param executor: of the communicator.
+    :param collective: a key of ``schedules.ALGORITHMS``.
+    :param algorithm: a key of ``schedules.ALGORITHMS[collective]``, or any other name.
+    """
     entry = ALGORITHMS[collective].get(algorithm)
     return entry is None or not entry.costly or (collective, algorithm) in executor.shared
 
