@@ -4,6 +4,7 @@ Run natively and through the launcher: every line is the same.
 """
 
 import abc
+import ctypes
 import pickle
 
 import numpy as np
@@ -45,8 +46,13 @@ for name, comm in made.items():
     say(name, kind.__module__, kind.__qualname__, kind, [kind is one for one in KINDS])
     say(name, [isinstance(comm, one) for one in KINDS], [issubclass(kind, one) for one in KINDS])
 say("kinds", [[issubclass(one, other) for other in KINDS] for one in KINDS])
+say("any communicator", type(MPI.Comm.f2py(WORLD.py2f())) is MPI.Intracomm)
 # Compiled code makes communicators of mpi4py's own classes; they are of the kinds that programs know.
-foreign = MPI.Comm.f2py(WORLD.py2f())
+make = ctypes.pythonapi.PyCapsule_GetPointer
+make.restype, make.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+capsule, code = MPI.__pyx_capi__["PyMPIComm_New"], b"PyObject *(MPI_Comm)"
+handle = ctypes.c_void_p if MPI._sizeof(MPI.Comm) == ctypes.sizeof(ctypes.c_void_p) else ctypes.c_int
+foreign = ctypes.PYFUNCTYPE(ctypes.py_object, handle)(make(capsule, code))(WORLD.handle)
 say("made by compiled code", [isinstance(foreign, one) for one in KINDS], foreign == WORLD)
 say("parent", [isinstance(MPI.Comm.Get_parent(), one) for one in KINDS])
 

@@ -8,6 +8,7 @@ from mpi4py import MPI
 
 from ..execution.native import (
     NativeCartcomm,
+    NativeComm,
     NativeDistgraphcomm,
     NativeGraphcomm,
     NativeIntercomm,
@@ -22,6 +23,21 @@ from .remap.methods import Reordering
 from .standin import StandIn, pickle_by_place
 
 __all__ = ["KINDS", "Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm"]
+
+
+class Comm(NativeComm, metaclass=StandIn):
+    """The kind of all communicators: its class methods give communicators of our classes."""
+
+    @classmethod
+    def _bare(cls, comm: MPI.Comm | None) -> Any:
+        """A handle of the communicator."""
+        return cls.__new__(cls, comm)
+
+    def __reduce__(self) -> Any:
+        """``MPI.COMM_NULL`` is pickled by name, another handle of it by that."""
+        if self is MPI.COMM_NULL:
+            return "COMM_NULL"
+        return (type(self), (MPI.COMM_NULL,)) if self == MPI.COMM_NULL else super().__reduce__()
 
 
 class Intracomm(Reordering, Collectives):
@@ -72,7 +88,6 @@ class Intercomm(NativeIntercomm, metaclass=StandIn):
 
     @classmethod
     def _bare(cls, comm: MPI.Comm | None) -> Any:
-        """A handle of the communicator."""
         return cls.__new__(cls, comm)
 
     def Merge(self, high: bool = False) -> Intracomm:
@@ -84,7 +99,7 @@ class Intercomm(NativeIntercomm, metaclass=StandIn):
 
 # In the order in which a communicator's class is looked for.
 KINDS: dict[str, StandIn] = {
-    kind.__name__: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Topocomm, Intracomm, Intercomm)
+    kind.__name__: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Topocomm, Intracomm, Intercomm, Comm)
 }
 
 
@@ -107,7 +122,7 @@ def _complete() -> None:
     for name, everyone in CHILDREN.items():
         make_ours(Intracomm, name, everyone)
     make_ours(Cartcomm, "Sub", True)
-    for kind in (Intracomm, Intercomm):
+    for kind in (Comm, Intracomm, Intercomm):
         for name, owned in FOUND.items():
             if hasattr(kind, name):
                 give_ours(kind, name, owned)
