@@ -8,12 +8,13 @@ EXTRA := $(if $(filter mpich,$(MPI)),mpich,mpi)
 # More ranks than cores: Open MPI's idle ranks must yield, MPICH's do.
 MPIRUN := $(VENV)/bin/mpirun $(if $(filter mpich,$(MPI)),,--allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1)
 FABRIC := osu_like_bench/fabrics/fattree64
+comma := ,
 BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 # Eight ranks, two a host, on hosts of three different distances: same leaf, same pod, other pod.
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures fuzz test test-long test-exhaustive test-mpi4py soak lint venv wheel clean
+.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures fuzz test test-long test-exhaustive test-mpi4py test-strangers soak lint venv wheel clean
 
 venv: $(VENV)/done
 
@@ -22,8 +23,6 @@ venv: $(VENV)/done
 $(VENV)/done: pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/*/_*.h topompi/*/*/_*.h)
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA),plot,test,lint,docs]'
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[thirdparty]' || \
-		echo 'third-party programs are not installed (mpi4py-fft needs a compiler and libfftw3-dev): their tests will be skipped'
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[peers]' || \
 		echo 'other mappers are not installed (extra peers): their tests will be skipped'
 	$(PY) -m pip download --quiet --disable-pip-version-check --no-binary mpi4py --no-deps -d $(VENV)/sources \
@@ -100,6 +99,12 @@ test-exhaustive: venv
 test-mpi4py: venv
 	$(PY) -m pytest -q tests/test_mpi4py_suite.py $(PYTEST_OPTIONS)
 
+# Other people's packages in every mode, in virtual environments of their own, which are made here. What cannot be had is said and
+# skipped: petsc4py, slepc4py, h5py, dolfinx and torch come from Debian's packages. --quick takes minutes, --help tells more.
+STRANGERS := --environments $(if $(filter mpich,$(MPI)),mpich,debian$(comma)openmpi)
+test-strangers: venv
+	$(PYTHON) -m tests.strangers $(STRANGERS) $(STRANGERS_OPTIONS)
+
 # Damaged and hostile inputs for every reader, those that fail are kept in build/fuzz; then for a live topology service.
 FUZZ_SECONDS ?= 300
 fuzz: venv
@@ -122,4 +127,4 @@ lint: venv
 	$(VENV)/bin/lint-imports
 
 clean:
-	rm -rf build site topompi/*/*.so .venv-openmpi .venv-mpich .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf build site topompi/*/*.so .venv-openmpi .venv-mpich .venv-strangers-* .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

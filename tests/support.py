@@ -92,7 +92,7 @@ def heed_interrupts() -> None:
 
 
 def mpi_job(
-    size: int, *args: str | Path, timeout: float, env: dict[str, str] | None = None
+    size: int, *args: str | Path, timeout: float, env: dict[str, str] | None = None, folder: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python args...`` on ``size`` ranks; a run beyond ``timeout`` seconds is ended, with a negative status."""
     command = [*mpirun(), "-n", str(size), sys.executable, *map(str, args)]
@@ -105,7 +105,7 @@ def mpi_job(
         stderr=subprocess.PIPE,
         text=True,
         env=full_env,
-        cwd=ROOT,
+        cwd=folder,
         start_new_session=True,
     ) as process:
         try:

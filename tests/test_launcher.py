@@ -1,6 +1,5 @@
 """``python -m topompi`` as a launcher: programs run as they do without it, and the commands still work."""
 
-import importlib.util
 import json
 import os
 import re
@@ -13,7 +12,6 @@ from tests.support import ROOT, run_mpi
 from topompi.dispatch.counters import Counters
 from topompi.launcher import launch, program_of
 
-THIRD_PARTY = ROOT / "tests" / "programs" / "thirdparty"
 PLACED = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0002,0005]")
 
 PROGRAM = """\
@@ -159,38 +157,6 @@ def test_the_first_word_that_is_no_option_counts():
     assert program_of(["--hosts"]) == ""
     with pytest.raises(SystemExit):
         launch(["-c"])
-
-
-@pytest.mark.parametrize(("name", "package"), [("fft", "mpi4py_fft"), ("optimise", "NuMPI"), ("lists", "mpi_list")])
-def test_third_party_programs_give_the_same(name, package):
-    if importlib.util.find_spec(package) is None:
-        pytest.skip(f"{package} is not installed: extra thirdparty")
-    path = THIRD_PARTY / f"{name}.py"
-    plain = run_mpi(4, path)
-    assert plain.returncode == 0, plain.stderr
-    done = run_mpi(4, "-m", "topompi", *PLACED, path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == plain.stdout != ""
-
-
-@pytest.mark.parametrize("algorithm", ["joint", "even"])
-def test_mpi4py_fft_takes_our_path(tmp_path, algorithm):
-    """Its Alltoallw of sub-array types runs the schedule that the rules name, unmodified, and numpy agrees."""
-    if importlib.util.find_spec("mpi4py_fft") is None:
-        pytest.skip("mpi4py_fft is not installed: extra thirdparty")
-    rules = tmp_path / "rules.json"
-    chosen = [{"methods": ["Alltoallw"], "algorithm": algorithm}]
-    rules.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": chosen}))
-    path = THIRD_PARTY / "fft.py"
-    plain = run_mpi(4, path)
-    env = {"TOPOMPI_NATIVE_CALLS": "0"}  # the program makes few calls on each communicator
-    done = run_mpi(4, "-m", "topompi", "--verbose", "--rules", rules, *PLACED, path, env=env)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == plain.stdout != ""
-    rows = [line.split() for line in done.stderr.splitlines() if line.split()[:1] == ["Alltoallw"]]
-    assert any(algorithm in row for row in rows), done.stderr
-    # A slab's communicator has no siblings to exchange with, a pencil's may be one rank's.
-    assert all(algorithm in row or "native:" in row for row in rows), done.stderr
 
 
 ORDER = """\

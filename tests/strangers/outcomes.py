@@ -1,0 +1,64 @@
+"""The outcome of a job as a mapping, and where two of them differ."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+__all__ = ["differences", "lines_of", "reason", "recorded", "schedules_of"]
+
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")
+DIGITS, NOTHING = 4, 1e-9  # sums in another order differ behind these
+NATIVE = {"native", "levels", "-"}  # not by a schedule
+
+
+def recorded(folder: Path, ranks: int) -> dict[str, list[str]]:
+    """What became of each test on each rank, by the files of ``recorded.py``; ``absent`` if a rank did not reach it."""
+    found: dict[str, list[str]] = defaultdict(lambda: ["absent"] * ranks)
+    for rank in range(ranks):
+        path = folder / str(rank)
+        for line in path.read_text().splitlines() if path.exists() else ():
+            test, outcome, _ = json.loads(line)
+            found[test][rank] = outcome
+    return dict(found)
+
+
+def lines_of(status: int, printed: str, pattern: str = "") -> dict[str, list[str]]:
+    """A program's status, and how often it printed each line, in any order, with numbers to some digits.
+
+    :param status: of its job.
+    :param printed: by all its ranks.
+    :param pattern: found in the lines that count.
+    """
+    counting = [line for line in printed.splitlines() if line.strip() and re.search(pattern, line)]
+    lines = Counter(" ".join(NUMBER.sub(_rounded, line).split()) for line in counting)
+    return {"status": [str(status)], **{line: [f"{times} x"] for line, times in sorted(lines.items())}}
+
+
+def _rounded(found: re.Match[str]) -> str:
+    value = float(found[0])
+    return f"{value:.{DIGITS}g}" if abs(value) > NOTHING else "0"
+
+
+def schedules_of(printed: str) -> dict[str, list[str]]:
+    """Which schedules ran each method, from the table that ``--verbose`` prints to standard error."""
+    found: dict[str, set[str]] = defaultdict(set)
+    rows = printed.partition("rank 0's collective calls")[2].splitlines()[2:]
+    for cells in (re.split(r"\s{2,}", row) for row in rows):
+        if len(cells) > 5 and cells[4].split(":")[0] not in NATIVE:
+            found[cells[0]].add(cells[4])
+    return {method: sorted(names) for method, names in found.items()}
+
+
+def differences(native: dict[str, list[str]], ours: dict[str, list[str]]) -> dict[str, tuple[list[str], list[str]]]:
+    """Tests whose outcome is another one than natively: both outcomes, rank by rank."""
+    return {
+        test: (native.get(test, ["absent"]), ours.get(test, ["absent"]))
+        for test in sorted(native.keys() | ours.keys())
+        if native.get(test) != ours.get(test)
+    }
+
+
+def reason(named: dict[str, str], package: str, test: str) -> str | None:
+    """Why a test's outcome is expected to differ; None where it is not."""
+    return next((why for pattern, why in named.items() if re.fullmatch(pattern, f"{package}: {test}")), None)
