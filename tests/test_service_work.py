@@ -91,6 +91,19 @@ def test_work_ends_when_its_client_leaves(routes, work) -> None:
         assert service.counters.ended == 2
 
 
+def test_a_client_that_is_closed_is_not_kept_open_by_a_worker(routes) -> None:
+    with running(Store(lambda: routes)) as (_, address), address.connect() as client:
+        client.settimeout(5)
+        client.sendall(b"query a:b\n")
+        assert client.recv(99).startswith(b"error")
+        assert "error" not in ask(address, {"request": "view", "fields": ["rates"]})  # its worker is there from now on
+        client.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+        said = b""
+        while part := client.recv(1 << 16):
+            said += part
+        assert said.startswith(b"HTTP/1.1 200 OK")
+
+
 def test_a_client_that_waits_is_told_nothing_but_blanks_before_its_answer(routes, work) -> None:
     work(lambda: time.sleep(2.5) or [])
     with running(Store(lambda: routes)) as (_, address):
@@ -228,6 +241,7 @@ from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
 
 requests.FIELDS["hops"] = lambda view, routes: time.sleep(600)
+requests.FIELDS["leaves"] = lambda view, routes: time.sleep(0.7)
 times = []
 
 def read():
@@ -238,17 +252,19 @@ def read():
 def ready(addresses):
     print(addresses[0], flush=True)
 
-serve(Service(Store(read), "test", Bounds(drain_seconds=0.5, work_seconds=300)), [Address("127.0.0.1", 0)], ready=ready)
+serve(Service(Store(read), "test", Bounds(drain_seconds=2, work_seconds=300)), [Address("127.0.0.1", 0)], ready=ready)
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_service_ends_when_it_is_told_to_whatever_it_works_at(number: int) -> None:
+    pipe = subprocess.PIPE
     with subprocess.Popen(
-        [sys.executable, "-c", SERVICE], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", SERVICE], cwd=ROOT, stdout=pipe, stderr=pipe, text=True, start_new_session=True
     ) as process:
         try:
             assert process.stdout is not None
+            assert process.stderr is not None
             address = Address.parse(process.stdout.readline().strip())
             with address.connect() as client:
                 client.sendall(LINE)
@@ -258,6 +274,25 @@ def test_a_service_ends_when_it_is_told_to_whatever_it_works_at(number: int) -> 
                 os.killpg(process.pid, number)  # as a terminal and systemd do
                 assert process.wait(10) == 0
             wait_until(lambda: not _of_group(process.pid))
+            assert process.stderr.read() == ""
+        finally:
+            process.kill()
+
+
+def test_what_is_in_work_when_a_service_is_told_to_end_is_answered() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVICE], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            address = Address.parse(process.stdout.readline().strip())
+            with address.connect() as client:
+                client.settimeout(10)
+                client.sendall(b'{"request": "view", "fields": ["leaves"]}\n')
+                wait_until(lambda: len(_of_group(process.pid)) == 2)
+                os.killpg(process.pid, signal.SIGTERM)
+                assert b'"leaves":null' in client.recv(1 << 16)
+            assert process.wait(10) == 0
         finally:
             process.kill()
 

@@ -38,6 +38,7 @@ class Connection(asyncio.Protocol):
         "busy",
         "ending",
         "headers",
+        "held",
         "last",
         "left",
         "page",
@@ -60,15 +61,11 @@ class Connection(asyncio.Protocol):
         self.ending = self.postponed = False
         self.asked = 0  # requests in the running second
         self.unsent = 0  # bytes of answers that count as held until they are taken
+        self.held = 0  # bytes that the peer was charged: these, and of requests not yet complete
         self.since = 0.0  # when the request that is not yet complete began; 0 where there is none
         self.left = 0  # bytes that waited to be taken when ``stalled`` was set
         self.stalled = 0.0  # since when answers wait to be taken; 0 where they do not
         self.last = monotonic()
-
-    @property
-    def held(self) -> int:
-        """Bytes of requests not yet complete and of answers not yet taken."""
-        return len(self.buffer) + self.unsent
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the client; where there are too many another one has to go."""
@@ -86,29 +83,31 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client, and end what is worked out for it."""
         if self in self.service.connections:
+            self.buffer, self.unsent = bytearray(), 0
+            self._charge()
             self.service.connections.discard(self)
             self.peer.connections.pop(self)
-            self.service.peers.hold(self.peer, -self.held)
-            self.buffer, self.unsent = bytearray(), 0
         if self.busy is not None:
             self.busy.cancel()
 
     def pause_writing(self) -> None:
         """Answers wait to be taken."""
         self.stalled = self.stalled or monotonic()
-        self.left = self.transport.get_write_buffer_size()
-        self._hold_unsent(self.left)
+        self.unsent = self.left = self.transport.get_write_buffer_size()
+        self._charge()
 
     def resume_writing(self) -> None:
         """They have been taken: go on."""
         self.stalled = monotonic() if self.transport.is_closing() else 0.0  # the rest has to be taken in time, too
-        self._hold_unsent(0)
+        self.unsent = 0
         self._advance()
 
-    def _hold_unsent(self, count: int) -> None:
-        if self in self.service.connections:
-            self.service.peers.hold(self.peer, count - self.unsent)
-            self.unsent = count
+    def _charge(self) -> None:
+        """Charge the peer what this client makes the service hold now; somebody has to go where all hold too much."""
+        held = len(self.buffer) + self.unsent
+        if held != self.held and self in self.service.connections:
+            self.service.peers.hold(self.peer, held - self.held)
+            self.held = held
             self.service.peers.make_room()
 
     def eof_received(self) -> bool:
@@ -124,8 +123,6 @@ class Connection(asyncio.Protocol):
         self.buffer += data
         self.last = monotonic()
         self.peer.connections[self] = self.peer.connections.pop(self)  # the last one to be silent
-        self.service.peers.hold(self.peer, len(data))
-        self.service.peers.make_room()
         self._advance()
 
     def finish(self) -> None:
@@ -178,10 +175,10 @@ class Connection(asyncio.Protocol):
         """Answer the complete requests, as many as may be until others have their turn."""
         at, size = 0, 0
         answers: list[bytes] = []
-        longest, until = self.service.bounds.line_bytes, monotonic() + TURN_SECONDS
+        longest, until = self.service.bounds.line_bytes, 0.0
         self.postponed = False
         while self._may_go_on() and not self.postponed:
-            end = self.buffer.find(b"\n", max(at, self.searched))
+            end = self.buffer.find(b"\n", at or self.searched)
             if (len(self.buffer) if end < 0 else end) - at > longest:
                 self._consume(len(self.buffer))
                 self._end(b"".join(answers) + f"error: expecting at most {longest:,} bytes a line, got more\n".encode())
@@ -196,19 +193,20 @@ class Connection(asyncio.Protocol):
             if size > FLUSH_BYTES:
                 self.transport.write(b"".join(answers))
                 answers, size = [], 0
-            self.postponed = monotonic() > until
+            if at < len(self.buffer):
+                until = until or monotonic() + TURN_SECONDS
+                self.postponed = monotonic() > until
         self._consume(at)
         if answers:
             self.transport.write(b"".join(answers))
         self._arrange()
 
     def _consume(self, count: int) -> None:
-        count = min(count, len(self.buffer))  # it is empty where the client was dropped meanwhile
         if count:
-            del self.buffer[:count]
+            del self.buffer[:count]  # it is empty where the client was dropped meanwhile
             self.searched = max(0, self.searched - count)
-            self.service.peers.hold(self.peer, -count)
             self.since = 0.0
+        self._charge()
 
     def _arrange(self) -> None:
         """Read on, or not; close where all is done."""

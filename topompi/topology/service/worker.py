@@ -10,8 +10,7 @@ import resource
 import signal
 import socket
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from ...errors import TopompiError
@@ -44,10 +43,9 @@ class Worker:
     def __init__(self, generation: Generation, bounds: Bounds) -> None:
         self.generation, self._bounds = generation, bounds
         self._channel, theirs = socket.socketpair()
-        with _signals_blocked():
-            self._pid = os.fork()
-            if self._pid == 0:
-                _work(theirs, generation, bounds)
+        self._pid = os.fork()
+        if self._pid == 0:
+            _work(theirs, generation, bounds)
         theirs.close()
         self._channel.setblocking(False)
 
@@ -94,23 +92,12 @@ class Worker:
         return not self._pid
 
 
-@contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Keep signals until the new process has said what it makes of them: it has this process's handlers before."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _work(channel: socket.socket, generation: Generation, bounds: Bounds) -> NoReturn:
     """Answer lines until the service closes the channel; the kernel ends the process when a line takes too long."""
     try:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # the service says when it is over
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         _close_all_but(channel.fileno())
         _limit_memory(bounds.work_bytes)
         with suppress(OSError):  # where the system forbids it
