@@ -25,7 +25,7 @@ __all__ = ["PREFIX", "State", "directory", "make_folder", "put", "require_own", 
 
 PREFIX = "topompi"
 FILE = "state.json"
-_REMEDY = "remove it, or name another directory in TOPOMPI_EMULATE_STATE"
+_REMEDY = "chmod or remove it, or name another directory in TOPOMPI_EMULATE_STATE"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # of networks and hosts: parts of paths and of namespaces' names
 _NAMES = "letters, digits and ._- after a letter or digit, 63 at most"

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from .bounds import Bounds
 
-if TYPE_CHECKING:
-    from .connection import Connection
-
-__all__ = ["Peer", "Peers", "Spent"]
+__all__ = ["Client", "Peer", "Peers", "Spent"]
 
 ROOM = 8  # a search for the largest makes room for this part of the bound, so that it is not made for each byte
+
+
+class Client(Protocol):
+    """A connection, as the service sees it.
+
+    :param held: bytes of requests not yet complete and of answers not yet taken.
+    """
+
+    held: int
+
+    def look(self, now: float) -> None:
+        """Do what is due at a time of the monotonic clock."""
+
+    def finish(self) -> None:
+        """Answer what has come, then close."""
+
+    def abort(self) -> None:
+        """Close at once."""
+
+    def drop(self, reason: str, words: bytes = b"") -> None:
+        """Close at once, for a reason that the log says, after some words to the client."""
 
 
 class Spent:
@@ -55,7 +73,7 @@ class Peer:
 
     def __init__(self, name: str, bounds: Bounds) -> None:
         self.name = name
-        self.connections: dict[Connection, None] = {}  # the longest silent one first
+        self.connections: dict[Client, None] = {}  # the longest silent one first
         self.held = 0  # bytes of requests not yet complete and of answers not yet taken
         self.seconds, self.bytes = Spent(bounds.peer_seconds), Spent(bounds.peer_bytes)
 

@@ -8,12 +8,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Protocol
+from typing import Any
 
 from .bounds import Bounds
 from .commands import run_command
 from .counters import Counters, prometheus
-from .peers import Peer, Peers
+from .peers import Client, Peer, Peers
 from .requests import RequestError, answer_line, encode, failure
 from .store import Store
 from .threads import in_thread
@@ -21,24 +21,11 @@ from .unit import notify
 from .watch import Watch
 from .workers import Workers
 
-__all__ = ["Client", "Service"]
+__all__ = ["Service"]
 
 LOOK_SECONDS = 1.0  # between two looks at the clients
 WATCH_SECONDS = 0.4  # between two looks at the files: two alike make a change, so that it is read within 2 s
 _LOGGER = logging.getLogger(__name__)
-
-
-class Client(Protocol):
-    """A connection, as the service sees it."""
-
-    def look(self, now: float) -> None:
-        """Do what is due at a time of the monotonic clock."""
-
-    def finish(self) -> None:
-        """Answer what has come, then close."""
-
-    def abort(self) -> None:
-        """Close at once."""
 
 
 class Service:
