@@ -40,8 +40,8 @@ OUTSIDE = {
 INSIDE = {site: outside for outside, site in OUTSIDE.items()}
 PROGRAMS = {
     "topompi": "Commands for fabrics, schedules, mapping, profiles and jobs. None but `tune` starts MPI.",
-    "osu_like_bench": "Benchmarks, on real, emulated and simulated networks: `python -m osu_like_bench ...`. A\n"
-    "benchmark runs under `mpirun`, the other commands without it.",
+    "osu_like_bench": "Benchmarks, on real, emulated and simulated networks: `osu_like_bench ...`, or `python -m\n"
+    "osu_like_bench ...`. A benchmark runs under `mpirun`, the other commands without it.",
 }
 PACKAGES = ("topompi", "topompi.topology", "topompi.schedules", "topompi.mapping", "topompi.netsim", "topompi.jobs")
 PACKAGES += ("topompi.profile", "topompi.errors")

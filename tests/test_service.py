@@ -138,6 +138,9 @@ def test_the_tree_is_that_of_all_hosts(served, routes) -> None:
         (b'{"request": "view", "hosts": 3}', b"field hosts: expecting names or a host list"),
         (b'{"request": "view", "hosts": ["nowhere"]}', b'"kind":"HostError"'),
         (b'{"request": "view", "fields": ["secrets"]}', b"field fields: expecting some of"),
+        (b'{"request": "view", "fields": ["hops", "paths", "hops"]}', b"expecting each of them once, got hops again"),
+        (b'{"request": "view", "fields": [' + b'"paths",' * 100_000 + b'"hops"]}', b"once, got paths again"),
+        (b'{"request": "health", "fields": "' + b"x" * 5_000 + b'"}', b"field request: expecting a shorter line"),
         (b'{"request": "view", "id": [1]}', b"field id: expecting"),
         (b'{"request": ' + b"[" * 100_000, b"nested"),
     ],
@@ -278,11 +281,17 @@ def test_a_client_that_takes_a_large_answer_slowly_is_dropped_only_when_it_stops
     assert service.held == 0
 
 
-def test_clients_beyond_the_bound_are_told_so(routes) -> None:
+def test_for_a_client_beyond_the_bound_the_longest_silent_one_is_told_to_go(routes) -> None:
     with running(Store(lambda: routes), TIGHT) as (service, address):
         clients = [address.connect() for _ in range(TIGHT.clients)]
         wait_until(lambda: len(service.connections) == TIGHT.clients)
-        assert raw(address, b"") == b"error: expecting at most 40 clients, got one more\n"
+        clients[0].sendall(b"\n")
+        assert clients[0].recv(99).startswith(b"error: expecting 'query A:B'")
+        assert ask(address, {"request": "health"})["status"] == "ok"
+        assert clients[1].recv(99) == b"error: expecting at most 40 clients, got one more\n"
+        assert clients[1].recv(99) == b""
+        clients[0].sendall(b"\n")
+        assert clients[0].recv(99).startswith(b"error: expecting 'query A:B'")
         for client in clients:
             client.close()
         wait_until(lambda: not service.connections)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import random
 import resource
 import selectors
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import service_abuse
 from tests.services import REPORT, TABLES, raw, read, running, wait_until
 from topompi.topology.asking import Address, ask, ask_line
 from topompi.topology.service.bounds import Bounds
@@ -124,6 +126,15 @@ def test_of_a_line_without_end_little_more_than_its_bound_is_taken(served) -> No
 
 def test_a_crowd_that_connects_at_once_is_answered(served) -> None:
     assert crowd(served[0], 300) == 300
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be several users")
+@pytest.mark.parametrize("unix", [False, True])
+def test_while_some_users_abuse_the_service_every_client_of_another_one_is_answered(
+    unix: bool, monkeypatch, capfd
+) -> None:
+    monkeypatch.setattr(service_abuse, "CLIENTS", 100)
+    assert service_abuse.run("xgft:8,8,4;1,2,2", None, unix, 4.0) == 0, capfd.readouterr().out
 
 
 @contextmanager

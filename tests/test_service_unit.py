@@ -43,7 +43,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, *options: str) -> dict[str, list[st
 def test_the_unit_starts_the_same_service_from_anywhere(monkeypatch) -> None:
     found = printed(monkeypatch, "--watch", "--unix", "/run/topompi/topology.sock", "--clients", "100")
     tables = ["--lfts=" + str(TABLES), "--watch", "--unix", "/run/topompi/topology.sock", "--clients", "100"]
-    start = [sys.executable, "-m", "topompi", "topology", "serve", str(REPORT), *tables]
+    start = [sys.executable, "-P", "-m", "topompi", "topology", "serve", str(REPORT), *tables]
     assert shlex.split(found["ExecStart"][0]) == start
     assert found["RuntimeDirectory"] == ["topompi"]
     assert found["LimitNOFILE"] == [str(100 + unit.OWN_FILES)]
@@ -65,6 +65,9 @@ def test_the_unit_takes_away_what_its_addresses_and_its_command_do_not_need(
     lines = found["text"][0].splitlines()
     assert wanted <= set(lines)
     assert not others & set(found)
+    assert "PrivateUsers" not in found  # who asks would be nobody
+    listens = "--unix" not in options
+    assert ("AF_NETLINK" in found["RestrictAddressFamilies"][0]) == listens
     if shutil.which("systemd-analyze") is None:
         return
     file = tmp_path / "topompi-topology.service"

@@ -4,13 +4,11 @@
 reads and queries fabrics without MPI. mpi4py is imported when a communicator is first asked for, not before.
 """
 
-from __future__ import annotations
-
-import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# ``python -m topompi`` comes through here before it looks at the current directory: see ``guard``.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .communicator import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm
 
 __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "__version__"]
@@ -24,13 +22,17 @@ ROOMS = (
 )  # packages that programs use, imported when first asked for
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module
+
     if name in ROOMS:
         return import_module(f".{name}", __name__)
     if name in __all__:
         from .extensions import require_mpi
 
         require_mpi()
+        import os
+
         from . import communicator
 
         if os.environ.get("TOPOMPI_PROFILE"):

@@ -1,7 +1,13 @@
 """``python -m topompi``: the command line, and the launcher of programs."""
 
-import os
 import sys
+
+from .guard import require_own_code
+
+if not sys.flags.safe_path:  # -P keeps the current directory off sys.path; else it is looked at before more is imported
+    require_own_code("topompi", any_owner=True)
+
+import os
 
 from .launcher import USAGE, launch, program_of
 

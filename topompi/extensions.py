@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from .errors import MPILibraryError
+from .guard import intrusion
 
 __all__ = ["imported", "library_hint", "names_function", "require_mpi", "when_used"]
 
@@ -24,11 +25,15 @@ def names_function(name: str) -> bool:
 def imported(name: str) -> Callable[..., Any]:
     """The function that ``module:function`` names; the current directory is searched first, as ``python -m`` does.
 
-    :raises ValueError: for a module that cannot be imported, or one without that function.
+    :raises ValueError: for a module that cannot be imported, or one without that function; for root also in a directory
+        that others may write, where modules could be theirs.
     """
     module, _, function = name.partition(":")
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
+        others = intrusion(here, any_owner=True) if os.geteuid() == 0 else ""
+        if others:
+            raise ValueError(f"{name}: expecting, as root, a directory that nobody else may write, got {others}")
         sys.path.insert(0, here)
     try:
         found: Any = getattr(import_module(module), function, None)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from .state import State
+from .state import State, put
 
 __all__ = ["HEAD", "agent_path", "enter", "write_agent"]
 
@@ -46,15 +46,15 @@ def write_agent(state: State, addresses: Sequence[str]) -> None:
     """
     names = state.path / "hosts"
     lines = ["127.0.0.1 localhost", *(f"{at} {host}" for at, host in zip(addresses, state.hosts, strict=True))]
-    names.write_text("\n".join(lines) + "\n")
+    put(names, "\n".join(lines) + "\n")
     quoted = {
         "head": HEAD,
         "switchless": shlex.quote(state.head),
         "prefix": shlex.quote(state.namespace("")),
         "names": shlex.quote(str(names)),
     }
-    _script(_enter_path(state), _ENTER.format(**quoted))
-    _script(agent_path(state), _AGENT.format(enter=shlex.quote(str(_enter_path(state)))))
+    put(_enter_path(state), _ENTER.format(**quoted), 0o755)
+    put(agent_path(state), _AGENT.format(enter=shlex.quote(str(_enter_path(state)))), 0o755)
 
 
 def agent_path(state: State) -> Path:
@@ -74,8 +74,3 @@ def enter(state: State, host: str, command: Sequence[str]) -> list[str]:
 
 def _enter_path(state: State) -> Path:
     return state.path / "enter"
-
-
-def _script(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(0o755)

@@ -35,7 +35,7 @@ def load_links(nbytes: int, seconds: float, directory: Path) -> int:
         world.Alltoall(send, receive)
         rounds += 1
         if rounds == 1 and world.rank == 0:
-            (directory / RUNNING).touch()
+            (directory / RUNNING).touch(0o644)
     if world.rank == 0:
         print(f"background: {rounds} alltoalls of {nbytes} bytes", file=sys.stderr, flush=True)
     return rounds

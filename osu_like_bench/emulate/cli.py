@@ -1,4 +1,4 @@
-"""``python -m osu_like_bench emulate up | run | check | status | down``: real MPI on an emulated network."""
+"""``osu_like_bench emulate up | run | check | status | down``: real MPI on an emulated network."""
 
 from __future__ import annotations
 

@@ -21,10 +21,11 @@ from topompi.views.coordinates import write_coordinates
 
 from .agent import HEAD, agent_path, enter
 from .peers import PEERS
-from .state import State
+from .state import State, put
 
 __all__ = ["Job", "command_line", "coordinates", "find_peer", "leaf_cyclic", "mpirun_of", "program", "rank_hosts"]
 
+OURS = "osu_like_bench"
 ORDERS = "block, cyclic, leaf-cyclic or random:SEED"
 
 
@@ -90,7 +91,7 @@ def command_line(job: Job, state: State) -> list[str]:
     peer = PEERS[job.peer]
     text = "\n".join(_listed(job)) + "\n"
     listed = state.path / f"hosts-{crc32(text.encode()):08x}"
-    listed.write_text(text)
+    put(listed, text)
     where = _open_mpi(job, listed, state) if peer.vendor == "Open MPI" else _mpich(job, listed, state)
     return enter(state, HEAD, [job.mpirun, *where, *peer.options, "-n", str(len(job.hosts)), *job.words])
 
@@ -156,6 +157,7 @@ def program(words: Sequence[str], python: str) -> list[str]:
     first = words[0]
     if first.startswith("-") or first.endswith(".py"):
         return [python, *words]
-    if shutil.which(first) is None and importlib.util.find_spec(first.partition(".")[0]) is not None:
+    is_module = shutil.which(first) is None and importlib.util.find_spec(first.partition(".")[0]) is not None
+    if is_module or first == OURS:  # whose console script may be of another Python
         return [python, "-m", *words]
     return list(words)

@@ -20,7 +20,7 @@ from topompi.topology import Fabric
 from topompi.topology.sources import fabricjson
 
 from .agent import write_agent
-from .state import State
+from .state import State, put
 
 __all__ = [
     "CONTROL",
@@ -81,7 +81,7 @@ def raise_network(fabric: Fabric, state: State) -> None:
     :raises BenchmarkError: if a command fails, as where the kernel has no tbf; what was made is taken down.
     Cost: some 10 ms a host.
     """
-    (state.path / fabricjson.NAME).write_text(fabricjson.write(fabric))
+    put(state.path / fabricjson.NAME, fabricjson.write(fabric))
     write_agent(state, [address(host, CONTROL) for host in range(len(state.hosts))])
     try:
         for namespace in state.namespaces:

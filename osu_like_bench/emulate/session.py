@@ -26,7 +26,7 @@ from .monitor import Monitor, Usage
 from .network import MTU, check_rights, end_processes, lower, raise_network
 from .peers import PEERS
 from .spec import Rates, emulated_fabric
-from .state import State, states
+from .state import State, make_folder, put, require_own, states
 
 __all__ = ["Emulated", "Finished", "JobOptions", "take_down"]
 
@@ -149,9 +149,11 @@ class Emulated:
         :param words: a Python script, options of Python (``-m``), a program, or a module's name; and arguments.
         :param options: of the job; the defaults put one rank on each host.
         :param capture: keep what it prints; else it goes where this process prints.
-        :raises BenchmarkError: for what cannot be run, and if the job outlives its time; it is ended then.
+        :raises BenchmarkError: for what cannot be run, in a current directory that others may write, and if the job
+            outlives its time; it is ended then.
         """
         options = options or JobOptions()
+        require_own(Path.cwd(), "ranks import modules from here as root: run elsewhere")
         job = self.job(words, options)
         environment, token = self._environment(job, options)
         try:
@@ -179,7 +181,7 @@ class Emulated:
             environment["TOPOMPI_TOPOLOGY"] = str(self.path)
         if peer.coordinates:
             path = self.state.path / f"coordinates-{token}"
-            path.write_text(coordinates(self.fabric, job.hosts))
+            put(path, coordinates(self.fabric, job.hosts))
             environment["MPIR_CVAR_COORDINATES_FILE"] = str(path)
         return environment | dict(options.environment or {}), token
 
@@ -225,15 +227,16 @@ class Emulated:
             yield None
             return
         directory = self.state.path / f"background-{token}"
-        directory.mkdir()
+        make_folder(directory)
         words = ["-m", f"{__package__}.background", str(options.background), f"{options.timeout:g}", str(directory)]
         job = self.job(words, JobOptions(mpi=options.mpi, python=options.python))
         environment, _ = self._environment(job, options)
         environment[MARKER] = token
         command = command_line(job, self.state)
         said, nothing = directory / "said", subprocess.DEVNULL
+        put(said, "")
         with (
-            said.open("w") as file,
+            said.open("a") as file,
             subprocess.Popen(command, env=environment, stdin=nothing, stdout=nothing, stderr=file) as process,
         ):
             try:
@@ -244,7 +247,7 @@ class Emulated:
                         "emulate: expecting the background job to outlast the other, got one that ended first"
                     )
             finally:
-                (directory / END).touch()
+                put(directory / END, "")
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(30)
                 process.kill()

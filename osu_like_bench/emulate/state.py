@@ -1,4 +1,7 @@
-"""A file for each network, written before the network is made, so that a crash leaves nothing that cannot be found."""
+"""A file for each network, written before the network is made, so that a crash leaves nothing that cannot be found.
+
+Root runs and removes what stands in these files: nothing is believed that anybody else could have written.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,62 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from topompi.errors import BenchmarkError
 from topompi.inputs import parse_json, read_text
 
-__all__ = ["PREFIX", "State", "directory", "states"]
+from ..guard import intrusion
+
+__all__ = ["PREFIX", "State", "directory", "make_folder", "put", "require_own", "states"]
 
 PREFIX = "topompi"
 FILE = "state.json"
+_REMEDY = "chmod or remove it, or name another directory in TOPOMPI_EMULATE_STATE"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # of networks and hosts: parts of paths and of namespaces' names
+_NAMES = "letters, digits and ._- after a letter or digit, 63 at most"
+_TOKEN, _TICKS = re.compile("[0-9a-f]{6}"), re.compile("[0-9]*")
 
 
 def directory() -> Path:
     """The directory of the networks' states; it vanishes when the machine restarts, as the networks do."""
     return Path(os.environ.get("TOPOMPI_EMULATE_STATE") or f"/run/{PREFIX}-emulate")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that its owner may write and all may read, whatever the umask; FileExistsError if it exists."""
+    path.mkdir(mode=0o700)
+    path.chmod(0o755)
+
+
+def put(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a file as a whole, whatever the umask and whatever had its name before.
+
+    :param path: of the file, in a folder that nobody else may write.
+    :param text: that it holds.
+    :param mode: that it has.
+    """
+    new = path.with_name(f".{secrets.token_hex(6)}")
+    file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(file, "w", encoding="utf-8") as stream:
+        os.fchmod(file, mode)
+        stream.write(text)
+    new.replace(path)
+
+
+def require_own(path: Path, remedy: str) -> None:
+    """Raise BenchmarkError where somebody else than root and this user may write a path.
+
+    :param path: of a file or a folder.
+    :param remedy: in words, at the end of the message.
+    """
+    others = intrusion(str(path))
+    if others:
+        raise BenchmarkError(f"emulate: expecting {path} to be writable for root alone, got {others}: {remedy}")
 
 
 @dataclass(frozen=True)
@@ -58,11 +100,18 @@ class State:
         """
         owner = os.getpid() if owned else 0
         if not _NAME.fullmatch(name):
-            raise BenchmarkError(f"--name: expecting letters, digits and ._- after a letter or digit, got {name!r}")
+            raise BenchmarkError(f"--name: expecting {_NAMES}, got {name!r}")
+        strange = [host for host in hosts if not _NAME.fullmatch(host)]
+        if strange:
+            raise BenchmarkError(f"emulate: expecting hosts named by {_NAMES}, got {strange[0]!r}")
         state = cls(name, secrets.token_hex(3), spec, hosts, owner, _start_of(owner) if owned else "")
+        for folder in (*reversed(directory().parents), directory()):
+            with suppress(FileExistsError):
+                make_folder(folder)
+        require_own(directory(), _REMEDY)
         made = directory() / f".{state.token}"
-        made.mkdir(parents=True, mode=0o700)
-        (made / FILE).write_text(json.dumps(asdict(state)))
+        make_folder(made)
+        put(made / FILE, json.dumps(asdict(state)))
         try:
             made.rename(state.path)  # so that no one ever sees a directory without its state
         except OSError:
@@ -107,20 +156,53 @@ class State:
 
 
 def states() -> Iterator[State]:
-    """The states of all networks on this machine."""
-    for path in sorted(directory().glob("[!.]*")):
-        try:
-            if not (path / FILE).exists():  # it was removed meanwhile
-                continue
-            data = parse_json(read_text(path / FILE, BenchmarkError, "a state"), str(path / FILE), BenchmarkError)
-            yield State(**{**data, "hosts": tuple(data["hosts"])})
-        except (TypeError, KeyError) as error:
-            raise BenchmarkError(f"{path / FILE}: expecting a state as `emulate up` writes it, got {error}") from error
+    """The states of all networks on this machine.
+
+    :raises BenchmarkError: for a state that others than root and this user may have written, or that is none.
+    """
+    if not os.path.lexists(directory()):
+        return
+    require_own(directory(), _REMEDY)
+    for folder in sorted(directory().glob("[!.]*")):
+        for path in (folder, *folder.rglob("*")):
+            require_own(path, _REMEDY)
+        file = folder / FILE
+        if file.exists():  # else it was removed meanwhile
+            yield _checked(parse_json(read_text(file, BenchmarkError, "a state"), str(file), BenchmarkError), file)
+
+
+def _checked(data: Any, file: Path) -> State:
+    """The state that a file holds, each field as ``State.make`` would have written it."""
+    try:
+        state = State(**{**data, "hosts": tuple(data["hosts"])})
+    except (TypeError, KeyError) as error:
+        raise BenchmarkError(f"{file}: expecting a state as `emulate up` writes it, got {error}") from error
+    is_sound = {
+        "name": state.name == file.parent.name and _fits(_NAME, state.name),
+        "token": _fits(_TOKEN, state.token),
+        "spec": isinstance(state.spec, str),
+        "hosts": all(_fits(_NAME, host) for host in state.hosts),
+        "owner": type(state.owner) is int and state.owner >= 0,
+        "owner_start": _fits(_TICKS, state.owner_start),
+    }
+    if not all(is_sound.values()):
+        field = next(field for field, sound in is_sound.items() if not sound)
+        got = repr(getattr(state, field))[:80]
+        raise BenchmarkError(f"{file}: field {field}: expecting what `emulate up` writes into this folder, got {got}")
+    return state
+
+
+def _fits(pattern: re.Pattern[str], value: object) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def _start_of(pid: int) -> str:
-    """When a process started, in clock ticks since boot; empty where there is none. A pid alone may be another's."""
+    """When a process started, in clock ticks since boot; empty if it is gone. A pid alone may be another process's.
+
+    One that has ended and was not yet waited for (Z) is gone: it takes nothing down any more.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
         return ""
+    return "" if len(words) < 20 or words[0] in "ZX" else words[19]

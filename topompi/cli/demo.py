@@ -231,7 +231,7 @@ def _next(screen: Console, output: Path, seconds: float) -> None:
     _say(screen, f"Done in {seconds:.0f} s.", heading=True)
     job = os.environ.get(JOB_HOSTS)
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        _say(screen, "as root, real MPI on emulated links: python -m osu_like_bench emulate run --help")
+        _say(screen, "as root, real MPI on emulated links: osu_like_bench emulate run --help")
     if job:
         command = "scontrol show topology > topology.txt && topompi topology draw topology.txt -o job.html"
         _say(screen, f"your job: {job}; next command: {command}")

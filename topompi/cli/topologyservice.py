@@ -104,7 +104,7 @@ def _own_words(words: list[str]) -> list[str]:
     :param words: behind the program's name.
     """
     begin = words.index("serve") + 1
-    found = [sys.executable, "-m", "topompi", *words[:begin]]
+    found = [sys.executable, "-P", "-m", "topompi", *words[:begin]]
     for word in words[begin:]:
         name, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
         if word != "--print-unit":

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import TopompiError
 from .http import MAX_HEADERS, respond
-from .requests import RequestError, failure, parse_request
+from .identity import peer_of
+from .requests import failure, parse_request
 
 if TYPE_CHECKING:
     from .state import Service
@@ -17,8 +18,9 @@ __all__ = ["Connection"]
 
 UNCOUNTED_BYTES = 1 << 14  # of answers that a client may leave before they count as held
 MOVING_BYTES = 1 << 20  # a client that takes so many within ``stall_seconds`` is not slow
-TOO_MUCH = "requests and answers of all clients take too much memory"
 FLUSH_BYTES = 1 << 16  # answers to lines that came together are sent together, up to so many bytes
+QUICK_BYTES = 1 << 12  # a longer line of JSON takes the event loop too long to parse: a worker does
+TURN_SECONDS = 0.002  # after which the other clients have their turn
 
 
 class Connection(asyncio.Protocol):
@@ -36,9 +38,13 @@ class Connection(asyncio.Protocol):
         "busy",
         "ending",
         "headers",
+        "held",
         "last",
         "left",
         "page",
+        "peer",
+        "postponed",
+        "searched",
         "service",
         "since",
         "stalled",
@@ -48,47 +54,61 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.buffer = b""
+        self.buffer = bytearray()
+        self.searched = 0  # bytes of the buffer that hold no end of a line
         self.page, self.headers = "", 0  # of a request in HTTP
-        self.busy = self.ending = False
+        self.busy: asyncio.Task[None] | None = None  # the view or tree that is worked out
+        self.ending = self.postponed = False
         self.asked = 0  # requests in the running second
         self.unsent = 0  # bytes of answers that count as held until they are taken
+        self.held = 0  # bytes that the peer was charged: these, and of requests not yet complete
         self.since = 0.0  # when the request that is not yet complete began; 0 where there is none
         self.left = 0  # bytes that waited to be taken when ``stalled`` was set
         self.stalled = 0.0  # since when answers wait to be taken; 0 where they do not
         self.last = monotonic()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the client, or tell it that there are too many."""
+        """Take the client; where there are too many another one has to go."""
         assert isinstance(transport, asyncio.Transport)  # of a stream
         self.transport: asyncio.Transport = transport
         transport.set_write_buffer_limits(high=UNCOUNTED_BYTES)
-        self.service.connections.add(self)
-        self.service.counters.connections += 1
-        if len(self.service.connections) > self.service.bounds.clients:
-            self.service.counters.refused += 1
-            self._end(f"error: expecting at most {self.service.bounds.clients:,} clients, got one more\n".encode())
+        service, socket = self.service, transport.get_extra_info("socket")
+        self.peer = service.peers.named("nobody" if socket is None else peer_of(socket))
+        self.peer.connections[self] = None
+        service.connections.add(self)
+        service.counters.connections += 1
+        if len(service.connections) > service.bounds.clients:
+            service.peers.make_place()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the client."""
-        self.service.connections.discard(self)
-        self.service.held -= len(self.buffer) + self.unsent
-        self.buffer, self.unsent = b"", 0
+        """Forget the client, and end what is worked out for it."""
+        if self in self.service.connections:
+            self.buffer, self.unsent = bytearray(), 0
+            self._charge()
+            self.service.connections.discard(self)
+            self.peer.connections.pop(self)
+        if self.busy is not None:
+            self.busy.cancel()
 
     def pause_writing(self) -> None:
         """Answers wait to be taken."""
         self.stalled = self.stalled or monotonic()
         self.unsent = self.left = self.transport.get_write_buffer_size()
-        self.service.held += self.unsent
-        if self.service.held > self.service.bounds.held_bytes:
-            self.drop(TOO_MUCH)
+        self._charge()
 
     def resume_writing(self) -> None:
         """They have been taken: go on."""
         self.stalled = monotonic() if self.transport.is_closing() else 0.0  # the rest has to be taken in time, too
-        self.service.held -= self.unsent
         self.unsent = 0
         self._advance()
+
+    def _charge(self) -> None:
+        """Charge the peer what this client makes the service hold now; somebody has to go where all hold too much."""
+        held = len(self.buffer) + self.unsent
+        if held != self.held and self in self.service.connections:
+            self.service.peers.hold(self.peer, held - self.held)
+            self.held = held
+            self.service.peers.make_room()
 
     def eof_received(self) -> bool:
         """The client sends no more; what it has asked for is answered."""
@@ -101,12 +121,9 @@ class Connection(asyncio.Protocol):
         if self.ending:
             return
         self.buffer += data
-        self.service.held += len(data)
         self.last = monotonic()
-        if self.service.held > self.service.bounds.held_bytes:
-            self.drop(TOO_MUCH)
-        else:
-            self._advance()
+        self.peer.connections[self] = self.peer.connections.pop(self)  # the last one to be silent
+        self._advance()
 
     def finish(self) -> None:
         """Answer what has come, then close: the service ends."""
@@ -114,15 +131,23 @@ class Connection(asyncio.Protocol):
         self.asked = -(1 << 62)  # no rate holds any more
         self._advance()
 
-    def drop(self, reason: str) -> None:
-        """Close at once, without a further word."""
+    def drop(self, reason: str, words: bytes = b"") -> None:
+        """Close at once.
+
+        :param reason: for the log.
+        :param words: that the client is told, if it can take them at once.
+        """
         self.service.counters.dropped += 1
-        self.service.log("client dropped", reason=reason)
-        self.transport.abort()
+        self.service.dropped[self.peer.name, reason] += 1
+        if words and not self.transport.is_closing():
+            self.transport.write(words)
+        self.abort()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close at once, and hold nothing from now on."""
+        self.ending = True
         self.transport.abort()
+        self.connection_lost(None)
 
     def look(self, now: float) -> None:
         """What is to be done once a second: drop a client that is slow or silent, let one go on that had to wait."""
@@ -133,36 +158,44 @@ class Connection(asyncio.Protocol):
             self.stalled, self.left = now, self.transport.get_write_buffer_size()
         if self.stalled and now - self.stalled > bounds.stall_seconds:
             self.drop("it does not take its answers")
-        elif self.since and not self.busy and not self.stalled and now - self.since > bounds.request_seconds:
+        elif self.busy is not None:
+            self.transport.write(b" ")  # before JSON it means nothing; but it is how a client is known to have left
+        elif self.since and not self.stalled and now - self.since > bounds.request_seconds:
             self.drop("its request does not end")
-        elif not self.busy and not self.stalled and now - self.last > bounds.idle_seconds:
+        elif not self.stalled and now - self.last > bounds.idle_seconds:
             self.drop("it was silent")
         elif throttled:
             self._advance()
 
     def _may_go_on(self) -> bool:
-        return not (self.busy or self.stalled or self.asked >= self.service.bounds.rate or self.transport.is_closing())
+        waits = self.busy is not None or self.stalled or self.asked >= self.service.bounds.rate
+        return not (waits or self.transport.is_closing())
 
     def _advance(self) -> None:
-        """Answer the complete requests, as many as may be."""
+        """Answer the complete requests, as many as may be until others have their turn."""
         at, size = 0, 0
         answers: list[bytes] = []
-        longest = self.service.bounds.line_bytes
-        while self._may_go_on():
-            end = self.buffer.find(b"\n", at)
+        longest, until = self.service.bounds.line_bytes, 0.0
+        self.postponed = False
+        while self._may_go_on() and not self.postponed:
+            end = self.buffer.find(b"\n", at or self.searched)
             if (len(self.buffer) if end < 0 else end) - at > longest:
                 self._consume(len(self.buffer))
                 self._end(b"".join(answers) + f"error: expecting at most {longest:,} bytes a line, got more\n".encode())
                 return
             if end < 0:
+                self.searched = len(self.buffer)
                 break
-            answer = self._answer(self.buffer[at:end])
+            answer = self._answer(bytes(self.buffer[at:end]))
             at = end + 1
             answers.append(answer)
             size += len(answer)
             if size > FLUSH_BYTES:
                 self.transport.write(b"".join(answers))
                 answers, size = [], 0
+            if at < len(self.buffer):
+                until = until or monotonic() + TURN_SECONDS
+                self.postponed = monotonic() > until
         self._consume(at)
         if answers:
             self.transport.write(b"".join(answers))
@@ -170,9 +203,10 @@ class Connection(asyncio.Protocol):
 
     def _consume(self, count: int) -> None:
         if count:
-            self.buffer = self.buffer[count:]
-            self.service.held -= count
+            del self.buffer[:count]  # it is empty where the client was dropped meanwhile
+            self.searched = max(0, self.searched - count)
             self.since = 0.0
+        self._charge()
 
     def _arrange(self) -> None:
         """Read on, or not; close where all is done."""
@@ -181,7 +215,10 @@ class Connection(asyncio.Protocol):
             self.since = monotonic()
         if self.page and not self.since:
             self.since = monotonic()
-        if going and self.ending:
+        if going and self.postponed:
+            self.transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._advance)
+        elif going and self.ending:
             self._end()
         elif going:
             self.transport.resume_reading()
@@ -217,27 +254,22 @@ class Connection(asyncio.Protocol):
         return response
 
     def _answer_json(self, line: bytes) -> bytes:
-        try:
-            request = parse_request(line)
-        except TopompiError as error:
-            return self.service.encode({}, failure(error))
-        quick = self.service.answer_quick(request)
-        if quick is not None:
-            return self.service.encode(request, quick)
-        if self.service.slow_requests >= self.service.bounds.waiting:
-            self.service.counters.refused += 1
-            busy = RequestError(
-                f"expecting at most {self.service.bounds.waiting} views at once, got one more: ask again"
-            )
-            return self.service.encode(request, failure(busy))
-        self.busy = True
-        self.service.slow_requests += 1
-        self.service.start(self._answer_later(request))
+        self.service.counters.requests += 1
+        request: dict[str, Any] = {}
+        if len(line) <= QUICK_BYTES:
+            try:
+                request = parse_request(line)
+            except TopompiError as error:
+                return self.service.encode({}, failure(error))
+            quick = self.service.answer_quick(request)
+            if quick is not None:
+                return self.service.encode(request, quick)
+        self.busy = self.service.start(self._answer_later(line, request))
         return b""
 
-    async def _answer_later(self, request: dict[str, Any]) -> None:
-        answer = await self.service.answer_slow(request)
-        self.busy = False
+    async def _answer_later(self, line: bytes, request: dict[str, Any]) -> None:
+        answer = await self.service.answer_slow(self.peer, line, request)
+        self.busy = None
         if self.transport.is_closing():
             return
         self.last = monotonic()

@@ -12,7 +12,8 @@ _HELP = {
     "errors": "Answers that say what was wrong.",
     "connections": "Connections taken.",
     "refused": "Connections and requests refused because a bound was reached.",
-    "dropped": "Clients dropped: slow, silent, or beyond a bound.",
+    "dropped": "Clients dropped: slow, silent, or the largest where a bound was reached.",
+    "ended": "Views and trees whose work was ended: its time was over, or its client had left.",
     "reloads": "Times that the source was read again.",
     "failed_reloads": "Times that reading it again failed and the old generation stayed.",
 }
@@ -28,6 +29,7 @@ class Counters:
     connections: int = 0
     refused: int = 0
     dropped: int = 0
+    ended: int = 0
     reloads: int = 0
     failed_reloads: int = 0
 

@@ -37,6 +37,10 @@ class Generation:
     def __repr__(self) -> str:
         return f"Generation({self.number}, {self.routes!r})"
 
+    def prepare(self) -> None:
+        """Work out what quick answers need, before a client waits for one. Cost: seconds for computed routes."""
+        _ = self.digest, self._table, self._link_target, self._leaf, self._adapters, self.routes.fabric.host_index
+
     @cached_property
     def digest(self) -> str:
         """What jobs recognise the routes by, in this process and after a restart."""

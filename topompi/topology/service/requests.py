@@ -14,6 +14,7 @@ place of anything else it has ``error`` and ``kind``, the class of the error.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -30,9 +31,9 @@ from ..sources.fabricjson import document_of
 from .bounds import Bounds
 from .generation import Generation
 
-__all__ = ["FIELDS", "SLOW", "RequestError", "answer_line", "answer_slow", "failure", "parse_request"]
+__all__ = ["FIELDS", "SLOW", "RequestError", "answer_line", "answer_slow", "encode", "failure", "parse_request"]
 
-SLOW = ("view", "tree")  # what is worked out beside the event loop
+SLOW = ("view", "tree")  # what is worked out in a process of its own
 QUICK = ("generation", "health", "counters")
 
 
@@ -73,6 +74,19 @@ def failure(error: Exception) -> dict[str, Any]:
     return {"error": str(error), "kind": type(error).__name__}
 
 
+def encode(request: dict[str, Any], fields: dict[str, Any], generation: int) -> bytes:
+    """An answer as a line of JSON.
+
+    :param request: whose ``id``, if any, it repeats.
+    :param fields: of the answer.
+    :param generation: that it comes from.
+    """
+    answer = {"generation": generation} | fields
+    if request.get("id") is not None:
+        answer["id"] = request["id"]
+    return json.dumps(answer, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
 def answer_slow(request: dict[str, Any], generation: Generation, bounds: Bounds) -> dict[str, Any]:
     """The fields of the answer to a request that takes time.
 
@@ -81,6 +95,8 @@ def answer_slow(request: dict[str, Any], generation: Generation, bounds: Bounds)
     :param bounds: of the service.
     :raises TopompiError: for a request that is not as wanted, beyond a bound, or of unknown hosts.
     """
+    if request["request"] in QUICK:
+        raise RequestError(f"field request: expecting a shorter line for {request['request']}")
     if request["request"] == "tree":
         tree = generation.tree
         hosts = generation.routes.fabric.hosts
@@ -89,6 +105,9 @@ def answer_slow(request: dict[str, Any], generation: Generation, bounds: Bounds)
     fields = request.get("fields", ["fabric"])
     if not isinstance(fields, list) or not all(isinstance(field, str) and field in FIELDS for field in fields):
         raise RequestError(f"field fields: expecting some of {', '.join(FIELDS)}, got {_short(fields)}")
+    repeated = next((field for at, field in enumerate(fields[: len(FIELDS) + 1]) if field in fields[:at]), None)
+    if repeated:
+        raise RequestError(f"field fields: expecting each of them once, got {repeated} again")
     routes = generation.part(names)
     _check_size(routes, fields, bounds)
     view = TopologyInterface.place(routes.fabric.hosts, routes)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import resource
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from ...errors import ServiceError
 from ..asking import Address
 from .connection import Connection
+from .path import SocketPath
 from .state import Service
 from .unit import OWN_FILES, notify
 from .watch import Watch
 
 __all__ = ["serve"]
 
-BACKLOG = 4_096
+BACKLOG = 4_096  # connections that the system keeps until they are accepted
+ACCEPTED = 64  # at once, before the clients that are there have their turn
 
 
 def serve(
@@ -62,17 +62,18 @@ async def _serve(
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: service.start(service.reload()))
     _raise_file_limit(service)
-    servers = [await _listen(service, address) for address in addresses]
+    paths = [SocketPath(address) for address in addresses if address.path]
+    servers = [await _listen(service, address, paths) for address in addresses]
     tasks = [loop.create_task(_kept_up(service, duty)) for duty in duties]
     ready([_bound(server, address) for server, address in zip(servers, addresses, strict=True)])
     notify("READY=1")
     await stopped.wait()
     notify("STOPPING=1")
     service.log("draining", clients=len(service.connections))
-    for server, address in zip(servers, addresses, strict=True):
+    for server in servers:
         server.close()
-        if address.path:
-            Path(address.path).unlink(missing_ok=True)
+    for path in paths:
+        path.remove()
     await service.drain()
     for task in tasks:
         task.cancel()
@@ -89,23 +90,20 @@ async def _kept_up(service: Service, duty: Callable[[], Coroutine[Any, Any, None
             await asyncio.sleep(1)
 
 
-async def _listen(service: Service, address: Address) -> asyncio.Server:
+async def _listen(service: Service, address: Address, paths: Sequence[SocketPath]) -> asyncio.Server:
     loop = asyncio.get_running_loop()
     try:
         if not address.path:
-            return await loop.create_server(lambda: Connection(service), address.host, address.port, backlog=BACKLOG)
-        _require_free(address)
-        server = await loop.create_unix_server(lambda: Connection(service), address.path, backlog=BACKLOG)
-        os.chmod(address.path, 0o666)  # the folder says who may ask
-        return server
+            made = await loop.create_server(lambda: Connection(service), address.host, address.port, backlog=ACCEPTED)
+        else:
+            bound = next(path for path in paths if path.address == address).bind()
+            made = await loop.create_unix_server(lambda: Connection(service), sock=bound, backlog=ACCEPTED)
+        for listening in made.sockets:
+            with listening.dup() as same:  # asyncio has one number for both
+                same.listen(BACKLOG)
+        return made
     except OSError as error:
         raise ServiceError(f"{address}: expecting an address to listen at: {error.strerror or error}") from error
-
-
-def _require_free(address: Address) -> None:
-    """A socket that somebody listens at is not taken away from him."""
-    with suppress(OSError), address.connect():
-        raise ServiceError(f"{address}: expecting a path that no service listens at")
 
 
 def _bound(server: asyncio.Server, address: Address) -> Address:
@@ -114,12 +112,12 @@ def _bound(server: asyncio.Server, address: Address) -> Address:
 
 
 def _raise_file_limit(service: Service) -> None:
-    """A client is a file: as many as the system lets this process have."""
+    """A client is a file: as many as the system lets this process have, and no more clients than that."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if resource.RLIM_INFINITY != allowed < service.bounds.clients + OWN_FILES:
-        service.log(
-            "fewer files than clients may be open", logging.WARNING, files=allowed, clients=service.bounds.clients
-        )
+    clients = service.bounds.clients
+    if resource.RLIM_INFINITY != allowed < clients + OWN_FILES:
+        service.log("fewer files than clients may be open", logging.WARNING, files=allowed, clients=clients)
+        service.limit_clients(max(1, allowed - OWN_FILES))

@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
-from typing import Any, Protocol
+from dataclasses import asdict, replace
+from typing import Any
 
-from ...errors import TopompiError
 from .bounds import Bounds
 from .commands import run_command
 from .counters import Counters, prometheus
-from .requests import answer_line, answer_slow, failure
+from .peers import Client, Peer, Peers
+from .requests import RequestError, answer_line, encode, failure
 from .store import Store
+from .threads import in_thread
 from .unit import notify
 from .watch import Watch
+from .workers import Workers
 
-__all__ = ["Client", "Service"]
+__all__ = ["Service"]
 
 LOOK_SECONDS = 1.0  # between two looks at the clients
 WATCH_SECONDS = 0.4  # between two looks at the files: two alike make a change, so that it is read within 2 s
 _LOGGER = logging.getLogger(__name__)
-
-
-class Client(Protocol):
-    """A connection, as the service sees it."""
-
-    def look(self, now: float) -> None:
-        """Do what is due at a time of the monotonic clock."""
-
-    def finish(self) -> None:
-        """Answer what has come, then close."""
-
-    def abort(self) -> None:
-        """Close at once."""
 
 
 class Service:
@@ -52,12 +40,25 @@ class Service:
         self.store, self.source, self.bounds = store, source, bounds or Bounds()
         self.counters = Counters()
         self.connections: set[Client] = set()
-        self.held = 0  # bytes of requests not yet complete and of answers not yet taken
-        self.slow_requests = 0  # views and trees under way
+        self.peers = Peers(self.bounds)
+        self.workers = Workers(self.bounds, self.counters, lambda: store.current)
+        self.dropped: Counter[tuple[str, str]] = Counter()  # (peer, reason) since the log last said so
         self.started = time.time()
         self.command_problem = ""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._workers = ThreadPoolExecutor(2, "topology-view")
+
+    @property
+    def held(self) -> int:
+        """Bytes of requests not yet complete and of answers not yet taken."""
+        return self.peers.held
+
+    def limit_clients(self, count: int) -> None:
+        """Take fewer clients at once than the bounds say.
+
+        :param count: that the system allows.
+        """
+        self.bounds = replace(self.bounds, clients=count)
+        self.peers.bounds = self.bounds
 
     def log(self, event: str, level: int = logging.INFO, **fields: object) -> None:
         """Write an event to the log.
@@ -68,11 +69,12 @@ class Service:
         """
         _LOGGER.log(level, event, extra={"fields": fields})
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin what ends by itself."""
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin what ends by itself, or is cancelled."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def health(self) -> dict[str, Any]:
         """Whether the service answers from what its source says now, else why not."""
@@ -95,6 +97,8 @@ class Service:
         current = self.store.current
         gauges = {
             "clients": float(len(self.connections)),
+            "peers": float(len(self.peers)),
+            "busy": float(self.workers.busy),
             "held_bytes": float(self.held),
             "generation": float(current.number),
             "loaded_seconds": current.loaded,
@@ -113,7 +117,6 @@ class Service:
 
     def answer_quick(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """The fields of an answer that needs no work; None for those that do."""
-        self.counters.requests += 1
         match request["request"]:
             case "generation":
                 return {"digest": self.store.current.digest}
@@ -123,38 +126,32 @@ class Service:
                 return {**asdict(self.counters), "clients": len(self.connections), "held_bytes": self.held}
         return None
 
-    async def answer_slow(self, request: dict[str, Any]) -> bytes:
-        """The answer to a view or a tree that ``slow_requests`` counts, worked out in a thread from one generation."""
-        generation = self.store.current
+    async def answer_slow(self, peer: Peer, line: bytes, request: dict[str, Any]) -> bytes | bytearray:
+        """The answer to a view or a tree, from one generation; its work ends when the caller is cancelled.
 
-        def work() -> bytes:
-            try:
-                fields = answer_slow(request, generation, self.bounds)
-            except (TopompiError, MemoryError) as error:
-                fields = failure(error)
-            return self.encode(request, fields, generation.number)
-
+        :param peer: whose client asks.
+        :param line: the request.
+        :param request: what is known of it, for an answer that says what was wrong.
+        """
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._workers, work)
+            failed, answer = await self.workers.answer(peer, line)
+        except RequestError as error:
+            return self.encode(request, failure(error))
         except Exception as error:  # a mistake of ours must not leave the client waiting
-            _LOGGER.exception("request failed", extra={"fields": {"request": request["request"]}})
-            return self.encode(request, failure(error), generation.number)
-        finally:
-            self.slow_requests -= 1
+            _LOGGER.exception("request failed", extra={"fields": {"request": request.get("request")}})
+            return self.encode(request, failure(error))
+        self.counters.errors += failed
+        return answer
 
-    def encode(self, request: dict[str, Any], fields: dict[str, Any], generation: int | None = None) -> bytes:
-        """An answer as a line of JSON.
+    def encode(self, request: dict[str, Any], fields: dict[str, Any]) -> bytes:
+        """An answer of the current generation as a line of JSON.
 
         :param request: whose ``id``, if any, it repeats.
         :param fields: of the answer.
-        :param generation: that it comes from; by default the current one.
         """
         if "error" in fields:
             self.counters.errors += 1
-        answer = {"generation": self.store.current.number if generation is None else generation} | fields
-        if request.get("id") is not None:
-            answer["id"] = request["id"]
-        return json.dumps(answer, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        return encode(request, fields, self.store.current.number)
 
     async def look(self) -> None:
         """Look at all clients, and tell systemd that there is life, once a second, for ever."""
@@ -164,13 +161,21 @@ class Service:
             now = time.monotonic()
             for connection in list(self.connections):
                 connection.look(now)
+            self.peers.forget()
+            self.workers.look()
+            self._log_dropped()
+
+    def _log_dropped(self) -> None:
+        """A line for each peer and reason, however many clients it was."""
+        for (peer, reason), count in self.dropped.items():
+            self.log("client dropped", peer=peer, reason=reason, count=count)
+        self.dropped.clear()
 
     async def follow(self, watch: Watch) -> None:
         """Read the source again whenever its files have changed and are at rest, for ever."""
-        loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(WATCH_SECONDS)
-            if await loop.run_in_executor(None, watch.is_due):
+            if await in_thread(watch.is_due):
                 watch.take()
                 await self.reload(watch.is_unchanged)
 
@@ -193,7 +198,8 @@ class Service:
         """
         before = self.store.current.number
         try:
-            done = await asyncio.get_running_loop().run_in_executor(None, self.store.reload, is_valid)
+            async with self.workers.quiet:
+                done = await in_thread(lambda: self.store.reload(is_valid))
         except Exception as error:
             _LOGGER.exception("reading failed", extra={"fields": {"source": self.source}})
             self.store.problem = f"{type(error).__name__}: {error}"
@@ -215,5 +221,5 @@ class Service:
             await asyncio.sleep(0.02)
         for connection in list(self.connections):
             connection.abort()
-        await asyncio.sleep(0)
-        self._workers.shutdown(wait=False, cancel_futures=True)
+        await self.workers.close()
+        self._log_dropped()

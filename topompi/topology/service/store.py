@@ -47,5 +47,5 @@ class Store:
 
     def _read(self, number: int) -> Generation:
         read = Generation(number, self._load(), time.time())
-        _ = read.digest  # worked out here and not where a client waits
+        read.prepare()
         return read

@@ -59,16 +59,23 @@ KeyringMode=private
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
+# Its workers step behind it.
+SystemCallFilter=setpriority
 SystemCallErrorNumber=EPERM
 
 [Install]
 WantedBy=multi-user.target
 """
 
-_OF_NOBODY = ("DynamicUser=yes", "PrivateDevices=yes", "PrivateUsers=yes")
+_OF_NOBODY = ("DynamicUser=yes", "PrivateDevices=yes")  # and no PrivateUsers, in which all who ask would be one user
 # The command looks at the fabric through a device of InfiniBand's.
 _OF_ROOT = ("User=root", "DevicePolicy=closed", "DeviceAllow=char-infiniband_mad rw")
-_LOOPBACK = ("RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6", "IPAddressDeny=any", "IPAddressAllow=localhost")
+# By AF_NETLINK the kernel says which user of this host asks.
+_LOOPBACK = (
+    "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
+    "IPAddressDeny=any",
+    "IPAddressAllow=localhost",
+)
 
 
 def unit_text(

@@ -1,0 +1,1 @@
+../topompi/guard.py

@@ -1,0 +1,159 @@
+"""Which view or tree is worked out next, and by whom: one of each peer at a time, of the peer that has spent least."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from .bounds import Bounds
+from .counters import Counters
+from .generation import Generation
+from .peers import Peer
+from .requests import RequestError
+from .worker import Worker, WorkerError
+
+__all__ = ["Workers"]
+
+PATIENCE = 1.0  # seconds for killed processes to be gone
+
+
+@dataclass(eq=False)
+class _Turn:
+    """A view or tree that waits for a worker."""
+
+    peer: Peer
+    granted: asyncio.Future[None]
+
+
+class Workers:
+    """The processes that work out views and trees, made when they are needed.
+
+    :param bounds: of the service.
+    :param counters: of the service.
+    :param current: the generation to answer from.
+    """
+
+    def __init__(self, bounds: Bounds, counters: Counters, current: Callable[[], Generation]) -> None:
+        self.quiet = asyncio.Lock()  # held while a thread reads a source, in which no process can be forked
+        self._bounds, self._counters, self._current = bounds, counters, current
+        self._waiting: list[_Turn] = []
+        self._served: set[Peer] = set()  # whose view or tree is in work
+        self._idle: list[Worker] = []
+        self._ended: list[Worker] = []
+
+    @property
+    def busy(self) -> int:
+        """Views and trees that wait or are in work."""
+        return len(self._waiting) + len(self._served)
+
+    async def answer(self, peer: Peer, line: bytes) -> tuple[bool, bytearray]:
+        """Whether a request failed, and its answer; the work ends when the caller is cancelled.
+
+        :param peer: that pays for it.
+        :param line: the request.
+        :raises RequestError: where the peer has nothing left, too many wait, or the work took too long.
+        """
+        self._require_left(peer)
+        await self._turn(peer)
+        try:
+            self._require_left(peer)  # it may have spent the rest while this one waited
+            worker = await self._worker()
+            began = monotonic()
+            try:
+                failed, answer = await worker.answer(line)
+            except BaseException:
+                self._counters.ended += 1
+                self._ended.append(worker)
+                raise
+            finally:
+                peer.seconds.add(monotonic() - began)
+            peer.bytes.add(len(answer))
+            self._idle.append(worker)
+            return failed, answer
+        finally:
+            self._served.discard(peer)
+            self._grant()
+
+    def look(self) -> None:
+        """Let go the workers that have ended, and those of a generation that is past."""
+        for worker in [one for one in self._idle if one.generation is not self._current()]:
+            self._idle.remove(worker)
+            self._end(worker)
+        self._ended = [worker for worker in self._ended if not worker.is_gone()]
+
+    async def close(self) -> None:
+        """End all workers; those that have work end with their callers, who were cancelled."""
+        until = monotonic() + PATIENCE
+        while (self._idle or self._ended or self._served) and monotonic() < until:
+            while self._idle:
+                self._end(self._idle.pop())
+            self.look()
+            await asyncio.sleep(0.01)
+
+    def _end(self, worker: Worker) -> None:
+        worker.end()
+        self._ended.append(worker)
+
+    async def _worker(self) -> Worker:
+        """An idle worker of the current generation, else a new one."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.generation is self._current() and not worker.is_gone():
+                return worker
+            self._end(worker)
+        async with self.quiet:
+            try:
+                return Worker(self._current(), self._bounds)
+            except OSError as error:
+                raise WorkerError(f"expecting a process to work in, got: {error.strerror}") from error
+
+    def _require_left(self, peer: Peer) -> None:
+        wait = max(peer.seconds.wait, peer.bytes.wait)
+        if wait:
+            self._counters.refused += 1
+            wanted = f"{self._bounds.peer_seconds:g} seconds of work and {self._bounds.peer_bytes:,} bytes of answers"
+            raise RequestError(f"expecting at most {wanted} a minute for {peer.name}: ask again in {wait:.0f} seconds")
+
+    async def _turn(self, peer: Peer) -> None:
+        """Wait for a worker to be free, and for this peer to be next."""
+        self._make_way(peer)
+        turn = _Turn(peer, asyncio.get_running_loop().create_future())
+        self._waiting.append(turn)
+        self._grant()
+        try:
+            await turn.granted
+        except asyncio.CancelledError:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+            elif not turn.granted.cancelled() and turn.granted.exception() is None:
+                self._served.discard(peer)  # cancelled between the grant and its arrival
+                self._grant()
+            raise
+
+    def _make_way(self, peer: Peer) -> None:
+        """Where too many wait refuse the last one of the peer that has most, this one included."""
+        if self.busy < self._bounds.waiting:
+            return
+        self._counters.refused += 1
+        full = RequestError(f"expecting at most {self._bounds.waiting} views at once, got one more: ask again")
+        counts = Counter([*self._served, *(turn.peer for turn in self._waiting)])
+        last = max(reversed(self._waiting), key=lambda turn: counts[turn.peer], default=None)
+        if last is None or counts[last.peer] <= counts[peer] + 1:
+            raise full
+        self._waiting.remove(last)
+        if not last.granted.done():
+            last.granted.set_exception(full)
+
+    def _grant(self) -> None:
+        """Give free workers to those who wait: of the peers without one the peer that has spent least."""
+        while len(self._served) < self._bounds.workers:
+            able = [turn for turn in self._waiting if turn.peer not in self._served and not turn.granted.done()]
+            if not able:
+                return
+            turn = min(able, key=lambda turn: turn.peer.seconds.amount)
+            self._waiting.remove(turn)
+            self._served.add(turn.peer)
+            turn.granted.set_result(None)
