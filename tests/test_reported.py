@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 from mpi4py import MPI
@@ -24,10 +25,11 @@ def rules(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def lines(rules):
-    """Runs a program on so many ranks in a mode; returns what all ranks printed, in order."""
+    """Runs a program on so many ranks in a mode; returns what all ranks printed, in order. Native runs are made once."""
 
+    @cache
     def run(mode, ranks, *program, timeout=60, **env):
         case = [shared_data(f"cases/mpi/{program[0]}"), *program[1:]] if "/" not in str(program[0]) else program
         done = run_mpi(ranks, "-m", *words(mode, rules), *case, timeout=timeout, env={**ENVIRONMENT, **env})
@@ -152,10 +154,15 @@ def test_mpi4py_s_own_launcher_runs_under_ours_without_a_warning(tmp_path):
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
-@pytest.mark.parametrize("mode", FORCED)
 @pytest.mark.parametrize(
-    ("program", "ranks"),
-    [("tag_wrap.py", 2), ("persistent_order.py", 3), ("persist_freed.py", 2), ("returns_none.py", 3)],
+    ("program", "ranks", "mode"),
+    [
+        ("tag_wrap.py", 2, "schedules"),
+        ("persistent_order.py", 3, "schedules"),
+        ("persist_freed.py", 2, "schedules"),
+        ("returns_none.py", 3, "schedules"),
+        ("returns_none.py", 3, "levels"),
+    ],
 )
 def test_what_a_report_led_to_comes_out_as_natively(lines, program, ranks, mode):
     assert lines(mode, ranks, program) == lines("native", ranks, program)
