@@ -27,7 +27,7 @@ def rules(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lines(rules):
-    """Runs a program on so many ranks in a mode; returns what all ranks printed, in order. Native runs are made once."""
+    """Runs a program on ranks in a mode, each but once; returns what all ranks printed, in order."""
 
     @cache
     def run(mode, ranks, *program, timeout=60, **env):
