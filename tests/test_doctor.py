@@ -39,7 +39,8 @@ def no_tools_are_started(request, monkeypatch):
 
 @pytest.mark.needs_mpi
 def test_the_whole_doctor_finds_this_library_and_no_fault():
-    done = run("doctor", "--json", "--topology", FABRIC, "--hosts", "h[0000-0003]")
+    beside = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))  # another library's may be installed
+    done = run("doctor", "--json", "--topology", FABRIC, "--hosts", "h[0000-0003]", PATH=beside)
     said = json.loads(done.stdout)
     found = {one["what"]: one for one in said["findings"]}
     assert (done.returncode, said["faults"]) == (0, 0), done.stdout + done.stderr

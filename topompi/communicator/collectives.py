@@ -168,7 +168,7 @@ def _count(
 ) -> None:
     """Run a call and count it."""
     if choice.trial is not None:
-        state.comm.Barrier()
+        state.groups.talks.meet()
     begin = perf_counter()
     ran = execute(state, method, choice.algorithm, arguments)
     seconds = perf_counter() - begin

@@ -119,7 +119,7 @@ def run_and_remember(
     """
     run = _runner(state, spec.name, choice.algorithm)
     if choice.trial is not None:
-        run = _timed(state.comm, choice.trial, run)
+        run = _timed(state, choice.trial, run)
     if again is not None and choice not in (NOT_UNDERSTOOD, ON_DEVICE, ABSENT):
         further = run if choice.trial is None else _tried(state, spec, choice, run, again)
         remember(_table(state, choice), spec, arguments, further)
@@ -160,11 +160,11 @@ def _runner(state: State, method: str, algorithm: str) -> Run:
     return lambda handle, *arguments: run(arguments)
 
 
-def _timed(comm: MPI.Intracomm, trial: Trial, run: Run) -> Run:
-    """The function that runs a call of a trial: after a barrier each rank notes the seconds of its call."""
+def _timed(state: State, trial: Trial, run: Run) -> Run:
+    """The function that runs a call of a trial: when all ranks have met, each notes the seconds of its call."""
 
     def call(handle: MPI.Intracomm, *arguments: Any) -> None:
-        trial.note(timed(comm.Barrier, lambda: run(handle, *arguments)))
+        trial.note(timed(state.groups.talks.meet, lambda: run(handle, *arguments)))
 
     return call
 

@@ -20,6 +20,7 @@ from .rankzero import tellable
 __all__ = ["Answers", "Talks"]
 
 QUESTIONS_HELD = 1024
+NOTHING = [bytearray(), 0, MPI.BYTE]
 LONGEST = 1e-3  # seconds that a rank sleeps between two looks
 Answer = TypeVar("Answer")
 
@@ -58,6 +59,15 @@ class Talks:
         for child in reversed(self._children):  # the longest way first
             self._say(child, said)
         return said
+
+    def meet(self) -> None:
+        """Wait for all ranks, as in a barrier by dissemination: log2(p) empty messages one after the other."""
+        step = 1
+        while step < self._size:
+            comm, tag = self._way()
+            to, source = (self.rank + step) % self._size, (self.rank - step) % self._size
+            comm.Sendrecv(NOTHING, to, tag, NOTHING, source, tag)
+            step *= 2
 
     def largest(self, values: NDArray[Any]) -> NDArray[Any]:
         """Element by element the largest values of all ranks, on all of them.
