@@ -109,9 +109,9 @@ def env(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
         for row in rows:
             table.add_row(row.name, row.value or "-", row.origin, row.meaning)
         screen = console()
-        screen.print(table, highlight=False, markup=False)
+        screen.print(table)
         if wrong:
-            screen.print(f"wrong: {wrong}", highlight=False, markup=False)
+            screen.print(f"wrong: {wrong}")
     if wrong:
         raise typer.Exit(1)
 

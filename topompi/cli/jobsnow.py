@@ -81,8 +81,8 @@ def check_command(
     else:
         screen = console()
         for one, other, links in pairs:
-            screen.print(f"{one} and {other} share {links} link{'s' if links > 1 else ''}", highlight=False)
-        screen.print(f"{len(jobs)} jobs, {len(pairs)} pairs share {found.num_links} links", highlight=False)
+            screen.print(f"{one} and {other} share {links} link{'s' if links > 1 else ''}")
+        screen.print(f"{len(jobs)} jobs, {len(pairs)} pairs share {found.num_links} links")
     if pairs:
         raise typer.Exit(1)
 
@@ -107,10 +107,10 @@ def _print_answer(answer: Mapping[str, Any], as_json: bool) -> None:
         return
     screen = console()
     if "nodes" in answer:
-        screen.print(answer["nodes"], highlight=False)
+        screen.print(answer["nodes"])
     if "held_unused" in answer:
-        screen.print(f"held unused: {answer['held_unused']}", highlight=False)
-    screen.print(answer["why"], highlight=False)
+        screen.print(f"held unused: {answer['held_unused']}")
+    screen.print(answer["why"])
 
 
 def node_names(cluster: Cluster) -> tuple[str, ...]:
