@@ -94,7 +94,12 @@ def patterns():
         package = importlib.import_module(room)
         names = [room, *(one.name for one in pkgutil.walk_packages(package.__path__, f"{room}."))]
         for name in names:
-            module = importlib.import_module(name)
+            try:
+                module = importlib.import_module(name)
+            except ImportError:
+                continue  # needs MPI, which tests without it shut out
+            if not str(module.__file__).endswith(".py"):
+                continue
             text = Path(module.__file__).read_text(encoding="utf-8")
             for key, value in vars(module).items():
                 used = set(
@@ -113,23 +118,28 @@ def crafted(length):
             yield text + "\x01"
 
 
+def slowest(pattern, method, length, seconds):
+    """The most seconds that a method takes for a text of a length, and the text; it stops once they are too many."""
+    worst = (0.0, "")
+    for text in crafted(length):
+        subject = text.encode() if isinstance(pattern.pattern, bytes) else text
+        begun = time.perf_counter()
+        found = getattr(pattern, method)(*(("", subject) if method == "sub" else (subject,)))
+        if method == "finditer":
+            sum(1 for _ in found)
+        worst = max(worst, (time.perf_counter() - begun, text[:24] + "..." + text[-3:]))
+        if worst[0] > seconds:
+            break
+    return worst
+
+
 def main(length, seconds):
     """Print what takes longer than so many seconds for so many characters."""
-    texts = list(crafted(length))
     for name, pattern, methods in patterns():
         for method in methods:
-            worst = (0.0, "")
-            for text in texts:
-                subject = text.encode() if isinstance(pattern.pattern, bytes) else text
-                begun = time.perf_counter()
-                found = getattr(pattern, method)(*(("", subject) if method == "sub" else (subject,)))
-                if method == "finditer":
-                    sum(1 for _ in found)
-                worst = max(worst, (time.perf_counter() - begun, text[:24] + "..." + text[-3:]))
-                if worst[0] > 20 * seconds:
-                    break
-            if worst[0] > seconds:
-                print(f"{name}.{method}: {worst[0]:.3f} s for {worst[1]!r}", flush=True)
+            taken, text = slowest(pattern, method, length, seconds)
+            if taken > seconds:
+                print(f"{name}.{method}: {taken:.3f} s for {text!r}", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from ..inputs import read_text
 from ..jobs import ALLOCATORS, AllocationError, Cluster, Conflicts, check, find_allocator
 from ..jobs.allocation import Job
 from ..topology.hostlist import compress, expand
@@ -123,10 +124,7 @@ def read_running(path: Path, cluster: Cluster) -> dict[str, Nodes]:
 
     :raises AllocationError: naming the job, for what cannot be read, or a host that the cluster does not have.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise AllocationError(f"{path}: expecting text, got {error}") from error
+    text = read_text(path, AllocationError, "running jobs")
     lists = _from_squeue(path, text) if text.lstrip().startswith("{") else _from_lines(path, text)
     place = {name: node for node, name in enumerate(node_names(cluster))}
     jobs: dict[str, Nodes] = {}

@@ -43,7 +43,12 @@ class Screen(Console):
     """A console for which text is text: no markup, emoji or highlighting, and control characters shown as escapes."""
 
     def render_str(self, text: str, *, style: str | Style = "", **look: Any) -> Text:
-        """What rich calls for each string that is printed, in tables and trees too."""
+        """A string as rich prints it, in tables and trees too.
+
+        :param text: what is printed.
+        :param style: of all of it.
+        :param look: of which justification and overflow count.
+        """
         place = {name: look[name] for name in ("justify", "overflow") if look.get(name) is not None}
         return Text(visible(text), style, **place)
 

@@ -33,7 +33,7 @@ def answer(pair: str | None, server: str, kinds: Sequence[str]) -> int:
             raise ServiceError(f"{address}: {line.removeprefix('error: ')}")
         print(visible(line))
         return 0
-    found = ask(address, {"request": kinds[0]})
+    found = ask(address, {"request": kinds[0]}, short=True)
     print(json.dumps(found, indent=1))
     return int(kinds[0] == "health" and found.get("status") != "ok")
 

@@ -33,6 +33,7 @@ WORDS = {
     "TOPOMPI_TUNE": ("measure", "again", "off"),
     "TOPOMPI_FALLBACK": ("error", "print", "silent"),
     "TOPOMPI_PROFILE_GRANULARITY": ("process", "host"),
+    "TOPOMPI_PROFILE_COMMAND": ("masked", "whole"),
 }
 VARIABLES = {
     *WORDS,
