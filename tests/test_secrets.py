@@ -1,12 +1,10 @@
 """What a profile keeps of a command line, and who may read it."""
 
 import stat
-import sys
 
 import pytest
 
-from tests.support import command_line
-from topompi.profile import Profile, read_profile, write_profile
+from topompi.profile import Profile, write_profile
 from topompi.profile.command import kept_command
 from topompi.profile.recording import RankRows
 
@@ -65,17 +63,3 @@ def test_a_profile_is_for_its_owner_even_where_an_older_one_was_for_all(tmp_path
     path.touch(0o644)
     write_profile(Profile(1, "by hand", of_rank=[RankRows.of_rows(0, [])]), path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-def test_a_recorded_program_leaves_no_secret_in_its_profile(tmp_path, monkeypatch):
-    import topompi.profile.monitored as monitored
-
-    def read(folder, command, seconds, hosts):
-        return Profile(1, "by hand", command, seconds, of_rank=[RankRows.of_rows(0, [])])
-
-    monkeypatch.setattr(monitored, "read_monitored", read)
-    output = tmp_path / "f.topoprof"
-    done = command_line("profile", "record", "-o", output, "--", sys.executable, "-c", "pass", "--password=hunter2")
-    assert done.returncode == 0, done.stderr
-    assert "--password=***" in read_profile(output).command
-    assert "hunter2" not in read_profile(output).command

@@ -32,7 +32,9 @@ def kept_command(words: Sequence[str]) -> str:
     if word_of("TOPOMPI_PROFILE_COMMAND", os.environ) == "whole":
         return shlex.join(words)
     follows = [False, *(_announces(before, word) for before, word in pairwise(["", *words]))]
-    kept = [HIDDEN if hidden and word[:1] != "-" else _masked(word) for hidden, word in zip(follows, words, strict=False)]
+    kept = [
+        HIDDEN if hidden and word[:1] != "-" else _masked(word) for hidden, word in zip(follows, words, strict=False)
+    ]
     return shlex.join(kept).replace(f"'{HIDDEN}'", HIDDEN)
 
 
