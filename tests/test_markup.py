@@ -70,6 +70,14 @@ def test_differences_show_the_names_of_switches_as_they_are(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("host", ["[/]", "h[1", "x,y", "\x1b[2J"])
+def test_a_host_may_have_any_name(tmp_path, host):
+    (tmp_path / "f.ibnetdiscover").write_text(ibnetdiscover("leaf").replace("h1 mlx", f"{host} mlx"), encoding="utf-8")
+    done = command_line("topology", "show", "f.ibnetdiscover", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert visible(host) in done.stdout
+
+
 @pytest.mark.parametrize("folder", ["a[", "[", "x[red].d", "\x1b[31m"])
 def test_a_folder_may_have_any_name(tmp_path, folder):
     path = tmp_path / folder / "f.ibnetdiscover"

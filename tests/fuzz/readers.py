@@ -21,6 +21,7 @@ from osu_like_bench.simulate.cache import Cache
 from topompi.cli.render import draw_summary, draw_tree
 from topompi.cli.terminal import console
 from topompi.errors import TopompiError
+from topompi.execution.specs import Needs
 from topompi.mapping.machine import Machine
 from topompi.mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from topompi.mapping.readers import read_graph
@@ -150,7 +151,7 @@ def schedule(path: Path) -> None:
 def memory(path: Path) -> None:
     memory = Memory(job(), path.parent)
     path.rename(memory.path)
-    memory.recall(("Allreduce", 1024, True))
+    memory.recall(("Allreduce", 1024, Needs(order=True)))
     assert isinstance(memory.read(), dict)
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ..inputs import read_text
 from ..jobs import ALLOCATORS, AllocationError, Cluster, Conflicts, check, find_allocator
 from ..jobs.allocation import Job
-from ..topology.hostlist import compress, expand
+from ..topology.hostlist import expand
+from ..views.picture.names import listed
 from .jobscluster import machine_of
 from .terminal import console
 
@@ -96,9 +97,9 @@ def _described(cluster: Cluster, held: NDArray[np.integer], size: int, jobs: Map
     why = f"{leaves} lea{'ves' if leaves > 1 else 'f'} in {pods} pod{'s' if pods > 1 else ''}; "
     why += f"can share links with {', '.join(with_new)}" if with_new else "shares no link with a running job"
     names = node_names(cluster)
-    found = {"nodes": compress([names[node] for node in used.tolist()]), "why": why, "shares_with": with_new}
+    found = {"nodes": listed([names[node] for node in used.tolist()]), "why": why, "shares_with": with_new}
     if len(held) > size:
-        found["held_unused"] = compress([names[node] for node in held[size:].tolist()])
+        found["held_unused"] = listed([names[node] for node in held[size:].tolist()])
     return found
 
 

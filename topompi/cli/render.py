@@ -10,9 +10,9 @@ from rich.tree import Tree
 
 from ..topology import ClusterTree, TopologyInterface
 from ..topology.clusternames import ClusterNames
-from ..topology.hostlist import compress
 from ..topology.interface import within
 from ..topology.tree import UNREACHABLE
+from ..views.picture.names import listed
 from .terminal import Screen
 
 __all__ = ["draw_levels", "draw_summary", "draw_tree"]
@@ -99,7 +99,7 @@ def _draw_children(interface: TopologyInterface, names: ClusterNames, node: int,
     children = tree.children[node]
     hosts = [interface.hosts[child] for child in children if child < tree.num_hosts]
     if hosts:
-        drawn.add(compress(sorted(hosts)))
+        drawn.add(listed(sorted(hosts)))
     clusters = [int(child) for child in children if child >= tree.num_hosts]
     for child in clusters[:MOST_CHILDREN]:
         _draw_children(interface, names, child, drawn.add(_label(interface, names, child)))
