@@ -205,7 +205,7 @@ def _table(rows: list[Row]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         ratio = ["", ""] if row.algorithm == NATIVE else [f"{row.ratio:.2f}", f"[{row.low:.2f}, {row.high:.2f}]"]
-        cells = [row.algorithm, f"{1e6 * row.seconds:.2f}", *(cell.replace("[", "\\[") for cell in ratio), row.verdict]
+        cells = [row.algorithm, f"{1e6 * row.seconds:.2f}", *ratio, row.verdict]
         table.add_row(*cells)
     return table
 
