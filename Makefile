@@ -14,7 +14,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures fuzz test test-long test-exhaustive test-mpi4py test-strangers soak lint venv wheel clean
+.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures fuzz test test-long test-exhaustive test-mpi4py test-strangers soak lint venv wheel audit clean
 
 venv: $(VENV)/done
 
@@ -125,6 +125,10 @@ lint: venv
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+
+# Known holes of what is installed, by pip-audit; where it or its list cannot be had, a line says that nothing was looked up.
+audit: venv
+	$(PY) -m tests.audit $(VENV)
 
 clean:
 	rm -rf build site topompi/*/*.so .venv-openmpi .venv-mpich .venv-strangers-* .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

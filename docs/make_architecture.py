@@ -37,6 +37,7 @@ PURPOSE = {
     "topompi.tuning": "timing a job's own calls; records, rules files for libraries",
     "topompi.probe": "a job's tree of hosts, measured",
     "topompi.errors": "exceptions",
+    "topompi.visible": "text of others, safe to show",
     "topompi.guard": "who may replace what root trusts",
     "topompi.extensions": "what is imported by name",
     "topompi.inputs": "files, unpacked, within limits; caches",

@@ -11,7 +11,7 @@ import os
 from importlib import import_module
 
 import topompi
-from topompi.cli.terminal import any_encoding
+from topompi.cli.terminal import guard_streams
 from topompi.errors import TopompiError
 from topompi.extensions import require_mpi
 
@@ -29,7 +29,7 @@ COMMANDS = {  # name -> module whose ``main`` takes the arguments after the name
 
 def main() -> int:
     """Run the command line; a command of its own starts no MPI, which a login node may not have."""
-    any_encoding()
+    guard_streams()
     command, words = sys.argv[1:2], sys.argv[1:]
     if "--version" in words[: [*words, "--"].index("--")]:
         if not any(os.environ.get(name, "0").strip("0") for name in RANK):

@@ -17,6 +17,7 @@ import typer
 from topompi.cli.terminal import HELP, Limit
 from topompi.errors import BenchmarkError, TopompiError
 from topompi.inputs import read_text
+from topompi.inputs.figures import save_figure
 
 from .command import UsageError
 from .likeness import cautions, differences
@@ -264,7 +265,7 @@ def plot(table: Table, path: Path) -> None:
         axes.set_title(f"{table.series[0].record.options.benchmark}, bands: quartiles")
         axes.grid(alpha=0.3)
         axes.legend()
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        save_figure(figure, path)
 
 
 def _bound(table: Table) -> dict[int, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +12,10 @@ import numpy as np
 from mpi4py import MPI
 
 import topompi
+from topompi.cli.terminal import overwrite
 from topompi.errors import BenchmarkError
 from topompi.execution.specs import CALLS
+from topompi.inputs.writing import check_output, write_text
 
 from .benchmarks import Benchmark, benchmark_of
 from .communicators import on_root, open_sides
@@ -58,7 +59,7 @@ def run(options: Options) -> int:
         results = bench.run(sizes, [*said, *notes, *_all_native(bench.ours)])
         facts = _with_idle(facts, before)
     if path is not None:
-        on_root(world, lambda: facts and path.write_text(Record(options, facts, tuple(results)).to_json()))
+        on_root(world, lambda: write_text(path, Record(options, facts, tuple(results)).to_json()) if facts else None)
     return int(any(result.valid is False for result in results))
 
 
@@ -87,7 +88,7 @@ def _sizes(options: Options, kind: Benchmark, ranks: int) -> tuple[tuple[int, ..
 
 def _check_writable(path: Path) -> None:
     """Complain before a long run rather than after it."""
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+    if not check_output(path):
         raise BenchmarkError(f"--json: expecting a file that can be written, got {str(path)!r}")
 
 
@@ -159,8 +160,8 @@ class _Bench:
 
     def _progress(self, text: str) -> None:
         """Show progress on a terminal; an empty text removes it."""
-        if self.report and sys.stderr.isatty():
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        if self.report:
+            overwrite(text)
 
 
 def _all_native(ours: topompi.Intracomm | None) -> list[str]:

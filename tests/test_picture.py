@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from topompi.cli.app import main
 from topompi.topology import load
+from topompi.views.picture import folding
 from topompi.views.picture.bundles import bundles_of
 from topompi.views.picture.fabricscene import Job, fabric_scene
 from topompi.views.picture.folding import MOST, OTHERS, fold
@@ -235,3 +236,8 @@ def test_a_browser_zooms_at_the_pointer_and_shows_a_switch_with_its_links(draw, 
     assert seen["near"] == seen["own"] > 0
     assert seen["faded"] == seen["links"] - seen["own"]
     assert seen["outside"] == 0
+
+
+def test_a_switch_may_have_a_number_of_thousands_of_digits():
+    assert sorted(["s10", "s9", f"s{'9' * 5000}", "s", "s010a", "9"], key=folding._natural) == [
+        "9", "s", "s9", "s10", "s010a", f"s{'9' * 5000}"]  # fmt: skip

@@ -251,3 +251,13 @@ def test_rank_0_holds_far_less_than_a_matrix_of_all_pairs():
     for ranks, most in zip(SIZES, (0.04e6, 0.16e6, 0.58e6, 2.19e6, 8.61e6), strict=True):
         assert memory(ranks)["held"] < most
         assert memory(ranks, RANKS_A_HOST)["held"] < most / 10
+
+
+def test_a_recorded_program_leaves_no_secret_in_its_profile(tmp_path):
+    path = tmp_path / "a.topoprof"
+    words = ("-m", "topompi", "-c", LAUNCHED, "--password=hunter2")
+    done = run_mpi(2, *words, env={"TOPOMPI_PROFILE": str(path)})
+    assert done.returncode == 0, done.stderr
+    assert "--password=***" in read_profile(path).command
+    assert "hunter2" not in read_profile(path).command
+    assert path.stat().st_mode & 0o777 == 0o600

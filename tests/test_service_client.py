@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -255,3 +256,28 @@ def test_a_source_that_cannot_be_read_is_one_line_and_exit_code_1() -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "limit", "words"),
+    [("view", "answer=1M", "1,048,576 bytes of an answer"), ("health", "", "1,048,576 bytes of this answer")],
+)
+def test_an_answer_without_an_end_is_left_after_its_limit(monkeypatch, request_, limit, words):
+    monkeypatch.setenv("TOPOMPI_LIMITS", limit)
+    sent = []
+
+    def serve(server):
+        for _ in range(2):
+            connection, _ = server.accept()
+            connection.recv(1000)
+            with contextlib.suppress(OSError):
+                while True:
+                    sent.append(connection.send(b"[" * 65_536))
+            connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, args=(server,), daemon=True).start()
+        address = Address("127.0.0.1", server.getsockname()[1])
+        with pytest.raises(ServiceError, match=words):
+            ask(address, {"request": request_}, short=request_ == "health")
+    assert sum(sent) < 64 << 20  # both tries, and what the system's buffers hold

@@ -10,6 +10,7 @@ if not sys.flags.safe_path:  # -P keeps the current directory off sys.path; else
 import os
 
 from .launcher import USAGE, launch, program_of
+from .visible import visible
 
 __all__ = ["main"]
 
@@ -28,7 +29,7 @@ def main() -> None:
         launch(arguments)
         return
     if program.endswith(".py") or os.sep in program:
-        print(f"topompi: {program}: no such file", file=sys.stderr)
+        print(f"topompi: {visible(program)}: no such file", file=sys.stderr)
         sys.exit(2)
     if arguments in (["--help"], ["-h"]):
         print(USAGE)

@@ -1,10 +1,13 @@
 """The exceptions topompi raises; each has a builtin parent, so callers may catch either."""
 
+from .visible import visible
+
 __all__ = [
     "BenchmarkError",
     "FabricError",
     "HostError",
     "MPILibraryError",
+    "OutputError",
     "RouteError",
     "ServiceError",
     "SettingError",
@@ -14,7 +17,10 @@ __all__ = [
 
 
 class TopompiError(Exception):
-    """Root of every error that topompi raises on its own account."""
+    """Root of every error that topompi raises on its own account; control characters of its message are escaped."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class SourceError(TopompiError, ValueError):
@@ -43,6 +49,10 @@ class BenchmarkError(TopompiError, ValueError):
 
 class MPILibraryError(TopompiError, ImportError):
     """No MPI library is there that mpi4py could load."""
+
+
+class OutputError(TopompiError, OSError):
+    """What has the name of a file to write is none, or another user's."""
 
 
 class SettingError(TopompiError, ValueError):

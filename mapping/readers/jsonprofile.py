@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...inputs import parse_json
+from ...inputs.writing import write_text
 from .edges import Edges
 from .text import MAX_RANKS, GraphFile, GraphFileError
 
@@ -37,7 +37,7 @@ def write_graph(graph: CommunicationGraph, path: str | os.PathLike[str]) -> None
     columns = (graph.sources, graph.targets, graph.volume, graph.messages)
     held = {name: column.tolist() for name, column in zip(_COLUMNS, columns, strict=True)}
     root = {"format": FORMAT, "version": VERSION, "size": int(graph.size), **held}
-    Path(path).write_text(json.dumps(root) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(root) + "\n")
 
 
 def read(file: GraphFile) -> Edges:

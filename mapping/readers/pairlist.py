@@ -11,13 +11,13 @@ from .text import GraphFile
 __all__ = ["NAME", "read", "recognise"]
 
 NAME = "lists 'u , v = bytes'"
-_PAIR = re.compile(r"(\S+)\s*,\s*(\S+)\s*=\s*(\S+)")
-_HEADING = re.compile(r"-{3,}\s*(.*?)\s*-{3,}")
+RULE = "---"
+_PAIR = re.compile(r"([^\s,]+)\s*,\s*([^\s=]+)\s*=\s*(\S+)")
 
 
 def recognise(file: GraphFile) -> bool:
     """Whether the first line that is no heading ``--- text ---`` is ``u , v = bytes``."""
-    lines = (line for _, line in file.lines() if line and not _HEADING.fullmatch(line))
+    lines = (line for _, line in file.lines() if line and not _is_heading(line))
     return bool(_PAIR.fullmatch(next(lines, "")))
 
 
@@ -34,7 +34,7 @@ def read(file: GraphFile) -> Edges:
 def _pairs(file: GraphFile) -> Iterator[tuple[int, int, int]]:
     begun = False
     for number, line in file.lines():
-        if _HEADING.fullmatch(line):
+        if _is_heading(line):
             if begun:
                 return
             continue
@@ -44,3 +44,7 @@ def _pairs(file: GraphFile) -> Iterator[tuple[int, int, int]]:
             yield file.rank(number, match[1]), file.rank(number, match[2]), file.volume(number, match[3])
         elif line:
             file.fail(number, "'u , v = bytes'", line)
+
+
+def _is_heading(line: str) -> bool:
+    return len(line) >= 2 * len(RULE) and line.startswith(RULE) and line.endswith(RULE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from ...inputs import current_limits, kind_of, read_input
 __all__ = ["MAX_RANKS", "GraphFile", "GraphFileError"]
 
 HEAD_BYTES = 4096
+LINES_A_LOOK = 4096  # between two looks at the clock
 MAX_VOLUME = 2**63 - 1
 MAX_RANKS = 2**31 - 1  # MPI's ranks are C ints
 
@@ -57,7 +59,11 @@ class GraphFile:
         """Line numbers (from 1) and lines without blanks around them; those that start with a comment sign left out."""
         marks = tuple(comment)
         reader = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8", errors="replace")
+        ends = time.monotonic() + current_limits().seconds
         for number, line in enumerate(reader, 1):
+            if number % LINES_A_LOOK == 0 and time.monotonic() > ends:
+                most = current_limits()
+                most.check("seconds", most.seconds + 1, f"{self.name}:{number}", GraphFileError)
             line = line.strip()
             if not line.startswith(marks):
                 yield number, line

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -13,8 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from topompi.cli.terminal import HELP
+from topompi.cli.terminal import HELP, overwrite
 from topompi.errors import BenchmarkError
+from topompi.inputs.writing import write_text
 
 from ..command import run_command
 from ..cpu import cpu_model
@@ -70,16 +70,16 @@ def command(
     print("\n".join(lines), flush=True)
     for number in chosen:
         module = import_module(f"{__package__}.{FIGURES[number]}")
-        _progress(f"{module.TITLE} ...")
+        overwrite(f"{module.TITLE} ...")
         start = time.monotonic()
         figure: Figure = module.draw(full)
-        _progress("")
+        overwrite("")
         page = [*_page(module, figure, output)]
         took = f"({time.monotonic() - start:.0f} s, with results kept from before)"
         print("\n".join([*page, took, ""]), flush=True)
         lines += page
     if output is not None:
-        (output / "results.md").write_text("\n".join(lines), encoding="utf-8")
+        write_text(output / "results.md", "\n".join(lines))
 
 
 def _choose(names: Sequence[str]) -> list[str]:
@@ -114,11 +114,6 @@ def _page(module: Any, figure: Figure, output: Path | None) -> Iterator[str]:
     for note in figure.notes:
         yield f"- {note}"
     yield ""
-
-
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:

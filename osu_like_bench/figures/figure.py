@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from topompi.errors import BenchmarkError
+from topompi.inputs.figures import save_figure
 
 __all__ = ["Chart", "Figure", "Table"]
 
@@ -81,7 +82,7 @@ class Chart:
                 axes.set_yscale("log")
             axes.grid(alpha=0.3)
             axes.legend()
-            drawing.savefig(path, metadata={"Date": None})
+            save_figure(drawing, path)
         return path
 
 

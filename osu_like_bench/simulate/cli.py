@@ -12,6 +12,7 @@ import typer
 
 from topompi.cli.terminal import HELP, Limit, console
 from topompi.errors import BenchmarkError
+from topompi.inputs.writing import write_text
 from topompi.schedules.registry import ALGORITHMS
 from topompi.schedules.segments import pieces_of
 from topompi.topology import Report, TopologyInterface
@@ -183,7 +184,7 @@ def _show(options: Options, facts: Facts, found: Findings, json: Path | None, dr
     """
     print("\n".join(lines(options, facts, found)))
     if json is not None:
-        json.write_text(record(options, facts, found).to_json(), encoding="utf-8")
+        write_text(json, record(options, facts, found).to_json())
     if drawing is not None and found.timed:
         draw(options, facts, found, drawing)
     if found.broken:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
+from topompi.inputs.figures import save_figure
 
 from ..options import Options
 from ..record import Facts
@@ -60,7 +61,7 @@ def draw(options: Options, facts: Facts, found: Findings, path: Path) -> None:
         axes.set_title(f"{options.benchmark}: {facts.ranks} ranks on {len(set(facts.hosts))} hosts of {facts.topology}")
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        save_figure(figure, path)
 
 
 def heights(found: Findings, side: str) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from topompi.errors import BenchmarkError
+from topompi.inputs.writing import open_output, write_text
 from topompi.schedules.exports.simgrid import BYTE, MOST_BYTES
 
 __all__ = ["ACTIONS", "PEERS", "Peer"]
@@ -67,7 +68,7 @@ class Peer:
 
 def _write(folder: Path, actions: Sequence[Sequence[str]]) -> Path:
     trace, listing = folder / "ranks.txt", folder / "peer.list"
-    with trace.open("w", encoding="ascii") as file:
+    with open_output(trace, encoding="ascii") as file:
         file.writelines(f"{rank} {line}\n" for rank, lines in enumerate(actions) for line in lines)
-    listing.write_text(f"{trace.absolute()}\n", encoding="utf-8")
+    write_text(listing, f"{trace.absolute()}\n")
     return listing

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from topompi.inputs.writing import open_output
 from topompi.schedules import Model, Network
 
 __all__ = ["SLOWER", "UNIT_WEIGHT", "complete", "digest", "equal_shares", "write_platform"]
@@ -102,7 +103,7 @@ def write_platform(network: Network, path: str | Path, loopback: tuple[float, fl
     :param fair: whether the flows on a link share it equally, see ``equal_shares``; else by SimGrid's own rule.
     Cost: a line for each ordered pair of hosts, about 150 bytes.
     """
-    with Path(path).open("w", encoding="ascii") as file:
+    with open_output(path, encoding="ascii") as file:
         file.write(HEAD)
         for host in range(network.num_hosts):
             file.write(f'<host id="h{host}" speed="1Gf"/>\n' + _link(f"loop{host}", *loopback, "FATPIPE"))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from topompi.errors import BenchmarkError
+from topompi.inputs.writing import write_text
 from topompi.schedules import Network, Schedule
 from topompi.schedules.exports import simgrid, timeline
 from topompi.schedules.exports.simgrid import write_traces
@@ -168,7 +169,7 @@ class Arena(Ground):
                 where = Path(self._folder.name)
                 write_platform(self.shared, where / "platform.xml", self._loopback, fair=self.model == "flow")
                 hosts = "".join(f"h{host}\n" for host in self.network.rank_host.tolist())
-                (where / "hosts").write_text(hosts, encoding="ascii")
+                write_text(where / "hosts", hosts)
             where = Path(self._folder.name)
             return where / "platform.xml", where / "hosts"
 

@@ -9,6 +9,8 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 from numpy.typing import NDArray
 
+from ...visible import unmarked
+
 __all__ = ["GREY", "INK", "Canvas"]
 
 Floats = NDArray[np.floating]
@@ -119,7 +121,7 @@ class Canvas:
     def svg(self) -> str:
         """The picture as a document of its own."""
         size = f'width="{_short(self.width)}" height="{_short(self.height)}"'
-        return (
+        return unmarked(
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {_short(self.width)} {_short(self.height)}" '
             f'font-family="sans-serif">\n<title>{escape(self.title)}</title>\n'
             f'<rect width="100%" height="100%" fill="{PAPER}"/>\n' + "\n".join(self.parts) + "\n</svg>\n"

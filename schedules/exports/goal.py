@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...inputs.writing import open_output
 from ..schedule import Schedule
 from .timeline import Line, Timeline
 
@@ -28,7 +29,7 @@ def write_goal(schedule: Schedule, path: str | Path, block_bytes: int = 1) -> No
     Cost: two lines an end of a message or so, one rank in memory at a time.
     """
     timeline = Timeline(schedule, block_bytes)
-    with Path(path).open("w", encoding="utf-8") as file:
+    with open_output(path) as file:
         file.write(f"num_ranks {schedule.size}\n")
         for rank in range(schedule.size):
             file.write(f"\nrank {rank} {{\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...inputs.writing import open_output, write_text
 from ..schedule import Schedule
 from .timeline import Line, Timeline
 
@@ -37,10 +38,10 @@ def write_traces(schedule: Schedule, folder: str | Path, block_bytes: int = 1, *
     folder.mkdir(parents=True, exist_ok=True)
     traces = [folder / f"rank-{rank}.txt" for rank in range(schedule.size)]
     for rank, trace in enumerate(traces):
-        with trace.open("w", encoding="utf-8") as file:
+        with open_output(trace) as file:
             file.writelines(f"{rank} {action}\n" for action in _actions(timeline, rank))
     listing = folder / f"{name}.list"
-    listing.write_text("".join(f"{trace}\n" for trace in traces), encoding="utf-8")
+    write_text(listing, "".join(f"{trace}\n" for trace in traces))
     return listing
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.fuzz.readers import CONTROL
 from tests.fuzz.seeds import FABRIC_REPORT
 from tests.support import ROOT
 
@@ -78,6 +79,8 @@ class Campaign:
             outcome, words = "failed", f"took {seconds} s"
         if outcome == "refused" and "case" not in words and case.reader in ("topology", "graph", "rules", "hosts"):
             outcome, words = "failed", f"the message names no file: {words}"
+        if outcome == "refused" and CONTROL.search(words):
+            outcome, words = "failed", f"the message has control characters: {words!r}"
         self.counts[case.reader, outcome] += 1
         if outcome == "failed":
             self.failures.append(f"{case.reader}: {case.name}: {words}")

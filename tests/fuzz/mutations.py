@@ -1,4 +1,4 @@
-"""Mutations of inputs: of bytes, lines and numbers, and of what they are packed in."""
+"""Mutations of inputs: of bytes, lines, numbers and names, and of what they are packed in."""
 
 from __future__ import annotations
 
@@ -13,13 +13,36 @@ __all__ = ["DIGITS", "mutate"]
 
 _NUMBERS = (b"0", b"-1", b"255", b"256", b"65536", b"2147483647", b"2147483648", b"9223372036854775808", b"1e999")
 _LONG = (b"1" + b"0" * 400, b"9" * 5000, b"nan", b"0x" + b"f" * 40, b"1.5", b"\xd9\xa3", b"1-99999999", b"null", b"[]")
+_PLANTED = (
+    b"[bold]x[/foo]",
+    b"[/]",
+    b"[link=http://h]y",
+    b":smile:",
+    b"\x1b]52;c;aGk=\x07",
+    b"\x1b[2J",
+    b"\xc2\x9b1m",
+    b"\x7f",
+)
+_PLANTED += (
+    b"=1+1",
+    b"@x",
+    b"-x",
+    b"$\\frac",
+    b"</title><script>",
+    b"]]>",
+    b"\xe2\x80\xae",
+    b"\xef\xbf\xbe",
+    b"../../victim",
+    b"/dev/stdout",
+)
+_NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_.-]*")
 DIGITS = re.compile(rb"[0-9]+")
 
 
 def mutate(data: bytes, random: Random) -> bytes:
     """A damaged copy, in one time of eight packed and damaged again."""
     for _ in range(random.choice((1, 1, 1, 2, 4, 8))):
-        data = random.choice((_bytes, _lines, _lines, _number, _number, _number, _cut))(data, random)
+        data = random.choice((_bytes, _lines, _lines, _number, _number, _number, _cut, _name, _name))(data, random)
     if random.random() < 0.125:
         data = random.choice((lzma.compress, gzip.compress, _tar))(data)
         if random.random() < 0.8:
@@ -58,6 +81,18 @@ def _number(data: bytes, random: Random) -> bytes:
         return _bytes(data, random)
     match = random.choice(found)
     return data[: match.start()] + random.choice(_NUMBERS + _LONG) + data[match.end() :]
+
+
+def _name(data: bytes, random: Random) -> bytes:
+    """Markup, control characters, formulas and paths in, or in place of, a name wherever that stands."""
+    found = list(_NAME.finditer(data[: 1 << 16]))
+    if not found:
+        return _bytes(data, random)
+    match = random.choice(found)
+    new = random.choice(_PLANTED)
+    if random.random() < 0.5:  # or everywhere, so that what names what still fits
+        return data.replace(match[0], new if random.random() < 0.5 else match[0] + new)
+    return data[: match.end()] + new + data[match.end() :]
 
 
 def _cut(data: bytes, random: Random) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import shutil
 import tempfile
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +18,10 @@ import numpy as np
 from osu_like_bench.compare import Series, _read, compare_records
 from osu_like_bench.emulate import state
 from osu_like_bench.simulate.cache import Cache
+from topompi.cli.render import draw_summary, draw_tree
+from topompi.cli.terminal import console
 from topompi.errors import TopompiError
+from topompi.execution.specs import Needs
 from topompi.mapping.machine import Machine
 from topompi.mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from topompi.mapping.readers import read_graph
@@ -36,11 +42,15 @@ from topompi.tuning.record import TuneRecord
 from topompi.views.job import Job
 from topompi.views.machine import machine_of
 from topompi.views.network import network_of
+from topompi.views.picture.fabricscene import fabric_scene
+from topompi.views.picture.writers import write
 
 __all__ = ["FABRIC", "READERS", "job", "network"]
 
 FABRIC = "xgft:4,2;1,2"
 MOST_HOSTS = 200  # whose interface is built
+MOST_SHOWN = 64  # that are drawn
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 
 @cache
@@ -68,12 +78,31 @@ def topology(path: Path) -> None:
         assert discovery.routes is not None
         hosts = discovery.rank_hosts or discovery.fabric.hosts
         interface = TopologyInterface.place(hosts[:MOST_HOSTS], discovery.routes, source=str(path))
-        summarise(discovery.routes, interface)
         _ = interface.levels, interface.describe(), interface.get_avg_hosts_per_leaf_switch()
         machine_of(interface)
         fabricjson.write(discovery.fabric, discovery.routes)
+        if len(interface.hosts) <= MOST_SHOWN:
+            shown(interface, path)
         if report is not partial:
             return
+
+
+def shown(interface: TopologyInterface, path: Path) -> None:
+    """What is printed has no control characters, a picture is sound XML, and a link in its place is not followed."""
+    assert interface.routes is not None
+    out = io.StringIO()
+    with redirect_stdout(out):
+        screen = console()
+        draw_summary(screen, summarise(interface.routes, interface))
+        draw_tree(screen, interface)
+    assert not CONTROL.search(out.getvalue()), out.getvalue()
+    victim, picture = path.with_name("victim"), path.with_name("f.svg")
+    victim.write_text("kept")
+    picture.symlink_to(victim)
+    write(fabric_scene(interface.routes, str(path), None, None), picture)
+    ElementTree.parse(picture)
+    assert victim.read_text() == "kept"
+    picture.unlink()
 
 
 def tables(path: Path) -> None:
@@ -122,7 +151,7 @@ def schedule(path: Path) -> None:
 def memory(path: Path) -> None:
     memory = Memory(job(), path.parent)
     path.rename(memory.path)
-    memory.recall(("Allreduce", 1024, True))
+    memory.recall(("Allreduce", 1024, Needs(order=True)))
     assert isinstance(memory.read(), dict)
 
 

@@ -17,7 +17,7 @@ from .map import app as map_app
 from .probe import probe
 from .profile import app as profile_app
 from .schedule import schedule
-from .terminal import HELP, any_encoding
+from .terminal import HELP, guard_streams
 from .tune import tune
 from .why import why
 
@@ -54,7 +54,7 @@ def options(
 
 def main() -> None:
     """Run the command line; errors are one line on standard error and exit code 1, with a traceback after --debug."""
-    any_encoding()
+    guard_streams()
     if "--version" in sys.argv[1:]:  # of any command; no option takes this word as its value
         print(f"topompi {__version__}")
         return

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ..errors import TopompiError
@@ -35,7 +34,7 @@ from ..views.picture.names import amount, link_name
 from ..views.picture.writers import write
 from ..views.program import program_of, wiring_of
 from .jobhosts import JOB_HOSTS
-from .terminal import console
+from .terminal import Screen, console
 
 __all__ = ["DemoError", "demo"]
 
@@ -100,11 +99,11 @@ def demo(
     _next(screen, output, time.monotonic() - start)
 
 
-def _say(screen: Console, words: str, *, heading: bool = False) -> None:
-    screen.print(words, style="bold" if heading else None, highlight=False, markup=False, soft_wrap=True)
+def _say(screen: Screen, words: str, *, heading: bool = False) -> None:
+    screen.print(words, style="bold" if heading else None, soft_wrap=True)
 
 
-def _stage(screen: Console) -> Stage:
+def _stage(screen: Screen) -> Stage:
     try:
         folder = files(DATA)
     except ModuleNotFoundError as error:
@@ -127,7 +126,7 @@ def _stage(screen: Console) -> Stage:
     return Stage(routes, place(HOSTS * PER_HOST, shuffled, "block"), program)
 
 
-def _draw_job(screen: Console, stage: Stage, output: Path) -> None:
+def _draw_job(screen: Screen, stage: Stage, output: Path) -> None:
     _say(screen, "2. A job scattered over it", heading=True)
     hosts = sorted(set(stage.names))
     _say(screen, f"   {len(stage.names)} ranks, {PER_HOST} a host, on {compress(hosts)}")
@@ -136,7 +135,7 @@ def _draw_job(screen: Console, stage: Stage, output: Path) -> None:
     _say(screen, f"   drawn: {output / 'job.html'} (zoom with the wheel), {output / 'job.svg'}")
 
 
-def _exchange(screen: Console, stage: Stage) -> list[str]:
+def _exchange(screen: Screen, stage: Stage) -> list[str]:
     """Map the recorded program, and show what its exchange takes before and after; the hosts of the ranks then."""
     graph, names = stage.graph, stage.names
     _say(screen, "3. A program's exchange, in the order given and mapped", heading=True)
@@ -155,7 +154,7 @@ def _exchange(screen: Console, stage: Stage) -> list[str]:
         inside = _share_within(graph, found)
         moved = sum(one != other for one, other in zip(hosts, names, strict=True))
         table.add_row(f"   {name}", _ms(loads.seconds.max()), _ms(seconds), f"{inside:.0%}", str(moved))
-    screen.print(table, highlight=False)
+    screen.print(table)
     _say(screen, "   predicted: the busiest link's bytes at its rate; simulated: all messages share the links at once")
     _say(screen, f"   the mapped exchange is {times[0] / times[1]:.2f}x as fast by simulation")
     return mapped
@@ -183,7 +182,7 @@ def _simulated(stage: Stage, names: list[str]) -> float:
     return float(run(wiring_of(network), [program], hosts=OVERHEADS).job_seconds[0])
 
 
-def _busiest(screen: Console, stage: Stage, mapped: list[str], output: Path) -> None:
+def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> None:
     _say(screen, "4. The busiest links, before and after", heading=True)
     full = float(stage.loads(stage.names).seconds.max())  # both pictures have one scale
     for name, names in (("given", stage.names), ("mapped", mapped)):
@@ -199,7 +198,7 @@ def _busiest(screen: Console, stage: Stage, mapped: list[str], output: Path) -> 
     _say(screen, f"   drawn: {output / 'given.html'}, {output / 'mapped.html'}")
 
 
-def _alltoall(screen: Console, stage: Stage) -> None:
+def _alltoall(screen: Screen, stage: Stage) -> None:
     """An alltoall by the patterns of the libraries and by ours."""
     from ..prediction.libraries import KNOWN, Question
 
@@ -219,7 +218,7 @@ def _alltoall(screen: Console, stage: Stage) -> None:
         found = run(wiring, [program_of(schedule, network, BLOCK)], hosts=OVERHEADS)
         seconds, bound = float(found.job_seconds[0]), float(found.bounds[0])
         table.add_row(f"   {says}", _ms(seconds), f"{seconds / bound:.2f}")
-    screen.print(table, highlight=False, markup=False)
+    screen.print(table)
     _say(
         screen,
         "   bound: what the busiest link needs for its bytes, whatever the order; flows share links without loss,",
@@ -227,7 +226,7 @@ def _alltoall(screen: Console, stage: Stage) -> None:
     _say(screen, "   and real networks punish messages that meet: docs/lab/emulated.md has measured ratios")
 
 
-def _next(screen: Console, output: Path, seconds: float) -> None:
+def _next(screen: Screen, output: Path, seconds: float) -> None:
     _say(screen, f"Done in {seconds:.0f} s.", heading=True)
     job = os.environ.get(JOB_HOSTS)
     if hasattr(os, "geteuid") and os.geteuid() == 0:

@@ -84,8 +84,8 @@ def doctor(
         widest = max(len(one.what) for one in findings)
         for one in findings:
             line = f"{one.state:<6}  {one.what:<{widest}}  {one.says}"
-            screen.print(line, style="bold red" if one.state == FAULT else None, highlight=False, markup=False)
-        screen.print(f"{faults} fault{'s' * (faults != 1)}", highlight=False)
+            screen.print(line, style="bold red" if one.state == FAULT else None)
+        screen.print(f"{faults} fault{'s' * (faults != 1)}")
     if faults:
         raise typer.Exit(1)
 

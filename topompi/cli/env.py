@@ -25,6 +25,7 @@ OURS = {
     "TOPOMPI_HOSTS": "virtual placement: a host list over the ranks of MPI.COMM_WORLD",
     "TOPOMPI_FALLBACK": f"where a host is not in the topology: {', '.join(WORDS['TOPOMPI_FALLBACK'])}",
     "TOPOMPI_PROFILE": "file for what a program of mpi4py sends",
+    "TOPOMPI_PROFILE_COMMAND": f"of what ran in a profile: {', '.join(WORDS['TOPOMPI_PROFILE_COMMAND'])}",
     "TOPOMPI_PROFILE_GRANULARITY": f"of its peers: {', '.join(WORDS['TOPOMPI_PROFILE_GRANULARITY'])}",
     "TOPOMPI_RULES": "rules file",
     "TOPOMPI_LIMITS": "what one input may hold at most, such as hosts=1M,bytes=8G",
@@ -42,6 +43,7 @@ DEFAULTS = {
     "TOPOMPI_FALLBACK": WORDS["TOPOMPI_FALLBACK"][0],
     "TOPOMPI_MAP_QUALITY": "0",
     "TOPOMPI_NATIVE_CALLS": str(NATIVE_CALLS),
+    "TOPOMPI_PROFILE_COMMAND": WORDS["TOPOMPI_PROFILE_COMMAND"][0],
     "TOPOMPI_PROFILE_GRANULARITY": WORDS["TOPOMPI_PROFILE_GRANULARITY"][0],
 }
 # Of others, read too.
@@ -109,9 +111,9 @@ def env(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
         for row in rows:
             table.add_row(row.name, row.value or "-", row.origin, row.meaning)
         screen = console()
-        screen.print(table, highlight=False, markup=False)
+        screen.print(table)
         if wrong:
-            screen.print(f"wrong: {wrong}", highlight=False, markup=False)
+            screen.print(f"wrong: {wrong}")
     if wrong:
         raise typer.Exit(1)
 

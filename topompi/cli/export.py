@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import TopompiError
+from ..inputs.writing import write_text
 from ..mapping.placement import place
 from ..topology import TopologyInterface, load
 from ..topology.hostlist import read_hosts
@@ -78,4 +79,4 @@ def _write(output: str, text: str) -> None:
     if output == "-":
         sys.stdout.write(text)
     else:
-        Path(output).write_text(text, encoding="utf-8")
+        write_text(output, text)

@@ -183,17 +183,17 @@ def _compare_parts(
     if pays is not None:
         bounds = f" ({pays.low:.1f} to {pays.high:.1f})" if count > 1 else ""
         what = "less run time of isolated jobs above 4 nodes pays for their wait"
-        console().print(f"{pays.mean:.1f} %{bounds} {what}", highlight=False)
+        console().print(f"{pays.mean:.1f} %{bounds} {what}")
 
 
 def _tell_check(watch: IsolationCheck, as_json: bool) -> None:
     screen = console(to_error=as_json)
     if not watch.found:
-        screen.print(f"{watch.checks:,} checks: no two running jobs shared a link", highlight=False)
+        screen.print(f"{watch.checks:,} checks: no two running jobs shared a link")
         return
     when, conflicts = watch.found[0]
     first = f"first at {when} s: {len(conflicts)} pairs on {conflicts.num_links} links"
-    screen.print(f"{len(watch.found):,} of {watch.checks:,} checks found shared links, {first}", highlight=False)
+    screen.print(f"{len(watch.found):,} of {watch.checks:,} checks found shared links, {first}")
     raise typer.Exit(1)
 
 

@@ -11,9 +11,11 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from ..inputs import read_text
 from ..jobs import ALLOCATORS, AllocationError, Cluster, Conflicts, check, find_allocator
 from ..jobs.allocation import Job
-from ..topology.hostlist import compress, expand
+from ..topology.hostlist import expand
+from ..views.picture.names import listed
 from .jobscluster import machine_of
 from .terminal import console
 
@@ -81,8 +83,8 @@ def check_command(
     else:
         screen = console()
         for one, other, links in pairs:
-            screen.print(f"{one} and {other} share {links} link{'s' if links > 1 else ''}", highlight=False)
-        screen.print(f"{len(jobs)} jobs, {len(pairs)} pairs share {found.num_links} links", highlight=False)
+            screen.print(f"{one} and {other} share {links} link{'s' if links > 1 else ''}")
+        screen.print(f"{len(jobs)} jobs, {len(pairs)} pairs share {found.num_links} links")
     if pairs:
         raise typer.Exit(1)
 
@@ -95,9 +97,9 @@ def _described(cluster: Cluster, held: NDArray[np.integer], size: int, jobs: Map
     why = f"{leaves} lea{'ves' if leaves > 1 else 'f'} in {pods} pod{'s' if pods > 1 else ''}; "
     why += f"can share links with {', '.join(with_new)}" if with_new else "shares no link with a running job"
     names = node_names(cluster)
-    found = {"nodes": compress([names[node] for node in used.tolist()]), "why": why, "shares_with": with_new}
+    found = {"nodes": listed([names[node] for node in used.tolist()]), "why": why, "shares_with": with_new}
     if len(held) > size:
-        found["held_unused"] = compress([names[node] for node in held[size:].tolist()])
+        found["held_unused"] = listed([names[node] for node in held[size:].tolist()])
     return found
 
 
@@ -107,10 +109,10 @@ def _print_answer(answer: Mapping[str, Any], as_json: bool) -> None:
         return
     screen = console()
     if "nodes" in answer:
-        screen.print(answer["nodes"], highlight=False)
+        screen.print(answer["nodes"])
     if "held_unused" in answer:
-        screen.print(f"held unused: {answer['held_unused']}", highlight=False)
-    screen.print(answer["why"], highlight=False)
+        screen.print(f"held unused: {answer['held_unused']}")
+    screen.print(answer["why"])
 
 
 def node_names(cluster: Cluster) -> tuple[str, ...]:
@@ -123,10 +125,7 @@ def read_running(path: Path, cluster: Cluster) -> dict[str, Nodes]:
 
     :raises AllocationError: naming the job, for what cannot be read, or a host that the cluster does not have.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise AllocationError(f"{path}: expecting text, got {error}") from error
+    text = read_text(path, AllocationError, "running jobs")
     lists = _from_squeue(path, text) if text.lstrip().startswith("{") else _from_lines(path, text)
     place = {name: node for node, name in enumerate(node_names(cluster))}
     jobs: dict[str, Nodes] = {}

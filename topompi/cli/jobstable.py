@@ -23,11 +23,11 @@ def print_workload(workload: Workload, cluster: Cluster) -> None:
     dropped = "".join(f"; {count:,} left out: {reason}" for reason, count in workload.reading.dropped.items())
     problems = len(workload.reading.problems)
     wrong = f"; {_count(problems, 'wrong line', 'wrong lines')}" if problems else ""
-    screen.print(f"{workload.name}: {_count(len(workload), 'job', 'jobs')}{dropped}{wrong}", highlight=False)
+    screen.print(f"{workload.name}: {_count(len(workload), 'job', 'jobs')}{dropped}{wrong}")
     told = workload.machine_nodes
     more = f", the log's machine has {told:,}" if told is not None and told != cluster.num_nodes else ""
     shape = f"{_count(cluster.num_leaves, 'leaf', 'leaves')}, {_count(cluster.num_pods, 'pod', 'pods')}"
-    screen.print(f"{cluster.name}: {_count(cluster.num_nodes, 'node', 'nodes')}, {shape}{more}", highlight=False)
+    screen.print(f"{cluster.name}: {_count(cluster.num_nodes, 'node', 'nodes')}, {shape}{more}")
 
 
 def print_outcomes(outcomes: Mapping[str, Outcome]) -> None:
@@ -55,7 +55,7 @@ def print_intervals(policies: Mapping[str, Mapping[str, Interval]], parts: int) 
     screen = console()
     screen.print(table)
     if parts > 1:
-        screen.print(f"mean over {parts} parts ± half its interval of 95 %", highlight=False)
+        screen.print(f"mean over {parts} parts ± half its interval of 95 %")
 
 
 def _table(*columns: str) -> Table:

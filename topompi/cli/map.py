@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from ..inputs.writing import write_text
 from ..mapping import MAPPERS
 from ..mapping.evaluate import evaluate
 from ..mapping.graph import CommunicationGraph
@@ -176,7 +177,7 @@ def compare(
 def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
     """Write the map where it is asked for, else print it; ``told`` is printed as JSON in its place."""
     if output is not None:
-        output.write_text(text, encoding="utf-8")
+        write_text(output, text)
     if told is not None:
         print(json.dumps(told))
     elif output is None:
@@ -272,4 +273,4 @@ def _show(summary: dict[str, Any], *, full: bool, to_error: bool) -> None:
     if full:
         draw(screen, summary)
     else:
-        screen.print(summary["verdict"], highlight=False, soft_wrap=True)
+        screen.print(summary["verdict"], soft_wrap=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs.figures import plain_label, save_figure
 from ..mapping.graph import CommunicationGraph
 from ..mapping.machine import Machine
 from ..mapping.mapping import Mapping
@@ -78,7 +79,7 @@ def draw_plot(
             axes.set(title=name, xlabel="receiving host", ylabel="sending host")
             _name_cells(axes, len(volume), machine.hosts)
         _shade_legend(heat[-1], largest)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        save_figure(figure, path)
 
 
 def traffic(
@@ -145,7 +146,7 @@ def _picture(
 def _name_cells(axes: Any, cells: int, hosts: Sequence[str]) -> None:
     """Names of a few hosts; of a cell that several share, the first's."""
     at = np.unique(np.linspace(0, cells - 1, min(cells, MOST_NAMES)).round().astype(int))
-    named = [hosts[one * len(hosts) // cells] for one in at.tolist()]
+    named = [plain_label(hosts[one * len(hosts) // cells]) for one in at.tolist()]
     axes.set_xticks(at, named, rotation=90 if max(map(len, named)) > 3 else 0, fontsize=8)
     axes.set_yticks(at, named, fontsize=8)
 

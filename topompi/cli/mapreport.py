@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from ..mapping.distances import Torus
 from ..mapping.evaluate import Evaluation
 from ..mapping.machine import Machine
+from .terminal import Screen
 
 __all__ = ["class_name", "draw", "figures", "hops_known", "ratio"]
 
@@ -61,17 +61,17 @@ def class_name(distance: str, hops: bool) -> str:
     return f"{distance} hop{'s' * (distance != '1')}" if hops else f"distance {distance}"
 
 
-def draw(console: Console, summary: dict[str, Any]) -> None:
+def draw(console: Screen, summary: dict[str, Any]) -> None:
     """Print two mappings side by side: the figures, their ratio, and the bytes of each class of distance."""
     (first, before), (second, after) = summary["maps"].items()
-    console.print(summary["title"], highlight=False, soft_wrap=True)
+    console.print(summary["title"], soft_wrap=True)
     table = Table("", first, second, "ratio", box=None)
     for name, key in _ROWS:
         if before[key] is not None:
             table.add_row(name, _number(before[key]), _number(after[key]), _ratio(ratio(after[key], before[key])))
     console.print(table)
     console.print(_classes(first, before, second, after, summary["distance"] == "hops"))
-    console.print(summary["verdict"], highlight=False, soft_wrap=True)
+    console.print(summary["verdict"], soft_wrap=True)
 
 
 def _classes(first: str, before: dict[str, Any], second: str, after: dict[str, Any], hops: bool) -> Table:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ..errors import SourceError, TopompiError
 from ..extensions import require_mpi
+from ..inputs.writing import write_text
 from ..topology.hostlist import expand
-from .terminal import Limit
+from .terminal import Limit, console
 
 if TYPE_CHECKING:
     from ..probe import Probed
@@ -80,7 +80,7 @@ def _finish(found: Probed, output: Path | None, as_json: bool) -> SourceError | 
     """Write the file and print what was found; what prevented it."""
     if output is not None:
         try:
-            output.write_text(found.document(), encoding="utf-8")
+            write_text(output, found.document())
         except OSError as error:
             return SourceError(f"{output}: cannot be written: {error.strerror}")
     if as_json:
@@ -92,10 +92,10 @@ def _finish(found: Probed, output: Path | None, as_json: bool) -> SourceError | 
 
 def _show(summary: dict[str, Any]) -> None:
     # mpirun may hand on a terminal's output to a file: no colours, and no terminal's width.
-    screen = Console(width=120, force_terminal=False, no_color=True)
+    screen = console(width=120)
     words = f"{summary['hosts']} hosts in {summary['seconds']:.1f} s: {summary['probes']:,} probes in "
     words += f"{summary['rounds']:,} rounds" + ("" if summary["settled"] else f"; not settled: {summary['doubt']}")
-    screen.print(words, highlight=False, soft_wrap=True)
+    screen.print(words, soft_wrap=True)
     table = Table("level", "clusters", "round trip", "confidence", "uplinks that held streams up", box=None)
     for number, row in enumerate(summary["levels"], 1):
         shared = f"{row['uplinks_shared']} of {row['clusters']}" if "uplinks_shared" in row else "-"

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ..inputs.writing import write_text
 from ..mapping.placement import place
 from ..profile import Profile, ProfileError, read_profile, write_profile
 from ..profile.analysis import GRANULARITIES
@@ -210,7 +211,7 @@ def report(
             progress.step(f"reading {path}")
             found = _read(path)
             runs[path.stem] = found, _interface(found, routes, topology, hosts, placement)
-        output.write_text(page(runs, palette, granularity, count), encoding="utf-8")
+        write_text(output, page(runs, palette, granularity, count))
 
 
 @app.command("export")

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+
+from .terminal import Screen
 
 __all__ = ["draw", "draw_advice"]
 
 BAR = 32
 
 
-def draw(console: Console, summary: dict[str, Any]) -> None:
+def draw(console: Screen, summary: dict[str, Any]) -> None:
     """Print the figures of `topompi.profile.summary.summarise`."""
     ran = f"{summary['command'] or 'a program'}, {summary['seconds']:.1f} s" if summary["seconds"] else "a program"
-    console.print(f"{ran}, recorded by {summary['method']}", highlight=False, soft_wrap=True)
-    console.print(summary["job"], highlight=False, soft_wrap=True)
+    console.print(f"{ran}, recorded by {summary['method']}", soft_wrap=True)
+    console.print(summary["job"], soft_wrap=True)
     for kind, (messages, volume) in summary["kinds"].items():
-        console.print(f"{kind}: {messages:,} messages, {volume:,} bytes", highlight=False)
+        console.print(f"{kind}: {messages:,} messages, {volume:,} bytes")
     for line in summary["says"]:
-        console.print(line, highlight=False)
+        console.print(line)
     console.print(_traffic("by hops", summary["hops"], summary["count"]))
     console.print(_traffic("by level", summary["levels"], summary["count"]))
     console.print(_units(summary))
@@ -60,9 +61,9 @@ def _links(rows: list[dict[str, Any]]) -> Table:
     return table
 
 
-def draw_advice(console: Console, advice: dict[str, Any]) -> None:
+def draw_advice(console: Screen, advice: dict[str, Any]) -> None:
     """Print the figures of `topompi.profile.advice.advise`."""
-    console.print(advice["job"], highlight=False, soft_wrap=True)
+    console.print(advice["job"], soft_wrap=True)
     table = Table("what is sent", "distance", "messages", "bytes", "share", box=None)
     for row in advice["traffic"]:
         share = f"{100 * row['share']:.1f} %"
@@ -75,7 +76,7 @@ def draw_advice(console: Console, advice: dict[str, Any]) -> None:
     if advice["collectives"]:
         console.print(_schedules(advice["collectives"]))
     for why in advice["out_of_reach"]:
-        console.print(f"out of reach: {why}", highlight=False, soft_wrap=True)
+        console.print(f"out of reach: {why}", soft_wrap=True)
 
 
 def _operations(rows: list[dict[str, Any]]) -> Table:

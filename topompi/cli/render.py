@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
 from ..topology import ClusterTree, TopologyInterface
 from ..topology.clusternames import ClusterNames
-from ..topology.hostlist import compress
 from ..topology.interface import within
 from ..topology.tree import UNREACHABLE
+from ..views.picture.names import listed
+from .terminal import Screen
 
 __all__ = ["draw_levels", "draw_summary", "draw_tree"]
 
@@ -22,37 +21,35 @@ MOST_CHILDREN = 12  # of one node; what a person takes in at a glance
 BAR = 40
 
 
-def draw_summary(console: Console, summary: dict[str, Any]) -> None:
+def draw_summary(console: Screen, summary: dict[str, Any]) -> None:
     """Print a summary (see ``topompi.topology.summary``) as tables."""
     job = summary["job"]
-    console.print(f"[bold]{summary['source']}[/bold]", highlight=False)
+    console.print(summary["source"], style="bold")
     console.print(
         f"{summary['hosts']:,} hosts ({summary['adapters']:,} adapters), {summary['switches']:,} switches, "
         f"{summary['links']:,} directed links, {summary['components']} component(s)",
-        highlight=False,
     )
     if summary["torus"]:
-        console.print(f"the switches are cabled as a {summary['torus']}", highlight=False)
-    console.print(f"routes: {summary['routes']}, {summary['paths']} path(s) to a host", highlight=False)
+        console.print(f"the switches are cabled as a {summary['torus']}")
+    console.print(f"routes: {summary['routes']}, {summary['paths']} path(s) to a host")
     if summary["levels_of"] == "job":
         hosts = f"{job['hosts']:,} host{'s' * (job['hosts'] != 1)}"
-        console.print(f"levels of the job: its {hosts} and the links that its routes use", highlight=False)
+        console.print(f"levels of the job: its {hosts} and the links that its routes use")
     draw_levels(console, summary["levels"])
     if not summary["cabled"]:
-        console.print("over-subscription and shared links: unknown, this source lists no cables", highlight=False)
+        console.print("over-subscription and shared links: unknown, this source lists no cables")
     leaves = ", ".join(f"{count} x {size}" for size, count in job["hosts_per_leaf"].items())
     console.print(
         f"{job['hosts']:,} hosts on {job['leaf_switches']:,} leaf switches, mean {job['mean_hosts_per_leaf']:.2f} "
         f"(leaves x hosts: {leaves})",
-        highlight=False,
     )
     if job["links_shared"] is not None:
         shared = f"{job['links_shared']:,} link{'s' * (job['links_shared'] != 1)}"
-        console.print(f"{job['hosts_sharing_links']:,} hosts share {shared} just above the leaf level", highlight=False)
+        console.print(f"{job['hosts_sharing_links']:,} hosts share {shared} just above the leaf level")
     console.print(_hops_table(job["hops"]))
 
 
-def draw_levels(console: Console, levels: list[dict[str, Any]]) -> None:
+def draw_levels(console: Screen, levels: list[dict[str, Any]]) -> None:
     """Print the levels of a fabric or a job (see ``topompi.topology.summary``): switches, capacity down and up."""
     table = Table("level", "switches", "down", "up", "over-subscription", box=None, title_justify="left")
     for row in levels:
@@ -75,11 +72,11 @@ def _hops_table(hops: dict[str, Any]) -> Table:
     return table
 
 
-def draw_tree(console: Console, interface: TopologyInterface) -> None:
+def draw_tree(console: Screen, interface: TopologyInterface) -> None:
     """Print the cluster tree, hosts of one cluster in one line; a cluster below one switch has the switch's name."""
     if interface.num_hosts:
         names = ClusterNames(interface)
-        drawn = Tree(_label(interface, names, interface.tree.root), highlight=False)
+        drawn = Tree(_label(interface, names, interface.tree.root))
         _draw_children(interface, names, interface.tree.root, drawn)
         console.print(drawn)
 
@@ -90,7 +87,7 @@ def _label(interface: TopologyInterface, names: ClusterNames, node: int) -> str:
         return interface.hosts[node]
     height = int(tree.height[node])
     distance = "no route between its parts" if height == UNREACHABLE else within(height)
-    return f"{escape(names.name(node)) or f'cluster {node}'}: {_count_hosts(tree, node):,} hosts {distance}"
+    return f"{names.name(node) or f'cluster {node}'}: {_count_hosts(tree, node):,} hosts {distance}"
 
 
 def _count_hosts(tree: ClusterTree, node: int) -> int:
@@ -102,7 +99,7 @@ def _draw_children(interface: TopologyInterface, names: ClusterNames, node: int,
     children = tree.children[node]
     hosts = [interface.hosts[child] for child in children if child < tree.num_hosts]
     if hosts:
-        drawn.add(compress(sorted(hosts)))
+        drawn.add(listed(sorted(hosts)))
     clusters = [int(child) for child in children if child >= tree.num_hosts]
     for child in clusters[:MOST_CHILDREN]:
         _draw_children(interface, names, child, drawn.add(_label(interface, names, child)))

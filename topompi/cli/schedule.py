@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import TopompiError
+from ..inputs.writing import write_text
 from ..mapping.placement import place
 from ..schedules import Network
 from ..schedules.analysis.model import Model
@@ -93,7 +94,7 @@ def schedule(
         if draw is not None:
             names_of_links = link_names(interface)
             text = picture(made[0].schedule, network, host_names=interface.hosts, link_names=names_of_links)
-            draw.write_text(text, encoding="utf-8")
+            write_text(draw, text)
         if export is not None and output is not None:
             report.step(f"writing {output}")
             _export(made[0], export, output)
@@ -211,4 +212,4 @@ def _export(made: Made, form: str, output: Path) -> None:
     elif form == "goal":
         write_goal(made.schedule, output, made.block_bytes)
     else:
-        output.write_text(to_json(made.schedule) + "\n", encoding="utf-8")
+        write_text(output, to_json(made.schedule) + "\n")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+
+from .terminal import Screen
 
 __all__ = ["draw_comparison", "draw_steps"]
 
@@ -20,7 +21,7 @@ PARTS = {
 }
 
 
-def draw_comparison(console: Console, summary: dict[str, Any], *, explain: bool) -> None:
+def draw_comparison(console: Screen, summary: dict[str, Any], *, explain: bool) -> None:
     """Print a summary of schedules as a table, the bound, and when each wins.
 
     :param console: where to print.
@@ -49,7 +50,7 @@ def draw_comparison(console: Console, summary: dict[str, Any], *, explain: bool)
         _say(console, f"proved: {which} what MPI defines for {summary['proved']}, without deadlock")
 
 
-def draw_steps(console: Console, steps: list[dict[str, Any]]) -> None:
+def draw_steps(console: Screen, steps: list[dict[str, Any]]) -> None:
     """Print a schedule's steps as a table, the first and the last where they are many."""
     table = Table(
         "step",
@@ -75,8 +76,8 @@ def draw_steps(console: Console, steps: list[dict[str, Any]]) -> None:
     console.print(table)
 
 
-def _say(console: Console, words: str) -> None:
-    console.print(words, highlight=False, markup=False, soft_wrap=True)
+def _say(console: Screen, words: str) -> None:
+    console.print(words, soft_wrap=True)
 
 
 def _table(schedules: list[dict[str, Any]]) -> Table:

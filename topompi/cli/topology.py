@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..errors import RouteError, SourceError
 from ..inputs.limits import current_limits
+from ..inputs.writing import write_text
 from ..topology import HostRoutes, TopologyInterface
 from ..topology.byleaf import summarise_by_leaf
 from ..topology.hostnames import require_hosts
@@ -69,7 +69,7 @@ def show(
     draw_summary(screen, summary)
     if interface is None:
         words = f"cluster tree and shared links are of fewer hosts than {len(names):,}: give --hosts"
-        screen.print(words, highlight=False, soft_wrap=True)
+        screen.print(words, soft_wrap=True)
     else:
         draw_tree(screen, interface)
     list_findings(report)
@@ -120,7 +120,7 @@ def export(
         if output == "-":
             print(text)
         else:
-            Path(output).write_text(text, encoding="utf-8")
+            write_text(output, text)
     list_findings(report)
 
 

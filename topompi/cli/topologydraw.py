@@ -10,6 +10,7 @@ import typer
 from numpy.typing import NDArray
 
 from ..errors import TopompiError
+from ..inputs import read_text
 from ..mapping.graph import GraphError
 from ..mapping.placement import place
 from ..mapping.rankfiles import read_mapping
@@ -107,8 +108,9 @@ def _messages(loads: str, routes: Routes, names: list[str], nbytes: int) -> tupl
         pieces = pieces_of(collective, algorithm, nbytes)
         found = messages_of(make(collective, pieces.name, network, 0, pieces.blocks))
         return found.source, found.destination, found.blocks * -(-nbytes // (pieces.blocks or 1))
-    if Path(loads).suffix == ".json" and '"collective"' in Path(loads).read_text(encoding="utf-8")[:4096]:
-        found = messages_of(from_json(Path(loads).read_text(encoding="utf-8")))
+    text = read_text(loads, PictureError, "what a job exchanges") if Path(loads).suffix == ".json" else ""
+    if '"collective"' in text[:4096]:
+        found = messages_of(from_json(text))
         return found.source, found.destination, found.blocks * nbytes
     graph = read_graph(loads)
     return graph.sources, graph.targets, graph.volume

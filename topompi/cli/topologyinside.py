@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.tree import Tree
 
 from ..topology import Fabric
@@ -81,15 +80,15 @@ def _draw(found: Inside, joined: dict[str, Any] | None) -> None:
         _count(len(found.cores), "core"),
         _count(found.cpus.bit_count(), "CPU"),
     ]
-    root = Tree(escape(f"{found.host or 'a host without a name'}: {', '.join(counts)}"), highlight=False)
+    root = Tree(f"{found.host or 'a host without a name'}: {', '.join(counts)}")
     _add(root, found, list(found.parts()), found.adapters)
-    screen.print(root, highlight=False)
-    screen.print(escape(f"from {found.source}"), highlight=False)
+    screen.print(root)
+    screen.print(f"from {found.source}")
     if joined is not None:
         words = "none of these adapters" if joined["host"] is None else f"this is {joined['host']}"
-        screen.print(escape(f"in {joined['fabric']}: {words}"), highlight=False)
+        screen.print(f"in {joined['fabric']}: {words}")
         for guid, switch in joined["switches"].items():
-            screen.print(escape(f"  {guid} at {switch}"), highlight=False)
+            screen.print(f"  {guid} at {switch}")
 
 
 def _add(above: Tree, found: Inside, parts: list[Part], adapters: tuple[Adapter, ...]) -> None:
@@ -104,12 +103,12 @@ def _add(above: Tree, found: Inside, parts: list[Part], adapters: tuple[Adapter,
             above.add(f"{names}: no CPUs")
             continue
         cores = _count(sum(not core.cpus & ~most for core in found.cores), "core")
-        here = above.add(f"{names}: {cores}, CPUs {write_cpu_list(most)}", highlight=False)
+        here = above.add(f"{names}: {cores}, CPUs {write_cpu_list(most)}")
         near = tuple(one for one in adapters if one.cpus and not one.cpus & ~most)
         adapters = tuple(one for one in adapters if one not in near)
         _add(here, found, within, near)
     for one in adapters:
-        above.add(escape(f"adapter {one.name}: {one.guid}, ports {', '.join(one.ports) or 'unknown'}"), highlight=False)
+        above.add(f"adapter {one.name}: {one.guid}, ports {', '.join(one.ports) or 'unknown'}")
 
 
 def _cache_kinds(found: Inside) -> list[str]:

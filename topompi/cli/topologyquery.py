@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ..errors import ServiceError, TopompiError
 from ..topology.asking import Address, ask, ask_line
+from ..visible import visible
 
 __all__ = ["KINDS", "LISTEN", "answer", "ask_quickly"]
 
@@ -30,9 +31,9 @@ def answer(pair: str | None, server: str, kinds: Sequence[str]) -> int:
         line = ask_line(address, f"query {pair}")
         if line.startswith("error: "):
             raise ServiceError(f"{address}: {line.removeprefix('error: ')}")
-        print(line)
+        print(visible(line))
         return 0
-    found = ask(address, {"request": kinds[0]})
+    found = ask(address, {"request": kinds[0]}, short=True)
     print(json.dumps(found, indent=1))
     return int(kinds[0] == "health" and found.get("status") != "ok")
 
@@ -58,5 +59,5 @@ def ask_quickly(words: Sequence[str]) -> int | None:
     try:
         return answer(pair, server, kinds)
     except TopompiError as error:
-        print(f"topompi: {error}", file=sys.stderr)
+        print(f"topompi: {error}", file=sys.stderr)  # an error of ours has no control characters
         return 1

@@ -18,6 +18,7 @@ from ..errors import SourceError
 from ..topology import Routes
 from ..topology.hostnames import require_hosts
 from ..topology.studies import Difference, compare, leaf_rows, link_rows, link_use, read_jobs, study_jobs, without
+from ..visible import csv_cell
 from .jobhosts import find_hosts
 from .render import draw_levels
 from .terminal import Limit, console
@@ -123,10 +124,10 @@ def _print_rows(words: str, facts: Mapping[str, Any], rows: Rows, *, as_json: bo
     elif as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(rows[0] if rows else [])
-        writer.writerows([_cell(value, " ") for value in row.values()] for row in rows)
+        writer.writerows([csv_cell(_cell(value, " ")) for value in row.values()] for row in rows)
     else:
         screen = console()
-        screen.print(words, highlight=False)
+        screen.print(words)
         if rows:
             table = Table(*(name.replace("_", " ") for name in rows[0]), box=None)
             for row in rows:
@@ -208,17 +209,17 @@ def _second(after: str | None, lfts: Path | None, partial: bool, first: Routes, 
 def _show_difference(found: Difference, top: int) -> None:
     screen = console()
     if not found:
-        screen.print("nothing differs", highlight=False)
+        screen.print("nothing differs")
         return
     for what, sides in (("hosts", found.hosts), ("switches", found.switches), ("cables", found.cables)):
         for side, names in sides.items():
             if names:
-                screen.print(f"{what} {side}: {len(names):,}: {_first(names, top)}", highlight=False, soft_wrap=True)
+                screen.print(f"{what} {side}: {len(names):,}: {_first(names, top)}", soft_wrap=True)
     counts = found.routes
     shares = ", ".join(
         f"{counts[key]:,} {key} ({_share(counts[key], counts['entries'])})" for key in counts if key != "entries"
     )
-    screen.print(f"entries of tables: {counts['entries']:,}: {shares}", highlight=False, soft_wrap=True)
+    screen.print(f"entries of tables: {counts['entries']:,}: {shares}", soft_wrap=True)
     if found.pairs is not None:
         words = {
             "changed": "have another path",
@@ -230,16 +231,16 @@ def _show_difference(found: Difference, top: int) -> None:
             f"{found.pairs[key]:,} {word} ({_share(found.pairs[key], found.pairs['pairs'])})"
             for key, word in words.items()
         )
-        screen.print(f"ordered pairs of hosts: {found.pairs['pairs']:,}: {parts}", highlight=False, soft_wrap=True)
+        screen.print(f"ordered pairs of hosts: {found.pairs['pairs']:,}: {parts}", soft_wrap=True)
     for row in found.examples:
         ends = ["no route" if row[side] is None else f"{row[side]} hops" for side in ("before", "after")]
-        screen.print(f"  {row['from']} → {row['to']}: {ends[0]}, then {ends[1]}", highlight=False)
+        screen.print(f"  {row['from']} → {row['to']}: {ends[0]}, then {ends[1]}")
     for job in found.jobs:
         counts_of = f"{job['changed']:,} of {job['pairs']:,} pairs on another path, {job['hops']:,} with other hops"
-        screen.print(f"job {job['job']}: {job['hosts']:,} hosts, {counts_of}, {job['lost']:,} lost", highlight=False)
+        screen.print(f"job {job['job']}: {job['hosts']:,} hosts, {counts_of}, {job['lost']:,} lost")
     if found.levels[0] != found.levels[1]:
         for title, levels in zip(("levels before", "levels after"), found.levels, strict=True):
-            screen.print(title, highlight=False)
+            screen.print(title)
             draw_levels(screen, levels)
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from ..errors import TopompiError
 from ..execution.eligibility import why_not
 from ..execution.specs import CALLS, NATIVE
 from ..extensions import require_mpi
+from ..inputs.writing import write_text
 from ..selection.classes import size_class
 from ..tuning.comparison import Row, compare, is_undecided, rounds_needed, rules_of, winner
 from ..tuning.record import Measured, TuneRecord
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from ..topology import TopologyInterface
-from .terminal import Limit
+from .terminal import Limit, console, overwrite
 
 __all__ = ["TuneError", "tune"]
 
@@ -145,7 +145,7 @@ def _finish(done: TuneRecord, speaker: _Speaker, output: Path | None, record: Pa
     """Write the files, and say how often native won."""
     for path, text in ((record, done.to_json), (output, lambda: _rules_text(done))):
         if path is not None:
-            path.write_text(text(), encoding="utf-8")
+            write_text(path, text())
     if as_json:
         print(done.to_json(), end="")
     speaker.summary(done, output)
@@ -161,7 +161,7 @@ class _Speaker:
     def __init__(self, speaks: bool, as_json: bool) -> None:
         self._speaks, self._tables = speaks, speaks and not as_json
         # mpirun may hand on a terminal's output to a file: no colours, and no terminal's width.
-        self._console = Console(width=120, force_terminal=False, no_color=True)
+        self._console = console(width=120)
         self._undecided, self._rows = 0, list[Row]()
 
     def warn(self, words: str) -> None:
@@ -171,12 +171,12 @@ class _Speaker:
 
     def say(self, words: str) -> None:
         if self._tables:
-            self._console.print(words, highlight=False, markup=False, soft_wrap=True)
+            self._console.print(words, soft_wrap=True)
 
     def progress(self, words: str) -> None:
         """Show on a terminal what is being measured, in one line that the next one overwrites."""
-        if self._speaks and sys.stderr.isatty():
-            print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
+        if self._speaks:
+            overwrite(words)
 
     def table(self, rows: list[Row]) -> None:
         self._rows.append(winner(rows))
@@ -205,7 +205,7 @@ def _table(rows: list[Row]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         ratio = ["", ""] if row.algorithm == NATIVE else [f"{row.ratio:.2f}", f"[{row.low:.2f}, {row.high:.2f}]"]
-        cells = [row.algorithm, f"{1e6 * row.seconds:.2f}", *(cell.replace("[", "\\[") for cell in ratio), row.verdict]
+        cells = [row.algorithm, f"{1e6 * row.seconds:.2f}", *ratio, row.verdict]
         table.add_row(*cells)
     return table
 

@@ -14,6 +14,7 @@ from ..execution.native import NativeIntracomm
 from ..execution.rankzero import from_rank_0
 from ..inputs.settings import SOCKET, word_of
 from ..topology.inside import KINDS, Place, host_of, own_place
+from ..visible import visible
 
 if TYPE_CHECKING:
     from ..topology import Discovery, TopologyInterface
@@ -98,7 +99,7 @@ def _place(
     if discovery is not None and interface.routes is not None:
         interface = replace(interface, served=discovery.served)
     if topology is not None and interface.routes is None and fallback == "print":
-        print(f"topompi: {interface.describe()}", flush=True)
+        print(f"topompi: {visible(interface.describe())}", flush=True)
     if pretended is None:
         interface = interface.with_domains(_domains([fact.place.domains for fact in facts]))
     return interface

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..extensions import when_used
 
 if TYPE_CHECKING:
-    from .files import InputFile, kinds_of, open_inputs, read_input, read_text
+    from .files import InputFile, kinds_of, open_begun, open_inputs, read_input, read_text
     from .guard import guarded
     from .jsontext import parse_json
     from .kinds import kind_of
@@ -20,6 +20,7 @@ __all__ = [
     "guarded",
     "kind_of",
     "kinds_of",
+    "open_begun",
     "open_inputs",
     "parse_json",
     "read_input",
@@ -30,7 +31,7 @@ __all__ = [
 __getattr__ = when_used(
     __name__,
     {
-        **dict.fromkeys(("InputFile", "kinds_of", "open_inputs", "read_input", "read_text"), "files"),
+        **dict.fromkeys(("InputFile", "kinds_of", "open_begun", "open_inputs", "read_input", "read_text"), "files"),
         "guarded": "guard",
         "parse_json": "jsontext",
         "kind_of": "kinds",

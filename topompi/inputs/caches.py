@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from ..errors import SourceError, TopompiError
 from .files import read_text
 from .jsontext import parse_json
+from .writing import write_text
 
 __all__ = ["read_cache", "replace_file", "write_cache"]
 
@@ -25,15 +25,7 @@ def replace_file(path: Path, text: str) -> None:
     :raises OSError: if it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
+    write_text(path, text, private=True)
 
 
 def write_cache(path: Path, text: str) -> None:

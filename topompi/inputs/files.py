@@ -8,7 +8,7 @@ import stat
 import tarfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -19,7 +19,7 @@ from .kinds import kind_of
 from .limits import current_limits
 from .unpacking import Budget, Part, Store, unpack
 
-__all__ = ["InputFile", "kinds_of", "open_inputs", "read_input", "read_text"]
+__all__ = ["InputFile", "kinds_of", "open_begun", "open_inputs", "read_input", "read_text"]
 
 HEAD_BYTES = 4096
 LINES_A_LOOK = 4096  # between two looks at the clock
@@ -151,6 +151,23 @@ def read_text(path: str | os.PathLike[str], error: type[TopompiError], wanted: s
         raise error(f"{path}:{line}: expecting {wanted} in UTF-8, got {kind_of(data[:HEAD_BYTES])}") from problem
 
 
+def open_begun(
+    path: str | os.PathLike[str], error: type[TopompiError], wanted: str, *, owners: Collection[int] | None = None
+) -> InputFile:
+    """One file that a program may be writing: of a packed one that ends too early what is there.
+
+    :param path: of the file.
+    :param error: what to raise.
+    :param wanted: what it should hold, in words.
+    :param owners: the users whose file it may be, and then no link; any file if None.
+    :raises TopompiError: ``error``, as `open_inputs` does, and for another user's file.
+    """
+    budget = Budget(current_limits(), error)
+    with guarded(str(path), error):
+        _, opener = _unpacked(Path(path), budget, begun=True, owners=owners)
+    return InputFile(str(path), opener, error, wanted, budget.ends)
+
+
 def _walk(folder: Path, budget: Budget) -> list[Path]:
     """The regular files below a folder; it stops where they are too many."""
     found: list[Path] = []
@@ -213,24 +230,32 @@ def _member(path: Path, name: str, start: int, size: int, opener: Callable[[], I
     return InputFile(f"{path}:{name}", part, budget.error, ends=budget.ends)
 
 
-def _unpacked(path: Path, budget: Budget) -> tuple[int, Callable[[], IO[bytes]]]:
+def _unpacked(
+    path: Path, budget: Budget, *, begun: bool = False, owners: Collection[int] | None = None
+) -> tuple[int, Callable[[], IO[bytes]]]:
     """The length of a file's content, unpacked, and what opens a stream of it."""
-    with guarded(str(path), budget.error), _open_regular(path, budget.error) as stream:
+    with guarded(str(path), budget.error), _open_regular(path, budget.error, owners) as stream:
         size = os.fstat(stream.fileno()).st_size
-        store: Store | None = unpack(stream, size, str(path), budget)
+        store: Store | None = unpack(stream, size, str(path), budget, begun=begun)
     if store is None:
         budget.take_bytes(size, str(path))
-        return size, lambda: _open_regular(path, budget.error)
+        return size, lambda: _open_regular(path, budget.error, owners)
     return store.length, store.open
 
 
-def _open_regular(path: Path, error: type[TopompiError]) -> IO[bytes]:
+def _open_regular(path: Path, error: type[TopompiError], owners: Collection[int] | None = None) -> IO[bytes]:
     """Open a file that is one: looking at a device, or waiting for a FIFO's writer, must not happen by mistake."""
     with guarded(str(path), error):
+        if owners is not None and path.is_symlink():
+            raise error(f"{path}: expecting a regular file, got a link")
         _require_regular(path, os.stat(path).st_mode, error)
         # It may have been replaced between the look and the opening: not to wait is what O_NONBLOCK is for.
-        stream = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115 -- returned
-        _require_regular(path, os.fstat(stream.fileno()).st_mode, error)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if owners is None else os.O_NOFOLLOW)
+        stream = open(os.open(path, flags), "rb")  # noqa: SIM115 -- returned
+        found = os.fstat(stream.fileno())
+        _require_regular(path, found.st_mode, error)
+        if owners is not None and found.st_uid not in owners:
+            raise error(f"{path}: expecting a file of the user {os.geteuid()}, got one of the user {found.st_uid}")
         return stream
 
 

@@ -13,6 +13,11 @@ from ..errors import SettingError, TopompiError
 __all__ = ["VARIABLE", "Limits", "current_limits", "parse_limits", "raise_limits"]
 
 VARIABLE = "TOPOMPI_LIMITS"
+_WORDS = {
+    "routes": "entries in tables of routes",
+    "ratio": "times its size when unpacked",
+    "answer": "bytes of an answer",
+}
 _ENTRY = re.compile(r"\s*([a-z]+)\s*=\s*([0-9]{1,15})([KMGT]?)\s*")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -31,6 +36,7 @@ class Limits:
         switches x groups of leaf switches with the same neighbours), or between the hosts of a job (hosts x hosts).
     :param rows: of a schedule; an alltoall of 4,096 ranks has so many where each message is one.
     :param seconds: of reading one source.
+    :param answer: bytes of a topology service's answer; a service holds no more by default for all its clients.
     """
 
     bytes: int = 4 << 30
@@ -41,6 +47,7 @@ class Limits:
     routes: int = 1 << 29
     rows: int = 1 << 24
     seconds: int = 600
+    answer: int = 1 << 28
 
     def check(self, name: str, amount: int, place: str, error: type[TopompiError]) -> None:
         """Raise ``error`` where a source would exceed a limit, saying how to raise it.
@@ -53,7 +60,7 @@ class Limits:
         most: int = getattr(self, name)
         if amount > most:
             shown = f"{amount:,}" if amount < 10**18 else "more"
-            what = {"routes": "entries in tables of routes", "ratio": "times its size when unpacked"}.get(name, name)
+            what = _WORDS.get(name, name)
             raise error(
                 f"{place}: expecting at most {most:,} {what}, got {shown}; raise this with --limit {name}=NUMBER"
             )

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..errors import SettingError
+from ..visible import visible
 from .limits import parse_limits
 
 __all__ = [
@@ -32,6 +33,7 @@ WORDS = {
     "TOPOMPI_TUNE": ("measure", "again", "off"),
     "TOPOMPI_FALLBACK": ("error", "print", "silent"),
     "TOPOMPI_PROFILE_GRANULARITY": ("process", "host"),
+    "TOPOMPI_PROFILE_COMMAND": ("masked", "whole"),
 }
 VARIABLES = {
     *WORDS,
@@ -78,7 +80,7 @@ def _check(variables: tuple[tuple[str, str], ...], speaks: bool) -> None:
         if meant:
             raise SettingError(f"{name}: expecting a variable that topompi has, such as {meant[0]}")
         if speaks:
-            print(f"topompi: {name}: no variable of topompi's, and left alone", file=sys.stderr, flush=True)
+            print(f"topompi: {visible(name)}: no variable of topompi's, and left alone", file=sys.stderr, flush=True)
     for name in WORDS:
         word_of(name, values)
     map_quality(values)

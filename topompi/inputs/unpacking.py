@@ -7,6 +7,7 @@ import io
 import lzma
 import tempfile
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import IO, cast
@@ -121,13 +122,14 @@ class Part(io.RawIOBase):
         super().close()
 
 
-def unpack(stream: IO[bytes], size: int, name: str, budget: Budget) -> Store | None:
+def unpack(stream: IO[bytes], size: int, name: str, budget: Budget, *, begun: bool = False) -> Store | None:
     """The content of a file that is packed, None for one that is not; its damage, if any, is found here.
 
     :param stream: of the file, at its beginning.
     :param size: of the file in bytes.
     :param name: of the file, for messages.
     :param budget: counts the bytes.
+    :param begun: whether the file may end, or be damaged, anywhere: then what comes before counts.
     """
     magic = stream.read(6)
     stream.seek(0)
@@ -136,9 +138,18 @@ def unpack(stream: IO[bytes], size: int, name: str, budget: Budget) -> Store | N
         return None
     store = Store()
     with unpacker(stream) as content:
-        while chunk := content.read(CHUNK):
+        while chunk := _chunk(content, begun and store.length > 0):
             budget.take_bytes(len(chunk), name)
             store.write(chunk)
             if store.length > ANY_RATIO:
                 budget.limits.check("ratio", -(-store.length // max(1, size)), name, budget.error)
     return store
+
+
+def _chunk(content: IO[bytes], may_end: bool) -> bytes:
+    try:
+        return cast(io.BufferedReader, content).read1(CHUNK)  # no `read`, which loses what precedes the damage
+    except (EOFError, OSError, lzma.LZMAError, zlib.error):
+        if may_end:
+            return b""
+        raise

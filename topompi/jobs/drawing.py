@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..inputs.figures import save_figure
 from .errors import JobsError
 from .metrics import queue_length, utilisation, wait_by_size
 from .outcome import Outcome
@@ -125,4 +126,4 @@ def _save(figure: Any, path: Path) -> None:
     with rc_context(
         {"svg.hashsalt": "topompi jobs", "svg.fonttype": "none"}
     ):  # or every drawing of the same data has other identifiers
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        save_figure(figure, path)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs.writing import open_output
+from ..visible import csv_cell
 from .metrics import summarise
 from .outcome import Outcome
 
@@ -26,12 +28,12 @@ JOBS = (
 def write_jobs(outcome: Outcome, path: Path) -> None:
     """One line a job, as Batsim writes and evalys reads them; rejected jobs have no times."""
     jobs = outcome.workload
-    with path.open("w", newline="", encoding="utf-8") as stream:
+    with open_output(path, newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(JOBS)
         for job in range(len(jobs)):
             start, end, submit = int(outcome.start[job]), int(outcome.end[job]), int(jobs.submit[job])
-            front = [int(jobs.number[job]), Path(jobs.name).name, "log", submit, int(jobs.nodes[job])]
+            front = [int(jobs.number[job]), csv_cell(Path(jobs.name).name), "log", submit, int(jobs.nodes[job])]
             front.append(int(jobs.estimate[job]))
             if start < 0:
                 writer.writerow([*front, 0, "REJECTED", "", "", "", "", "", "", ""])
@@ -61,7 +63,7 @@ def write_schedule(outcome: Outcome, path: Path) -> None:
         "max_turnaround_time": int(around.max(initial=0)),
         "mean_slowdown": figures.slowdown,
     }
-    with path.open("w", newline="", encoding="utf-8") as stream:
+    with open_output(path, newline="") as stream:
         writer = csv.DictWriter(stream, list(row))
         writer.writeheader()
         writer.writerow(row)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ..inputs.writing import open_output, write_text
 from ..mapping.graph import CommunicationGraph
 from ..mapping.readers.jsonprofile import write_graph
 from .errors import ProfileError
@@ -33,24 +35,24 @@ def _metis(graph: CommunicationGraph, path: Path) -> None:
         here = slice(edges.offsets[rank], edges.offsets[rank + 1])
         ends = zip((edges.targets[here] + 1).tolist(), edges.weight[here].astype(np.int64).tolist(), strict=True)
         lines.append(" ".join(f"{target} {weight}" for target, weight in ends))
-    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def _npz(graph: CommunicationGraph, path: Path) -> None:
-    np.savez_compressed(
-        path,
-        size=graph.size,
-        source=graph.sources,
-        target=graph.targets,
-        volume=graph.volume,
-        messages=graph.messages,
-    )
+    columns: dict[str, Any] = {
+        "source": graph.sources,
+        "target": graph.targets,
+        "volume": graph.volume,
+        "messages": graph.messages,
+    }
+    with open_output(path, "wb") as stream:
+        np.savez_compressed(stream, size=graph.size, **columns)
 
 
 def _matrix_market(graph: CommunicationGraph, path: Path) -> None:
     lines = ["%%MatrixMarket matrix coordinate integer general", f"{graph.size} {graph.size} {graph.num_edges}"]
     rows = zip((graph.sources + 1).tolist(), (graph.targets + 1).tolist(), graph.volume.tolist(), strict=True)
-    path.write_text("\n".join([*lines, *(f"{row} {column} {value}" for row, column, value in rows)]) + "\n")
+    write_text(path, "\n".join([*lines, *(f"{row} {column} {value}" for row, column, value in rows)]) + "\n")
 
 
 def _matlab(graph: CommunicationGraph, path: Path) -> None:
@@ -62,7 +64,9 @@ def _matlab(graph: CommunicationGraph, path: Path) -> None:
         name: csc_array((values.astype(np.float64), ends), shape=shape)
         for name, values in (("bytes", graph.volume), ("messages", graph.messages))
     }
-    savemat(path, sparse)
+    with open_output(path, "wb") as file:
+        stream: Any = file  # the stubs know names only
+        savemat(stream, sparse)
 
 
 EXPORTS: dict[str, Callable[[CommunicationGraph, Path], None]] = {

@@ -12,15 +12,15 @@ import gzip
 import json
 import os
 import re
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..inputs import current_limits
+from ..inputs import open_begun
+from ..inputs.writing import open_output
 from ..mapping.readers.text import GraphFileError
 from ..mapping.readers.topoprof import VERSION, Head, Line, head_of, rank_of
 from .errors import ProfileError
@@ -39,13 +39,8 @@ def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
 
 def write_lines(lines: Iterable[bytes], path: Path) -> None:
     """Write packed lines; a file of that name is replaced when all are there."""
-    new = path.with_name(f"{path.name}.{os.getpid()}.new")
-    try:
-        with new.open("wb") as file:
-            file.writelines(lines)
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
+    with open_output(path, "wb", private=True) as file:
+        file.writelines(lines)
 
 
 def part_of(path: Path, rank: int) -> Path:
@@ -101,11 +96,13 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
 
     Where ranks have left parts beside the file, these are read: a later run, that is under way or did not end.
 
-    :raises ProfileError: with file and line, and what should stand there.
+    :raises ProfileError: with file and line, and what should stand there; for parts that are links or another user's.
     """
     file = Path(path)
     parts = parts_of(file) if file.parent.is_dir() else []
-    read = [_read_one(part) for part in parts or [file]]
+    # Whoever may write to the folder could plant a part; the owner of the file itself decides what it holds anyway.
+    owners = {0, os.geteuid(), *([file.lstat().st_uid] if file.is_file() and not file.is_symlink() else [])}
+    read = [_read_one(part, owners) for part in parts] if parts else [_read_one(file, None)]
     head, found = read[0][0], {one.rank: one for _, ranks in read for one in ranks}
     if any(other.size != head.size for other, _ in read):
         raise ProfileError(f"{file}: expecting parts of one run beside it, got several numbers of ranks")
@@ -117,8 +114,8 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     return Profile(head.size, head.method, head.command, seconds, known, of_rank, *how)
 
 
-def _read_one(path: Path) -> tuple[Head, list[RankRows]]:
-    lines = _whole_lines(path)
+def _read_one(path: Path, owners: Collection[int] | None) -> tuple[Head, list[RankRows]]:
+    lines = _whole_lines(path, owners)
     try:
         head = head_of(str(path), next(lines, ""))
         ranks = (rank_of(str(path), number, line, head.size) for number, line in enumerate(lines, 2))
@@ -134,25 +131,15 @@ def _rows(one: Line) -> RankRows:
     return RankRows(one.rank, kind, peer, messages, volume, one.host, one.calls)
 
 
-def _whole_lines(path: Path) -> Iterator[str]:
+def _whole_lines(path: Path, owners: Collection[int] | None) -> Iterator[str]:
     """The lines of a packed file that end, as far as it can be unpacked.
 
-    :raises ProfileError: for a file that is not packed, or of more bytes than one input may have.
+    :raises ProfileError: for a file that is not packed, beyond a limit, and for one of none of the owners.
     """
-    most = left = current_limits().bytes
-    with gzip.open(path) as file:
-        while True:
-            try:
-                line = file.readline(left + 1)
-            except gzip.BadGzipFile as error:
-                if left < most:
-                    return
-                raise ProfileError(f"{path}: expecting a profile, as topompi profile writes it") from error
-            except (EOFError, zlib.error):
-                return
-            left -= len(line)
-            if left < 0:
-                raise ProfileError(f"{path}: expecting at most {most:,} bytes unpacked (the limit bytes)")
+    file = open_begun(path, ProfileError, "a profile, as topompi profile writes it", owners=owners)
+    file.head()
+    with file.open() as stream:
+        for line in stream:
             if not line.endswith(b"\n"):
                 return
             yield line.decode("utf-8", errors="replace")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import threading
@@ -23,6 +22,7 @@ from ..communicator.handle import Handle
 from ..execution.native import NativeIntracomm
 from ..inputs.settings import word_of
 from . import methods
+from .command import kept_command
 from .counting import Counters, Group
 from .errors import ProfileError
 from .file import head_line, part_of, parts_of, rank_line, write_lines
@@ -140,7 +140,7 @@ class Recording:
 
     def _head(self) -> Profile:
         seconds = self._seconds + (time.monotonic() - self._began if self._runs else 0.0)
-        command = shlex.join([Path(sys.executable).name, *sys.argv])
+        command = kept_command([Path(sys.executable).name, *sys.argv])
         how: dict[str, Any] = {"moves": MOVES, "granularity": self.granularity, "virtual": self._virtual}
         how["counting"] = self._counting
         return Profile(self.size, METHOD, command, round(seconds, 6), **how)

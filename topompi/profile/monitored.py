@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..mapping.readers.monitoring import read_ranks
 from ..mapping.readers.text import GraphFileError
+from .command import kept_command
 from .errors import ProfileError
 from .recording import KINDS, Profile, RankRows
 
@@ -53,7 +54,7 @@ def record(command: Sequence[str], folder: Path, hosts: Sequence[str] = ()) -> t
                 f"expecting a program of Open MPI that reaches MPI_Finalize, got none of its ranks' records from "
                 f"{shlex.join(command)!r} (exit code {code}); {chosen}"
             )
-        return read_monitored(Path(scratch), shlex.join(command), seconds, hosts), code
+        return read_monitored(Path(scratch), kept_command(command), seconds, hosts), code
 
 
 def read_monitored(folder: Path, command: str = "", seconds: float = 0.0, hosts: Sequence[str] = ()) -> Profile:

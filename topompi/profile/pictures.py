@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..inputs.figures import plain_label, save_figure
 from ..mapping.graph import CommunicationGraph
 from ..topology import TopologyInterface
 from .analysis import by_hops, edge_hops, hop_name, units_of
@@ -60,7 +61,7 @@ def draw_histogram(
             bottom = bottom + height
         axes.set(xlabel=granularity, ylabel=f"{count} sent", xlim=(-0.6, len(names) - 0.4), ylim=(0, None))
         if granularity != "process" and len(names) <= MOST_BARS:
-            axes.set_xticks(at, names, rotation=90, fontsize=7)
+            axes.set_xticks(at, [plain_label(name) for name in names], rotation=90, fontsize=7)
         _amounts(axes)
         _around(figure, axes, interface.describe())
 
@@ -192,4 +193,4 @@ def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
     with rc_context({"svg.hashsalt": "topompi profile"}):  # or each drawing of the same data has other identifiers
         figure = Figure(figsize=size, layout="compressed")
         yield figure
-        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
+        save_figure(figure, path, dpi=150)

@@ -20,6 +20,7 @@ CONNECT_SECONDS = 3.0
 ANSWER_SECONDS = 10.0
 PAUSE_SECONDS = 0.2  # between the first try and the second one
 CHUNK = 1 << 16
+SHORT_BYTES = 1 << 20  # of an answer that is no topology
 
 _TCP = re.compile(r"(?:tcp://)?(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^:/\s\[\]]+)):([0-9]{1,5})/?")
 T = TypeVar("T")
@@ -72,18 +73,21 @@ class Address:
         return connection
 
 
-def ask(address: Address, request: dict[str, Any], seconds: float = ANSWER_SECONDS) -> dict[str, Any]:
+def ask(
+    address: Address, request: dict[str, Any], seconds: float = ANSWER_SECONDS, *, short: bool = False
+) -> dict[str, Any]:
     """The service's answer to a request, an object of JSON; a second try follows a first one that failed.
 
     :param address: of the service.
     :param request: what `topompi.topology.service` documents, for example ``{"request": "health"}``.
     :param seconds: that one try may take once it is connected.
-    :raises ServiceError: where both tries fail, with the reason of the second one.
+    :param short: whether the answer is no topology, and has at most ``SHORT_BYTES``; else the limit ``answer`` holds.
+    :raises ServiceError: where both tries fail, with the reason of the second one; for an answer that is too long.
     """
     text = json.dumps(request)
 
     def once() -> dict[str, Any]:
-        answer = parse_json(_exchange(address, text, seconds), str(address), ServiceError)
+        answer = parse_json(_exchange(address, text, seconds, short), str(address), ServiceError)
         if not isinstance(answer, dict):
             raise ServiceError(f"{address}: expecting an object of JSON, got {type(answer).__name__}")
         return answer
@@ -99,7 +103,7 @@ def ask_line(address: Address, line: str, seconds: float = ANSWER_SECONDS) -> st
     :param seconds: that one try may take once it is connected.
     :raises ServiceError: where both tries fail, with the reason of the second one.
     """
-    return _twice(address, lambda: _exchange(address, line, seconds).decode("utf-8", errors="replace"))
+    return _twice(address, lambda: _exchange(address, line, seconds, True).decode("utf-8", errors="replace"))
 
 
 def _twice(address: Address, once: Callable[[], T]) -> T:
@@ -114,7 +118,7 @@ def _twice(address: Address, once: Callable[[], T]) -> T:
         raise ServiceError(f"{address}: expecting a topology service, got: {reason}") from problem
 
 
-def _exchange(address: Address, line: str, seconds: float) -> bytes:
+def _exchange(address: Address, line: str, seconds: float, short: bool) -> bytes:
     """Send one line, receive one line, without its end."""
     if "\n" in line or "\r" in line:
         raise ServiceError(f"expecting a request of one line, got {line[:80]!r}")
@@ -132,5 +136,7 @@ def _exchange(address: Address, line: str, seconds: float) -> bytes:
             if not received:
                 raise ServiceError(f"{address}: expecting an answer of one line, got {len(answer)} bytes of it")
             answer += received
-            current_limits().check("bytes", len(answer), str(address), ServiceError)
+            if short and len(answer) > SHORT_BYTES:
+                raise ServiceError(f"{address}: expecting at most {SHORT_BYTES:,} bytes of this answer, got more")
+            current_limits().check("answer", len(answer), str(address), ServiceError)
     return bytes(answer[:-1])

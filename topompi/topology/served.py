@@ -25,4 +25,4 @@ class Served:
 
         :raises ServiceError: where it does not answer in time; what was read is then as good as it was.
         """
-        return ask(Address.parse(self.server), {"request": "generation"}).get("digest") == self.digest
+        return ask(Address.parse(self.server), {"request": "generation"}, short=True).get("digest") == self.digest

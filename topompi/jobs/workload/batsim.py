@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from ...inputs import parse_json
+from ...inputs.writing import write_text
 from ..errors import WorkloadError
 from .columns import gather
 from .text import Source, open_log
@@ -81,4 +81,4 @@ def write_batsim(workload: Workload, path: str | os.PathLike[str], nodes: int) -
         job = {"id": str(number), "subtime": submit, "res": size, "profile": f"delay{run}"}
         jobs.append(job | ({"walltime": request} if request else {}))
         profiles[f"delay{run}"] = {"type": "delay", "delay": run}
-    Path(path).write_text(json.dumps({"nb_res": nodes, "jobs": jobs, "profiles": profiles}), encoding="utf-8")
+    write_text(path, json.dumps({"nb_res": nodes, "jobs": jobs, "profiles": profiles}))

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import tarfile
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SourceError, TopompiError
+from ...inputs.writing import open_output
 from ..discovery import Report
 
 __all__ = ["MANIFEST", "Gathered", "store"]
@@ -104,21 +104,12 @@ def _counts(gathered: Gathered) -> tuple[dict[str, Any], list[str]]:
 
 
 def _pack(archive: Path, files: Sequence[Path], manifest: str) -> None:
-    """Write all to a file beside, which then takes the archive's name: nobody meets half of one."""
-    handle, beside = tempfile.mkstemp(dir=archive.parent, prefix=f".{archive.name}.")
-    try:
-        # Of Janus' tables little effort makes 0.55 MB in a second, the usual effort 0.67 MB in 15.
-        with os.fdopen(handle, "wb") as file, tarfile.open(fileobj=file, mode="w:xz", preset=1) as packed:
-            for path in files:
-                _add(packed, path.name, path.read_bytes())
-            _add(packed, MANIFEST, manifest.encode())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(beside, 0o666 & ~umask)  # as any file that a command writes; mkstemp's are their owner's alone
-        os.replace(beside, archive)
-    except BaseException:
-        os.unlink(beside)
-        raise
+    """Write all as one archive: nobody meets half of one."""
+    # Of Janus' tables little effort makes 0.55 MB in a second, the usual effort 0.67 MB in 15.
+    with open_output(archive, "wb") as file, tarfile.open(fileobj=file, mode="w:xz", preset=1) as packed:
+        for path in files:
+            _add(packed, path.name, path.read_bytes())
+        _add(packed, MANIFEST, manifest.encode())
 
 
 def _add(packed: tarfile.TarFile, name: str, content: bytes) -> None:

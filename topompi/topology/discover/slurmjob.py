@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...errors import SourceError
+from ...inputs.writing import write_text
 from ..discovery import Report
 from ..hostlist import compress
 from ..sources import fabricjson, slurm_addresses
@@ -39,6 +40,6 @@ def from_addresses(of_ranks: Sequence[tuple[str, tuple[str, str] | None]], folde
     addresses = {host: address for host, address in of_ranks if address is not None}
     fabric = slurm_addresses.read(addresses, Report()).fabric
     path = folder / REPORT
-    path.write_text(fabricjson.write(fabric), encoding="utf-8")
+    write_text(path, fabricjson.write(fabric))
     facts = {"ranks": len(of_ranks), "hosts": len(addresses), "bytes": path.stat().st_size}
     return Gathered(path, None, {slurm_addresses.NAME: facts})

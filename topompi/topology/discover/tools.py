@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SourceError
+from ...inputs.writing import open_output
 from .archive import Gathered
 
 __all__ = ["REPORT", "TABLES", "Tools"]
@@ -64,7 +65,7 @@ class Tools:
         self.say(f"{name}: running, for {self.seconds:g} s at most")
         begun = time.monotonic()
         try:
-            with output.open("wb") as file:
+            with open_output(output, "wb") as file:
                 done = subprocess.run(
                     [program, *self.options],
                     stdin=subprocess.DEVNULL,

@@ -22,11 +22,12 @@ _SECTION = re.compile(
 )
 # [1](own port GUID) "S-node GUID"[25](port GUID) # lid 1028 lmc 0 "name" lid 212 4xQDR; the LID and the
 # GUID in front are there in the sections of adapters only, [ext 3] where ports of a chassis bear labels.
+# Blanks are never given back (*+), for those beside an absent field could be divided in any way.
 _PORT = re.compile(
-    r"\s*\[(?P<port>\d{1,9})\](?:\[ext[^]]*\])?\s*(?:\((?P<own>[0-9a-f]{1,16})\))?\s*"
-    r'"(?P<type>[SHR])-(?P<peer>[0-9a-f]{1,16})"\s*\[(?P<peer_port>\d{1,9})\](?:\[ext[^]]*\])?\s*'
-    r"(?:\((?P<peer_guid>[0-9a-f]{1,16})\))?\s*#\s*(?:lid\s*(?P<lid>\d{1,9})\s*lmc\s*(?P<lmc>\d{1,9})\s*)?"
-    r'"(?P<name>.*)"\s*lid\s*(?P<peer_lid>\d{1,9}?)\s*(?P<width>12|[1248])x(?P<speed>[\w?]+)(?P<rest>.*)'
+    r"\s*+\[(?P<port>\d{1,9})\](?:\[ext[^]]*\])?\s*+(?:\((?P<own>[0-9a-f]{1,16})\))?\s*+"
+    r'"(?P<type>[SHR])-(?P<peer>[0-9a-f]{1,16})"\s*+\[(?P<peer_port>\d{1,9})\](?:\[ext[^]]*\])?\s*+'
+    r"(?:\((?P<peer_guid>[0-9a-f]{1,16})\))?\s*+#\s*+(?:lid\s*+(?P<lid>\d{1,9})\s*+lmc\s*+(?P<lmc>\d{1,9})\s*+)?"
+    r'"(?P<name>.*)"\s*+lid\s*+(?P<peer_lid>\d{1,9}?)\s*+(?P<width>12|[1248])x(?P<speed>[\w?]+)(?P<rest>.*)'
 )
 _IDENTITY = re.compile(r"\s*(vend|dev|sysimgg|switchg|cag|rtg)u?id\s*=\s*0x([0-9a-f]+)")
 # What cannot be the chatter of some other program, and is therefore damaged if it is none of the above;

@@ -14,10 +14,11 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = "ibnetdiscover -p"
 
+# Names are bounded, a node description has 64 bytes: in a line of quotes they could end anywhere.
 _PORT = re.compile(
     r"\s*(?P<type>CA|SW|RT)\s+(?P<lid>\d{1,9})\s+(?P<port>\d{1,9})\s+0x(?P<guid>[0-9a-f]{16})\s+(?P<width>\S+)x\s+(?P<speed>\S+)"
     r"(?:\s+-\s+(?P<peer_type>CA|SW|RT)\s+(?P<peer_lid>\d{1,9})\s+(?P<peer_port>\d{1,9})\s+0x(?P<peer>[0-9a-f]{16})"
-    r"\s+\(\s*'(?P<name>.*)'\s+-\s+'(?P<peer_name>.*)'\s*\)|\s+'(?P<idle_name>.*)')\s*"
+    r"\s+\(\s*'(?P<name>.{0,256})'\s+-\s+'(?P<peer_name>.{0,256})'\s*\)|\s+'(?P<idle_name>.{0,256})')\s*"
 )
 _OURS = re.compile(r"\s*(CA|SW|RT)\s+\d+(\s|$)")
 _HEAD = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,8 +77,11 @@ def _key(fabric: Fabric, switch: int, neighbours: Integers, place: Integers) -> 
     return centre, alike, _natural(fabric.switch_names[switch] or fabric.switch_ids[switch])
 
 
-def _natural(name: str) -> list[tuple[int, int | str]]:
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"([0-9]+)", name) if part]
+def _natural(name: str) -> list[tuple[str, int, str]]:
+    # Numbers by their lengths and digits: of thousands of digits Python makes no int.
+    parts = re.split(r"([0-9]+)", name)
+    numbers = [part.lstrip("0") for part in parts[1::2]]
+    return [(part, len(number), number) for part, number in zip_longest(parts[::2], numbers, fillvalue="")]
 
 
 def _groups(order: Integers, keys: dict[int, tuple[object, ...]], seen: NDArray[np.bool_]) -> list[Integers]:

@@ -6,7 +6,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ...inputs.figures import save_figure
+from ...inputs.writing import write_text
 from ...schedules.drawing.svg import Canvas
+from ...visible import unmarked
 from .loads import PictureError
 from .scene import Box, Line, Scene, Text
 
@@ -41,7 +44,7 @@ def write(scene: Scene, path: Path) -> None:
     if path.suffix == ".png":
         _write_png(scene, path)
     else:
-        path.write_text(html(scene) if path.suffix == ".html" else svg(scene), encoding="utf-8")
+        write_text(path, html(scene) if path.suffix == ".html" else svg(scene))
 
 
 def svg(scene: Scene) -> str:
@@ -65,7 +68,7 @@ def svg(scene: Scene) -> str:
 def html(scene: Scene) -> str:
     """The scene as a page: the wheel zooms, dragging moves, and the pointer on a box shows its links alone."""
     page = _PAGE.read_text(encoding="utf-8")
-    return page.replace("{{title}}", escape(scene.title)).replace("{{picture}}", svg(scene))
+    return page.replace("{{title}}", unmarked(escape(scene.title))).replace("{{picture}}", svg(scene))
 
 
 def _add_line(canvas: Canvas, line: Line) -> None:
@@ -102,6 +105,5 @@ def _write_png(scene: Scene, path: Path) -> None:
             align = {"start": "left", "middle": "center", "end": "right"}[item.anchor]
             look: dict[str, Any] = {"fontsize": item.size * point, "color": item.colour, "zorder": order}
             look["weight"] = "bold" if item.bold else "normal"
-            words = item.words.replace("$", r"\$")
-            axes.text(item.x, item.y, words, ha=align, va="baseline", **look)
-    figure.savefig(path)
+            axes.text(item.x, item.y, item.words, ha=align, va="baseline", **look)
+    save_figure(figure, path)
