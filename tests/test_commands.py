@@ -85,7 +85,7 @@ def test_a_program_that_is_not_there_is_named(words):
 @pytest.mark.parametrize(
     "words",
     [
-        ["-m", "topompi", "-c", "pass"],
+        ["-m", "topompi", "-c", "from mpi4py import MPI"],
         ["-m", "topompi", "tune", "bcast"],
         ["-m", "osu_like_bench", "bcast"],
     ],

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,7 +40,8 @@ def no_tools_are_started(request, monkeypatch):
 
 @pytest.mark.needs_mpi
 def test_the_whole_doctor_finds_this_library_and_no_fault():
-    beside = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))  # another library's may be installed
+    # Another library may have a launcher on the path.
+    beside = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     done = run("doctor", "--json", "--topology", FABRIC, "--hosts", "h[0000-0003]", PATH=beside)
     said = json.loads(done.stdout)
     found = {one["what"]: one for one in said["findings"]}

@@ -12,8 +12,9 @@ from typing import Any
 from .errors import MPILibraryError
 from .guard import intrusion
 
-__all__ = ["imported", "library_hint", "names_function", "require_mpi", "when_used"]
+__all__ = ["NO_LIBRARY", "imported", "library_hint", "names_function", "require_mpi", "when_used"]
 
+NO_LIBRARY = "expecting an MPI library, got none"
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
@@ -53,17 +54,17 @@ def require_mpi() -> None:
     try:
         import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:  # mpi4py raises the latter, with a line for each library it tried
-        said = str(error).strip().partition("\n")[0].rstrip(":")
-        raise MPILibraryError(library_hint(said)) from None
+        raise MPILibraryError(library_hint(error)) from None
 
 
-def library_hint(said: str = "see above") -> str:
-    """The advice for a machine without an MPI library.
+def library_hint(said: object) -> str:
+    """The advice for a machine without an MPI library, in one line.
 
-    :param said: what was said instead.
+    :param said: the error of mpi4py, or a word in its place.
     """
+    first = str(said).strip().partition("\n")[0].rstrip(":")
     return (
-        f"expecting an MPI library, got none ({said}): load one (module load openmpi), install one "
+        f"{NO_LIBRARY} ({first}): load one (module load openmpi), install one "
         "(pip install 'topompi[mpi]', or '.[mpi]' in a checkout), or name one to mpi4py (MPI4PY_MPIABI)"
     )
 

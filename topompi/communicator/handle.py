@@ -81,10 +81,18 @@ class Handle(NativeIntracomm, metaclass=StandIn):
         topology: TopologyInterface | str | os.PathLike[str] | None = None,
         hosts: Sequence[str] | str | None = None,
     ) -> Handle:
-        """Make a handle; the arguments are those of the class.
+        """Make a handle of a communicator.
 
         It is complete then, and there is no ``__init__``, as in mpi4py: a class of the user's may have any other
         arguments. Under the launcher, and for another handle of one of ours, nothing is communicated.
+
+        :param comm: the communicator; collective over it.
+        :param topology: a source (see ``topompi.topology.load``), or a ``TopologyInterface`` over the ranks of ``comm``,
+            the same on all ranks; else what the communicator has already, else ``TOPOMPI_TOPOLOGY``, else the hosts' own
+            levels. A new topology takes the place of the one that the communicator has.
+        :param hosts: virtual placement: host of each rank, or a host list that is filled in blocks; else
+            ``TOPOMPI_HOSTS``, else the hosts where the ranks run.
+        :raises TopompiError: the same on all ranks, if the source cannot be read or hosts are not in it.
         """
         self: Handle = cls._bare(comm)
         if self == MPI.COMM_NULL:

@@ -53,13 +53,7 @@ class Intracomm(Reordering, Collectives):
     each communicator and kept with it as an MPI attribute; it is freed with it, or by ``free``. Communicators made
     from this one are of our classes too, and have their ranks' part of its topology.
 
-    :param comm: the communicator; collective over it.
-    :param topology: a source (see ``topompi.topology.load``), or a ``TopologyInterface`` over the ranks of ``comm``,
-        the same on all ranks; else what the communicator has already, else ``TOPOMPI_TOPOLOGY``, else the hosts' own
-        levels. A new topology takes the place of the one that the communicator has.
-    :param hosts: virtual placement: host of each rank, or a host list that is filled in blocks; else
-        ``TOPOMPI_HOSTS``, else the hosts where the ranks run.
-    :raises TopompiError: the same on all ranks, if the source cannot be read or hosts are not in it.
+    Its arguments are those of ``__new__``.
     """
 
 

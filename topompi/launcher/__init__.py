@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import NoReturn
 
-from ..extensions import library_hint
+from ..extensions import NO_LIBRARY, library_hint
 from .program import outside, run
 from .replacing import Replacing
 
@@ -76,7 +76,11 @@ def _abort_at_exit(status: int) -> None:
 
 
 def _show(error: BaseException) -> None:
-    """Show an exception that a program has not caught as Python does, without our frames."""
+    """Show an exception that a program has not caught as Python does, without our frames; a missing library in one line."""
+    for note in getattr(error, "__notes__", ()):
+        if note.startswith(NO_LIBRARY):
+            print(f"topompi: {note}", file=sys.stderr)
+            return
     trace = outside(error.__traceback__)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
     error.__traceback__ = trace

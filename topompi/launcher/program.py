@@ -37,7 +37,7 @@ def run(words: Sequence[str]) -> None:
         sys.argv[:] = words
         _search_first("")
         code = compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True)
-        _execute(code, __file__="<stdin>", __cached__=None, __loader__=SourceFileLoader("__main__", "<stdin>"))
+        _execute(code, __file__="<stdin>", __cached__=None, __loader__=BuiltinImporter)
     else:
         sys.argv[:] = words
         _run_file(first)

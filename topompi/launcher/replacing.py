@@ -139,7 +139,7 @@ class _Loader:
         try:
             made: ModuleType | None = self._loader.create_module(spec)
         except (ImportError, RuntimeError) as error:
-            error.add_note(library_hint())
+            error.add_note(library_hint(error))
             raise
         return made
 
@@ -148,7 +148,7 @@ class _Loader:
         try:
             self._loader.exec_module(module)
         except (ImportError, RuntimeError) as error:
-            error.add_note(library_hint())
+            error.add_note(library_hint(error))
             raise
         module.__loader__ = self._loader
         if module.__spec__ is not None:
