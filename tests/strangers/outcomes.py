@@ -9,7 +9,7 @@ __all__ = ["differences", "lines_of", "reason", "recorded", "schedules_of"]
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")
 DIGITS, NOTHING = 4, 1e-9  # sums in another order differ behind these
-NATIVE = {"native", "levels", "-"}  # not by a schedule
+NATIVE = {"native", "levels", "given order", "-"}  # not by a schedule
 
 
 def recorded(folder: Path, ranks: int) -> dict[str, list[str]]:

@@ -21,7 +21,8 @@ from .packages import ENVIRONMENTS, PACKAGES, Package, Suite
 # Of mpirun's, and the table of --verbose.
 NOISE = re.compile(
     r"-{9}|\[.*\] |MPI_ABORT was|with errorcode|NOTE: invoking|You may or may not|exactly when|Primary job"
-    r"|a non-zero exit|mpirun detected|the job to be|  Process name|  Exit code|topompi: |operation  |\w+ +[\d-]+ +[\d,]+ +[\d,-]+ +\w"
+    r"|a non-zero exit|mpirun detected|the job to be|  Process name|  Exit code"
+    r"|topompi: |operation  |\w+ +[\d-]+ +[\d,]+ +[\d,-]+ +\w"
 )
 PROGRAMS = Path(__file__).with_name("programs")
 

@@ -1,4 +1,6 @@
-"""schwimmbad's MPI pool: maps with and without callbacks, on the world and on another communicator."""
+"""schwimmbad's MPI pool: a map with a callback, on the world, or on a copy of it: ``pool_map.py [copy]``."""
+
+import sys
 
 from mpi4py import MPI
 from schwimmbad import MPIPool
@@ -9,11 +11,7 @@ def square(number):
     return number * number
 
 
-for name, comm in (("default", None), ("copy", MPI.COMM_WORLD.Dup())):
-    with MPIPool(comm=comm) as pool:
-        if not pool.is_master():
-            pool.wait()
-        else:
-            heard = []
-            print(name, pool.size, list(pool.map(square, range(30), callback=heard.append)), sorted(heard)[-3:])
-print("rank", MPI.COMM_WORLD.rank, MPI.COMM_WORLD.allreduce(1))
+comm = MPI.COMM_WORLD.Dup() if "copy" in sys.argv else None
+with MPIPool(comm=comm) as pool:  # where workers stay until their process ends
+    heard = []
+    print(pool.size, pool.rank, list(pool.map(square, range(30), callback=heard.append)), sorted(heard)[-3:])
