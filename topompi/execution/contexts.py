@@ -150,10 +150,13 @@ def _ranks(comm: MPI.Intracomm) -> bytes:
 @cache
 def _shares() -> bool:
     """Whether communicators are few, and MPI cannot revoke one."""
+    tried = NativeIntracomm(MPI.COMM_SELF).Split()
     try:
-        MPI.COMM_SELF.Is_revoked()
+        tried.Revoke()  # mpi4py lets everybody ask whether a communicator is revoked
     except NotImplementedError:
         return _most_tags() >= 2 * TAGS
+    finally:
+        tried.Free()
     return False
 
 
