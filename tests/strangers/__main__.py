@@ -19,6 +19,7 @@ def try_package(package: Package, environment: str, quick: bool, modes: str) -> 
     """Install a package and run its suites; the line that tells of it.
 
     :raises MissingError: if it is not to be had here.
+    :raises RuntimeError: if what runs it fails itself.
     """
     begun = time.monotonic()
     install(package, environment)
@@ -29,7 +30,7 @@ def try_package(package: Package, environment: str, quick: bool, modes: str) -> 
     more = (["--quick"] if quick else []) + (["--modes", modes] if modes else [])
     done = subprocess.run([*command, *more], cwd=ROOT, timeout=LIMIT, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"{package.name}: {done.stderr[-3000:]}")
+        raise RuntimeError(f"its runner ended with status {done.returncode}: {done.stderr[-3000:]}")
     took = f"installed in {installed - begun:.0f} s, ran in {time.monotonic() - installed:.0f} s"
     return f"{package.name} {json.loads(file.read_text())['version']} ({environment}): {took}"
 
@@ -67,6 +68,10 @@ def main() -> int:
         except MissingError as missing:
             skipped += 1
             print(f"{package.name} ({environment}): skipped: {missing}", flush=True)
+            continue
+        except RuntimeError as error:
+            failed += 1
+            print(f"{package.name} ({environment}): {error}", flush=True)
             continue
         good, bad = verdicts(
             json.loads((RESULTS / f"{environment}-{package.name}.json").read_text()), package, DIFFERENCES
