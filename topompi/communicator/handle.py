@@ -87,9 +87,9 @@ class Handle(NativeIntracomm, metaclass=StandIn):
         arguments. Under the launcher, and for another handle of one of ours, nothing is communicated.
 
         :param comm: the communicator; collective over it.
-        :param topology: a source (see ``topompi.topology.load``), or a ``TopologyInterface`` over the ranks of ``comm``,
-            the same on all ranks; else what the communicator has already, else ``TOPOMPI_TOPOLOGY``, else the hosts' own
-            levels. A new topology takes the place of the one that the communicator has.
+        :param topology: a source (see ``topompi.topology.load``), or a ``TopologyInterface`` over the ranks of
+            ``comm``, the same on all ranks; else what the communicator has already, else ``TOPOMPI_TOPOLOGY``, else the
+            hosts' own levels. A new topology takes the place of the one that the communicator has.
         :param hosts: virtual placement: host of each rank, or a host list that is filled in blocks; else
             ``TOPOMPI_HOSTS``, else the hosts where the ranks run.
         :raises TopompiError: the same on all ranks, if the source cannot be read or hosts are not in it.

@@ -76,7 +76,7 @@ def _abort_at_exit(status: int) -> None:
 
 
 def _show(error: BaseException) -> None:
-    """Show an exception that a program has not caught as Python does, without our frames; a missing library in one line."""
+    """Show an exception that a program has not caught as Python does, without our frames."""
     for note in getattr(error, "__notes__", ()):
         if note.startswith(NO_LIBRARY):
             print(f"topompi: {note}", file=sys.stderr)
