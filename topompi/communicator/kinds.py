@@ -8,7 +8,6 @@ from mpi4py import MPI
 
 from ..execution.native import (
     NativeCartcomm,
-    NativeComm,
     NativeDistgraphcomm,
     NativeGraphcomm,
     NativeIntercomm,
@@ -23,21 +22,6 @@ from .remap.methods import Reordering
 from .standin import StandIn, pickle_by_place
 
 __all__ = ["KINDS", "Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm"]
-
-
-class Comm(NativeComm, metaclass=StandIn):
-    """The kind of all communicators: its class methods give communicators of our classes."""
-
-    @classmethod
-    def _bare(cls, comm: MPI.Comm | None) -> Any:
-        """A handle of the communicator."""
-        return cls.__new__(cls, comm)
-
-    def __reduce__(self) -> Any:
-        """``MPI.COMM_NULL`` is pickled by name, another handle of it by that."""
-        if self is MPI.COMM_NULL:
-            return "COMM_NULL"
-        return (type(self), (MPI.COMM_NULL,)) if self == MPI.COMM_NULL else super().__reduce__()
 
 
 class Intracomm(Reordering, Collectives):
@@ -93,7 +77,9 @@ class Intercomm(NativeIntercomm, metaclass=StandIn):
 
 # In the order in which a communicator's class is looked for.
 KINDS: dict[str, StandIn] = {
-    kind.__name__: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Topocomm, Intracomm, Intercomm, Comm)
+    # Not Comm: compiled code asks for it, as dolfinx does, by the bases of a class alone.
+    kind.__name__: kind
+    for kind in (Cartcomm, Graphcomm, Distgraphcomm, Topocomm, Intracomm, Intercomm)
 }
 
 
@@ -116,7 +102,7 @@ def _complete() -> None:
     for name, everyone in CHILDREN.items():
         make_ours(Intracomm, name, everyone)
     make_ours(Cartcomm, "Sub", True)
-    for kind in (Comm, Intracomm, Intercomm):
+    for kind in (Intracomm, Intercomm):
         for name, owned in FOUND.items():
             if hasattr(kind, name):
                 give_ours(kind, name, owned)

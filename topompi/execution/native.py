@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mpi4py.MPI import Cartcomm as NativeCartcomm
-from mpi4py.MPI import Comm as NativeComm
 from mpi4py.MPI import Distgraphcomm as NativeDistgraphcomm
 from mpi4py.MPI import Graphcomm as NativeGraphcomm
 from mpi4py.MPI import Intercomm as NativeIntercomm
@@ -13,7 +12,6 @@ from mpi4py.MPI import Topocomm as NativeTopocomm
 __all__ = [
     "NATIVE_KINDS",
     "NativeCartcomm",
-    "NativeComm",
     "NativeDistgraphcomm",
     "NativeGraphcomm",
     "NativeIntercomm",

@@ -48,14 +48,13 @@ class Replacing:
     def replace(self, module: Any) -> None:
         """Put our classes and communicators in the places of mpi4py's; collective if MPI is initialised."""
         from ..communicator.handle import pickle_by_name
-        from ..communicator.kinds import KINDS, Comm
+        from ..communicator.kinds import KINDS
         from ..communicator.standin import take_places
 
         # Its classes mix mpi4py's, and make objects by Comm.__new__, which is not safe for bases with slots as ours.
         import_module("mpi4py.util.pkl5")
         take_places(KINDS)
         pickle_by_name()
-        module.COMM_NULL = Comm()
         if module.Is_initialized():
             self._begin(module)
         else:
