@@ -141,7 +141,7 @@ class Answers:
 
 
 def kinds_of(hosts: list[str]) -> dict[str, tuple[bytes, bytes]]:
-    """What ordinary clients send, and what the answer has in it, by the name of the kind."""
+    """The requests of ordinary clients and a word of each answer, by the name of the kind."""
     job = {"request": "view", "hosts": hosts[:JOB], "fields": ["fabric", "hops"]}
     return {
         "query": (f"query {hosts[0]}:{hosts[0]}\n".encode(), f"{hosts[0]} {hosts[0]}\n".encode()),

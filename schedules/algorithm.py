@@ -50,7 +50,7 @@ class Algorithm:
         straight from the input to the output.
     :param keeps_order: of reductions: whether operands are combined in rank order from root 0, where ranks are placed
         in the order of the network. Placed otherwise, ``check`` decides.
-    :param whole: of reductions: whether every application of the operation gets the whole vector.
+    :param whole: whether a reduction always applies its operation to whole vectors, never to pieces.
     :param joint: whether it is made together with the exchanges of ``Network.siblings``.
     :param shares_links: whether each step gives the busiest link its share of the whole exchange, more than one
         message, and no link more than that, rounded up: links are then full although ranks are in different steps.

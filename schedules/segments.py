@@ -65,9 +65,9 @@ def segments_of(nbytes: int, most: int) -> int:
 
 
 class Pieces(NamedTuple):
-    """How an algorithm's messages are cut.
+    """The division of an algorithm's messages into pieces.
 
-    :param name: of the algorithm, without the size.
+    :param name: the algorithm's name, without the size.
     :param blocks: into which a message is divided; None for as many as the algorithm divides it into by itself.
     :param lanes: parts into which every transfer is cut, each of which travels by itself.
     """
@@ -82,7 +82,7 @@ def pieces_of(collective: str, algorithm: str, nbytes: int) -> Pieces:
 
     :param collective: a key of ``ALGORITHMS``.
     :param algorithm: what ``find_algorithm`` takes, perhaps cut.
-    :param nbytes: of one message: of an allreduce or a reduce_scatter one rank's share.
+    :param nbytes: bytes of one message; in an allreduce or a reduce_scatter, of one rank's share.
     :raises ValueError: as ``find_algorithm``, and for a cut of messages that cannot be cut.
     """
     name, most = cut(current_name(algorithm))
@@ -126,7 +126,7 @@ def make_cut(
     :param collective: a key of ``ALGORITHMS``.
     :param algorithm: what ``find_algorithm`` takes, perhaps cut.
     :param network: the job's network.
-    :param root: of a rooted collective; the others ignore it.
+    :param root: the root of a rooted collective; other collectives ignore it.
     :param nbytes: of bcast, reduce and allreduce the whole message; of others one rank's share, of alltoall and fft
         what one rank has for one other.
     :param blocks: blocks of one message; by default the algorithm's own choice, none below a byte.

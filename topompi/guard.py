@@ -18,7 +18,7 @@ def intrusion(path: str, *, may_add: bool = False, any_owner: bool = False) -> s
     Trusted are root and this process's user. A folder with the sticky bit keeps others from replacing what is in it,
     not from adding to it.
 
-    :param path: of a file or folder, which need not exist.
+    :param path: the path of a file or folder, which need not exist.
     :param may_add: whether others may add files to the folder that the path names.
     :param any_owner: whether whoever the files belong to is trusted, too.
     """

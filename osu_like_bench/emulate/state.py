@@ -46,9 +46,9 @@ def make_folder(path: Path) -> None:
 def put(path: Path, text: str, mode: int = 0o644) -> None:
     """Write a file as a whole, whatever the umask and whatever had its name before.
 
-    :param path: of the file, in a folder that nobody else may write.
-    :param text: that it holds.
-    :param mode: that it has.
+    :param path: the file's path, in a folder that only this user may write.
+    :param text: the file's content.
+    :param mode: the file's permission bits.
     """
     new = path.with_name(f".{secrets.token_hex(6)}")
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -61,7 +61,7 @@ def put(path: Path, text: str, mode: int = 0o644) -> None:
 def require_own(path: Path, remedy: str) -> None:
     """Raise BenchmarkError where somebody else than root and this user may write a path.
 
-    :param path: of a file or a folder.
+    :param path: the path of a file or a folder.
     :param remedy: in words, at the end of the message.
     """
     others = intrusion(str(path))

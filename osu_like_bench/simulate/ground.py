@@ -85,7 +85,7 @@ class Ground:
         return make_cut(collective, algorithm, self.network, root, nbytes, **parameters)
 
     def left_out(self, schedule: Schedule, lanes: int = 1) -> Failure | None:
-        """Why a schedule whose transfers are cut into so many parts is not simulated; None where it is."""
+        """The reason why a schedule with this number of parts per transfer is not simulated; None if it is."""
         messages = lanes * int(np.count_nonzero(schedule.messages))
         if messages <= self.most_messages:
             return None

@@ -46,7 +46,7 @@ class Screen(Console):
         """A string as rich prints it, in tables and trees too.
 
         :param text: what is printed.
-        :param style: of all of it.
+        :param style: the style of the whole text.
         :param look: of which justification and overflow count.
         """
         place = {name: look[name] for name in ("justify", "overflow") if look.get(name) is not None}

@@ -94,7 +94,7 @@ def give_ours(kind: Any, name: str, owned: bool) -> None:
     """Replace a class method that gives a communicator by one that gives a communicator of our class; local.
 
     :param kind: the class that gets the method; mpi4py's method is found in it under ``name``.
-    :param name: of the method, such as ``fromhandle``.
+    :param name: the method's name, such as ``fromhandle``.
     :param owned: whether the caller is to free the communicator.
     """
     native = next(base.__dict__[name] for base in kind.__mro__ if name in base.__dict__)

@@ -75,8 +75,8 @@ def bind(plan: Plan, operands: Operands, groups: Groups, channel: Channel) -> Bi
 
     :param plan: this rank's plan.
     :param operands: what the call gives: buffers, extent, operation.
-    :param groups: of the communicator.
-    :param channel: of all messages.
+    :param groups: the communicator's groups.
+    :param channel: the channel of all messages.
     :raises ValueError: for pieces in place, in a plan that moves or overwrites them.
     """
     areas, before, after = _areas(plan, operands, groups.alone)
@@ -92,8 +92,8 @@ def bind_persistent(
 
     :param plan: this rank's plan.
     :param operands: what the call gives: buffers, extent, operation.
-    :param groups: of the communicator.
-    :param channel: of all messages.
+    :param groups: the communicator's groups.
+    :param channel: the channel of all messages.
     :returns: the calls of a run, the messages that these start, to be freed at the end, and what a run sends.
     :raises ValueError: as ``bind``.
     """

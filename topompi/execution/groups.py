@@ -83,7 +83,7 @@ class Groups:
     def channel(self, number: int) -> Channel:
         """Where the messages of a method's plans go; collective if there is no context yet.
 
-        :param number: of the method, ``CallSpec.number``.
+        :param number: the method's number, ``CallSpec.number``.
         """
         self.connect()
         return self._contexts[0].channel(number)

@@ -21,7 +21,7 @@ Function = Callable[[Any, Any], Any]
 def combine(executor: Executor, collective: str, algorithm: str, sendobj: Any, op: Function) -> Any:
     """Combine an object of each rank as a schedule says, in the order of ranks; collective.
 
-    :param executor: of the communicator.
+    :param executor: the communicator's executor.
     :param collective: a reduction without a root, a key of ``schedules.ALGORITHMS``.
     :param algorithm: one that keeps rank order, the same on all ranks.
     :param sendobj: this rank's object, which pickle can send.

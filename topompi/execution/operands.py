@@ -359,7 +359,7 @@ _READERS: dict[tuple[Form, Counts, bool], Callable[..., Operands | None]] = {
 def read(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> Operands | None:
     """The operands of a call; None, on all ranks, if no plan can run it.
 
-    :param groups: of the communicator.
+    :param groups: the communicator's groups.
     :param spec: the call.
     :param arguments: those of mpi4py's method, in their order, defaults filled in.
     :raises DeviceMemoryError: for messages in a device's memory.

@@ -35,7 +35,7 @@ def part_of(
 ) -> Part | str:
     """The rows of a schedule in which this rank takes part, or the reason why there is none, the same on all ranks.
 
-    :param executor: of the communicator.
+    :param executor: the communicator's executor.
     :param collective: a key of ``schedules.ALGORITHMS``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``, ``module:function``, or a schedule's JSON file.
     :param root: the root; None in a collective without one.
@@ -56,7 +56,7 @@ def part_of(
 def is_shared(executor: Executor, collective: str, algorithm: str) -> bool:
     """Whether ``share_costly`` has nothing to do.
 
-    :param executor: of the communicator.
+    :param executor: the communicator's executor.
     :param collective: a key of ``schedules.ALGORITHMS``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``, or any other name.
     """
@@ -70,7 +70,7 @@ def share_costly(executor: Executor, collective: str, algorithm: str) -> None:
     Collective at the first call of such an algorithm on a communicator, which is the same call on all ranks whatever
     their buffers and counts are; later ones do nothing.
 
-    :param executor: of the communicator.
+    :param executor: the communicator's executor.
     :param collective: as ``part_of``.
     :param algorithm: a key of ``schedules.ALGORITHMS[collective]``.
     Cost: the generator's on rank 0, and one broadcast of the compact form: 12 bytes for each pair of hosts.

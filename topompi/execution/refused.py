@@ -26,7 +26,7 @@ def with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) 
 
     :param spec: of the call.
     :param arguments: those of mpi4py's method, all of them.
-    :param groups: of the communicator.
+    :param groups: the communicator's groups.
     :raises Exception: for another argument that makes no sense.
     """
     if spec.counts is not Counts.EQUAL or spec.form is Form.NOTHING:
@@ -70,7 +70,7 @@ def with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) 
 
     :param spec: of the call.
     :param arguments: those of mpi4py's method, all of them.
-    :param groups: of the communicator.
+    :param groups: the communicator's groups.
     :raises Exception: for a receive buffer that makes no sense.
     """
     if spec.name != "Scatter" or groups.rank != arguments[-1]:
@@ -97,7 +97,7 @@ def gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) ->
 
     :param spec: of the call.
     :param arguments: those of mpi4py's method, all of them.
-    :param groups: of the communicator.
+    :param groups: the communicator's groups.
     """
     if spec.form is not Form.GATHER or spec.counts is Counts.EQUAL or groups.rank != arguments[-1]:
         return False
@@ -121,7 +121,7 @@ def with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) -> 
 
     :param spec: of the call.
     :param plan: of this rank, the root.
-    :param groups: of the communicator.
+    :param groups: the communicator's groups.
     :param root: the root.
     """
     counts, status = [0] * groups.size, MPI.Status()

@@ -24,7 +24,7 @@ class RollCall:
     All of them go along the same ways, those of a dissemination barrier: in round k rank r tells r + 2^k what it knows.
     What an abstention says reaches every rank by these, since it goes out in all rounds.
 
-    :param groups: of the communicator, with a context for messages.
+    :param groups: the communicator's groups, with a context for messages.
     """
 
     def __init__(self, groups: Groups) -> None:
@@ -40,7 +40,7 @@ class RollCall:
         After calls that did not fit together, and were found out (``TOPOMPI_CHECK``), ranks may have counted
         differently. The greatest number holds: who hears of a greater one than its own says all again by that.
 
-        :param number: of the call, the same on all ranks and greater than those of earlier calls.
+        :param number: the call's number, the same on all ranks and greater than those of earlier calls.
         Cost: log2(p) messages of 16 bytes a rank.
         """
         present, now = True, number + self._behind
@@ -75,7 +75,7 @@ class RollCall:
     def abstain(self, number: int) -> None:
         """Say that this rank cannot read its arguments of a call; does not wait.
 
-        :param number: of the call.
+        :param number: the call's number.
         """
         self._under_way = [request for request in self._under_way if not request.Test()]
         self._under_way += [self._say(step, number + self._behind, False) for step in self._steps]

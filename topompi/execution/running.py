@@ -46,7 +46,7 @@ def can_run(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> bool:
 def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
     """Run a collective by an algorithm; collective.
 
-    :param executor: of the communicator.
+    :param executor: the communicator's executor.
     :param method: the call, a key of ``specs.CALLS``.
     :param algorithm: one that ``can_run`` allows, the same on all ranks.
     :param arguments: those of mpi4py's method, in their order, defaults filled in.

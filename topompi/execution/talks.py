@@ -118,7 +118,7 @@ class Answers:
 
         Only rank 0 remembers: the others may have come here in another order.
 
-        :param talks: of the communicator.
+        :param talks: the communicator's talks.
         :param question: called on rank 0 for what was asked, with all that the answer depends on.
         :param work: as ``Talks.from_rank_0`` takes it; an error is raised on all ranks.
         :param lasts: whether an answer is true of other communicators too.

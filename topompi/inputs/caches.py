@@ -39,7 +39,7 @@ def read_cache(path: Path, sound: Callable[[Any], bool]) -> Any:
 
     A damaged one counts as none; a line on standard error says so, once for each file.
 
-    :param path: of the file.
+    :param path: the file's path.
     :param sound: whether a value is of the form that was written.
     """
     if not os.path.lexists(path):

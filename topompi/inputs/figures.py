@@ -21,7 +21,7 @@ def save_figure(figure: Any, path: Path, **how: Any) -> None:
 
     Labels of ticks keep theirs, for those of logarithmic axes are some: names among them pass `plain_label`.
 
-    :param figure: of matplotlib.
+    :param figure: a figure of matplotlib.
     :param path: ends in .svg or .png.
     :param how: as ``savefig`` takes it.
     :raises OSError: as `open_output` does.

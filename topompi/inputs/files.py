@@ -120,7 +120,7 @@ def kinds_of(inputs: Sequence[InputFile]) -> str:
 def read_input(path: str | os.PathLike[str], error: type[TopompiError], wanted: str) -> bytes:
     """The bytes of one file, unpacked.
 
-    :param path: of the file.
+    :param path: the file's path.
     :param error: what to raise.
     :param wanted: what it should hold, in words.
     :raises TopompiError: ``error``, as `open_inputs` does, and for a directory, an archive and an empty file.
@@ -138,7 +138,7 @@ def read_input(path: str | os.PathLike[str], error: type[TopompiError], wanted: 
 def read_text(path: str | os.PathLike[str], error: type[TopompiError], wanted: str) -> str:
     """The text of one file in UTF-8.
 
-    :param path: of the file.
+    :param path: the file's path.
     :param error: what to raise.
     :param wanted: what it should hold, in words.
     :raises TopompiError: ``error``, as `read_input` does; with the line of what is no UTF-8.
@@ -156,7 +156,7 @@ def open_begun(
 ) -> InputFile:
     """One file that a program may be writing: of a packed one that ends too early what is there.
 
-    :param path: of the file.
+    :param path: the file's path.
     :param error: what to raise.
     :param wanted: what it should hold, in words.
     :param owners: the users whose file it may be, and then no link; any file if None.

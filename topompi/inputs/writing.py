@@ -28,7 +28,7 @@ def open_output(
 ) -> Iterator[IO[Any]]:
     """A stream whose content becomes the file when the context is left without an error; else nothing changes.
 
-    :param path: of the file.
+    :param path: the file's path.
     :param mode: ``w`` or ``wb``.
     :param private: whether its owner alone may read it; else the umask says, or the mode of the file before.
     :param how: as `open` takes it: ``encoding``, which is UTF-8 by default, and ``newline``.

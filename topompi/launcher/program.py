@@ -93,7 +93,7 @@ def _execute(code: CodeType, **facts: Any) -> None:
 def outside(trace: TracebackType | None) -> TracebackType | None:
     """A traceback from the program's first frame on.
 
-    :param trace: that of an exception that ``run`` has raised; it begins with frames of ours.
+    :param trace: the traceback of an exception that ``run`` has raised; it begins with frames of ours.
     """
     here = os.path.dirname(__file__)
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(here):

@@ -27,7 +27,7 @@ def kept_command(words: Sequence[str]) -> str:
     These are ``--password=X``, ``--password X``, ``PASSWORD=X`` and the password of ``scheme://user:password@``; the
     variable ``TOPOMPI_PROFILE_COMMAND=whole`` keeps them.
 
-    :param words: of the command line.
+    :param words: the words of the command line.
     """
     if word_of("TOPOMPI_PROFILE_COMMAND", os.environ) == "whole":
         return shlex.join(words)

@@ -34,7 +34,7 @@ class Selector:
     ranks, and every rank draws the same verdict from them. See ``docs/rules.md``.
 
     :param interface: where the ranks sit.
-    :param talks: of the communicator.
+    :param talks: the communicator's talks.
     :param siblings: the communicators that the same ``Split`` made; None if there are none.
     :param policy: what all ranks know of rank 0's environment.
     :param answers: rank 0's answers so far, those to other communicators over the same ranks among them.

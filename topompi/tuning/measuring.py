@@ -44,7 +44,7 @@ def measure(
     turns, with a barrier before each call that is not timed, and after a call of the algorithm's own that does not
     count unless calls are long (see ``trial``). What is four times slower than native is soon left out.
 
-    :param executor: of the communicator.
+    :param executor: the communicator's executor.
     :param method: mpi4py's name of the call.
     :param nbytes: size in bytes, as ``Selector.choose`` counts.
     :param rounds: timed calls of each algorithm.
@@ -90,7 +90,7 @@ def whole(method: str, nbytes: int, size: int) -> int:
 def contenders(executor: Executor, method: str, nbytes: int, algorithms: Sequence[str] | None) -> list[str]:
     """Native, and the algorithms to measure at one size; the network may still refuse some.
 
-    :param executor: of the communicator.
+    :param executor: the communicator's executor.
     :param method: mpi4py's name of the call.
     :param nbytes: size in bytes, as ``Selector.choose`` counts.
     :param algorithms: names: of an algorithm also with messages that are cut as is worth while, of a cut one

@@ -72,7 +72,7 @@ def write_batsim(workload: Workload, path: str | os.PathLike[str], nodes: int) -
     """A file of delays for a machine of so many nodes; a job is ended by its walltime where it asked for one.
 
     :param workload: the jobs.
-    :param path: of the file.
+    :param path: the file's path.
     :param nodes: of the machine.
     """
     jobs, profiles = [], {}

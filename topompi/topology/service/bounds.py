@@ -23,11 +23,11 @@ class Bounds:
     :param held_bytes: of requests not yet complete and answers not yet taken, of all clients together; beyond them the
         largest clients of the largest peers are dropped.
     :param workers: views and trees in work at once, one of each peer.
-    :param work_seconds: that one view or tree may be in work.
-    :param work_bytes: of memory that its work may take.
-    :param answer_bytes: of its answer.
-    :param peer_seconds: of work for one peer; as many again each minute.
-    :param peer_bytes: of answers to its views and trees; as many again each minute.
+    :param work_seconds: seconds of work for one view or tree at most.
+    :param work_bytes: bytes of memory for its work at most.
+    :param answer_bytes: bytes of its answer at most.
+    :param peer_seconds: seconds of work for one peer; as many again each minute.
+    :param peer_bytes: bytes of answers to its views and trees; as many again each minute.
     :param request_seconds: from the first byte of a request to its end.
     :param stall_seconds: in which a client takes less than 1 MiB of the answers that wait for it.
     :param idle_seconds: between two requests.

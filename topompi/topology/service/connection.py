@@ -135,7 +135,7 @@ class Connection(asyncio.Protocol):
         """Close at once.
 
         :param reason: for the log.
-        :param words: that the client is told, if it can take them at once.
+        :param words: the words that the client is told, if it can take them at once.
         """
         self.service.counters.dropped += 1
         self.service.dropped[self.peer.name, reason] += 1

@@ -17,7 +17,7 @@ __all__ = ["SocketPath"]
 class SocketPath:
     """A path to listen at, in a folder where nobody else can replace what is there.
 
-    :param address: of a UNIX socket.
+    :param address: the path of a UNIX socket.
     """
 
     def __init__(self, address: Address) -> None:

@@ -66,7 +66,7 @@ class Peer:
     """A user of the service's host, or another host.
 
     :param name: see `identity.peer_of`.
-    :param bounds: of the service.
+    :param bounds: the service's bounds.
     """
 
     __slots__ = ("bytes", "connections", "held", "name", "seconds")
@@ -81,7 +81,7 @@ class Peer:
 class Peers:
     """The peers that have clients, or had some and have spent what is not yet forgotten.
 
-    :param bounds: of the service.
+    :param bounds: the service's bounds.
     """
 
     def __init__(self, bounds: Bounds) -> None:

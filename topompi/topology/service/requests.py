@@ -78,8 +78,8 @@ def encode(request: dict[str, Any], fields: dict[str, Any], generation: int) -> 
     """An answer as a line of JSON.
 
     :param request: whose ``id``, if any, it repeats.
-    :param fields: of the answer.
-    :param generation: that it comes from.
+    :param fields: the answer's fields.
+    :param generation: the generation from which the answer comes.
     """
     answer = {"generation": generation} | fields
     if request.get("id") is not None:
@@ -92,7 +92,7 @@ def answer_slow(request: dict[str, Any], generation: Generation, bounds: Bounds)
 
     :param request: a view or a tree.
     :param generation: what is known.
-    :param bounds: of the service.
+    :param bounds: the service's bounds.
     :raises TopompiError: for a request that is not as wanted, beyond a bound, or of unknown hosts.
     """
     if request["request"] in QUICK:

@@ -55,7 +55,7 @@ class Service:
     def limit_clients(self, count: int) -> None:
         """Take fewer clients at once than the bounds say.
 
-        :param count: that the system allows.
+        :param count: the number that the system allows.
         """
         self.bounds = replace(self.bounds, clients=count)
         self.peers.bounds = self.bounds
@@ -147,7 +147,7 @@ class Service:
         """An answer of the current generation as a line of JSON.
 
         :param request: whose ``id``, if any, it repeats.
-        :param fields: of the answer.
+        :param fields: the answer's fields.
         """
         if "error" in fields:
             self.counters.errors += 1

@@ -86,7 +86,7 @@ def unit_text(
     :param words: of the command that serves, with whole paths.
     :param addresses: where it listens.
     :param is_wide: whether other hosts reach one of them.
-    :param bounds: of the service.
+    :param bounds: the service's bounds.
     :param written: folder that the administrator's command writes to; None where there is no command.
     """
     own = [*(_OF_NOBODY if written is None else _OF_ROOT)]

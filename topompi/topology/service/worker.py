@@ -37,7 +37,7 @@ class Worker:
     process reads a source meanwhile: what it has locked would stay locked in the new process.
 
     :param generation: from which it answers.
-    :param bounds: of the service.
+    :param bounds: the service's bounds.
     """
 
     def __init__(self, generation: Generation, bounds: Bounds) -> None:
@@ -52,7 +52,7 @@ class Worker:
     async def answer(self, line: bytes) -> tuple[bool, bytearray]:
         """Whether a request failed, and the answer.
 
-        :param line: of JSON.
+        :param line: a line of JSON.
         :raises WorkerError: if the process ended over it: its time was over, or the system was out of memory. The
             worker is of no use afterwards, nor where the caller is cancelled.
         """

@@ -31,8 +31,8 @@ class _Turn:
 class Workers:
     """The processes that work out views and trees, made when they are needed.
 
-    :param bounds: of the service.
-    :param counters: of the service.
+    :param bounds: the service's bounds.
+    :param counters: the service's counters.
     :param current: the generation to answer from.
     """
 
@@ -52,7 +52,7 @@ class Workers:
     async def answer(self, peer: Peer, line: bytes) -> tuple[bool, bytearray]:
         """Whether a request failed, and its answer; the work ends when the caller is cancelled.
 
-        :param peer: that pays for it.
+        :param peer: the peer that pays for it.
         :param line: the request.
         :raises RequestError: where the peer has nothing left, too many wait, or the work took too long.
         """
