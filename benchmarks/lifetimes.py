@@ -27,11 +27,12 @@ HOSTS = ("h0000", "h0001", "h0005")
 RULES = {"native": "native", "schedule": "doubling"}
 
 
-def measure(place: str, blocks: int) -> None:
+def measure(place: str, blocks: int, calls: list[int]) -> None:
     """Print the table of one place; on any number of ranks.
 
     :param place: ``default``, ``virtual``, a key of ``RULES``, or ``model``.
     :param blocks: timed blocks of each side.
+    :param calls: numbers of calls between making a communicator and freeing it, a row of the table each.
     """
     from mpi4py import MPI
 
@@ -50,7 +51,7 @@ def measure(place: str, blocks: int) -> None:
         print(f"# {version}, {world.size} ranks, {place}: {ours.interface.describe()}")
         print("# made by            used  topompi(us)  native(us)  ratio     middle half  of fastest")
     for name, make in _makers(world.rank, world.size).items():
-        for used in (0, 1):
+        for used in calls:
             times = np.array(
                 [_block(world, comm, make, used, send, receive) for _ in range(blocks + 2) for comm in (native, ours)]
             )
@@ -106,12 +107,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--blocks", type=int, default=30)
     parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--used", type=int, nargs="+", default=[0, 1], help="calls of 8 bytes on each communicator")
     parser.add_argument("place", nargs="*", help="default, virtual, native, schedule, model; all by default")
     parser.add_argument("--within", action="store_true", help="used within")
     options = parser.parse_args()
     places = options.place or ["default", "virtual", *RULES, "model"]
     if options.within:
-        measure(places[0], options.blocks)
+        measure(places[0], options.blocks, options.used)
         return
     with tempfile.TemporaryDirectory() as scratch:
         for place in places:
@@ -122,6 +124,7 @@ def main() -> None:
                 rules.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": [rule]}))
                 variables["TOPOMPI_RULES"] = str(rules)
             words = ["-m", "benchmarks.lifetimes", "--within", "--blocks", options.blocks, place]
+            words += ["--used", *options.used]
             if run_ranks(options.ranks, words, variables=variables):
                 raise SystemExit(1)
 

@@ -20,7 +20,6 @@ from ..execution.native import NATIVE_KINDS, NativeIntracomm
 from ..selection.choice import Choice
 from ..selection.policy import Policy
 from .discovery import find_topology
-from .standin import StandIn
 from .starting import settings_of
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def _native_of(kind: Any) -> Any:
     return next(base for base in kind.__mro__ if base in NATIVE_KINDS)
 
 
-class Handle(NativeIntracomm, metaclass=StandIn):
+class Handle(NativeIntracomm):
     """A second handle of a communicator, with its topology and state; it makes no duplicate of the communicator.
 
     An object of a class derived from ours, or made by compiled code, may come without any of what is set here: the

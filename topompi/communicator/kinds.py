@@ -24,7 +24,7 @@ from .standin import StandIn, pickle_by_place
 __all__ = ["KINDS", "Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm"]
 
 
-class Intracomm(Reordering, Collectives):
+class Intracomm(Reordering, Collectives, metaclass=StandIn):
     """An intracommunicator whose collectives follow the network.
 
     A buffer collective runs natively, over the leaders of the job's levels (switch clusters, hosts, packages), or as a

@@ -298,7 +298,8 @@ found(const Method *self, PyObject *handle, PyObject *const *arguments)
             return NULL;
         call.root = (int32_t)root;
     }
-    call.nbytes = size_of(arguments[self->message]);
+    if (self->message != NONE)
+        call.nbytes = size_of(arguments[self->message]);
     const Calls *calls = calls_of(self, handle); /* a message's own code may have freed the communicator meanwhile */
     for (const Calls *some = calls; some != NULL; some = some->others) {
         if (some->used == 0 || (some->until && calls->made > some->until))
@@ -324,7 +325,9 @@ method_vectorcall(PyObject *object, PyObject *const *given, size_t flagged, PyOb
         return PyObject_Vectorcall(self->native, given, flagged, names);
     calls->made += self->number != 0; /* whatever its arguments are: others may have better ones */
     PyObject *arguments[1 + MOST_PARAMETERS] = {NULL}, *run = NULL;
-    if ((calls->used || calls->others != NULL) && self->message != NONE && in_order(self, given + 1, count - 1, names, arguments + 1))
+    int has_size = self->message != NONE || (self->number && !self->parameters); /* a barrier's is 0 */
+    if ((calls->used || calls->others != NULL) && has_size &&
+        in_order(self, given + 1, count - 1, names, arguments + 1))
         run = found(self, given[0], arguments + 1);
     if (run == NULL)
         return PyObject_Vectorcall(self->function, given, flagged, names);

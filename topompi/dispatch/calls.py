@@ -14,7 +14,7 @@ from typing import Any, cast
 from mpi4py import MPI
 
 from ..execution.native import NativeIntracomm
-from ..execution.specs import CallSpec
+from ..execution.specs import CallSpec, Form
 
 __all__ = ["COMPILED", "Calls", "Run", "blocking", "passing", "persistent"]
 
@@ -59,7 +59,7 @@ except ImportError:
             :param method: number of the method, ``CallSpec.number``.
             :param root: the root; 0 in calls without one.
             :param op: a predefined operation, whose ``id`` never changes; None in calls without one.
-            :param nbytes: bytes of the message at ``CallSpec.sized_by``.
+            :param nbytes: bytes of the message at ``CallSpec.sized_by``; 0 in a call without messages.
             :param run: called with the communicator and the arguments of the call.
             """
             if len(self.runs) >= MOST:
@@ -105,7 +105,7 @@ def {name}(self, {signature}):
         return
     calls.made += 1
     try:
-        key = {number}, {root_key}, {op_key}, {message}.nbytes
+        key = {number}, {root_key}, {op_key}, {nbytes}
         run = (None if calls.until else calls.runs.get(key)) or calls.find(key, calls.made)
     except NEW:
         run = None
@@ -158,6 +158,13 @@ def passing(function: Callable[..., Any], native: Callable[..., Any], slot: Any)
     return Method(function, native, slot, 0, (), (), -1, -1, -1)
 
 
+def _nbytes(spec: CallSpec) -> str:
+    """The expression for the bytes of a call; it raises one of ``NEW`` where no message has as many."""
+    if spec.form is Form.NOTHING:
+        return "0"
+    return f"{None if spec.sized_by is None else spec.parameters[spec.sized_by]}.nbytes"
+
+
 def _made(text: str, spec: CallSpec, native: Any, module: str) -> FunctionType:
     """A method made from one of the texts above, with the signature and docstring of mpi4py's."""
     words = {
@@ -169,7 +176,7 @@ def _made(text: str, spec: CallSpec, native: Any, module: str) -> FunctionType:
         "number": spec.number,
         "root_key": "root" if spec.rooted else 0,
         "op_key": "id(op)" if spec.reduces else 0,
-        "message": "None" if spec.sized_by is None else spec.parameters[spec.sized_by],
+        "nbytes": _nbytes(spec),
     }
     names: dict[str, Any] = {"DEFAULTS": DEFAULTS, "NEW": NEW, "native": native, "__name__": module}
     exec(text.format(**words), names)

@@ -12,7 +12,7 @@ from numpy import ndarray
 from ..execution.buffers import on_device
 from ..execution.native import NativeIntracomm
 from ..execution.sizes import nbytes, needs_of, own_bytes
-from ..execution.specs import CallSpec, Needs
+from ..execution.specs import NATIVE, CallSpec, Form, Needs
 from ..execution.timing import timed
 from ..selection.choice import Choice
 from ..selection.classes import size_class
@@ -98,11 +98,8 @@ def _repays_no_plan(state: State, spec: CallSpec, moved: int, needs: Needs) -> b
         return True
     if moved > PAYS:
         return False
-    key, left = (spec.name, size_class(moved), needs), state.common.left
-    if key not in left:
-        known = state.selector.known(key)
-        left[key] = known is not None and known.algorithm == "native"
-    return not left[key]
+    known = state.selector.known((spec.name, size_class(moved), needs))
+    return known is None or known.algorithm != NATIVE
 
 
 def run_and_remember(
@@ -134,7 +131,7 @@ def _table(state: State, choice: Choice) -> Calls:
 
 
 def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run) -> None:
-    """Put what runs a call into a table, if its message is an array and its operation predefined.
+    """Put what runs a call into a table, if it has no message or an array, and its operation is predefined.
 
     :param calls: the table.
     :param spec: the call.
@@ -145,7 +142,10 @@ def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run)
 
     given = dict(zip(spec.parameters, arguments, strict=True))
     root, op = given.get("root", 0), given.get("op")
-    if spec.sized_by is not None and type(message := arguments[spec.sized_by]) is ndarray and lasting(op):
+    message = None if spec.sized_by is None else arguments[spec.sized_by]
+    if spec.form is Form.NOTHING:
+        calls.add(spec.number, 0, None, 0, run)
+    elif type(message) is ndarray and lasting(op):
         calls.add(spec.number, int(root), op, message.nbytes, run)  # mpi4py takes any number for a root
 
 

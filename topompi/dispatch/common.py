@@ -34,7 +34,7 @@ class Common:
     :param meeting: the split that made such a communicator; None for any other.
     :ivar plans: this rank's parts of schedules, and the plans made of them.
     :ivar answers: rank 0's choices.
-    :ivar left: whether a class of calls is always the MPI library's, as all ranks know without asking rank 0.
+    :ivar known: the choices that all ranks know without asking rank 0, by class; None where rank 0 has to be asked.
     :ivar natives: the calls that every such communicator leaves to the MPI library, known without asking rank 0.
     :ivar early: those that it leaves to it among its first calls, and then ``natives``.
     """
@@ -43,7 +43,7 @@ class Common:
         self.interface, self.policy, self._meeting = interface, policy, meeting
         self.plans = Latest(PLANS_HELD)
         self.answers = Answers()
-        self.left: dict[Key, bool] = {}
+        self.known: dict[Key, Choice | None] = {}
         self.natives, self.early = Calls(), Calls()
         self.early.until, self.early.others = policy.native_calls, self.natives
 

@@ -85,7 +85,9 @@ class State:
         from ..selection.selector import Selector
 
         common = self.common
-        made = Selector(common.interface, self.groups.talks, common.siblings, common.policy, common.answers)
+        made = Selector(
+            common.interface, self.groups.talks, common.siblings, common.policy, common.answers, common.known
+        )
         made.final = self._chosen
         return made
 

@@ -38,6 +38,7 @@ class Selector:
     :param siblings: the communicators that the same ``Split`` made; None if there are none.
     :param policy: what all ranks know of rank 0's environment.
     :param answers: rank 0's answers so far, those to other communicators over the same ranks among them.
+    :param known: what ``known`` has found so far, perhaps for other communicators over the same ranks.
     :ivar final: the choices that will not change, by class.
     :ivar trials: those under way, by class; the same on all ranks, as ``final`` is.
     """
@@ -49,9 +50,11 @@ class Selector:
         siblings: Siblings | None = None,
         policy: Policy | None = None,
         answers: Answers | None = None,
+        known: dict[Key, Choice | None] | None = None,
     ) -> None:
         self._interface, self._siblings, self._policy = interface, siblings, policy
         self._answers = Answers() if answers is None else answers
+        self._known = {} if known is None else known
         self._talks = talks
         self.final: dict[Key, Choice] = {}
         self._unmeasured: dict[Key, Choice] = {}  # what to run where a class cannot be timed
@@ -93,7 +96,10 @@ class Selector:
 
     def known(self, key: Key) -> Choice | None:
         """The choice for a class of calls that all ranks know without asking rank 0, if there is one; local."""
-        return None if self._policy is None else self._policy.choice(key, self._job, partial(self.runs, key))
+        if key not in self._known:
+            policy = self._policy
+            self._known[key] = None if policy is None else policy.choice(key, self._job, partial(self.runs, key))
+        return self._known[key]
 
     def typical(self, method: str, own: int) -> int:
         """Bytes by which to choose for calls with blocks of any sizes, of which each rank knows only its own.
