@@ -55,6 +55,11 @@ capsule, code = MPI.__pyx_capi__["PyMPIComm_New"], b"PyObject *(MPI_Comm)"
 handle = ctypes.c_void_p if MPI._sizeof(MPI.Comm) == ctypes.sizeof(ctypes.c_void_p) else ctypes.c_int
 foreign = ctypes.PYFUNCTYPE(ctypes.py_object, handle)(make(capsule, code))(WORLD.handle)
 say("made by compiled code", [isinstance(foreign, one) for one in KINDS], foreign == WORLD)
+bare = {"world": foreign, "grid": MPI.Comm.f2py(grid.py2f()), "neighbours": MPI.Comm.f2py(made["neighbours"].py2f())}
+for name, comm in bare.items():
+    other, named = type(made[name]), {one: one.__name__ for one in KINDS}
+    say("bare", name, type(comm) == other, other == type(comm), type(comm) in [other], named[type(comm)], named[other])
+    say("bare", name, type(comm) != other, [type(comm) == one for one in KINDS], len({type(comm), other}))
 say("parent", [isinstance(MPI.Comm.Get_parent(), one) for one in KINDS])
 
 say("pickled classes", [pickle.loads(pickle.dumps(one)) is one for one in (*KINDS, type(WORLD))])

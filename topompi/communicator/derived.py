@@ -13,6 +13,7 @@ from ..dispatch.counters import counters
 from . import agreement
 from .handle import Handle
 from .siblings import divide
+from .standin import is_derived
 
 __all__ = ["CHILDREN", "FOUND", "adopt", "give_ours", "make_ours", "register"]
 
@@ -74,7 +75,7 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     kind: Any = _kind_of(given)
     if kind is None:
         return comm
-    child: Any = comm if kind in given.__mro__ else kind._bare(comm)
+    child: Any = comm if is_derived(given, kind) else kind._bare(comm)
     if child == MPI.COMM_NULL:
         return child
     child._checks, child._owns = parent._checks, True
@@ -106,7 +107,7 @@ def give_ours(kind: Any, name: str, owned: bool) -> None:
         found: Any = _kind_of(given)
         if found is None:
             return comm
-        ours = comm if found in type(comm).__mro__ else found._bare(comm)
+        ours = comm if is_derived(given, found) else found._bare(comm)
         ours._owns = owned
         return ours
 

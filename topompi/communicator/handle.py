@@ -40,7 +40,7 @@ _keyval_lock = Lock()
 @cache
 def _native_of(kind: Any) -> Any:
     """The first of mpi4py's own classes among the bases of one of ours."""
-    return next(base for base in kind.__mro__ if base in NATIVE_KINDS)
+    return next(base for base in kind.__mro__ if any(base is one for one in NATIVE_KINDS))  # ours may be equal
 
 
 class Handle(NativeIntracomm):
@@ -336,6 +336,8 @@ def pickle_by_name() -> None:
 
 def _reduced(comm: MPI.Intracomm) -> Any:
     """As mpi4py has it: what has a name in its module is pickled by it, another handle of that is made anew."""
+    if isinstance(comm, Handle):  # its class may equal mpi4py's
+        return comm.__reduce__()
     for name, predefined in PREDEFINED.items():
         if comm is predefined:
             return _by_name, (name,)

@@ -9,19 +9,26 @@ from typing import Any
 
 from mpi4py import MPI
 
-__all__ = ["StandIn", "pickle_by_place", "take_places"]
+__all__ = ["StandIn", "is_derived", "pickle_by_place", "take_places"]
 
 
 class StandIn(ABCMeta):
     """The class of our classes, any of which may stand in the place of one of mpi4py's.
 
     petsc4py and others ask ``type(comm).__module__ == "mpi4py.MPI"``, others ``type(comm) is MPI.Intracomm``. Compiled
-    code makes communicators of mpi4py's own classes; these have to be of the kind that has the name now. It is derived
-    from ``ABCMeta`` because programs derive abstract classes from mpi4py's.
+    code makes communicators of mpi4py's own classes; these have to be of the kind that has the name now, and a class
+    equals the one whose place it has: programs compare types, and look them up. It is derived from ``ABCMeta`` because
+    programs derive abstract classes from mpi4py's.
     """
 
     # The class of mpi4py's in whose place this very class stands; None in classes derived from it.
     _replaces: type | None = None
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or (other is not None and vars(cls).get("_replaces") is other)
+
+    def __hash__(cls) -> int:
+        return type.__hash__(vars(cls).get("_replaces") or cls)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance) or cls.__subclasscheck__(type(instance))
@@ -30,6 +37,11 @@ class StandIn(ABCMeta):
         if (replaced := vars(cls).get("_replaces")) is not None:
             return type.__subclasscheck__(cls, kind) or issubclass(kind, replaced)
         return super().__subclasscheck__(kind)
+
+
+def is_derived(kind: type, base: type) -> bool:
+    """Whether a class is another one or derived from it, as compiled code asks: equal ones are two."""
+    return type.__subclasscheck__(base, kind)
 
 
 def take_places(kinds: dict[str, StandIn]) -> None:
