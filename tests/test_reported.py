@@ -168,6 +168,28 @@ def test_what_a_report_led_to_comes_out_as_natively(lines, program, ranks, mode)
     assert lines(mode, ranks, program) == lines("native", ranks, program)
 
 
+STARTALL = """
+import numpy as np
+from mpi4py import MPI
+plan, native = MPI.COMM_WORLD.Bcast_init(np.ones(4), 0), MPI.COMM_WORLD.Recv_init(np.ones(4), MPI.PROC_NULL)
+for together in (MPI.Prequest.Startall, MPI.Request.Waitall, MPI.Request.Testall, MPI.Request.Waitany):
+    try:
+        together([native, plan])
+    except TypeError as error:
+        print(error)
+for request in (native, plan):  # none of them was started
+    request.Start()
+for request in (plan, native):
+    request.Wait()
+    request.Free()
+"""
+
+
+def test_the_library_refuses_a_plan_among_requests_before_it_starts_any(rules):
+    done = run_mpi(2, "-m", *words("schedules", rules), "-c", STARTALL, env=ENVIRONMENT)
+    assert done.stdout == "Cannot convert PersistentPlan to mpi4py.MPI.Request\n" * 8, done.stderr
+
+
 @pytest.mark.parametrize("mode", [*FORCED, "measure"])
 def test_no_rank_waits_for_one_whose_argument_cannot_be_read(lines, tmp_path, mode):
     tune = {"TOPOMPI_TUNE": "measure", "XDG_CACHE_HOME": str(tmp_path)} if mode == "measure" else {}

@@ -57,9 +57,9 @@ foreign = ctypes.PYFUNCTYPE(ctypes.py_object, handle)(make(capsule, code))(WORLD
 say("made by compiled code", [isinstance(foreign, one) for one in KINDS], foreign == WORLD)
 bare = {"world": foreign, "grid": MPI.Comm.f2py(grid.py2f()), "neighbours": MPI.Comm.f2py(made["neighbours"].py2f())}
 for name, comm in bare.items():
-    other, named = type(made[name]), {one: one.__name__ for one in KINDS}
-    say("bare", name, type(comm) == other, other == type(comm), type(comm) in [other], named[type(comm)], named[other])
-    say("bare", name, type(comm) != other, [type(comm) == one for one in KINDS], len({type(comm), other}))
+    found, other, named = type(comm), type(made[name]), {one: one.__name__ for one in KINDS}
+    say("bare", name, found == other, other == found, found in [other], named[found], named[other])
+    say("bare", name, found != other, [found == one for one in KINDS], len({found, other}))
 say("parent", [isinstance(MPI.Comm.Get_parent(), one) for one in KINDS])
 
 say("pickled classes", [pickle.loads(pickle.dumps(one)) is one for one in (*KINDS, type(WORLD))])

@@ -107,7 +107,8 @@ class Handle(NativeIntracomm):
         """A handle of which nothing is known, made as mpi4py's own class makes one."""
         # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
         # communicator is of the kind is for mpi4py's own class to say.
-        native = _native_of(cls)
+        kind: Any = cls
+        native = _native_of(kind)
         self = NativeIntracomm.__new__(cls, None if comm is None else native(comm))
         self._calls = Calls()
         return self
