@@ -71,11 +71,9 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     :param parent: the communicator of ours.
     :param same: whether the ranks and their order are the parent's.
     """
-    given: Any = type(comm)
-    kind: Any = _kind_of(given)
-    if kind is None:
+    child: Any = comm if isinstance(comm, Handle) else _ours(comm)
+    if child is None:
         return comm
-    child: Any = comm if is_derived(given, kind) else kind._bare(comm)
     if child == MPI.COMM_NULL:
         return child
     child._checks, child._owns = parent._checks, True
@@ -83,6 +81,15 @@ def adopt(comm: Any, parent: Any, same: bool = False) -> Any:
     if isinstance(child, Handle) and (bequest := parent._bequest) is not None:
         child._inherit(bequest if same else bequest.of_some)
     return child
+
+
+def _ours(comm: Any) -> Any:
+    """A communicator as one of our classes: another handle of it if its class is mpi4py's, None if no class is."""
+    given: Any = type(comm)
+    kind: Any = _kind_of(given)
+    if kind is None:
+        return None
+    return comm if is_derived(given, kind) else kind._bare(comm)
 
 
 @functools.cache
@@ -103,11 +110,9 @@ def give_ours(kind: Any, name: str, owned: bool) -> None:
     @functools.wraps(getattr(kind, name))
     def method(cls: type, *args: Any, **kwargs: Any) -> Any:
         comm = native.__get__(None, cls)(*args, **kwargs)
-        given: Any = type(comm)
-        found: Any = _kind_of(given)
-        if found is None:
+        ours = _ours(comm)
+        if ours is None:
             return comm
-        ours = comm if is_derived(given, found) else found._bare(comm)
         ours._owns = owned
         return ours
 

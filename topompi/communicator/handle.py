@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 import os
 from collections.abc import Callable, Sequence
-from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +34,6 @@ ALL = Calls()  # of handles that leave every call to the MPI library
 ALL.all = True
 
 _keyval_lock = Lock()
-
-
-@cache
-def _native_of(kind: Any) -> Any:
-    """The first of mpi4py's own classes among the bases of one of ours."""
-    return next(base for base in kind.__mro__ if any(base is one for one in NATIVE_KINDS))  # ours may be equal
 
 
 class Handle(NativeIntracomm):
@@ -73,6 +66,15 @@ class Handle(NativeIntracomm):
     _owns = False
     # Whether it is the launcher's world, or another handle of that: freeing leaves alone what is kept with it.
     _lasts = False
+
+    # The first of mpi4py's own classes among the bases.
+    _native: Any = NativeIntracomm
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        cls._native = next(
+            base for base in cls.__mro__ if any(base is one for one in NATIVE_KINDS)
+        )  # ours may be equal
 
     def __new__(
         cls,
@@ -107,9 +109,8 @@ class Handle(NativeIntracomm):
         """A handle of which nothing is known, made as mpi4py's own class makes one."""
         # Python makes objects of ours by the base that comes first, whose layout all of mpi4py's kinds share; that the
         # communicator is of the kind is for mpi4py's own class to say.
-        kind: Any = cls
-        native = _native_of(kind)
-        self = NativeIntracomm.__new__(cls, None if comm is None else native(comm))
+        native = cls._native
+        self = NativeIntracomm.__new__(cls, comm if comm is None or type(comm) is native else native(comm))
         self._calls = Calls()
         return self
 
