@@ -196,6 +196,34 @@ def test_no_rank_waits_for_one_whose_argument_cannot_be_read(lines, tmp_path, mo
     assert lines("virtual" if tune else mode, 3, PROGRAMS / "unreadable.py", **tune) == ["done"] * 3
 
 
+MIXED = """
+import numpy as np
+from mpi4py import MPI
+import topompi
+comm = topompi.Intracomm(MPI.COMM_WORLD, topology="xgft:2,2,2;1,1,1", hosts=["h0000", "h0004"])
+send, room = np.ones(3), np.zeros(6)
+for _ in range(3):
+    made = comm.Dup()
+    for _ in range(12):
+        made.Gather(send if comm.rank == 0 else [send, MPI.DOUBLE], room if comm.rank == 0 else None)
+    made.Free()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("native_calls", ["", "0"])
+@pytest.mark.parametrize("named", [{"collective": "allreduce"}, {"collective": "gather", "bytes": [100000, None]}])
+def test_no_rank_waits_where_only_some_pass_arrays_to_a_call_that_rules_leave_to_the_library(
+    tmp_path, named, native_calls
+):
+    rules = tmp_path / "rules.json"
+    first = {**named, "algorithm": "binomial" if named["collective"] == "gather" else "doubling"}
+    rules.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": [first]}))
+    env = {**ENVIRONMENT, "TOPOMPI_RULES": str(rules), "TOPOMPI_TUNE": "off", "TOPOMPI_NATIVE_CALLS": native_calls}
+    done = run_mpi(2, "-m", "mpi4py", "-c", MIXED, env=env, timeout=30)
+    assert done.stdout == "done\n" * 2, done.stderr[-2000:]
+
+
 def test_calls_that_the_library_refuses_leave_a_trial_whole(lines, tmp_path):
     found = lines("virtual", 2, "tune_zero.py", TOPOMPI_TUNE="measure", XDG_CACHE_HOME=str(tmp_path))
     assert sum(line.endswith("-> ok") for line in found) == 2 * 8 * 3, found

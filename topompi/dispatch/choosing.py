@@ -58,7 +58,7 @@ def choose(
     moved = _understood(state.groups.size, spec, arguments, root, op)
     if state.only and moved is not None:
         return state.only, moved
-    if not young and not state.only:  # collective, so whatever this rank's arguments are
+    if not (young or state.only or state.common.leaves(spec.name)):  # collective: whatever this rank's arguments are
         state.groups.connect()
     if moved is None:
         if any(map(on_device, arguments)):  # on all ranks
@@ -96,10 +96,10 @@ def _repays_no_plan(state: State, spec: CallSpec, moved: int, needs: Needs) -> b
     """
     if spec.uneven:  # no rank knows what the others send
         return True
-    if moved > PAYS:
+    if state.common.leaves(spec.name):
         return False
     known = state.selector.known((spec.name, size_class(moved), needs))
-    return known is None or known.algorithm != NATIVE
+    return moved <= PAYS or (known is not None and known.algorithm == NATIVE)
 
 
 def run_and_remember(
@@ -119,15 +119,15 @@ def run_and_remember(
         run = _timed(state, choice.trial, run)
     if again is not None and choice not in (NOT_UNDERSTOOD, ON_DEVICE, ABSENT):
         further = run if choice.trial is None else _tried(state, spec, choice, run, again)
-        remember(_table(state, choice), spec, arguments, further)
+        remember(_table(state, spec, choice), spec, arguments, further)
     return run
 
 
-def _table(state: State, choice: Choice) -> Calls:
+def _table(state: State, spec: CallSpec, choice: Choice) -> Calls:
     """The table of the communicators for which a choice is made."""
     if choice is YOUNG:
         return state.common.early
-    return state.common.natives if choice.local and choice.algorithm == "native" else state.calls
+    return state.common.natives if state.common.leaves(spec.name) else state.calls
 
 
 def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run) -> None:

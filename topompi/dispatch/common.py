@@ -35,7 +35,8 @@ class Common:
     :ivar plans: this rank's parts of schedules, and the plans made of them.
     :ivar answers: rank 0's choices.
     :ivar known: the choices that all ranks know without asking rank 0, by class; None where rank 0 has to be asked.
-    :ivar natives: the calls that every such communicator leaves to the MPI library, known without asking rank 0.
+    :ivar natives: the calls that every such communicator leaves to the MPI library, of methods that it always leaves to
+        it: of others a call may come first, on ranks that look it up nowhere, that makes a context.
     :ivar early: those that it leaves to it among its first calls, and then ``natives``.
     """
 
@@ -44,8 +45,15 @@ class Common:
         self.plans = Latest(PLANS_HELD)
         self.answers = Answers()
         self.known: dict[Key, Choice | None] = {}
+        self._left: dict[str, bool] = {}
         self.natives, self.early = Calls(), Calls()
         self.early.until, self.early.others = policy.native_calls, self.natives
+
+    def leaves(self, method: str) -> bool:
+        """Whether all ranks know that every call of a method is the MPI library's, whatever its arguments are."""
+        if method not in self._left:
+            self._left[method] = self.policy.leaves(method, self.interface)
+        return self._left[method]
 
     @cached_property
     def siblings(self) -> Siblings | None:

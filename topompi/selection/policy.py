@@ -59,6 +59,11 @@ class Policy:
             return choice and replace(choice, reason="; ".join(filter(None, (choice.reason, said))), local=True)
         return self._unmodelled(job.interface)
 
+    def leaves(self, method: str, interface: TopologyInterface) -> bool:
+        """Whether all ranks know that every call of a method is the MPI library's, whatever its arguments are."""
+        named = () if self.rules is None else self.rules.algorithms(method)
+        return self._unmodelled(interface) is not None and all(name == "native" for name in named)
+
     def minds_siblings(self, interface: TopologyInterface) -> bool:
         """Whether a choice may depend on the other communicators that the same split made."""
         if interface.routes is None or interface.num_hosts < 2:

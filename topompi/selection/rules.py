@@ -119,6 +119,10 @@ class Rules:
         names = {cut(rule.algorithm)[0] for rule in self.rules}
         return any(one.joint for of_one in ALGORITHMS.values() for name, one in of_one.items() if name in names)
 
+    def algorithms(self, method: str) -> Iterator[str]:
+        """The algorithms that the rules for a method name, whatever else they ask for."""
+        return (rule.algorithm for rule in self.rules if method in rule.methods)
+
     def to_json(self, **facts: Any) -> str:
         """The text of the file; ``facts`` are written into it for its readers, and have no effect."""
         lines = ",\n".join("    " + json.dumps(rule.to_json()) for rule in self.rules)
