@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Bequest", "Common"]
 
+ORDERS_HELD = 32  # of ranks, for the latest communication graphs; each has O(p) numbers
+
 
 class Common:
     """What communicators over the same ranks in the same order share on this process.
@@ -34,6 +36,7 @@ class Common:
     :param meeting: the split that made such a communicator; None for any other.
     :ivar plans: this rank's parts of schedules, and the plans made of them.
     :ivar answers: rank 0's choices.
+    :ivar orders: orders of the ranks that this process found.
     :ivar left: whether a class of calls is always the MPI library's, as all ranks know without asking rank 0.
     :ivar natives: the calls that every such communicator leaves to the MPI library, known without asking rank 0.
     :ivar early: those that it leaves to it among its first calls, and then ``natives``.
@@ -43,6 +46,7 @@ class Common:
         self.interface, self.policy, self._meeting = interface, policy, meeting
         self.plans = Latest(PLANS_HELD)
         self.answers = Answers()
+        self.orders = Latest(ORDERS_HELD)
         self.left: dict[Key, bool] = {}
         self.natives, self.early = Calls(), Calls()
         self.early.until, self.early.others = policy.native_calls, self.natives
