@@ -111,7 +111,7 @@ PETSC_QUICK = tuple(
 PETSC_DEMOS = ("bratu3d/bratu3d", "ode/heat", "taosolve/chwirut", "binary-io/matvecio", "dmplex/distribute_field")
 PYLOPS = tuple(
     f"tests/test_{name}.py"
-    for name in ("blockdiag", "distributedarray", "fredholm", "halo", "matrixmult", "sparsity", "stack", "stackedarray")
+    for name in ("blockdiag", "distributedarray", "fredholm", "halo", "matrixmult", "stack", "stackedarray")
 )
 NUMBA = tuple(
     f"tests/api/test_{name}.py"
@@ -190,7 +190,7 @@ PACKAGES = (
                 for name in ("joint", "even", "paced")
             ),
             _tests("tests of arrays", "tests/test_darray.py", quick=True),
-            _tests("tests of pencils", "tests/test_pencil.py"),
+            _tests("tests of pencils", "tests/test_pencil.py", quick=True),
             _tests("tests of transforms", "tests/test_mpifft.py", seconds=900),
         ),
         pip=("mpi4py-fft>=2.0.6",),
