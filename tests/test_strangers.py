@@ -46,13 +46,16 @@ def test_addresses_in_the_names_of_tests_are_no_difference(tmp_path):
     assert lines_of(0, "<f at 0x7f01>") == lines_of(0, "<f at 0x7f9a02>")
 
 
-def test_a_forced_schedule_has_to_run_in_all_calls_of_its_method():
+def test_a_forced_schedule_has_to_run():
     forced = replace(
         PACKAGE, suites=(PACKAGE.suites[0], replace(PACKAGE.suites[1], takes=(), forced={"Bcast": "ring"}))
     )
     given = results("schedules", ["passed"] * 3, schedules=("Bcast",))
     assert report.verdicts(given, forced, {}) == (2, [])
-    for ran, said in ({"Bcast": ["ring", "chain"]}, "Bcast ran ring, chain, not ring"), ({}, "Bcast ran no schedule"):
+    for ran, said in (
+        ({"Bcast": ["chain", "leaders"]}, "Bcast ran chain, leaders, not ring"),
+        ({}, "Bcast ran no schedule"),
+    ):
         given["modes"]["schedules"]["run.py, 3 ranks"]["schedules"] = ran
         assert said in report.verdicts(given, forced, {})[1][0]
 

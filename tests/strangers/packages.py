@@ -33,7 +33,7 @@ class Suite:
     :param quick: whether it is for a run of some minutes.
     :param takes: methods that have to run schedules where rules force these.
     :param lines: pattern found in the lines of a program that are compared; empty for all.
-    :param forced: by method the schedule of all its calls where rules force these; it has to run.
+    :param forced: by method the schedule of the calls that can run it, where rules force schedules; some have to.
     """
 
     name: str
