@@ -38,11 +38,16 @@ def test_a_rank_that_did_not_come_to_a_test_is_absent_and_one_that_hangs_in_it_h
     assert recorded(tmp_path, 3) == {"a": ["passed", "absent", "failed"], "b": ["begun", "absent", "absent"]}
 
 
-def test_addresses_in_the_names_of_tests_are_no_difference(tmp_path):
-    for rank, (first, second) in enumerate([("0x7f01", "0x7f9a02"), ("0x7f9a02", "0x7f01")]):
-        lines = [[f"t[<f at {where}>]", outcome, ""] for where, outcome in ((first, "passed"), (second, "failed"))]
+@pytest.mark.parametrize("places", [("0x7f01", "0x7f9a02"), ("139650284543696", "93824992231424")])
+def test_addresses_in_the_names_of_tests_are_no_difference(tmp_path, places):
+    for rank, (first, second) in enumerate([places, places[::-1]]):
+        lines = [[f"t[<f at {where}>-max]", outcome, ""] for where, outcome in ((first, "passed"), (second, "failed"))]
         (tmp_path / str(rank)).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert recorded(tmp_path, 2) == {"t[<f at 0x>]": ["passed"] * 2, "t[<f at 0x>] 2": ["failed"] * 2}
+    assert recorded(tmp_path, 2) == {"t[<f at 0x>-max]": ["passed"] * 2, "t[<f at 0x>-max] 2": ["failed"] * 2}
+
+
+def test_addresses_in_lines_are_no_difference_but_long_numbers_are():
+    assert lines_of(0, "139650284543696") != lines_of(0, "93824992231424")
     assert lines_of(0, "<f at 0x7f01>") == lines_of(0, "<f at 0x7f9a02>")
 
 

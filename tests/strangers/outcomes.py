@@ -9,6 +9,7 @@ __all__ = ["differences", "lines_of", "reason", "recorded", "schedules_of"]
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")
 ADDRESS = re.compile(r"\b0x[0-9a-f]{4,}")  # of an object without a name: another one on each rank, in each run
+POINTER = re.compile(rf"{ADDRESS.pattern}|(?<![\w.])\d{{14,15}}(?![\w.])")  # in a test's name as a number, too
 DIGITS, NOTHING = 4, 1e-9  # sums in another order differ behind these
 NATIVE = {"native", "levels", "given order", "-"}  # not by a schedule
 
@@ -30,7 +31,7 @@ def _names(tests: list[str]) -> dict[str, str]:
     times: Counter[str] = Counter()
     names = {}
     for test in dict.fromkeys(tests):
-        name = ADDRESS.sub("0x", test)
+        name = POINTER.sub("0x", test)
         times[name] += 1
         names[test] = name if times[name] == 1 else f"{name} {times[name]}"
     return names
