@@ -162,7 +162,9 @@ def held_or_solved(held: Latest, graph: CommunicationGraph, interface: TopologyI
     """As ``solve``, which finds the same again for the same graph and aim unless time stops it.
 
     :param held: solutions of earlier searches among the ranks of ``interface``.
-    :param graph: as for ``solve``, and ``interface`` and ``aim``.
+    :param graph: as for ``solve``.
+    :param interface: where the ranks sit now.
+    :param aim: what to minimise, and when to stop.
     :raises ValueError: what the mapper raises.
     """
     if aim.seconds is not None:
