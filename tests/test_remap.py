@@ -1,6 +1,7 @@
 """Re-ordering ranks: valid, placed where the mapping says, never worse; and the communicators, under mpirun."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import ROOT, pytest_on_ranks, run_mpi
-from topompi.communicator.remap.order import Aim, RemapError, communication_graph, solve
+from topompi.communicator.remap import order
+from topompi.communicator.remap.order import Aim, RemapError, communication_graph, held_or_solved, solve
+from topompi.execution.latest import Latest
 from topompi.mapping.graph import CommunicationGraph
 from topompi.topology import TopologyInterface, load
 
@@ -128,6 +131,26 @@ def test_quality_stops_the_search(monkeypatch):
     monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "2")
     with pytest.raises(RemapError, match="TOPOMPI_MAP_QUALITY: expecting a part of the given order"):
         solve(graph, interface, Aim())
+
+
+def test_an_order_is_searched_for_once_per_graph_and_aim(monkeypatch):
+    interface, held, searched = TopologyInterface.place(["a", "b"] * 4), Latest(4), []
+    monkeypatch.setattr(order, "solve", lambda *given: searched.append(given) or solve(*given))
+
+    def found(dims, **aim):
+        return held_or_solved(held, CommunicationGraph.cartesian(dims), interface, Aim(**aim))
+
+    first, again = found([8]), found([8])
+    assert (len(searched), again.new_rank.tolist()) == (1, first.new_rank.tolist())
+    assert again.report == replace(first.report, seconds=0.0)
+    for others, (dims, aim) in enumerate([([4, 2], {}), ([8], {"seed": 1}), ([8], {"quality": 1})], start=2):
+        found(dims, **aim), found(dims, **aim)
+        assert len(searched) == others
+    monkeypatch.setenv("TOPOMPI_MAP_QUALITY", "1")
+    assert not found([8]).report.reordered
+    for _ in range(2):
+        found([8], seconds=60)  # which may find more on another day
+    assert len(searched) == 7
 
 
 def test_a_graph_can_be_read_from_a_file(tmp_path):

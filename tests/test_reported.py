@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import cache
@@ -78,6 +79,27 @@ def test_an_operation_of_the_user_s_own_sees_whole_vectors(tmp_path, algorithm):
 def test_a_trial_cuts_no_vector_of_a_user_s_operation(lines, tmp_path):
     found = lines("virtual", 3, "whole_vector_op.py", TOPOMPI_TUNE="measure", XDG_CACHE_HOME=str(tmp_path))
     assert found[0].startswith("wrong 0 ")
+
+
+@pytest.mark.parametrize("mode", ["native", "default", *FORCED])
+def test_a_message_is_as_long_as_its_count_says_however_short_the_memory_that_gives_its_address(lines, mode):
+    assert lines(mode, 3, PROGRAMS / "addressed.py") == ["201 right"] * 3
+
+
+def test_a_forced_ring_reduces_what_is_given_by_address(tmp_path):
+    path = tmp_path / "rules.json"
+    chosen = [{"methods": ["Allreduce"], "algorithm": "ring"}]
+    path.write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": chosen}))
+    code = (
+        "import numpy as np; from mpi4py import MPI; world = MPI.COMM_WORLD\n"
+        "here, there = np.full(16, world.rank + 1.0), np.zeros(16)\n"
+        "messages = [[MPI.memory.fromaddress(one.ctypes.data, 0), 16, MPI.DOUBLE] for one in (here, there)]\n"
+        "world.Allreduce(*messages); print((there == 6).all(), flush=True)"
+    )
+    place = ("--topology", "xgft:2,2,2;1,1,1", "--hosts", "h[0000,0001,0005]")
+    done = run_mpi(3, "-m", "topompi", "--verbose", *place, "--rules", path, "-c", code, env=ENVIRONMENT)
+    assert done.stdout == "True\n" * 3, done.stderr
+    assert re.search("Allreduce .* ring ", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("mode", ["default", "schedules"])

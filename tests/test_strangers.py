@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -35,6 +36,33 @@ def test_a_rank_that_did_not_come_to_a_test_is_absent_and_one_that_hangs_in_it_h
     (tmp_path / "0").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "2").write_text(json.dumps(lines[0]) + "\n" + json.dumps(["a", "failed", "why"]) + "\n")
     assert recorded(tmp_path, 3) == {"a": ["passed", "absent", "failed"], "b": ["begun", "absent", "absent"]}
+
+
+@pytest.mark.parametrize("places", [("0x7f01", "0x7f9a02"), ("139650284543696", "93824992231424")])
+def test_addresses_in_the_names_of_tests_are_no_difference(tmp_path, places):
+    for rank, (first, second) in enumerate([places, places[::-1]]):
+        lines = [[f"t[<f at {where}>-max]", outcome, ""] for where, outcome in ((first, "passed"), (second, "failed"))]
+        (tmp_path / str(rank)).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert recorded(tmp_path, 2) == {"t[<f at 0x>-max]": ["passed"] * 2, "t[<f at 0x>-max] 2": ["failed"] * 2}
+
+
+def test_addresses_in_lines_are_no_difference_but_long_numbers_are():
+    assert lines_of(0, "139650284543696") != lines_of(0, "93824992231424")
+    assert lines_of(0, "<f at 0x7f01>") == lines_of(0, "<f at 0x7f9a02>")
+
+
+def test_a_forced_schedule_has_to_run():
+    forced = replace(
+        PACKAGE, suites=(PACKAGE.suites[0], replace(PACKAGE.suites[1], takes=(), forced={"Bcast": "ring"}))
+    )
+    given = results("schedules", ["passed"] * 3, schedules=("Bcast",))
+    assert report.verdicts(given, forced, {}) == (2, [])
+    for ran, said in (
+        ({"Bcast": ["chain", "leaders"]}, "Bcast ran chain, leaders, not ring"),
+        ({}, "Bcast ran no schedule"),
+    ):
+        given["modes"]["schedules"]["run.py, 3 ranks"]["schedules"] = ran
+        assert said in report.verdicts(given, forced, {})[1][0]
 
 
 def test_lines_are_compared_in_any_order_and_numbers_to_four_digits():

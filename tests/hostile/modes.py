@@ -26,8 +26,12 @@ ENVIRONMENT = {
 }
 
 
-def write_rules(folder: Path) -> None:
-    """Rules files: ``levels``, and ``schedules``, with another one for each class of sizes, so that all have turns."""
+def write_rules(folder: Path, forced: dict[str, str] | None = None) -> None:
+    """Rules files: ``levels``, and ``schedules``, with another one for each class of sizes, so that all have turns.
+
+    :param folder: where they are put.
+    :param forced: by method the schedule of all calls that can run it, whatever their size.
+    """
     names = {one: list(ALGORITHMS[one]) for one in COLLECTIVES if one in ALGORITHMS}
     turns = [
         {"collective": one, "bytes": [(1 << digits) >> 1, (1 << digits) - 1], "algorithm": of_one[digits % len(of_one)]}
@@ -36,7 +40,8 @@ def write_rules(folder: Path) -> None:
     ]
     rest = [{"collective": one, "algorithm": name} for one, of_one in names.items() for name in of_one]
     levels = [{"methods": [name for name, spec in CALLS.items() if spec.leaders], "algorithm": "levels"}]
-    for name, rules in (("schedules", [*turns, *rest]), ("levels", levels)):
+    first = [{"methods": [method], "algorithm": name} for method, name in (forced or {}).items()]
+    for name, rules in (("schedules", [*first, *turns, *rest]), ("levels", levels)):
         (folder / name).write_text(json.dumps({"format": "topompi rules", "version": 1, "rules": rules}))
 
 

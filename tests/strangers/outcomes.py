@@ -8,6 +8,8 @@ from pathlib import Path
 __all__ = ["differences", "lines_of", "reason", "recorded", "schedules_of"]
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")
+ADDRESS = re.compile(r"\b0x[0-9a-f]{4,}")  # of an object without a name: another one on each rank, in each run
+POINTER = re.compile(rf"{ADDRESS.pattern}|(?<![\w.])\d{{14,15}}(?![\w.])")  # in a test's name as a number, too
 DIGITS, NOTHING = 4, 1e-9  # sums in another order differ behind these
 NATIVE = {"native", "levels", "given order", "-"}  # not by a schedule
 
@@ -17,21 +19,33 @@ def recorded(folder: Path, ranks: int) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(lambda: ["absent"] * ranks)
     for rank in range(ranks):
         path = folder / str(rank)
-        for line in path.read_text().splitlines() if path.exists() else ():
-            test, outcome, _ = json.loads(line)
-            found[test][rank] = outcome
+        rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        names = _names([test for test, *_ in rows])
+        for test, outcome, _ in rows:
+            found[names[test]][rank] = outcome
     return dict(found)
 
 
+def _names(tests: list[str]) -> dict[str, str]:
+    """Names of tests without addresses; those that only an address tells apart are numbered in their order."""
+    times: Counter[str] = Counter()
+    names = {}
+    for test in dict.fromkeys(tests):
+        name = POINTER.sub("0x", test)
+        times[name] += 1
+        names[test] = name if times[name] == 1 else f"{name} {times[name]}"
+    return names
+
+
 def lines_of(status: int, printed: str, pattern: str = "") -> dict[str, list[str]]:
-    """A program's status, and how often it printed each line, in any order, with numbers to some digits.
+    """A program's status, and how often it printed each line, in any order, with numbers to some digits, no addresses.
 
     :param status: of its job.
     :param printed: by all its ranks.
     :param pattern: found in the lines that count.
     """
     counting = [line for line in printed.splitlines() if line.strip() and re.search(pattern, line)]
-    lines = Counter(" ".join(NUMBER.sub(_rounded, line).split()) for line in counting)
+    lines = Counter(" ".join(NUMBER.sub(_rounded, ADDRESS.sub("0x", line)).split()) for line in counting)
     return {"status": [str(status)], **{line: [f"{times} x"] for line, times in sorted(lines.items())}}
 
 

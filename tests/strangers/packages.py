@@ -33,6 +33,7 @@ class Suite:
     :param quick: whether it is for a run of some minutes.
     :param takes: methods that have to run schedules where rules force these.
     :param lines: pattern found in the lines of a program that are compared; empty for all.
+    :param forced: by method the schedule of the calls that can run it, where rules force schedules; some have to.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Suite:
     quick: bool = False
     takes: tuple[str, ...] = ()
     lines: str = ""
+    forced: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,18 @@ def _demo(name: str, **more: object) -> Suite:
     return Suite(name, ("{programs}/dolfinx_demo.py", path), program=True, **more)  # type: ignore[arg-type]
 
 
+def _of_debian(name: str, version: str, *suites: Suite) -> Package:
+    """A package of Debian's, tried by the tests and demos of its sources, which are on PyPI."""
+    return Package(name, ("debian",), suites, debian=(f"python3-{name}",), source=f"{name}=={version}", module=name)
+
+
 PETSC_QUICK = tuple(
     f"test/test_{name}.py" for name in ("comm", "gc", "is", "ksp", "ksp_py", "lgmap", "nsp", "object", "snes", "vec")
 )
 PETSC_DEMOS = ("bratu3d/bratu3d", "ode/heat", "taosolve/chwirut", "binary-io/matvecio", "dmplex/distribute_field")
 PYLOPS = tuple(
     f"tests/test_{name}.py"
-    for name in ("blockdiag", "distributedarray", "fredholm", "halo", "matrixmult", "sparsity", "stack", "stackedarray")
+    for name in ("blockdiag", "distributedarray", "fredholm", "halo", "matrixmult", "stack", "stackedarray")
 )
 NUMBA = tuple(
     f"tests/api/test_{name}.py"
@@ -121,30 +128,20 @@ PACKAGES = (
         ),
         module="mpi4py",
     ),
-    Package(
+    _of_debian(
         "petsc4py",
-        ("debian",),
-        (
-            _program("petsc_comms.py", ranks=4, quick=True),
-            _tests("tests of objects and solvers", *PETSC_QUICK, ranks=2, quick=True),
-            _tests("other tests", "test", *(f"--ignore={path}" for path in PETSC_QUICK), ranks=2, seconds=900),
-            *(_program(f"{{source}}/demo/{name}.py") for name in PETSC_DEMOS),
-        ),
-        debian=("python3-petsc4py",),
-        source="petsc4py==3.18.5",
-        module="petsc4py",
+        "3.18.5",
+        _program("petsc_comms.py", ranks=4, quick=True),
+        _tests("tests of objects and solvers", *PETSC_QUICK, ranks=2, quick=True),
+        _tests("other tests", "test", *(f"--ignore={path}" for path in PETSC_QUICK), ranks=2, seconds=900),
+        *(_program(f"{{source}}/demo/{name}.py") for name in PETSC_DEMOS),
     ),
-    Package(
+    _of_debian(
         "slepc4py",
-        ("debian",),
-        (
-            _program("slepc_comms.py", ranks=4, quick=True),
-            _tests("tests", "test", quick=True),
-            *(_program(f"{{source}}/demo/ex{number}.py") for number in (1, 2, 4, 5, 6, 7, 8, 9, 11, 12)),
-        ),
-        debian=("python3-slepc4py",),
-        source="slepc4py==3.18.2",
-        module="slepc4py",
+        "3.18.2",
+        _program("slepc_comms.py", ranks=4, quick=True),
+        _tests("tests", "test", quick=True),
+        *(_program(f"{{source}}/demo/ex{number}.py") for number in (1, 2, 4, 5, 6, 7, 8, 9, 11, 12)),
     ),
     Package(
         "h5py",
@@ -186,9 +183,15 @@ PACKAGES = (
         "mpi4py-fft",
         WHEELS,
         (
-            _program("fft.py", ranks=4, quick=True, takes=("Alltoallw",)),
+            *(
+                Suite(
+                    f"fft.py by {name}", ("{programs}/fft.py",), 4, program=True, quick=True, forced={"Alltoallw": name}
+                )
+                for name in ("joint", "even", "paced")
+            ),
             _tests("tests of arrays", "tests/test_darray.py", quick=True),
-            _tests("tests of pencils and transforms", "tests/test_pencil.py", "tests/test_mpifft.py", seconds=900),
+            _tests("tests of pencils", "tests/test_pencil.py", quick=True),
+            _tests("tests of transforms", "tests/test_mpifft.py", seconds=900),
         ),
         pip=("mpi4py-fft>=2.0.6",),
         source="mpi4py-fft",

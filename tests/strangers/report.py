@@ -57,8 +57,12 @@ def _told(package: Package, native: dict[str, list[str]], ended: dict[str, Any],
 
 
 def _untaken(package: Package, suite: str, ended: dict[str, Any]) -> list[str]:
-    wanted = next(one.takes for one in package.suites if suite == f"{one.name}, {one.ranks} ranks")
-    return [f"    {method} ran no schedule" for method in wanted if method not in ended["schedules"]]
+    wanted, ran = next(one for one in package.suites if suite == f"{one.name}, {one.ranks} ranks"), ended["schedules"]
+    others = [(method, name) for method, name in wanted.forced.items() if name not in ran.get(method, [])]
+    return [
+        *(f"    {method} ran no schedule" for method in wanted.takes if method not in ran),
+        *(f"    {method} ran {', '.join(ran.get(method, ['no schedule']))}, not {name}" for method, name in others),
+    ]
 
 
 def table(page: str, folder: Path) -> str:

@@ -52,7 +52,10 @@ def what_broke(printed: str) -> str:
 def job(suite: Suite, mode: str, places: dict[str, str], folder: Path, variables: dict[str, str]) -> dict[str, object]:
     """Run a suite once; its outcomes, the schedules that ran, seconds, and the end of what it said on an error."""
     folder.mkdir(parents=True)
-    launcher = words(mode, folder.parent)
+    rules = folder.with_name(f"rules-{folder.name}")
+    rules.mkdir()
+    write_rules(rules, suite.forced)
+    launcher = words(mode, rules)
     if mode == "schedules":
         launcher.insert(1, "--verbose")  # which says what ran
     given = [word.format(**places) for word in suite.words]
@@ -89,7 +92,6 @@ def main() -> None:
     results: dict[str, object] = {"version": version_of(package), "python": sys.version.split()[0], "mpi": library()}
     results["mpi4py"] = importlib.metadata.version("mpi4py")
     with tempfile.TemporaryDirectory() as temporary:
-        write_rules(Path(temporary))
         # What dolfinx compiles is kept from one mode to the next.
         variables = {"XDG_CACHE_HOME": f"{temporary}/cache", **ENVIRONMENTS[options.environment].variables}
         suites = [one for one in package.suites if one.quick or not options.quick]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Bequest", "Common"]
 
+ORDERS_HELD = 32  # of ranks, for the latest communication graphs; each has O(p) numbers
+
 
 class Common:
     """What communicators over the same ranks in the same order share on this process.
@@ -34,6 +36,7 @@ class Common:
     :param meeting: the split that made such a communicator; None for any other.
     :ivar plans: this rank's parts of schedules, and the plans made of them.
     :ivar answers: rank 0's choices.
+    :ivar orders: orders of the ranks that this process found.
     :ivar known: the choices that all ranks know without asking rank 0, by class; None where rank 0 has to be asked.
     :ivar natives: the calls that every such communicator leaves to the MPI library, of methods that it always leaves to
         it: of others a call may come first, on ranks that look it up nowhere, that makes a context.
@@ -44,6 +47,7 @@ class Common:
         self.interface, self.policy, self._meeting = interface, policy, meeting
         self.plans = Latest(PLANS_HELD)
         self.answers = Answers()
+        self.orders = Latest(ORDERS_HELD)
         self.known: dict[Key, Choice | None] = {}
         self._left: dict[str, bool] = {}
         self.natives, self.early = Calls(), Calls()

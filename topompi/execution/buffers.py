@@ -17,7 +17,6 @@ __all__ = [
     "Block",
     "Blocks",
     "DeviceMemoryError",
-    "ShortMemoryError",
     "address_of",
     "block",
     "blocks",
@@ -40,10 +39,6 @@ HOST_KINDS = (1, 3, 11)  # of memory, as DLPack numbers them: the host's, also w
 
 class DeviceMemoryError(TypeError):
     """A message that lies where the host's processors may not read: the MPI library's to send."""
-
-
-class ShortMemoryError(ValueError):
-    """A buffer with less memory than its count says: mpi4py does not compare them."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -82,23 +77,8 @@ class Block:
         """Address of the first entry."""
         return address_of(self.buffer) + self.displ * self.datatype.extent
 
-    def require_memory(self) -> None:
-        """Refuse a buffer that is too short; one at ``MPI.BOTTOM`` has no length.
-
-        :raises ShortMemoryError: for a buffer that is shorter; where the datatype has gaps, by more than one extent.
-        """
-        if not isinstance(self.buffer, type(MPI.BOTTOM)):
-            extent = self.datatype.extent
-            length, have = self.count * extent, self.buffer.nbytes - self.displ * extent
-            if length > have + (0 if self.dense else extent):
-                raise ShortMemoryError(f"message: expecting a buffer of {length} bytes, got {have}")
-
     def memory(self) -> MPI.buffer:
-        """The memory from the first entry to the last one's extent, by address: it does not keep the buffer alive.
-
-        :raises ShortMemoryError: as ``require_memory``.
-        """
-        self.require_memory()
+        """The memory from the first entry to the last one's extent, by address: it does not keep the buffer alive."""
         return MPI.buffer.fromaddress(self.address, self.count * self.datatype.extent)
 
     def view(self) -> Bytes:
@@ -208,11 +188,12 @@ def _is_dense(buffer: Any, datatype: MPI.Datatype) -> bool:
 
 def _bytes(buffer: Any, datatype: MPI.Datatype, first: int, last: int) -> Bytes:
     """The bytes of the entries ``first:last`` of a dense datatype."""
-    extent = datatype.Get_size()
-    data = np.frombuffer(buffer, dtype=np.uint8)
-    if last * extent > len(data):
-        raise ValueError(f"message: expecting a buffer of {last * extent} bytes, got {len(data)}")
-    return data[first * extent : last * extent]
+    begin, end = first * datatype.Get_size(), last * datatype.Get_size()
+    if begin >= 0 and end <= buffer.nbytes:
+        memory = buffer[begin:end]  # which keeps the buffer alive
+    else:  # mpi4py believes a count, too, whatever the length of the buffer: only its address has a meaning
+        memory = MPI.buffer.fromaddress(buffer.address + begin, end - begin)
+    return np.frombuffer(memory, dtype=np.uint8)
 
 
 def address_of(buffer: Any) -> int:
@@ -276,17 +257,29 @@ def _simple(message: Any, number: int, readonly: bool) -> tuple[Any, MPI.Datatyp
     buffer, count, displ, datatype = _split(message)
     data, entry = _buffer(buffer, datatype, readonly)
     displ = 0 if displ is None else _index(displ, "displacement")
+    if displ:
+        _check_within(data, entry, displ)
     if count is not None:
-        return data, entry, _index(count, "count"), displ
+        count = _index(count, "count")
+        if count and buffer is None:
+            raise ValueError(f"message: buffer is None but count is {count}")
+        return data, entry, count, displ
     length = _entries(data, entry) - displ
-    if length < 0:
-        raise ValueError(f"message: displacement {displ} out of bounds, number of entries {length + displ}")
     if length % number:
         raise ValueError(
             f"message: cannot infer count, number of entries {length} is not a multiple of "
             f"required number of blocks {number}"
         )
     return data, entry, length // number, displ
+
+
+def _check_within(data: Any, datatype: MPI.Datatype, displ: int) -> None:
+    """Refuse a displacement behind the buffer's end, as mpi4py; a count it does not compare with the length."""
+    length, extent = _length(data), datatype.extent
+    if extent <= 0:
+        raise ValueError(f"message: cannot handle displacement, datatype extent {extent}")
+    if displ * extent > length:
+        raise ValueError(f"message: displacement {displ} out of bounds, number of entries {length // extent}")
 
 
 def vector(message: Any, number: int, *, readonly: bool) -> Blocks:
@@ -406,8 +399,13 @@ def _type_of(capsule: Any) -> tuple[int, int, int]:
     return kind, bits, lanes
 
 
+def _length(data: Any) -> int:
+    """Bytes of a buffer; 0 at ``MPI.BOTTOM``."""
+    return 0 if isinstance(data, type(MPI.BOTTOM)) else int(data.nbytes)
+
+
 def _entries(data: Any, datatype: MPI.Datatype) -> int:
-    length = 0 if isinstance(data, type(MPI.BOTTOM)) else data.nbytes
+    length = _length(data)
     if not length:
         return 0
     _, extent = datatype.Get_extent()

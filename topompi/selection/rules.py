@@ -66,10 +66,12 @@ class Rule:
         :param nbytes: its size in bytes.
         :param job: the job.
         """
+        if method not in self.methods:
+            return False
         ours = (self.nbytes, self.ranks, self.hosts, self.ranks_per_host, self.ranks_per_host)
         theirs = (nbytes, job.interface.num_ranks, job.interface.num_hosts, *job.ranks_per_host)
         inside = all(low <= number <= high for (low, high), number in zip(ours, theirs, strict=True))
-        return method in self.methods and inside and self._is_network_of(job)
+        return inside and self._is_network_of(job)
 
     def _is_network_of(self, job: Job) -> bool:
         if self.topology in ("", job.interface.source):

@@ -20,6 +20,7 @@ from ..derived import adopt
 from ..handle import Handle
 
 if TYPE_CHECKING:
+    from ...dispatch.common import Common
     from ...mapping.graph import CommunicationGraph
     from ...topology import TopologyInterface
     from .order import Aim, MappingReport, Solution
@@ -76,7 +77,7 @@ class Reordering(Handle):
             aim = Aim(objective, THRESHOLD if threshold is None else threshold, quality, seed, seconds)
             return communication_graph(graph, plain.Get_size()), aim
 
-        solution = _solved(plain, "remap", self.interface, ask)
+        solution = _solved(plain, "remap", self._working().common, ask)
         made = _in_order(plain, solution.new_rank)
         if report and plain.Get_rank() == 0:
             print(f"topompi: remap: {solution.report.describe()}", file=stderr, flush=True)
@@ -162,7 +163,7 @@ class Reordering(Handle):
             raise AgreementError(f"{name}: expecting the same arguments on all ranks, got different ones")
         if not understood:
             return getattr(NativeIntracomm, name)(plain, *given, True)  # the MPI library's to refuse
-        solution = _solved(plain, name, interface, lambda: (form.graph(understood), Aim()))
+        solution = _solved(plain, name, self._working().common, lambda: (form.graph(understood), Aim()))
         return self._made_on(plain, name, solution, lambda on: getattr(on, name)(*given, False))
 
     def _create_distributed(self, name: str, given: tuple[Any, ...], info: MPI.Info) -> Any:
@@ -191,7 +192,7 @@ class Reordering(Handle):
                     raise RemapError(f"rank {rank}: {wrong}")
             return form.graph([said for said, _ in told]), Aim()
 
-        solution = _solved(plain, name, interface, ask)
+        solution = _solved(plain, name, self._working().common, ask)
 
         def make(on: MPI.Intracomm) -> Any:
             said: Any = understood
@@ -235,20 +236,21 @@ def _in_order(plain: MPI.Intracomm, new_rank: NDArray[np.int64] | None) -> MPI.I
 
 
 def _solved(
-    plain: MPI.Intracomm, name: str, interface: TopologyInterface, ask: Callable[[], tuple[CommunicationGraph, Aim]]
+    plain: MPI.Intracomm, name: str, common: Common, ask: Callable[[], tuple[CommunicationGraph, Aim]]
 ) -> Solution:
     """The order that rank 0 finds, on all ranks; collective.
 
+    :param common: where the ranks sit, and the orders held of earlier searches.
     :param ask: called on rank 0: graph and aim.
     :raises RemapError: what goes wrong on rank 0, the same on all ranks.
     :raises AgreementError: the same on all ranks, where they do not all hold one permutation afterwards.
     """
-    from .order import RemapError, solve
+    from .order import RemapError, held_or_solved
 
     def search() -> Solution:
         try:
             graph, aim = ask()
-            return solve(graph, interface, aim)
+            return held_or_solved(common.orders, graph, common.interface, aim)
         except ValueError as error:
             raise RemapError(f"{name}: {error}") from error
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,19 @@ from ...mapping.mapping import Mapping
 from ...topology import TopologyInterface
 from ...views.machine import machine_of
 
-__all__ = ["THRESHOLD", "Aim", "MappingReport", "RemapError", "Solution", "communication_graph", "solve"]
+if TYPE_CHECKING:
+    from ...execution.latest import Latest
+
+__all__ = [
+    "THRESHOLD",
+    "Aim",
+    "MappingReport",
+    "RemapError",
+    "Solution",
+    "communication_graph",
+    "held_or_solved",
+    "solve",
+]
 
 THRESHOLD = 0.03
 GIVEN = "given order"
@@ -81,7 +93,7 @@ class MappingReport:
         Bytes are weights where the graph of a communicator's topology says no more.
     :param gain: the part of the objective that the best order found saves, whether it was taken or not.
     :param moved: number of ranks that another process has now.
-    :param seconds: duration of the search, on the rank that searched.
+    :param seconds: duration of the search, on the rank that searched; 0 for an order held from an earlier search.
     :param virtual: whether the hosts are virtual ones (``TOPOMPI_HOSTS``).
     """
 
@@ -144,6 +156,26 @@ def communication_graph(given: Any, size: int) -> CommunicationGraph:
     if graph.size != size:
         raise RemapError(f"expecting a communication graph of {size} ranks, got {graph.size}")
     return graph
+
+
+def held_or_solved(held: Latest, graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> Solution:
+    """As ``solve``, which finds the same again for the same graph and aim unless time stops it.
+
+    :param held: solutions of earlier searches among the ranks of ``interface``.
+    :param graph: as for ``solve``.
+    :param interface: where the ranks sit now.
+    :param aim: what to minimise, and when to stop.
+    :raises ValueError: what the mapper raises.
+    """
+    if aim.seconds is not None:
+        return solve(graph, interface, aim)
+    key = aim, os.environ.get("TOPOMPI_MAP_QUALITY"), graph.digest
+    found: Solution | None = held.get(key)
+    if found is not None:
+        return replace(found, report=replace(found.report, seconds=0.0))
+    found = solve(graph, interface, aim)
+    held.put(key, found)
+    return found
 
 
 def solve(graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> Solution:
