@@ -169,7 +169,7 @@ class Predictor:
         """
         collective, ranks = CALLS[method].collective, self.interface.num_ranks
         share = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
-        pieces = pieces_of(collective, _modelled(collective, name), share)
+        pieces = pieces_of(collective, _modelled(collective, name), nbytes, share)
         if find_algorithm(collective, pieces.name).shares_links and ranks > MOST_RANKS:
             return self._at_its_bound(nbytes)
         return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.lanes)
