@@ -60,15 +60,6 @@ class Lanes:
         return np.stack(columns, axis=1).astype(np.int64)
 
     @cached_property
-    def of_share(self) -> Integers:
-        """The lane that carries each rank's own share, shape (p,)."""
-        lane = np.empty(self.network.num_ranks, dtype=np.int64)
-        for ranks in self.network.ranks_of_host:
-            place, size = np.arange(len(ranks)) * self.number, len(ranks)
-            lane[ranks] = place // size if size >= self.number else -(-place // size)
-        return lane
-
-    @cached_property
     def across(self) -> Network:
         """The network whose ranks are the hosts."""
         return self.network.part(self.carrier[0])
@@ -99,9 +90,8 @@ class Lanes:
 class _Vector:
     """A vector in segments, each in a part a lane, each part in the blocks of what runs across hosts.
 
-    A segment's exchange across hosts begins ``stride`` steps after the one before. What happens inside a host happens
-    as soon as it can, or when it must: a block's part of the work one step before the exchange first touches the block
-    on this host, or one step after it last wrote it.
+    A segment's exchange across hosts begins one step after that of the segment before. Work inside a host on a block
+    is done one step before the exchange first touches the block on this host, or one step after it last wrote it.
 
     :param lanes: of the job.
     :param across: what the hosts run for each lane of each segment.

@@ -264,7 +264,7 @@ def _in_lanes(collective: str, across: str, when: str, **traits: Any) -> Algorit
     base = ALGORITHMS[collective][across]
 
     def generate(network: Network, root: int, blocks: int | None) -> Schedule:
-        made = base.generate(network, root, blocks)
+        made = base.generate(network, root if collective in ROOTED else 0, blocks)
         return made.expand() if isinstance(made, HostSchedule) else made
 
     exchange = Across(generate, base.divides)
@@ -272,7 +272,7 @@ def _in_lanes(collective: str, across: str, when: str, **traits: Any) -> Algorit
     def view(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return (network, exchange), {}
 
-    return Algorithm(_LANES[collective], view, when, cut="segments", in_lanes=across, **traits)
+    return Algorithm(_LANES[collective], view, when, cut="segments", in_lanes=across, default=_LONG, **traits)
 
 
 _LANES: dict[str, Callable[..., Schedule]] = {
@@ -564,14 +564,13 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     },
 }
 
+_LONG_VECTORS = "for medium and long vectors, several ranks a host"
 for _collective, _name, _when, _segments in (
-    ("bcast", "circulant", "for medium and large messages, many ranks a host", _OF_LANE_BLOCKS),
-    ("bcast", "chain", "for the largest messages, many ranks a host", _OF_LANE_BLOCKS),
-    ("bcast", "scatter_allgather", "for large messages on many hosts, many ranks a host", _OF_LANE_SEGMENTS),
-    ("reduce", "halving", "for medium and long vectors, many ranks a host", _OF_LANE_SEGMENTS),
-    ("reduce", "circulant", "for medium vectors, many ranks a host", _OF_LANE_BLOCKS),
-    ("reduce", "chain", "for the longest vectors, many ranks a host", _OF_LANE_BLOCKS),
-    ("allreduce", "halving", "for medium and long vectors, many ranks a host", _OF_LANE_SEGMENTS),
-    ("allreduce", "ring", "for the longest vectors, many ranks a host", {}),
+    ("bcast", "circulant", "for medium and large messages, several ranks a host", _OF_LANE_BLOCKS),
+    ("bcast", "scatter_allgather", "for large messages on many hosts", _OF_LANE_SEGMENTS),
+    ("reduce", "halving", _LONG_VECTORS, _OF_LANE_SEGMENTS),
+    ("reduce", "circulant", _LONG_VECTORS, _OF_LANE_BLOCKS),
+    ("allreduce", "halving", _LONG_VECTORS, _OF_LANE_SEGMENTS),
+    ("allreduce", "ring", "for the longest vectors, several ranks a host", {}),
 ):
     ALGORITHMS[_collective][f"lanes_{_name}"] = _in_lanes(_collective, _name, _when, segments=_segments)
