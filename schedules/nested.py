@@ -31,8 +31,6 @@ class Placed(Phase):
     :param unit: blocks of the larger schedule for each of the inner one.
     :param vectors: blocks of the vector that the inner schedule divides, and of the larger one's: the second vector in
         the inner scratch lies in the second one of the larger. None where the inner schedule divides no vector.
-
-    ``steps`` may be more than the inner schedule has: its steps are then spread over them.
     """
 
     inner: Schedule = field(kw_only=True)
@@ -49,11 +47,14 @@ class Placed(Phase):
         places: Mapping[int, Place],
         unit: int = 1,
         vectors: tuple[int, int] | None = None,
-        steps: int = 0,
     ) -> Placed:
-        """The part that has all steps of a schedule; parameters as the class, ``groups`` of one group also flat."""
-        members, least = np.atleast_2d(np.asarray(groups, dtype=np.int64)), max(steps, inner.num_steps)
-        return cls(least, inner=inner, groups=members, places=places, unit=unit, vectors=vectors)
+        """The part that has all steps of a schedule.
+
+        :param inner: as the class; likewise ``places``, ``unit`` and ``vectors``.
+        :param groups: as the class; of one group also of shape (inner.size,).
+        """
+        members = np.atleast_2d(np.asarray(groups, dtype=np.int64))
+        return cls(inner.num_steps, inner=inner, groups=members, places=places, unit=unit, vectors=vectors)
 
     def rows(self) -> Rows:
         """The rows of all groups."""
@@ -69,7 +70,6 @@ class Placed(Phase):
 
     def _moved(self, rows: Rows, group: Integers) -> Rows:
         moved: Rows = rows.copy()
-        moved[:, 0] = rows[:, 0] * self.steps // max(self.inner.num_steps, 1)
         moved[:, 7] *= self.unit
         for rank, buffer, block in ((1, 3, 4), (2, 5, 6)):
             moved[:, rank] = self.groups[group, rows[:, rank]]
