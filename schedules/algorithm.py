@@ -43,7 +43,8 @@ class Algorithm:
     :param when: for what or where it wins, in one line.
     :param fixed: keyword parameters that make it this algorithm and no other of the same generator.
     :param cut: how its messages may be cut: ``blocks`` if the generator divides a message into as many blocks as one
-        asks for, and sends them one by one; ``lanes`` if every transfer of a message is one rank's share, so that each
+        asks for, and sends them one by one; ``segments`` if ``blocks`` is how many of them follow one another, each in
+        blocks of its own; ``lanes`` if every transfer of a message is one rank's share, so that each
         part of a share can travel by itself; None if they may not.
     :param segments: worthwhile bytes to cut messages to, each with the numbers of parts for which it is worthwhile.
     :param local_counts: whether a rank needs to know only its own counts: every message is one pair's whole block,
@@ -51,6 +52,8 @@ class Algorithm:
     :param keeps_order: of reductions: whether operands are combined in rank order from root 0, where ranks are placed
         in the order of the network. Placed otherwise, ``check`` decides.
     :param whole: whether a reduction always applies its operation to whole vectors, never to pieces.
+    :param in_lanes: of what is composed for hosts with several ranks, the algorithm that hosts run in each lane; where
+        each host has one rank, the two are the same. Else empty.
     :param joint: whether it is made together with the exchanges of ``Network.siblings``.
     :param shares_links: whether each step gives the busiest link its share of the whole exchange, more than one
         message, and no link more than that, rounded up: links are then full although ranks are in different steps.
@@ -70,11 +73,12 @@ class Algorithm:
     view: View = takes_network
     when: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    cut: Literal["blocks", "lanes"] | None = None
+    cut: Literal["blocks", "segments", "lanes"] | None = None
     segments: Mapping[int, range] = field(default_factory=dict)
     local_counts: bool = False
     keeps_order: bool = False
     whole: bool = False
+    in_lanes: str = ""
     joint: bool = False
     shares_links: bool = False
     stand_in: Literal["", "any", "short", "long"] = ""
@@ -83,6 +87,11 @@ class Algorithm:
     trial: bool = True
     default: float = inf
     costly: bool = False
+
+    @property
+    def divides(self) -> bool:
+        """Whether it divides a message into as many parts as one asks for."""
+        return self.cut in ("blocks", "segments")
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

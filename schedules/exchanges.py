@@ -26,6 +26,7 @@ __all__ = [
     "ring",
     "runs",
     "starts",
+    "turned",
     "with_second_heads",
     "working",
 ]
@@ -54,6 +55,11 @@ def checked_root(size: int, root: int) -> int:
     if not 0 <= root < size:
         raise ValueError(f"expecting root in range({size}), got {root}")
     return root
+
+
+def turned(order: Integers, root: int) -> Integers:
+    """An order gone round so that the root comes first."""
+    return np.roll(order, -int(np.flatnonzero(order == root)[0]))
 
 
 def clustered(tree: Tree, clusters: Sequence[ArrayLike]) -> tuple[Integers, Integers, NDArray[np.intp]]:

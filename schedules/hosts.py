@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .exchanges import checked_root
+from .nested import Place, Placed
 from .phases import Phase, sequence
 from .rooted.broadcast import knomial
 from .rooted.reduction import reduce_halving, reduce_knomial
@@ -20,49 +20,13 @@ from .transfers import Rows, local_moves, transfers
 __all__ = ["bcast_hosts", "reduce_hosts", "scan_hosts"]
 
 Integers = NDArray[np.int64]
-Places = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]  # buffer and first block
 
 
-@dataclass(frozen=True, eq=False)
-class _Stage(Phase):
-    """A schedule of some ranks as a part of a larger one.
-
-    :param inner: the schedule.
-    :param ranks: of the larger one, shape (inner.size,).
-    :param places: where the larger one has the input, the output and the scratch.
-    """
-
-    inner: Schedule = field(kw_only=True)
-    ranks: Integers = field(kw_only=True)
-    places: Places = field(kw_only=True)
-
-    @classmethod
-    def of(cls, inner: Schedule, ranks: Integers, places: Places) -> _Stage:
-        """The stage that has all steps of a schedule."""
-        return cls(inner.num_steps, inner=inner, ranks=ranks, places=places)
-
-    def rows(self) -> Rows:
-        """All rows of the schedule, but for moves that the places make void."""
-        return self._moved(self.inner.rows())
-
-    def of_rank(self, rank: int) -> Rows:
-        """As ``rows``; cost: that of the rank's rows of the schedule."""
-        own = np.flatnonzero(self.ranks == rank)
-        return self._moved(self.inner.rows_of(int(own[0])) if len(own) else np.empty((0, 9), dtype=np.int64))
-
-    def _moved(self, rows: Rows) -> Rows:
-        buffer, first = np.array(self.places).T
-        moved: Rows = rows.copy()
-        moved[:, 1:3] = self.ranks[rows[:, 1:3]]
-        for column in (3, 5):
-            moved[:, column] = buffer[rows[:, column]]
-            moved[:, column + 1] += first[rows[:, column]]
-        void = (moved[:, 1] == moved[:, 2]) & (moved[:, 3:5] == moved[:, 5:7]).all(axis=1)
-        kept: Rows = moved[~void]
-        return kept
+def _places(source: Place, target: Place, scratch: Place) -> dict[int, Place]:
+    return {INPUT: source, OUTPUT: target, SCRATCH: scratch}
 
 
-_IN_PLACE: Places = ((OUTPUT, 0), (OUTPUT, 0), (SCRATCH, 0))
+_IN_PLACE = _places((OUTPUT, 0), (OUTPUT, 0), (SCRATCH, 0))
 _BETWEEN: dict[str, Callable[..., Schedule]] = {
     "binomial": knomial,
     "scatter_doubling": scatter_doubling,
@@ -96,12 +60,12 @@ def bcast_hosts(
     if carried and at_once:
         mine = groups[here]
         first = knomial(len(mine), root=int(np.searchsorted(mine, root)), blocks=total)
-        parts.append(_Stage.of(first, mine, _IN_PLACE))
+        parts.append(Placed.of(first, mine, _IN_PLACE))
         groups = [*groups[:here], *groups[here + 1 :]]
     elif carried:
         parts.append(transfers(0, root, leaders[here], (OUTPUT, 0), (OUTPUT, 0), total))
-    parts.append(_Stage.of(exchange, leaders, _IN_PLACE))
-    parts.append(_joined([_Stage.of(knomial(len(one), blocks=total), one, _IN_PLACE) for one in groups]))
+    parts.append(Placed.of(exchange, leaders, _IN_PLACE))
+    parts.append(_joined([Placed.of(knomial(len(one), blocks=total), one, _IN_PLACE) for one in groups]))
     return Schedule.from_phases("bcast", size, f"over hosts, {between}", sequence(*parts), root=root, blocks=total)
 
 
@@ -126,26 +90,26 @@ def reduce_hosts(
     groups, leaders, here = _grouped(rank_host, checked_root(size, root))
     total = blocks or (1 if between == "binomial" else 1 << len(groups).bit_length() - 1)
     target = 0 if to_first else here
-    inner: Places = ((INPUT, 0), (SCRATCH, 0), (SCRATCH, 2 * total))
-    outer: Places = ((SCRATCH, 0), (SCRATCH, total), (SCRATCH, 2 * total))
+    inner = _places((INPUT, 0), (SCRATCH, 0), (SCRATCH, 2 * total))
+    outer = _places((SCRATCH, 0), (SCRATCH, total), (SCRATCH, 2 * total))
     if between == "halving":
         exchange = reduce_halving(len(groups), root=target, root_joins=False, blocks=total)
     else:
         exchange = reduce_knomial(len(groups), root=target, blocks=total)
     early = [one for number, one in enumerate(groups) if to_first or number != here]
     parts: list[Rows | Phase] = [
-        _joined([_Stage.of(reduce_knomial(len(one), blocks=total), one, inner) for one in early])
+        _joined([Placed.of(reduce_knomial(len(one), blocks=total), one, inner) for one in early])
     ]
     if not to_first:
         parts.append(local_moves(0, leaders[here], (INPUT, 0), (SCRATCH, 0), total))
-    parts.append(_Stage.of(exchange, leaders, outer))
+    parts.append(Placed.of(exchange, leaders, outer))
     if to_first:
         parts.append(transfers(0, leaders[0], root, (SCRATCH, total), (OUTPUT, 0), total))
     else:
         mine = groups[here]
         last = reduce_knomial(len(mine), root=int(np.searchsorted(mine, root)), blocks=total)
         parts.append(local_moves(0, mine[1:], (INPUT, 0), (SCRATCH, total), total))
-        parts.append(_Stage.of(last, mine, ((SCRATCH, total), (OUTPUT, 0), (SCRATCH, 2 * total))))
+        parts.append(Placed.of(last, mine, _places((SCRATCH, total), (OUTPUT, 0), (SCRATCH, 2 * total))))
     return Schedule.from_phases("reduce", size, f"over hosts, {between}", sequence(*parts), root=root, blocks=total)
 
 
@@ -164,14 +128,16 @@ def scan_hosts(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
     groups, leaders, _ = _grouped(np.cumsum(begins), 0)
     last = np.append(leaders[1:], size) - 1
     total, prefix, before = ((SCRATCH, place * blocks) for place in range(3))
-    inside: Places = ((INPUT, 0), (OUTPUT, 0), (SCRATCH, 3 * blocks))
+    inside = _places((INPUT, 0), (OUTPUT, 0), (SCRATCH, 3 * blocks))
     later = np.flatnonzero(np.cumsum(begins) > 1)
     parts: list[Rows | Phase] = [
-        _joined([_Stage.of(scan_exchange(len(one), blocks=blocks), one, inside) for one in groups]),
+        _joined([Placed.of(scan_exchange(len(one), blocks=blocks), one, inside) for one in groups]),
         transfers(0, last, leaders, (OUTPUT, 0), total, blocks),
-        _Stage.of(scan_exchange(len(leaders), blocks=blocks), leaders, (total, prefix, (SCRATCH, 3 * blocks))),
+        Placed.of(scan_exchange(len(leaders), blocks=blocks), leaders, _places(total, prefix, (SCRATCH, 3 * blocks))),
         transfers(0, leaders[:-1], leaders[1:], prefix, before, blocks),
-        _joined([_Stage.of(knomial(len(one), blocks=blocks), one, (before, before, before)) for one in groups[1:]]),
+        _joined(
+            [Placed.of(knomial(len(one), blocks=blocks), one, _places(before, before, before)) for one in groups[1:]]
+        ),
         transfers(0, later, later, before, (OUTPUT, 0), blocks, REDUCE),
     ]
     return Schedule.from_phases("scan", size, "over hosts", sequence(*parts), blocks=blocks)
@@ -188,6 +154,6 @@ def _grouped(rank_host: ArrayLike, root: int) -> tuple[list[Integers], Integers,
     return groups, leaders, int(place[root])
 
 
-def _joined(stages: Sequence[_Stage]) -> Rows:
+def _joined(stages: Sequence[Placed]) -> Rows:
     """The rows of stages of different ranks at the same time."""
     return np.concatenate([np.empty((0, 9), dtype=np.int64), *(stage.rows() for stage in stages)])

@@ -15,6 +15,7 @@ from .alltoall import direct as alltoall
 from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
 from .alltoall.joint import joint, side_by_side
+from .lanes import Across, lanes_allreduce, lanes_bcast, lanes_reduce
 from .network import Network
 from .rooted import broadcast, gather, reduction, scatterallgather
 from .rooted.embedding import rate_delay
@@ -225,6 +226,10 @@ _OF_A_CHAIN = {8 << 10: range(9, MOST_PARTS + 1), 16 << 10: range(9, MOST_PARTS 
 _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 
 
+# Of lanes: segments or blocks that follow one another, each across hosts while others are inside them.
+_OF_LANE_SEGMENTS = {64 << 10: range(2, 17), 256 << 10: range(2, 17)}
+_OF_LANE_BLOCKS = {16 << 10: range(9, 33), 64 << 10: range(9, 65)}
+
 # Bytes from which calls did not lose by what was predicted to win: tests/records/emulated.json.
 _MEDIUM = 16 << 10
 _SHORT = 4 << 10
@@ -250,6 +255,31 @@ def _direct(
     return Algorithm(generator, view, when, fixed or {}, **traits)
 
 
+def _in_lanes(collective: str, across: str, when: str, **traits: Any) -> Algorithm:
+    """What hosts run in lanes, where they have several ranks.
+
+    :param collective: bcast, reduce or allreduce.
+    :param across: name of the algorithm of hosts.
+    """
+    base = ALGORITHMS[collective][across]
+
+    def generate(network: Network, root: int, blocks: int | None) -> Schedule:
+        made = base.generate(network, root if collective in ROOTED else 0, blocks)
+        return made.expand() if isinstance(made, HostSchedule) else made
+
+    exchange = Across(generate, base.divides)
+
+    def view(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return (network, exchange), {}
+
+    return Algorithm(_LANES[collective], view, when, cut="segments", in_lanes=across, default=_LONG, **traits)
+
+
+_LANES: dict[str, Callable[..., Schedule]] = {
+    "bcast": lanes_bcast,
+    "reduce": lanes_reduce,
+    "allreduce": lanes_allreduce,
+}
 ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "bcast": {
         "binomial": Algorithm(broadcast.knomial, _size, _TREE, stand_in="any"),
@@ -284,7 +314,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         ),
         "circulant": Algorithm(
             broadcast.circulant,
-            _size,
+            _order,
             "for medium and large messages, full bisection",
             {"blocks": 8},
             cut="blocks",
@@ -344,7 +374,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         ),
         "circulant": Algorithm(
             reduction.reduce_circulant,
-            _size,
+            _order,
             "for medium vectors, full bisection, commuting operations",
             {"blocks": 8},
             cut="blocks",
@@ -533,3 +563,14 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "columns": _direct(_pencil_columns, takes_network, _AT_ONCE, costly=True),
     },
 }
+
+_LONG_VECTORS = "for medium and long vectors, several ranks a host"
+for _collective, _name, _when, _segments in (
+    ("bcast", "circulant", "for medium and large messages, several ranks a host", _OF_LANE_BLOCKS),
+    ("bcast", "scatter_allgather", "for large messages on many hosts", _OF_LANE_SEGMENTS),
+    ("reduce", "halving", _LONG_VECTORS, _OF_LANE_SEGMENTS),
+    ("reduce", "circulant", _LONG_VECTORS, _OF_LANE_BLOCKS),
+    ("allreduce", "halving", _LONG_VECTORS, _OF_LANE_SEGMENTS),
+    ("allreduce", "ring", "for the longest vectors, several ranks a host", {}),
+):
+    ALGORITHMS[_collective][f"lanes_{_name}"] = _in_lanes(_collective, _name, _when, segments=_segments)

@@ -56,7 +56,7 @@ def can_be_cut(collective: str, algorithm: object) -> bool:
 
 def divides(collective: str, name: str) -> bool:
     """Whether an algorithm divides a message into as many blocks as one asks for."""
-    return ALGORITHMS[collective][name].cut == "blocks"
+    return ALGORITHMS[collective][name].divides
 
 
 def segments_of(nbytes: int, most: int) -> int:
@@ -77,12 +77,13 @@ class Pieces(NamedTuple):
     lanes: int = 1
 
 
-def pieces_of(collective: str, algorithm: str, nbytes: int) -> Pieces:
+def pieces_of(collective: str, algorithm: str, nbytes: int, share: int | None = None) -> Pieces:
     """The pieces in which an algorithm sends messages.
 
     :param collective: a key of ``ALGORITHMS``.
     :param algorithm: what ``find_algorithm`` takes, perhaps cut.
-    :param nbytes: bytes of one message; in an allreduce or a reduce_scatter, of one rank's share.
+    :param nbytes: bytes of the message that the algorithm divides into blocks.
+    :param share: bytes of one rank's share of it, which is what ``ring`` and the like send; by default ``nbytes``.
     :raises ValueError: as ``find_algorithm``, and for a cut of messages that cannot be cut.
     """
     name, most = cut(current_name(algorithm))
@@ -94,8 +95,9 @@ def pieces_of(collective: str, algorithm: str, nbytes: int) -> Pieces:
         raise ValueError(
             f"expecting an algorithm for {collective} whose messages can be cut ({known}), got {algorithm!r}"
         )
-    parts = segments_of(nbytes, most)
-    return Pieces(name, blocks=parts) if divides(collective, name) else Pieces(name, lanes=parts)
+    if divides(collective, name):
+        return Pieces(name, blocks=segments_of(nbytes, most))
+    return Pieces(name, lanes=segments_of(nbytes if share is None else share, most))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +136,8 @@ def make_cut(
     :raises ValueError: as ``make`` and ``pieces_of``, and for blocks of an algorithm that is cut.
     :raises ScheduleError: as ``make``.
     """
-    pieces = pieces_of(collective, algorithm, nbytes // network.num_ranks if collective == "allreduce" else nbytes)
+    share = nbytes // network.num_ranks if collective == "allreduce" else nbytes
+    pieces = pieces_of(collective, algorithm, nbytes, share)
     if blocks is not None and pieces.name != current_name(algorithm):
         raise ValueError(f"expecting a number of blocks or an algorithm that is cut, got {blocks} and {algorithm!r}")
     wanted = pieces.blocks if blocks is None else blocks
@@ -152,12 +155,12 @@ def variants(collective: str, names: Iterable[str], nbytes: int, ranks: int) -> 
     :param nbytes: as ``Selector.choose`` counts them.
     :param ranks: among which reductions divide a vector.
     """
-    message = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
+    share = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
     known = ALGORITHMS.get(collective, {})
     return [
         f"{name}/{size >> 10}K"
         for name in names
         if name in known
         for size, parts in known[name].segments.items()
-        if segments_of(message, size) in parts
+        if segments_of(nbytes if known[name].divides else share, size) in parts
     ]

@@ -64,8 +64,10 @@ def test_what_is_offered_can_run_and_is_something_new(collective, nbytes, ranks)
         name, size = cut(algorithm)
         assert name in ALGORITHMS[collective]
         assert all(can_run(method, algorithm) for method in methods)
-        message = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
-        assert segments_of(message, size) not in (1, 8 if divides(collective, name) else 1)
+        known = ALGORITHMS[collective][name]
+        by_rank = collective in ("allreduce", "reduce_scatter") and not known.divides
+        pipeline = ALGORITHMS[collective].get(known.in_lanes, known).cut == "blocks"
+        assert segments_of(nbytes // ranks if by_rank else nbytes, size) not in (1, 8 if pipeline else 1)
 
 
 def test_only_what_can_be_cut_is():

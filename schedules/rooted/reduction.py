@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..exchanges import Cube, checked_order, checked_root, doubling, halving
+from ..exchanges import Cube, checked_order, checked_root, doubling, halving, turned
 from ..phases import Phases, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import local_moves, transfers
@@ -117,8 +117,7 @@ def reduce_chain(size: int, *, root: int = 0, order: ArrayLike | None = None, bl
     :param order: ranks by nearness, shape (p,), gone round so that the root comes first.
     :param blocks: blocks of the vector, b.
     """
-    ranks = checked_order(size, order)
-    ranks = np.roll(ranks, -int(np.flatnonzero(ranks == checked_root(size, root))[0]))
+    ranks = turned(checked_order(size, order), checked_root(size, root))
     buffer, place = _sums_at(root, size), np.arange(size - 1, 0, -1)
     child, above = ranks[place][:, None], ranks[place - 1][:, None]
     block = np.arange(blocks)
@@ -131,21 +130,22 @@ def reduce_chain(size: int, *, root: int = 0, order: ArrayLike | None = None, bl
     return Schedule.from_phases("reduce", size, "chain", phases, root=root, blocks=blocks)
 
 
-def reduce_circulant(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
+def reduce_circulant(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
     """The broadcast on a circulant graph backwards: each rank adds up a block of others in nearly every round.
 
     Träff, arXiv:2407.18004, see `schedules.rooted.circulant.arrivals`; for any p and b, and operations that commute.
     Messages: (p - 1) b of m / b bytes for a vector of m, in b - 1 + ceil(log2 p) steps, the least possible where a rank
-    sends and receives one block a step. It wins for medium vectors on fabrics that are not oversubscribed; knows
-    nothing of distance.
+    sends and receives one block a step. It wins for medium vectors on fabrics that are not oversubscribed; see
+    `schedules.rooted.broadcast.circulant` for the order.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
+    :param order: ranks by nearness, shape (p,), gone round so that the root comes first; by default ascending.
     :param blocks: blocks of the vector, b.
     """
     if blocks < 1:
         raise ValueError(f"expecting at least one block, got {blocks}")
-    order = rotation(size, checked_root(size, root))
+    order = turned(checked_order(size, order), checked_root(size, root))
     at, above, child, block = arrivals(size, blocks)
     adds = np.zeros(size, dtype=bool)
     adds[above] = adds[0] = True

@@ -23,6 +23,7 @@ from ..schedules.schedule import Schedule
 from ..schedules.segments import pieces_of
 from ..topology import TopologyInterface
 from ..views.network import UNKNOWN_RATE, network_of
+from .lanes import LaneCosts
 from .libraries import KNOWN, Decision, Library, Question
 from .scope import unmodelled
 
@@ -110,6 +111,10 @@ class Predictor:
         return network_of(replace(self.interface, routes=None))
 
     @cached_property
+    def _lanes(self) -> LaneCosts:
+        return LaneCosts(self.network)
+
+    @cached_property
     def rate(self) -> float:
         """Bytes/s of the fastest host link between two of the job's hosts; 0 on one host."""
         first = self.network.links[:, :, :1]
@@ -169,9 +174,13 @@ class Predictor:
         """
         collective, ranks = CALLS[method].collective, self.interface.num_ranks
         share = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
-        pieces = pieces_of(collective, _modelled(collective, name), share)
-        if find_algorithm(collective, pieces.name).shares_links and ranks > MOST_RANKS:
+        pieces = pieces_of(collective, _modelled(collective, name), nbytes, share)
+        known = find_algorithm(collective, pieces.name)
+        if known.shares_links and ranks > MOST_RANKS:
             return self._at_its_bound(nbytes)
+        if known.in_lanes:
+            (_, across), _ = known.view(self.network, root)
+            return self._lanes.seconds(collective, across, _in_python(self.model), nbytes, root, pieces.blocks)
         return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.lanes)
 
     def native(self, method: str, nbytes: int, root: int, commutative: bool = True) -> Native:

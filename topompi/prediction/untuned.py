@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..execution.specs import CALLS, NATIVE
+from ..schedules.algorithm import Algorithm
 from ..schedules.alltoall.dcss import dcss
 from ..schedules.registry import ALGORITHMS, find_algorithm
 from ..schedules.segments import cut, variants
@@ -81,14 +82,19 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
     :param runs: whether an algorithm can run for the call.
     """
     collective, ranks = CALLS[method].collective, predictor.interface.num_ranks
-    known = ALGORITHMS.get(collective, {})
-    if collective in DIVIDED and predictor.interface.num_hosts < ranks:
-        return []  # libraries combine inside hosts first; flat schedules lost to that on emulated networks
-    # With more ranks the parts of a message are shorter: as long as they were where they were measured, they may be.
-    measured = nbytes * min(1.0, RANKS / ranks) if collective in DIVIDED else nbytes
-    names = [name for name, one in known.items() if one.default <= measured and runs(name)]
+    hosts, known = predictor.interface.num_hosts, ALGORITHMS.get(collective, {})
+
+    def measured(one: Algorithm) -> float:
+        # With more ranks the parts of a message are shorter: they may be as long as where they were measured.
+        return nbytes * min(1.0, RANKS / (hosts if one.in_lanes else ranks)) if collective in DIVIDED else nbytes
+
+    names = [name for name, one in known.items() if one.default <= measured(one) and runs(name)]
+    if hosts == ranks:
+        names = [name for name in names if not known[name].in_lanes]
     if predictor.together is not None and collective == "alltoall" and nbytes > PAIRWISE:
         names = [name for name in names if known[name].joint]
     if ranks > MOST_RANKS:
         names = [name for name in names if known[name].shares_links or not known[name].costly]
+        # A pipeline through many ranks is slow, and its rows are those of all ranks.
+        names = [name for name in names if known[name].cut != "blocks"]
     return [*names, *filter(runs, variants(collective, names, nbytes, ranks))]

@@ -1,0 +1,67 @@
+"""Collectives in lanes: proofs on any hosts, what crosses between hosts, and how few steps segments take."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.networks import job, jobs
+from topompi.schedules import check
+from topompi.schedules.lanes import Lanes
+from topompi.schedules.registry import ALGORITHMS, make
+from topompi.schedules.schedule import ROOTED
+
+ENTRIES = [
+    (collective, name) for collective, known in ALGORITHMS.items() for name, one in known.items() if one.in_lanes
+]
+EVEN = job("XGFT(2; 5,4; 1,4)", range(0, 12, 2), [3] * 6)
+UNEVEN = job("XGFT(2; 5,4; 1,4)", range(0, 12, 2), [1, 4, 2, 2, 4, 1])
+
+
+def between_hosts(schedule, network):
+    """Blocks that each host sends to others."""
+    host = network.rank_host
+    away = host[schedule.source] != host[schedule.destination]
+    return np.bincount(host[schedule.source[away]], schedule.count[away], network.num_hosts)
+
+
+@pytest.mark.parametrize(("collective", "name"), ENTRIES)
+@given(network=jobs(most_hosts=7, most_ranks=4), data=st.data())
+def test_lanes_are_right_for_any_hosts_root_and_number_of_segments(collective, name, network, data):
+    root = data.draw(st.integers(0, network.num_ranks - 1))
+    schedule = make(collective, name, network, root, data.draw(st.none() | st.integers(1, 4)))
+    check(schedule)
+    rank, rows = data.draw(st.integers(0, network.num_ranks - 1)), schedule.rows()
+    assert (schedule.rows_of(rank) == rows[(rows[:, 1] == rank) | (rows[:, 2] == rank)]).all()
+
+
+@pytest.mark.parametrize("network", [EVEN, UNEVEN], ids=["even", "uneven"])
+@pytest.mark.parametrize(("collective", "name"), ENTRIES)
+def test_a_host_sends_to_others_what_it_would_with_one_rank(collective, name, network):
+    hosts, entry = Lanes(network).across, ALGORITHMS[collective][name]
+    root = 4
+    alone = make(collective, entry.in_lanes, hosts, int(network.rank_host[root]) if collective in ROOTED else 0)
+    together = make(collective, name, network, root)
+    share = together.blocks / alone.blocks
+    assert (between_hosts(together, network) == share * between_hosts(alone, hosts)).all()
+
+
+def test_there_are_as_many_lanes_as_the_median_host_has_ranks():
+    lanes = Lanes(UNEVEN)
+    assert lanes.number == 2
+    assert (UNEVEN.rank_host[lanes.carrier] == np.arange(6)).all(), "one rank of each host"
+    assert len(np.unique(lanes.carrier[:, 1])) == 2, "a host with many ranks has lanes on different ones"
+    assert len(np.unique(lanes.carrier[:, 0])) == 1, "a host with one rank has all lanes on it"
+
+
+@pytest.mark.parametrize("segments", [1, 2, 8])
+def test_each_segment_adds_one_step_to_those_of_the_exchange_between_hosts(segments):
+    between = make("allreduce", "halving", Lanes(EVEN).across).num_steps
+    made = make("allreduce", "lanes_halving", EVEN, blocks=segments)
+    before = 1  # each rank moves its own parts
+    assert made.num_steps - segments == make("allreduce", "lanes_halving", EVEN).num_steps - 1 <= before + between + 1
+
+
+def test_a_pipeline_gets_as_many_blocks_as_are_asked_for():
+    assert make("bcast", "lanes_circulant", EVEN, blocks=5).blocks == 3 * 5
+    assert make("allreduce", "lanes_halving", EVEN, blocks=5).blocks == 3 * 5 * 4
