@@ -85,8 +85,11 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
     hosts, known = predictor.interface.num_hosts, ALGORITHMS.get(collective, {})
 
     def measured(one: Algorithm) -> float:
-        # With more ranks the parts of a message are shorter: they may be as long as where they were measured.
-        return nbytes * min(1.0, RANKS / (hosts if one.in_lanes else ranks)) if collective in DIVIDED else nbytes
+        if collective in DIVIDED:
+            # With more ranks the parts of a message are shorter: they may be as long as where they were measured.
+            return nbytes * min(1.0, RANKS / (hosts if one.in_lanes else ranks))
+        # A ring has more steps for a host's link by as many ranks as the host has.
+        return nbytes * hosts / ranks if collective == "allgather" else nbytes
 
     names = [name for name, one in known.items() if one.default <= measured(one) and runs(name)]
     if hosts == ranks:
