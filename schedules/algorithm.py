@@ -52,8 +52,8 @@ class Algorithm:
     :param keeps_order: of reductions: whether operands are combined in rank order from root 0, where ranks are placed
         in the order of the network. Placed otherwise, ``check`` decides.
     :param whole: whether a reduction always applies its operation to whole vectors, never to pieces.
-    :param in_lanes: of what is composed for hosts with several ranks, the algorithm that hosts run in each lane; where
-        each host has one rank, the two are the same. Else empty.
+    :param alone: of what is made for hosts with several ranks, the algorithm that it is where each host has one rank;
+        in lanes hosts run it. Else empty.
     :param joint: whether it is made together with the exchanges of ``Network.siblings``.
     :param shares_links: whether each step gives the busiest link its share of the whole exchange, more than one
         message, and no link more than that, rounded up: links are then full although ranks are in different steps.
@@ -78,7 +78,7 @@ class Algorithm:
     local_counts: bool = False
     keeps_order: bool = False
     whole: bool = False
-    in_lanes: str = ""
+    alone: str = ""
     joint: bool = False
     shares_links: bool = False
     stand_in: Literal["", "any", "short", "long"] = ""

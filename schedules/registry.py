@@ -272,7 +272,7 @@ def _in_lanes(collective: str, across: str, when: str, **traits: Any) -> Algorit
     def view(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return (network, exchange), {}
 
-    return Algorithm(_LANES[collective], view, when, cut="segments", in_lanes=across, default=_LONG, **traits)
+    return Algorithm(_LANES[collective], view, when, cut="segments", alone=across, default=_LONG, **traits)
 
 
 _LANES: dict[str, Callable[..., Schedule]] = {
@@ -310,7 +310,11 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             default=_LONG,
         ),
         "scatter_allgather_hosts": Algorithm(
-            scatterallgather.scatter_allgather_hosts, takes_network, "for large messages, many ranks a host"
+            scatterallgather.scatter_allgather_hosts,
+            takes_network,
+            "for large messages, many ranks a host",
+            alone="scatter_allgather",
+            default=2 * _LONG,
         ),
         "circulant": Algorithm(
             broadcast.circulant,

@@ -12,7 +12,10 @@ from topompi.schedules.registry import ALGORITHMS, make
 from topompi.schedules.schedule import ROOTED
 
 ENTRIES = [
-    (collective, name) for collective, known in ALGORITHMS.items() for name, one in known.items() if one.in_lanes
+    (collective, name)
+    for collective, known in ALGORITHMS.items()
+    for name, one in known.items()
+    if one.cut == "segments"
 ]
 EVEN = job("XGFT(2; 5,4; 1,4)", range(0, 12, 2), [3] * 6)
 UNEVEN = job("XGFT(2; 5,4; 1,4)", range(0, 12, 2), [1, 4, 2, 2, 4, 1])
@@ -40,7 +43,7 @@ def test_lanes_are_right_for_any_hosts_root_and_number_of_segments(collective, n
 def test_a_host_sends_to_others_what_it_would_with_one_rank(collective, name, network):
     hosts, entry = Lanes(network).across, ALGORITHMS[collective][name]
     root = 4
-    alone = make(collective, entry.in_lanes, hosts, int(network.rank_host[root]) if collective in ROOTED else 0)
+    alone = make(collective, entry.alone, hosts, int(network.rank_host[root]) if collective in ROOTED else 0)
     together = make(collective, name, network, root)
     share = together.blocks / alone.blocks
     assert (between_hosts(together, network) == share * between_hosts(alone, hosts)).all()

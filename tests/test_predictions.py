@@ -62,7 +62,7 @@ def test_with_several_ranks_a_host_no_choice_lost_and_most_are_the_fastest():
     long = [one for one in found if one.cell.nbytes >= LONG]
     assert np.exp(np.mean(np.log([one.gain for one in long]))) > 2.5
     assert np.median([one.regret for one in long]) < 1.05
-    assert np.quantile([one.regret for one in long], 0.9) < 1.35
+    assert np.quantile([one.regret for one in long], 0.9) < 1.25
     assert {one.chosen.partition("_")[0] for one in long} >= {"lanes", "chain/8K", "ring"}
 
 

@@ -66,7 +66,7 @@ def test_what_is_offered_can_run_and_is_something_new(collective, nbytes, ranks)
         assert all(can_run(method, algorithm) for method in methods)
         known = ALGORITHMS[collective][name]
         by_rank = collective in ("allreduce", "reduce_scatter") and not known.divides
-        pipeline = ALGORITHMS[collective].get(known.in_lanes, known).cut == "blocks"
+        pipeline = ALGORITHMS[collective].get(known.alone, known).cut == "blocks"
         assert segments_of(nbytes // ranks if by_rank else nbytes, size) not in (1, 8 if pipeline else 1)
 
 

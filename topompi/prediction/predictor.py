@@ -178,7 +178,7 @@ class Predictor:
         known = find_algorithm(collective, pieces.name)
         if known.shares_links and ranks > MOST_RANKS:
             return self._at_its_bound(nbytes)
-        if known.in_lanes:
+        if known.cut == "segments":  # in lanes
             (_, across), _ = known.view(self.network, root)
             return self._lanes.seconds(collective, across, _in_python(self.model), nbytes, root, pieces.blocks)
         return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.lanes)

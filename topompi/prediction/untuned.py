@@ -87,13 +87,13 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
     def measured(one: Algorithm) -> float:
         if collective in DIVIDED:
             # With more ranks the parts of a message are shorter: they may be as long as where they were measured.
-            return nbytes * min(1.0, RANKS / (hosts if one.in_lanes else ranks))
+            return nbytes * min(1.0, RANKS / (hosts if one.cut == "segments" else ranks))
         # A ring has more steps for a host's link by as many ranks as the host has.
         return nbytes * hosts / ranks if collective == "allgather" else nbytes
 
     names = [name for name, one in known.items() if one.default <= measured(one) and runs(name)]
     if hosts == ranks:
-        names = [name for name in names if not known[name].in_lanes]
+        names = [name for name in names if not known[name].alone]
     if predictor.together is not None and collective == "alltoall" and nbytes > PAIRWISE:
         names = [name for name in names if known[name].joint]
     if ranks > MOST_RANKS:
