@@ -27,7 +27,8 @@ class Across:
     """What hosts run in each lane, as if each were one rank.
 
     :param generate: the schedule on a network whose ranks are hosts, from a root and a number of blocks.
-    :param pipeline: whether its blocks follow one another; else a vector is divided into segments that do.
+    :param pipeline: whether it sends its own blocks one after another. If not, the vector is divided into segments,
+        which follow one another.
     """
 
     generate: Callable[[Network, int, int | None], Schedule]
@@ -70,7 +71,7 @@ class Lanes:
         return host, int(np.searchsorted(self.network.ranks_of_host[host], rank))
 
     def alike(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Hosts with equally many ranks: the hosts, their ranks, and the first lane of each place and behind the last.
+        """Hosts with equally many ranks: the hosts, their ranks, and ``first_of``.
 
         Their shapes are (hosts,), (hosts, ranks) and (ranks + 1,).
         """
@@ -81,14 +82,14 @@ class Lanes:
             yield hosts, groups, self.first_of(int(size))
 
     def first_of(self, size: int) -> Integers:
-        """The first lane of each place on a host of so many ranks, and behind the last, shape (size + 1,)."""
+        """The first lane of the i-th rank of a host with ``size`` ranks, and the number of lanes, shape (size + 1,)."""
         place = np.arange(self.number) * size // self.number
         return np.searchsorted(place, np.arange(size + 1))
 
 
 @dataclass(frozen=True, eq=False)
 class _Vector:
-    """A vector in segments, each in a part a lane, each part in the blocks of what runs across hosts.
+    """A vector of segments; a segment has one part per lane, and a part the blocks of the schedule across hosts.
 
     A segment's exchange across hosts begins one step after that of the segment before. Work inside a host on a block
     is done one step before the exchange first touches the block on this host, or one step after it last wrote it.
@@ -104,7 +105,7 @@ class _Vector:
 
     @classmethod
     def of(cls, network: Network, across: Across, root: int, blocks: int | None) -> _Vector:
-        """The vector of a call; parameters as `lanes_allreduce`."""
+        """The vector of a call; parameters as `lanes_reduce`, ``root`` 0 if there is none."""
         lanes = Lanes(network)
         root = checked_root(network.num_ranks, root)
         made = across.generate(lanes.across, int(network.rank_host[root]), blocks if across.pipeline else None)
@@ -170,8 +171,8 @@ class _Inside(Phase):
     """What happens inside hosts, block by block.
 
     :param vector: of the call.
-    :param make: senders, receivers and lanes of the transfers on a host of so many ranks, from the first lane of each
-        place and behind the last: places within the host.
+    :param make: from the number of a host's ranks and ``Lanes.first_of``, the senders and receivers of its transfers,
+        as indices within the host, and their lanes.
     :param buffers: from which ranks send, and into which they receive.
     :param operation: ``COPY`` or ``REDUCE``.
     :param hosts: numbers of the hosts that take part.
@@ -226,7 +227,7 @@ class _Inside(Phase):
 
 
 def _to_owners(size: int, first: Integers) -> tuple[Integers, Integers, Integers]:
-    """Each rank sends each other rank that one's lanes."""
+    """Each rank sends to every other rank the lanes that the receiver carries."""
     lane = np.arange(first[-1])
     owner = np.searchsorted(first, lane, "right") - 1
     sender, number = (axis.ravel() for axis in np.indices((size, len(lane))))
@@ -235,7 +236,7 @@ def _to_owners(size: int, first: Integers) -> tuple[Integers, Integers, Integers
 
 
 def _from_owners(size: int, first: Integers, but: int = -1) -> tuple[Integers, Integers, Integers]:
-    """Each rank sends its lanes to each other rank, except one that needs none."""
+    """Each rank sends its own lanes to every other rank, except one that needs none."""
     receiver, owner, lane = _to_owners(size, first)
     needs = receiver != but
     return owner[needs], receiver[needs], lane[needs]
@@ -249,27 +250,27 @@ def _to_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, 
 
 
 def _from_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, Integers]:
-    """The root sends each other rank that one's lanes."""
+    """The root sends to every other rank the lanes that the receiver carries."""
     owner, receiver, lane = _to_one(size, first, root)
     away = owner != root
     return receiver[away], owner[away], lane[away]
 
 
 def lanes_allreduce(network: Network, across: Across, *, blocks: int | None = None) -> Schedule:
-    """Each rank adds up its lanes' parts inside its host, all hosts exchange in every lane, and parts spread inside.
+    """Ranks add up parts inside their host, the hosts exchange them in all lanes, and a host's ranks share the sums.
 
     Träff and Hunold, arXiv:1910.13373: the decomposition of a collective into as many lanes as there are local ranks.
     We depart from it in two ways: segments follow one another at the distance of one step, so that all three stages
     work at once; and hosts may have different numbers of ranks, in any order.
 
-    Messages: of each rank 2 (r - 1) a segment inside its host of r ranks, and those of the exchange across hosts.
+    Messages: those of the exchange across hosts, and inside a host of r ranks 2 (r - 1) of each rank for each group of
+    blocks that is due in one step.
     Bytes: twice (1 - 1/r) of the vector into each rank inside, and of a host's link what one rank a host would send.
     It wins for medium and long vectors with several ranks a host. For commutative operations.
 
     :param network: the job's network.
     :param across: what hosts run.
-    :param blocks: segments of the vector, or blocks of what hosts run if that is a pipeline itself; by default 1, or
-        its own number.
+    :param blocks: number of segments, by default 1; if ``across`` is a pipeline, of its blocks, by default its own.
     """
     vector = _Vector.of(network, across, 0, blocks)
     phases = sequence(
@@ -286,7 +287,8 @@ def lanes_allreduce(network: Network, across: Across, *, blocks: int | None = No
 def lanes_reduce(network: Network, across: Across, *, root: int = 0, blocks: int | None = None) -> Schedule:
     """As `lanes_allreduce`, but hosts reduce in each lane to the root's host, whose ranks hand their parts to the root.
 
-    Messages: of each rank r - 1 a segment inside its host, those of the reductions across, and r - 1 to the root.
+    Messages: those of the reductions across hosts, and for each group of blocks that is due in one step r - 1 of each
+    rank inside its host and r - 1 to the root.
 
     :param network: the job's network.
     :param across: what hosts run.
@@ -307,9 +309,10 @@ def lanes_reduce(network: Network, across: Across, *, root: int = 0, blocks: int
 
 
 def lanes_bcast(network: Network, across: Across, *, root: int = 0, blocks: int | None = None) -> Schedule:
-    """The root scatters inside its host, its host broadcasts in every lane, and parts spread inside the other hosts.
+    """The root scatters parts inside its host, the host broadcasts them in all lanes, and each host's ranks share them.
 
-    As `lanes_allreduce`. Messages: r - 1 from the root, those of the broadcasts across, and r - 1 of each rank.
+    As `lanes_allreduce`. Messages: those of the broadcasts across hosts, and for each group of blocks that is due in
+    one step r - 1 from the root and r - 1 of each rank inside its host.
 
     :param network: the job's network.
     :param across: what hosts run.

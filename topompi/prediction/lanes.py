@@ -11,7 +11,7 @@ from ..schedules.network import Network
 
 __all__ = ["LaneCosts"]
 
-STAGES = {"bcast": 1, "reduce": 1, "allreduce": 2}  # in which each rank of each host takes part
+STAGES = {"bcast": 1, "reduce": 1, "allreduce": 2}  # stages inside hosts in which all ranks work
 
 
 class LaneCosts:
@@ -38,14 +38,14 @@ class LaneCosts:
         :param nbytes: of the vector.
         :param root: of a rooted collective, else 0.
         :param blocks: as ``lanes_allreduce``.
-        Cost: that of ``schedules.cost`` for one rank a host, twice.
+        Cost: two evaluations of ``schedules.cost`` with one rank a host.
         """
         segments = 1 if across.pipeline or blocks is None else blocks
         host = int(self._network.rank_host[root])
         made = across.generate(self._hosts, host, blocks if across.pipeline else None)
         block = -(-nbytes // (segments * max(made.blocks, 1)))
         empty, full = (cost(made, self._hosts, model, size).seconds for size in (0, block))
-        # Segments share the links, and each begins one start-up after the one before it.
+        # Segments share the links; in time, each begins one start-up after its predecessor.
         between = segments * full - (segments - 1) * (empty - model.t_s[-1])
         parts = made.blocks if across.pipeline else segments
         inside = self._inside(model, nbytes / parts)
