@@ -15,7 +15,8 @@ from .alltoall import direct as alltoall
 from .alltoall.fft import grid_groups, pencils, squarest
 from .alltoall.hostschedule import HostSchedule
 from .alltoall.joint import joint, side_by_side
-from .lanes import Across, lanes_allreduce, lanes_bcast, lanes_reduce
+from .lanes.collectives import lanes_allreduce, lanes_bcast, lanes_reduce
+from .lanes.stages import Across
 from .network import Network
 from .rooted import broadcast, gather, reduction, scatterallgather
 from .rooted.embedding import rate_delay

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.networks import job, jobs
 from topompi.schedules import check
-from topompi.schedules.lanes import Lanes
+from topompi.schedules.lanes.carriers import Lanes
 from topompi.schedules.registry import ALGORITHMS, make
 from topompi.schedules.schedule import ROOTED
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..schedules.analysis.cost import cost
 from ..schedules.analysis.model import Model
-from ..schedules.lanes import Across, Lanes
+from ..schedules.lanes.carriers import Lanes
+from ..schedules.lanes.stages import Across
 from ..schedules.network import Network
 
 __all__ = ["LaneCosts"]

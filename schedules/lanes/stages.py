@@ -1,0 +1,240 @@
+"""The stages of collectives in lanes: exchanges between hosts, and inside hosts before or after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exchanges import checked_root
+from ..nested import Placed
+from ..network import Network
+from ..phases import Phase, Phases, taken
+from ..schedule import COPY, INPUT, OUTPUT, SCRATCH, Schedule
+from ..transfers import Rows, local_moves, transfers
+from .carriers import Lanes
+
+__all__ = ["Across", "Inside", "Vector", "from_one", "from_owners", "to_one", "to_owners"]
+
+Integers = NDArray[np.int64]
+Pairs = Callable[[int, Integers], tuple[Integers, Integers, Integers]]
+
+
+@dataclass(frozen=True)
+class Across:
+    """What hosts run in each lane, as if each were one rank.
+
+    :param generate: the schedule on a network whose ranks are hosts, from a root and a number of blocks.
+    :param pipeline: whether it sends its own blocks one after another. If not, the vector is divided into segments,
+        which follow one another.
+    """
+
+    generate: Callable[[Network, int, int | None], Schedule]
+    pipeline: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Vector:
+    """A vector of segments; a segment has one part per lane, and a part the blocks of the schedule across hosts.
+
+    A segment's exchange across hosts begins one step after that of the segment before. Work inside a host on a block
+    is done one step before the exchange first touches the block on this host, or one step after it last wrote it.
+
+    :param lanes: of the job.
+    :param across: what the hosts run for each lane of each segment.
+    :param segments: number of segments.
+    """
+
+    lanes: Lanes
+    across: Schedule
+    segments: int
+
+    @classmethod
+    def of(cls, network: Network, across: Across, root: int, blocks: int | None) -> Vector:
+        """The vector of a call.
+
+        :param network: the job's network.
+        :param across: what hosts run.
+        :param root: the root's rank; 0 if there is none.
+        :param blocks: as `lanes_allreduce`.
+        """
+        lanes = Lanes(network)
+        root = checked_root(network.num_ranks, root)
+        made = across.generate(lanes.across, int(network.rank_host[root]), blocks if across.pipeline else None)
+        return cls(lanes, made, 1 if across.pipeline or blocks is None else blocks)
+
+    @property
+    def span(self) -> int:
+        """Blocks of a segment."""
+        return self.lanes.number * self.across.blocks
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the vector."""
+        return self.segments * self.span
+
+    def between(self, buffer: int) -> Phases:
+        """The exchanges across hosts of all lanes of all segments, which are in a buffer."""
+        lane, blocks = np.arange(self.lanes.number)[:, None], self.across.blocks
+        parts = []
+        for segment in range(self.segments):
+            begin = segment * self.span + lane * blocks
+            places = {INPUT: (buffer, begin), OUTPUT: (buffer, begin), SCRATCH: (SCRATCH, begin)}
+            part = Placed.of(self.across, self.lanes.carrier, places, vectors=(blocks, self.blocks))
+            parts.append((1 + segment, part))
+        return tuple(parts)
+
+    def own_parts(self, target: int) -> Rows:
+        """Each rank moves its own lanes' parts of its input into a buffer."""
+        tables = [np.empty((0, 9), dtype=np.int64)]
+        for _, groups, first in self.lanes.alike():
+            begin = np.arange(self.segments)[:, None, None] * self.span + first[:-1] * self.across.blocks
+            count = np.diff(first) * self.across.blocks
+            tables.append(local_moves(0, groups[None], (INPUT, begin), (target, begin), count))
+        return np.concatenate(tables)
+
+    def touched(self, host: int) -> tuple[Integers, Integers]:
+        """The step in which a host's exchange first touches each block, else 0, and last writes it, else -1."""
+        rows, blocks = self.across.rows_of(host), self.across.blocks
+        void = (rows[:, 1] == rows[:, 2]) & (rows[:, 4] % blocks == rows[:, 6] % blocks) & (rows[:, 8] == COPY)
+        rows = rows[~void]
+        first, last = np.full(blocks, self.across.num_steps), np.full(blocks, -1)
+        for rank, block in ((1, 4), (2, 6)):
+            here = rows[rows[:, rank] == host]
+            at = np.repeat(here[:, block] % blocks, here[:, 7]) + _within(here[:, 7])
+            np.minimum.at(first, at, np.repeat(here[:, 0], here[:, 7]))
+            if rank == 2:
+                np.maximum.at(last, at, np.repeat(here[:, 0], here[:, 7]))
+        return np.where(first == self.across.num_steps, 0, first), last
+
+    def schedule(self, collective: str, phases: Phases, root: int | None = None) -> Schedule:
+        """The schedule of some phases.
+
+        :param collective: bcast, reduce or allreduce.
+        :param phases: what the ranks do.
+        :param root: the root's rank; None if there is none.
+        """
+        size, name = self.lanes.network.num_ranks, f"lanes, {self.across.algorithm}"
+        return Schedule.from_phases(collective, size, name, phases, root=root, blocks=self.blocks)
+
+
+def _within(counts: Integers) -> Integers:
+    """0, 1, 2, ... within each of several ranges."""
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Inside(Phase):
+    """What happens inside hosts, block by block.
+
+    :param vector: of the call.
+    :param make: from the number of a host's ranks and ``Lanes.first_of``, the senders and receivers of its transfers,
+        as indices within the host, and their lanes.
+    :param buffers: from which ranks send, and into which they receive.
+    :param operation: ``COPY`` or ``REDUCE``.
+    :param hosts: numbers of the hosts that take part.
+    :param before: whether it happens before the exchange across hosts; else after it.
+    """
+
+    vector: Vector = field(kw_only=True)
+    make: Pairs = field(kw_only=True)
+    buffers: tuple[int, int] = field(kw_only=True)
+    operation: int = field(kw_only=True)
+    hosts: Integers = field(kw_only=True)
+    before: bool = field(kw_only=True)
+
+    @classmethod
+    def of(
+        cls,
+        vector: Vector,
+        make: Pairs,
+        buffers: tuple[int, int],
+        operation: int = COPY,
+        *,
+        hosts: ArrayLike | None = None,
+        before: bool = False,
+    ) -> Inside:
+        """The stage of a call.
+
+        :param vector: as the class; likewise ``make``, ``buffers``, ``operation`` and ``before``.
+        :param hosts: numbers of the hosts that take part, by default all.
+        """
+        steps = vector.segments + vector.across.num_steps + 1
+        chosen = np.asarray(np.arange(vector.lanes.network.num_hosts) if hosts is None else hosts, dtype=np.int64)
+        return cls(steps, vector=vector, make=make, buffers=buffers, operation=operation, hosts=chosen, before=before)
+
+    def rows(self) -> Rows:
+        """The rows of all hosts."""
+        tables = [self._of_host(host) for host in self.hosts.tolist()]
+        return np.concatenate([np.empty((0, 9), dtype=np.int64), *tables])
+
+    def of_rank(self, rank: int) -> Rows:
+        """As ``rows``; cost: that of its host."""
+        host = int(self.vector.lanes.network.rank_host[rank])
+        return taken(self._of_host(host), rank) if host in self.hosts else np.empty((0, 9), dtype=np.int64)
+
+    def _of_host(self, host: int) -> Rows:
+        vector, ranks = self.vector, self.vector.lanes.network.ranks_of_host[host]
+        first, last = vector.touched(host)
+        when = first if self.before else np.maximum(last, first - 1) + 2
+        sender, receiver, lane = self.make(len(ranks), vector.lanes.first_of(len(ranks)))
+        begin = np.flatnonzero(np.diff(when, prepend=-1))
+        count = np.diff(np.append(begin, len(when)))
+        segment = np.arange(vector.segments)[:, None, None]
+        at = segment * vector.span + lane[:, None] * vector.across.blocks + begin
+        source, target = self.buffers
+        ends = ranks[sender][:, None], ranks[receiver][:, None]
+        return transfers(segment + when[begin], *ends, (source, at), (target, at), count, self.operation)
+
+
+def to_owners(size: int, first: Integers) -> tuple[Integers, Integers, Integers]:
+    """Each rank sends to every other rank the lanes that the receiver carries.
+
+    Returns the senders and the receivers, as indices within the host, and the lanes, one each per transfer.
+
+    :param size: number of the host's ranks.
+    :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
+    """
+    lane = np.arange(first[-1])
+    owner = np.searchsorted(first, lane, "right") - 1
+    sender, number = (axis.ravel() for axis in np.indices((size, len(lane))))
+    other = sender != owner[number]
+    return sender[other], owner[number][other], lane[number][other]
+
+
+def from_owners(size: int, first: Integers, but: int = -1) -> tuple[Integers, Integers, Integers]:
+    """Each rank sends its own lanes to every other rank, except one that needs none.
+
+    :param size: number of the host's ranks.
+    :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
+    :param but: index of the rank that needs none, -1 if there is none.
+    """
+    receiver, owner, lane = to_owners(size, first)
+    needs = receiver != but
+    return owner[needs], receiver[needs], lane[needs]
+
+
+def to_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, Integers]:
+    """Each rank sends its lanes to the root, which moves its own.
+
+    :param size: number of the host's ranks.
+    :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
+    :param root: index of the root within the host.
+    """
+    lane = np.arange(first[-1])
+    owner = np.searchsorted(first, lane, "right") - 1
+    return owner, np.full(len(lane), root), lane
+
+
+def from_one(size: int, first: Integers, root: int) -> tuple[Integers, Integers, Integers]:
+    """The root sends to every other rank the lanes that the receiver carries.
+
+    :param size: number of the host's ranks.
+    :param first: first lane of each rank and the number of lanes, as ``Lanes.first_of``.
+    :param root: index of the root within the host.
+    """
+    owner, receiver, lane = to_one(size, first, root)
+    away = owner != root
+    return receiver[away], owner[away], lane[away]
