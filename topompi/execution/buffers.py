@@ -17,6 +17,7 @@ __all__ = [
     "Block",
     "Blocks",
     "DeviceMemoryError",
+    "ShortMemoryError",
     "address_of",
     "block",
     "blocks",
@@ -39,6 +40,10 @@ HOST_KINDS = (1, 3, 11)  # of memory, as DLPack numbers them: the host's, also w
 
 class DeviceMemoryError(TypeError):
     """A message that lies where the host's processors may not read: the MPI library's to send."""
+
+
+class ShortMemoryError(ValueError):
+    """A buffer with less memory than its count says: mpi4py does not compare them."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -77,8 +82,23 @@ class Block:
         """Address of the first entry."""
         return address_of(self.buffer) + self.displ * self.datatype.extent
 
+    def require_memory(self) -> None:
+        """Refuse a buffer that is too short; one at ``MPI.BOTTOM`` has no length.
+
+        :raises ShortMemoryError: for a buffer that is shorter; where the datatype has gaps, by more than one extent.
+        """
+        if not isinstance(self.buffer, type(MPI.BOTTOM)):
+            extent = self.datatype.extent
+            length, have = self.count * extent, self.buffer.nbytes - self.displ * extent
+            if length > have + (0 if self.dense else extent):
+                raise ShortMemoryError(f"message: expecting a buffer of {length} bytes, got {have}")
+
     def memory(self) -> MPI.buffer:
-        """The memory from the first entry to the last one's extent, by address: it does not keep the buffer alive."""
+        """The memory from the first entry to the last one's extent, by address: it does not keep the buffer alive.
+
+        :raises ShortMemoryError: as ``require_memory``.
+        """
+        self.require_memory()
         return MPI.buffer.fromaddress(self.address, self.count * self.datatype.extent)
 
     def view(self) -> Bytes:
@@ -188,12 +208,11 @@ def _is_dense(buffer: Any, datatype: MPI.Datatype) -> bool:
 
 def _bytes(buffer: Any, datatype: MPI.Datatype, first: int, last: int) -> Bytes:
     """The bytes of the entries ``first:last`` of a dense datatype."""
-    begin, end = first * datatype.Get_size(), last * datatype.Get_size()
-    if begin >= 0 and end <= buffer.nbytes:
-        memory = buffer[begin:end]  # which keeps the buffer alive
-    else:  # mpi4py believes a count, too, whatever the length of the buffer: only its address has a meaning
-        memory = MPI.buffer.fromaddress(buffer.address + begin, end - begin)
-    return np.frombuffer(memory, dtype=np.uint8)
+    extent = datatype.Get_size()
+    data = np.frombuffer(buffer, dtype=np.uint8)
+    if last * extent > len(data):
+        raise ValueError(f"message: expecting a buffer of {last * extent} bytes, got {len(data)}")
+    return data[first * extent : last * extent]
 
 
 def address_of(buffer: Any) -> int:
@@ -263,7 +282,7 @@ def _simple(message: Any, number: int, readonly: bool) -> tuple[Any, MPI.Datatyp
         count = _index(count, "count")
         if count and buffer is None:
             raise ValueError(f"message: buffer is None but count is {count}")
-        return data, entry, count, displ
+        return _believed(buffer, data, entry, displ + count * number), entry, count, displ
     length = _entries(data, entry) - displ
     if length % number:
         raise ValueError(
@@ -280,6 +299,14 @@ def _check_within(data: Any, datatype: MPI.Datatype, displ: int) -> None:
         raise ValueError(f"message: cannot handle displacement, datatype extent {extent}")
     if displ * extent > length:
         raise ValueError(f"message: displacement {displ} out of bounds, number of entries {length // extent}")
+
+
+def _believed(given: Any, data: Any, datatype: MPI.Datatype, entries: int) -> Any:
+    """Memory that a program names by its address is as long as its count says; mpi4py believes any count."""
+    length = entries * datatype.extent
+    if not isinstance(given, MPI.buffer) or length <= data.nbytes:
+        return data
+    return MPI.buffer.fromaddress(data.address, length, data.readonly)
 
 
 def vector(message: Any, number: int, *, readonly: bool) -> Blocks:
@@ -303,7 +330,8 @@ def vector(message: Any, number: int, *, readonly: bool) -> Blocks:
         displs = np.concatenate(([0], np.cumsum(counts)[:-1]))
     elif np.ndim(displs) == 0:
         displs = _index(displs, "displacement", signed=True) * np.arange(number)
-    return Blocks(data, entry, counts, _integers(displs, number))
+    counts, displs = _integers(counts, number), _integers(displs, number)
+    return Blocks(_believed(buffer, data, entry, int((displs + counts).max(initial=0))), entry, counts, displs)
 
 
 def _split(message: Any, vector: bool = False) -> tuple[Any, Any, Any, Any]:

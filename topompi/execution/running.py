@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from ..schedules.segments import cut, divides, segments_of
 from .binding import Binding, bind, bind_persistent
-from .buffers import DeviceMemoryError
+from .buffers import Block, DeviceMemoryError, ShortMemoryError
 from .eligibility import why_not
 from .executor import Executor
 from .groups import Groups
@@ -123,7 +123,7 @@ def _refused(executor: Executor, method: str, algorithm: str, arguments: tuple[A
     spec = CALLS[method]
     takes_part = _takes_part(executor, spec, algorithm, arguments, error)
     # The library would wait for the others, who are done.
-    if takes_part and isinstance(error, MPI.Exception):
+    if isinstance(error, ShortMemoryError) or (takes_part and isinstance(error, MPI.Exception)):
         raise error
     if spec.rooted and isinstance(error, MismatchError):
         raise MPI.Exception(error.code)
@@ -262,6 +262,9 @@ def _looked_at(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tu
         operands = read(groups, spec, arguments)
         if operands is not None:
             refuse(spec, operands, groups.alone)
+            for side in (operands.input, operands.output):
+                if isinstance(side, Block):
+                    side.require_memory()
     except DeviceMemoryError:  # the library can do what we cannot
         return None, None
     except Exception as error:  # whatever it is, the others know nothing of it
