@@ -39,8 +39,18 @@ HANDLES = (
     *("test_group", "test_handle", "test_msgspec", "test_objmodel", "test_op", "test_pickle", "test_subclass"),
     *("test_toplevel", "test_util_pkl5", "test_util_sync"),
 )
-# Other processes are started natively too, and windows and files use our communicators as handles only.
-ELSEWHERE = ("test_spawn", "test_dynproc", "test_win", "test_rma", "test_rma_nb", "test_file", "test_io")
+# Other processes are started natively too (test_util_pool then hangs after all other modules with Open MPI, natively as
+# well), and windows and files use our communicators as handles only.
+ELSEWHERE = (
+    "test_spawn",
+    "test_dynproc",
+    "test_util_pool",
+    "test_win",
+    "test_rma",
+    "test_rma_nb",
+    "test_file",
+    "test_io",
+)
 
 
 @pytest.fixture(scope="module")
