@@ -18,7 +18,7 @@ from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, Form, Needs
 from ..selection.choice import Choice
 from . import agreement
-from .handle import Handle
+from .handle import ALL, Handle
 
 __all__ = ["Collectives"]
 
@@ -65,7 +65,7 @@ class Collectives(Handle):
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """The root's object, pickled once, by the algorithm chosen for as many bytes; such calls are never timed."""
-        if (self._knows_natives() or self._held is not None) and self._calls.all:
+        if (self._knows_natives() or self._held is not None or self._calls is ALL) and self._calls.all:
             return NativeIntracomm.bcast(self, obj, root)
         state = self._working()
         with agreement.checked(self, "bcast", (obj, root), root, None) if self._checks else nullcontext():
