@@ -52,8 +52,8 @@ class Algorithm:
     :param keeps_order: of reductions: whether operands are combined in rank order from root 0, where ranks are placed
         in the order of the network. Placed otherwise, ``check`` decides.
     :param whole: whether a reduction always applies its operation to whole vectors, never to pieces.
-    :param alone: of what is made for hosts with several ranks, the algorithm that it is where each host has one rank;
-        in lanes hosts run it. Else empty.
+    :param alone: name of the algorithm to which this one, made for several ranks a host, is equal if each host has one
+        rank; in lanes hosts run it. Empty for all other algorithms.
     :param joint: whether it is made together with the exchanges of ``Network.siblings``.
     :param shares_links: whether each step gives the busiest link its share of the whole exchange, more than one
         message, and no link more than that, rounded up: links are then full although ranks are in different steps.

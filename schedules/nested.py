@@ -50,8 +50,11 @@ class Placed(Phase):
     ) -> Placed:
         """The part that has all steps of a schedule.
 
-        :param inner: as the class; likewise ``places``, ``unit`` and ``vectors``.
-        :param groups: as the class; of one group also of shape (inner.size,).
+        :param inner: the schedule of a group.
+        :param groups: ranks of each group, shape (groups, inner.size), or (inner.size,) for one group.
+        :param places: where the larger schedule has each buffer.
+        :param unit: blocks of the larger schedule for each of the inner one.
+        :param vectors: blocks of the inner vector and of the larger one; None if no vector is divided.
         """
         members = np.atleast_2d(np.asarray(groups, dtype=np.int64))
         return cls(inner.num_steps, inner=inner, groups=members, places=places, unit=unit, vectors=vectors)
@@ -102,7 +105,7 @@ def inside(schedule: Schedule, ranks: ArrayLike, places: Mapping[int, Place], un
 
 
 def _by_member(value: ArrayLike, groups: Integers) -> Integers:
-    """What is one for all ranks or one for each, by group and member."""
+    """A scalar, or the values of the groups' members from an array with one value per rank."""
     known = np.asarray(value, dtype=np.int64)
     return known[groups] if known.ndim else known
 

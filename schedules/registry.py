@@ -257,7 +257,7 @@ def _direct(
 
 
 def _in_lanes(collective: str, across: str, when: str, **traits: Any) -> Algorithm:
-    """What hosts run in lanes, where they have several ranks.
+    """The algorithm of hosts with several ranks that runs another algorithm across hosts, in lanes.
 
     :param collective: bcast, reduce or allreduce.
     :param across: name of the algorithm of hosts.

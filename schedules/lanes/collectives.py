@@ -52,7 +52,7 @@ def lanes_reduce(network: Network, across: Across, *, root: int = 0, blocks: int
     :param network: the job's network.
     :param across: what hosts run.
     :param root: the root's rank.
-    :param blocks: as `lanes_allreduce`.
+    :param blocks: number of segments, by default 1; if ``across`` is a pipeline, of its blocks, by default its own.
     """
     vector = Vector.of(network, across, root, blocks)
     host, place = vector.lanes.where(root)
@@ -76,7 +76,7 @@ def lanes_bcast(network: Network, across: Across, *, root: int = 0, blocks: int 
     :param network: the job's network.
     :param across: what hosts run.
     :param root: the root's rank.
-    :param blocks: as `lanes_allreduce`.
+    :param blocks: number of segments, by default 1; if ``across`` is a pipeline, of its blocks, by default its own.
     """
     vector = Vector.of(network, across, root, blocks)
     host, place = vector.lanes.where(root)

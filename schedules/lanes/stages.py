@@ -24,7 +24,7 @@ Pairs = Callable[[int, Integers], tuple[Integers, Integers, Integers]]
 
 @dataclass(frozen=True)
 class Across:
-    """What hosts run in each lane, as if each were one rank.
+    """The schedule that hosts run in each lane, each host being one rank.
 
     :param generate: the schedule on a network whose ranks are hosts, from a root and a number of blocks.
     :param pipeline: whether it sends its own blocks one after another. If not, the vector is divided into segments,
@@ -42,7 +42,7 @@ class Vector:
     A segment's exchange across hosts begins one step after that of the segment before. Work inside a host on a block
     is done one step before the exchange first touches the block on this host, or one step after it last wrote it.
 
-    :param lanes: of the job.
+    :param lanes: the lanes of the job.
     :param across: what the hosts run for each lane of each segment.
     :param segments: number of segments.
     """
@@ -58,7 +58,7 @@ class Vector:
         :param network: the job's network.
         :param across: what hosts run.
         :param root: the root's rank; 0 if there is none.
-        :param blocks: as `lanes_allreduce`.
+        :param blocks: number of segments, or of the pipeline's blocks; None for the default.
         """
         lanes = Lanes(network)
         root = checked_root(network.num_ranks, root)
@@ -127,9 +127,9 @@ def _within(counts: Integers) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Inside(Phase):
-    """What happens inside hosts, block by block.
+    """The transfers inside hosts, block by block.
 
-    :param vector: of the call.
+    :param vector: the vector of the call.
     :param make: from the number of a host's ranks and ``Lanes.first_of``, the senders and receivers of its transfers,
         as indices within the host, and their lanes.
     :param buffers: from which ranks send, and into which they receive.
@@ -158,7 +158,11 @@ class Inside(Phase):
     ) -> Inside:
         """The stage of a call.
 
-        :param vector: as the class; likewise ``make``, ``buffers``, ``operation`` and ``before``.
+        :param vector: the vector of the call.
+        :param make: senders, receivers and lanes, as the class has it.
+        :param buffers: from which ranks send, and into which they receive.
+        :param operation: ``COPY`` or ``REDUCE``.
+        :param before: whether the transfers happen before the exchange across hosts.
         :param hosts: numbers of the hosts that take part, by default all.
         """
         steps = vector.segments + vector.across.num_steps + 1

@@ -30,7 +30,7 @@ def write_rules(folder: Path, forced: dict[str, str] | None = None) -> None:
     """Rules files: ``levels``, and ``schedules``, with another one for each class of sizes, so that all have turns.
 
     :param folder: where they are put.
-    :param forced: by method the schedule of all calls that can run it, whatever their size.
+    :param forced: a schedule for each of some methods; all calls of the method that can run it do, at any size.
     """
     names = {one: list(ALGORITHMS[one]) for one in COLLECTIVES if one in ALGORITHMS}
     turns = [
