@@ -16,7 +16,7 @@ from tests.support import ROOT
 from topompi.topology import Routes, TopologyInterface, load
 from topompi.topology.asking import Address
 from topompi.topology.service.bounds import Bounds
-from topompi.topology.service.connection import Connection
+from topompi.topology.service.server import listen
 from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
 from topompi.topology.service.watch import Watch
@@ -42,7 +42,7 @@ def running(
     begun, stopped = threading.Event(), asyncio.Event()
 
     async def live() -> None:
-        server = await loop.create_server(lambda: Connection(service), "127.0.0.1", 0)
+        server = await listen(service, Address("127.0.0.1", 0))
         bound.append(server.sockets[0].getsockname()[1])
         duties = [loop.create_task(service.look())]
         if watch is not None:

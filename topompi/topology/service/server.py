@@ -20,7 +20,7 @@ from .state import Service
 from .unit import OWN_FILES, notify
 from .watch import Watch
 
-__all__ = ["serve"]
+__all__ = ["listen", "serve"]
 
 BACKLOG = 4_096  # connections that the system keeps until they are accepted
 ACCEPTED = 64  # at once, before the clients that are there have their turn
@@ -63,7 +63,7 @@ async def _serve(
     loop.add_signal_handler(signal.SIGHUP, lambda: service.start(service.reload()))
     _raise_file_limit(service)
     paths = [SocketPath(address) for address in addresses if address.path]
-    servers = [await _listen(service, address, paths) for address in addresses]
+    servers = [await listen(service, address, paths) for address in addresses]
     tasks = [loop.create_task(_kept_up(service, duty)) for duty in duties]
     ready([_bound(server, address) for server, address in zip(servers, addresses, strict=True)])
     notify("READY=1")
@@ -90,7 +90,14 @@ async def _kept_up(service: Service, duty: Callable[[], Coroutine[Any, Any, None
             await asyncio.sleep(1)
 
 
-async def _listen(service: Service, address: Address, paths: Sequence[SocketPath]) -> asyncio.Server:
+async def listen(service: Service, address: Address, paths: Sequence[SocketPath] = ()) -> asyncio.Server:
+    """Listen at an address, with a queue that holds every client of a large job until it is accepted.
+
+    :param service: the service that answers.
+    :param address: the address to listen at; port 0 takes a free one.
+    :param paths: the bound names of Unix sockets; one of them is the address if it is a path.
+    :raises ServiceError: if the address cannot be listened at.
+    """
     loop = asyncio.get_running_loop()
     try:
         if not address.path:
