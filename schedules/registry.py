@@ -328,6 +328,14 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             segments=_OF_A_CIRCULANT,
             default=_LONG,
         ),
+        "double_tree": Algorithm(
+            broadcast.double_tree,
+            _order,
+            "for large messages where links between clusters are scarce",
+            {"blocks": 16},
+            cut="blocks",
+            segments=_OF_A_CHAIN,
+        ),
     },
     "gather": {
         "linear": _direct(gather.gather_linear, _size, _BURST, stand_in="any", default=_MEDIUM),
@@ -387,6 +395,14 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             cut="blocks",
             segments=_OF_A_CIRCULANT,
             default=_LONG,
+        ),
+        "double_tree": Algorithm(
+            reduction.reduce_double_tree,
+            _order,
+            "for long vectors where links between clusters are scarce, commuting operations",
+            {"blocks": 16},
+            cut="blocks",
+            segments=_OF_A_CHAIN,
         ),
         "halving": Algorithm(
             reduction.reduce_halving,
@@ -575,6 +591,8 @@ _LONG_VECTORS = "for medium and long vectors, several ranks a host"
 for _collective, _name, _when, _least, _segments in (
     ("bcast", "circulant", "for medium and large messages, several ranks a host", _LONG, _OF_LANE_BLOCKS),
     ("bcast", "scatter_allgather", "for large messages on many hosts", _LONG, _OF_LANE_SEGMENTS),
+    ("bcast", "double_tree", "for large messages where links between clusters are scarce", 0, _OF_LANE_BLOCKS),
+    ("reduce", "double_tree", _LONG_VECTORS, 0, _OF_LANE_BLOCKS),
     ("reduce", "halving", _LONG_VECTORS, _MEDIUM, _OF_LANE_SEGMENTS),
     ("reduce", "circulant", _LONG_VECTORS, _LONG, _OF_LANE_BLOCKS),
     ("allreduce", "halving", _LONG_VECTORS, _MEDIUM, _OF_LANE_SEGMENTS),
