@@ -79,5 +79,5 @@ def arrivals(size: int, blocks: int) -> tuple[Integers, Integers, Integers, Inte
             level = np.flatnonzero(np.isin(parent[tree], level))
     receiver, block = (axis.ravel() for axis in np.indices((size - 1, blocks)))
     receiver += 1
-    tree = block % 2
-    return first[tree, receiver] + block // 2 * 2, parent[tree, receiver], receiver, block
+    which = block % 2
+    return first[which, receiver] + block // 2 * 2, parent[which, receiver], receiver, block

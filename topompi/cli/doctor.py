@@ -35,10 +35,10 @@ _ASK_MPI = """
 import json, mpi4py
 from importlib.util import find_spec
 from mpi4py import MPI
-parts = ("dispatch._calls", "execution._compiled", "execution._keys")
+compiled = all(find_spec(f"topompi.{one}") for one in ("dispatch._calls", "execution._compiled", "execution._keys"))
 library = MPI.Get_library_version().split(",")[0].split(chr(10))[0].strip(chr(0))
 facts = {"library": library, "standard": MPI.Get_version(), "module": MPI.__spec__.origin}
-print(json.dumps({**facts, "mpi4py": mpi4py.__version__, "compiled": all(find_spec(f"topompi.{one}") for one in parts)}))
+print(json.dumps({**facts, "mpi4py": mpi4py.__version__, "compiled": compiled}))
 """
 _ASK_NAMESPACES = "ip link set lo up && tc qdisc add dev lo root tbf rate 1mbit burst 5000 limit 10000"
 # A word of a library or a launcher, and whose launcher starts whose programs.
