@@ -65,6 +65,8 @@ class Algorithm:
     :param default: bytes of a call from which it may be chosen where nothing was measured: calls so long did not lose
         by it on emulated networks with 16 ranks (docs/lab/untuned.md). Of those predicted alike the one with the
         largest runs. Infinite where it never may.
+    :param logarithmic: whether its steps grow with the logarithm of the number of ranks. Of the others that divide a
+        message among ranks, calls have to be longer on more ranks before they may be chosen: their parts get shorter.
     :param costly: whether generating it takes far longer than making one rank's rows of it. One rank does it for all
         then, so it depends on the network alone, not on a root, blocks or counts; it can be pickled.
     """
@@ -86,6 +88,7 @@ class Algorithm:
     as_levels: bool = False
     trial: bool = True
     default: float = inf
+    logarithmic: bool = False
     costly: bool = False
 
     @property

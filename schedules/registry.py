@@ -276,7 +276,8 @@ def _in_lanes(collective: str, across: str, when: str, default: float, **traits:
     def view(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return (network, exchange), {}
 
-    return Algorithm(_LANES[collective], view, when, cut="segments", alone=across, default=default, **traits)
+    traits |= {"alone": across, "default": default, "logarithmic": across in ("circulant", "double_tree", "halving")}
+    return Algorithm(_LANES[collective], view, when, cut="segments", **traits)
 
 
 _LANES: dict[str, Callable[..., Schedule]] = {
@@ -412,6 +413,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             keeps_order=True,
             stand_in="any",
             default=_LONG,
+            logarithmic=True,
         ),
     },
     "reduce_scatter": {
@@ -430,7 +432,8 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             "for short and medium vectors",
             keeps_order=True,
             stand_in="any",
-            default=2 * _LONG,
+            default=_MEDIUM,
+            logarithmic=True,
         ),
         "leaders": Algorithm(reduce_scatter.reduce_scatter_leaders, _clusters, "where few links leave a cluster"),
     },
@@ -459,6 +462,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             keeps_order=True,
             stand_in="any",
             default=_MEDIUM,
+            logarithmic=True,
         ),
         "leaders": Algorithm(
             allreduce.allreduce_leaders,
