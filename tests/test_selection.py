@@ -357,7 +357,7 @@ def test_the_model_leaves_native_only_for_a_gain(method):
         best = min(costs, key=costs.get, default=NATIVE)
         wins = best != NATIVE and native >= GAIN * costs[best]
         assert (choice.algorithm != NATIVE) == wins
-        assert choice.seconds == (costs[choice.algorithm] if wins else native)
+        assert choice.seconds == (costs[choice.algorithm] if wins else native if costs else None)
         assert not wins or choice.seconds < GAIN * costs[best], "one of those that are predicted alike"
 
 
@@ -367,6 +367,18 @@ def test_no_default_is_an_algorithm_that_has_lost():
         for name in candidates(predictor, method, 1 << 20, anything):
             assert ALGORITHMS[collective][name.partition("/")[0]].default < inf
         assert candidates(predictor, method, 1, anything) == []
+
+
+def test_only_what_has_a_step_for_each_rank_needs_longer_calls_on_more_ranks():
+    for hosts, ring in ((16, True), (64, False)):
+        predictor = Predictor(job_on("xgft:8,8;1,2", hosts, 1, "block").interface)
+        names = candidates(predictor, "Allreduce", 128 << 10, anything)
+        assert "halving" in names
+        assert ("ring" in names) == ring
+    predictor = Predictor(job_on("xgft:8,8;1,2", 64, 8, "cyclic").interface)
+    names = candidates(predictor, "Allreduce", 32 << 10, anything)
+    assert "lanes_halving" in names
+    assert "lanes_ring" not in names, "its hosts are the ranks of the ring"
 
 
 def test_levels_and_their_schedule_are_equals_but_for_what_is_inside_hosts():
