@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import logging
 import shlex
 import signal
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..errors import SourceError
+from ..inputs import current_limits
 from ..topology import Routes, load
 from ..topology.asking import Address
 from ..topology.service.bounds import Bounds
@@ -49,11 +48,13 @@ def serve(
     With --unix alone no port is listened at. A generation that cannot be read leaves the old one, and `query --health`
     says so. The log, a line of JSON an event, goes to standard error.
     """
+    from ..daemon.log import log_as_json
+    from ..daemon.unit import own_command
+    from ..daemon.watch import Watch
     from ..topology.service.server import serve as run  # with asyncio: other commands start without it
     from ..topology.service.state import Service
     from ..topology.service.store import Store
     from ..topology.service.unit import unit_text
-    from ..topology.service.watch import Watch
     from ..topology.sources import is_input
 
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
@@ -68,10 +69,17 @@ def serve(
     bounds = replace(Bounds(), clients=clients, rate=rate)
     if print_unit:
         folder = None if command is None else Path(source).resolve().parent
-        print(unit_text(_own_words(sys.argv[1:]), addresses, bool(wide), bounds, folder), end="")
+        print(
+            unit_text(
+                own_command(sys.argv[1:], "serve", without="--print-unit"), addresses, bool(wide), bounds, folder
+            ),
+            end="",
+        )
         return
-    _log_as_json()
-    following = Watch(files, is_input) if watch else None  # before the first reading: a change during it is seen
+    log_as_json("topompi.topology.service")
+    following = (
+        Watch(files, is_input, current_limits().members) if watch else None
+    )  # before the first reading: a change during it is seen
     service = Service(Store(lambda: _routes(source, lfts)), source, bounds)
     for address in wide:
         service.log("listening beyond this host: no client is asked who it is", logging.WARNING, address=address)
@@ -98,20 +106,6 @@ def query(
         sys.exit(code)
 
 
-def _own_words(words: list[str]) -> list[str]:
-    """The command with whole paths, as it is started from anywhere.
-
-    :param words: behind the program's name.
-    """
-    begin = words.index("serve") + 1
-    found = [sys.executable, "-P", "-m", "topompi", *words[:begin]]
-    for word in words[begin:]:
-        name, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
-        if word != "--print-unit":
-            found.append(name + equals + (str(Path(value).absolute()) if Path(value).exists() and value else value))
-    return found
-
-
 def _routes(source: str, lfts: Path | None) -> Routes:
     routes = load(source, lfts).routes
     assert routes is not None  # load() fills them in
@@ -124,27 +118,3 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-class _AsJson(logging.Formatter):
-    """A line of JSON an event: time, level, event, and the event's own fields."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-        fields: dict[str, Any] = {
-            "time": f"{moment}.{int(record.msecs):03d}Z",
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info:
-            fields["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(fields, default=str)
-
-
-def _log_as_json() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_AsJson())
-    logger = logging.getLogger("topompi.topology.service")
-    logger.handlers, logger.propagate = [handler], False
-    logger.setLevel(logging.INFO)

@@ -1,4 +1,4 @@
-"""Files that a subnet manager rewrites: whether they have changed, and whether they are at rest."""
+"""Watched files: whether they have changed, and whether they are at rest."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from ...inputs import current_limits
-
 __all__ = ["Watch"]
+
+MOST_FILES = 16_384  # of a directory
 
 State = tuple[int, int, int]  # time of the last change in ns, size, number of the file
 
 
 class Watch:
-    """Says when files have changed and then stayed as they are between two looks: nobody is writing them.
+    """Files that have changed, and stayed as they are between two looks because nobody is writing them.
 
-    Of a directory those files count that the source is read from; a log that grows beside them does not.
+    Only those files of a directory count that the daemon reads; a log that grows beside them does not.
 
     :param paths: files and directories.
-    :param is_input: whether a file below a directory belongs to the source; asked again whenever it has changed.
+    :param is_input: whether a file below a directory is read; asked again whenever it has changed.
+    :param most: number of files of a directory that are looked at.
     """
 
     def __init__(
-        self, paths: Sequence[str | os.PathLike[str]], is_input: Callable[[Path], bool] = lambda _: True
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        is_input: Callable[[Path], bool] = lambda _: True,
+        most: int = MOST_FILES,
     ) -> None:
-        self._paths, self._is_input = tuple(map(Path, paths)), is_input
+        self._paths, self._is_input, self._most = tuple(map(Path, paths)), is_input, most
         self._known: dict[Path, tuple[State, bool]] = {}
         self._taken = self._seen = self._look()
 
@@ -61,15 +65,15 @@ class Watch:
         return found
 
     def _files(self) -> Iterator[tuple[Path, bool]]:
-        """The files, and whether each was named itself; of a directory as many as a source may have."""
+        """The files, and whether each was named itself; of a directory no more than `most`."""
         for path in self._paths:
             if not path.is_dir():
                 yield path, True
                 continue
             count = 0
             for at, _, names in os.walk(path):
-                for name in names[: current_limits().members - count]:
+                for name in names[: self._most - count]:
                     yield Path(at) / name, False
                 count += len(names)
-                if count >= current_limits().members:
+                if count >= self._most:
                     break

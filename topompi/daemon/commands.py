@@ -1,4 +1,4 @@
-"""The administrator's command that writes a source's files again."""
+"""A command of the administrator's that a daemon runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ __all__ = ["run_command"]
 
 
 async def run_command(command: Sequence[str], seconds: float) -> str:
-    """What went wrong when a command ran; empty where nothing did.
+    """Run a command; the text of its error, or an empty one if it succeeded.
 
-    It reads nothing, what it prints is thrown away, and it is killed when its time is over or the service ends.
+    It reads nothing, what it prints is thrown away, and it is killed when its time is over or the daemon ends.
+
+    :param command: the program and its arguments.
+    :param seconds: seconds that it may take.
     """
     try:
         process = await asyncio.create_subprocess_exec(
@@ -27,7 +30,7 @@ async def run_command(command: Sequence[str], seconds: float) -> str:
         await process.wait()
         return f"{command[0]}: expecting an end within {seconds:g} seconds, got none"
     finally:
-        if process.returncode is None:  # the service ends
+        if process.returncode is None:  # the daemon ends
             process.kill()
     last = words.decode("utf-8", errors="replace").strip().rpartition("\n")[2]
     return f"{command[0]}: expecting exit code 0, got {process.returncode}: {last[:200]}" if process.returncode else ""
