@@ -12,9 +12,9 @@ from mpi4py import MPI
 
 import topompi
 from topompi.errors import BenchmarkError, TopompiError
+from topompi.inputs.hostlist import read_hosts
 from topompi.mapping import place
 from topompi.topology import TopologyInterface
-from topompi.topology.hostlist import read_hosts
 
 from .options import Options
 from .routing import load_routes

@@ -110,7 +110,7 @@ def test_allocate_reads_squeue_and_says_why_a_job_waits(tmp_path: Path):
     ("content", "message"),
     [
         ("old n[0-1,99]", "job old: expecting hosts of .*, got 'n99'"),
-        ("old n0 n1", "line 1: expecting a new job's name and a host list"),
+        ("old n0 n1", "now:1: expecting a job's name and a host list"),
         ('{"jobs": 3}', "expecting squeue --json"),
         ('{"jobs": [{"job_id": 1, "job_state": ["RUNNING"], "nodes": 5}]}', "job 1: expecting a host list, got 5"),
     ],

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.support import ROOT
 from topompi.cli.app import main
 from topompi.cli.mapplot import MOST_CELLS, traffic
-from topompi.cli.mapsources import MapCommandError, parse_slots
+from topompi.cli.mapsources import MapCommandError
+from topompi.inputs.slurm.environment import parse_slots
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine
 from topompi.mapping.mapping import Mapping
@@ -208,7 +209,7 @@ def test_slots_as_slurm_writes_them_come_back(slots):
 @pytest.mark.parametrize("written", ["", "x", "4,4", "4(x4)", "-1", "4(x2),", "4(x99999999)"])
 def test_other_words_for_slots_are_refused(written):
     with pytest.raises(MapCommandError, match=r"expecting --slots .*3 hosts"):
-        parse_slots(written, 3)
+        parse_slots(written, 3, MapCommandError, "--slots")
 
 
 def hosts_of(topompi, graph, *args):

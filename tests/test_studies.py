@@ -17,8 +17,9 @@ from tests.support import shared_data
 from tests.test_computed import fabrics
 from topompi.cli.app import main
 from topompi.errors import FabricError, SourceError
+from topompi.inputs.slurm.running import RunningJob, read_running
 from topompi.topology import HostRoutes, Routes, compute_routes, load
-from topompi.topology.studies import Job, compare, leaf_rows, link_rows, link_use, read_jobs, study_jobs, without
+from topompi.topology.studies import compare, leaf_rows, link_rows, link_use, study_jobs, without
 
 DERIVED = "fabrics/derived-ibsim-opensm"
 SPECS = ("XGFT(2; 4,4; 1,2)", "XGFT(2; 5,4; 1,2; 1,2)", "dragonfly:3,2,1", "torus:3x4@hosts_per_switch=2")
@@ -126,7 +127,7 @@ def test_a_fabric_does_not_differ_from_itself_and_ids_decide_what_is_the_same() 
 def test_a_job_in_one_leaf_shares_nothing_and_scattered_ones_do() -> None:
     routes = load("XGFT(2; 4,4; 1,2)").routes
     hosts = routes.fabric.hosts
-    jobs = [Job("leaf", hosts[:3]), Job("a", hosts[4::4]), Job("b", hosts[5::4])]
+    jobs = [RunningJob("leaf", hosts[:3]), RunningJob("a", hosts[4::4]), RunningJob("b", hosts[5::4])]
     leaf, a, b = study_jobs(routes, jobs)
     assert (leaf.leaves, leaf.levels, leaf.links, leaf.shares_with, leaf.oversubscription) == (1, 1, 0, (), None)
     assert (a.leaves, a.levels, a.hosts) == (3, 2, 3)
@@ -147,13 +148,13 @@ def test_a_job_in_one_leaf_shares_nothing_and_scattered_ones_do() -> None:
 def test_a_bad_list_of_jobs_is_refused_with_its_line(content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_text(content)
     with pytest.raises(SourceError) as caught:
-        read_jobs(tmp_path / "jobs.csv")
+        read_running(tmp_path / "jobs.csv")
     assert message in str(caught.value)
 
 
 def test_commas_of_a_host_list_need_no_quotes(tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_text('job,hosts\na,n[1-2,5],m1\nb,"n3,n4"\n')
-    assert [(job.name, job.hosts) for job in read_jobs(tmp_path / "jobs.csv")] == [
+    assert [(job.name, job.hosts) for job in read_running(tmp_path / "jobs.csv")] == [
         ("a", ("n1", "n2", "n5", "m1")),
         ("b", ("n3", "n4")),
     ]

@@ -14,6 +14,8 @@ import typer
 from rich.table import Table
 
 from ..errors import TopompiError
+from ..inputs.hostlist import compress
+from ..inputs.slurm.environment import HOSTS as JOB_HOSTS
 from ..mapping.graph import CommunicationGraph
 from ..mapping.mappers.portfolio import best
 from ..mapping.mapping import Mapping
@@ -23,7 +25,6 @@ from ..netsim import RECEIVE, SEND, Hosts, Program, run
 from ..schedules import Network, Schedule
 from ..schedules.registry import make
 from ..topology import Routes, TopologyInterface, load
-from ..topology.hostlist import compress
 from ..topology.hostnames import require_hosts
 from ..topology.summary import levels_of
 from ..views.machine import machine_of
@@ -33,7 +34,6 @@ from ..views.picture.loads import Loads, link_loads
 from ..views.picture.names import amount, link_name
 from ..views.picture.writers import write
 from ..views.program import program_of, wiring_of
-from .jobhosts import JOB_HOSTS
 from .terminal import Screen, console
 
 __all__ = ["DemoError", "demo"]

@@ -18,11 +18,12 @@ from typing import Annotated
 import typer
 
 from ..errors import TopompiError
+from ..inputs.hostlist import read_hosts
+from ..inputs.slurm.commands import SHOW_TOPOLOGY
+from ..inputs.slurm.environment import HOSTS as JOB_HOSTS
 from ..topology import load
-from ..topology.hostlist import read_hosts
 from ..topology.hostnames import find_hosts
 from .env import fault, variables
-from .jobhosts import JOB_HOSTS
 from .terminal import console
 
 __all__ = ["Finding", "doctor", "examine"]
@@ -47,7 +48,7 @@ _ASK_NAMESPACES = "ip link set lo up && tc qdisc add dev lo root tbf rate 1mbit 
 # A word of a library or a launcher, and whose launcher starts whose programs.
 VENDORS = {"Open MPI": 0, "MPICH": 1, "HYDRA": 1, "Intel": 1, "MVAPICH": 1}
 _PLACES = ("/etc/slurm/topology.conf", "/etc/slurm/topology.yaml", "/etc/slurm-llnl/topology.conf")
-_TOOLS = {"scontrol": "scontrol show topology", "ibnetdiscover": "ibnetdiscover"}
+_TOOLS = {SHOW_TOPOLOGY[0]: " ".join(SHOW_TOPOLOGY), "ibnetdiscover": "ibnetdiscover"}
 
 
 @dataclass(frozen=True)

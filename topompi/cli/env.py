@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ..errors import TopompiError
 from ..inputs.settings import NATIVE_CALLS, VARIABLES, WORDS, check_settings
-from .jobhosts import JOB_HOSTS
+from ..inputs.slurm.environment import MEANINGS as SLURM
 from .terminal import console
 
 __all__ = ["OURS", "Variable", "env", "fault", "variables"]
@@ -48,10 +48,7 @@ DEFAULTS = {
 }
 # Of others, read too.
 FOREIGN = {
-    JOB_HOSTS: "Slurm: the job's hosts, where a command is told none",
-    "SLURM_TOPOLOGY_ADDR": "Slurm: the switches above this host, for the source auto",
-    "SLURM_TOPOLOGY_ADDR_PATTERN": "Slurm: what the parts of it are",
-    "SLURM_TASKS_PER_NODE": "Slurm: the slots of each, for topompi map",
+    **SLURM,
     "XDG_CACHE_HOME": "folder in which what trials found is kept; else ~/.cache",
     "MPI4PY_MPIABI": "mpi4py: which MPI library's interface to take",
 }

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from ..errors import TopompiError
+from ..inputs.hostlist import read_hosts
 from ..inputs.writing import write_text
 from ..mapping.placement import place
 from ..topology import TopologyInterface, load
-from ..topology.hostlist import read_hosts
 from ..tuning.ompi_rules import write_ompi_rules
 from ..tuning.record import TuneRecord
 from ..views.coordinates import write_coordinates

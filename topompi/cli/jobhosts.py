@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from ..topology.hostlist import read_hosts
+from ..inputs.hostlist import read_hosts
+from ..inputs.slurm.environment import HOSTS as JOB_HOSTS
+from ..inputs.slurm.environment import hosts_of_job
 
-__all__ = ["ALL", "HOSTS_HELP", "JOB_HOSTS", "find_hosts"]
+__all__ = ["ALL", "HOSTS_HELP", "find_hosts"]
 
-JOB_HOSTS = "SLURM_JOB_NODELIST"
 ALL = "all"
 HOSTS_HELP = f"A host list such as n[01-16], a file, or {ALL}; else ${JOB_HOSTS}, else all."
 
@@ -23,9 +24,8 @@ def find_hosts(option: str | None) -> list[str] | None:
         return None
     if option is not None:
         return read_hosts(option)
-    written = os.environ.get(JOB_HOSTS)
-    if not written:
+    hosts = hosts_of_job(os.environ)
+    if hosts is None:
         return None
-    hosts = read_hosts(written)
     print(f"hosts: the {len(hosts):,} of this Slurm job ({JOB_HOSTS}); --hosts {ALL} takes all", file=sys.stderr)
     return hosts

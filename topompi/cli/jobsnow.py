@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,18 +11,17 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from ..inputs import read_text
+from ..inputs.slurm.running import RunningJob, read_running
 from ..jobs import ALLOCATORS, AllocationError, Cluster, Conflicts, check, find_allocator
 from ..jobs.allocation import Job
-from ..topology.hostlist import expand
 from ..views.picture.names import listed
 from .jobscluster import machine_of
 from .terminal import console
 
-__all__ = ["allocate", "check_command", "read_running"]
+__all__ = ["allocate", "check_command", "held_nodes"]
 
 Nodes = NDArray[np.int64]
-Running = Annotated[Path, typer.Argument(help="squeue --json, or lines of a job's name and its host list.")]
+Running = Annotated[Path, typer.Argument(help="squeue --json, CSV (job,hosts), or lines JOB HOSTS.")]
 ClusterSpec = Annotated[
     str, typer.Option("--cluster", help="leaves=18x18x4 (nodes n0, n1, ...), or a topology source.")
 ]
@@ -38,14 +37,14 @@ def allocate(
     nodes: Count = None,
     lfts: Lfts = None,
     running: Annotated[
-        Path | None, typer.Option("--running", help="squeue --json, or lines JOB HOSTS; else none.")
+        Path | None, typer.Option("--running", help="squeue --json, CSV (job,hosts), or lines JOB HOSTS; else none.")
     ] = None,
     policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "disjoint",
     as_json: AsJson = False,
 ) -> None:
     """Which nodes a job gets by a policy, given what runs now, and why; exit code 1 where it has to wait."""
     machine = machine_of(cluster, nodes, lfts)
-    jobs = read_running(running, machine) if running is not None else {}
+    jobs = held_nodes(read_running(running, AllocationError), machine) if running is not None else {}
     allocator = find_allocator(policy)
     if policy == "counts":
         raise AllocationError("allocate: expecting a policy that names nodes, got counts")
@@ -74,7 +73,7 @@ def check_command(
 ) -> None:
     """Which running jobs can share directed links between switches; exit code 1 where some do."""
     machine = machine_of(cluster, nodes, lfts)
-    jobs = read_running(running, machine)
+    jobs = held_nodes(read_running(running, AllocationError), machine)
     names = list(jobs)
     found = check(dict(enumerate(jobs.values())), machine.links)
     pairs = [(names[a], names[b], len(links)) for (a, b), links in found.pairs.items()]
@@ -120,45 +119,18 @@ def node_names(cluster: Cluster) -> tuple[str, ...]:
     return cluster.hosts or tuple(f"n{node}" for node in range(cluster.num_nodes))
 
 
-def read_running(path: Path, cluster: Cluster) -> dict[str, Nodes]:
-    """Running jobs and their nodes, from squeue's JSON or lines of a name and a host list.
+def held_nodes(running: Iterable[RunningJob], cluster: Cluster) -> dict[str, Nodes]:
+    """Name of each running job -> numbers of its nodes.
 
-    :raises AllocationError: naming the job, for what cannot be read, or a host that the cluster does not have.
+    :param running: the jobs and the names of their hosts.
+    :param cluster: the machine that they run on.
+    :raises AllocationError: with the job, for a host that the cluster does not have.
     """
-    text = read_text(path, AllocationError, "running jobs")
-    lists = _from_squeue(path, text) if text.lstrip().startswith("{") else _from_lines(path, text)
     place = {name: node for node, name in enumerate(node_names(cluster))}
     jobs: dict[str, Nodes] = {}
-    for name, expression in lists.items():
-        hosts = expand(expression)
-        for host in hosts:
-            if host not in place:
-                raise AllocationError(f"{path}: job {name}: expecting hosts of {cluster.name}, got {host!r}")
-        jobs[name] = np.array([place[host] for host in hosts], dtype=np.int64)
+    for job in running:
+        strange = [host for host in job.hosts if host not in place]
+        if strange:
+            raise AllocationError(f"{job.place}: job {job.name}: expecting hosts of {cluster.name}, got {strange[0]!r}")
+        jobs[job.name] = np.array([place[host] for host in job.hosts], dtype=np.int64)
     return jobs
-
-
-def _from_squeue(path: Path, text: str) -> dict[str, str]:
-    try:
-        jobs = json.loads(text)["jobs"]
-        found = {str(job["job_id"]): job["nodes"] for job in jobs if "RUNNING" in job["job_state"]}
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise AllocationError(f"{path}: expecting squeue --json, got {type(error).__name__}: {error}") from error
-    for name, hosts in found.items():
-        if not isinstance(hosts, str) or not hosts:
-            raise AllocationError(f"{path}: job {name}: expecting a host list, got {hosts!r}")
-    return found
-
-
-def _from_lines(path: Path, text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
-        if len(words) != 2 or words[0] in found:
-            raise AllocationError(
-                f"{path}: line {number}: expecting a new job's name and a host list, got {line[:60]!r}"
-            )
-        found[words[0]] = words[1]
-    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,16 +12,18 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import TopompiError
+from ..inputs.hostlist import read_hosts
+from ..inputs.slurm.environment import HOSTS as JOB_HOSTS
+from ..inputs.slurm.environment import SLOTS as TASKS
+from ..inputs.slurm.environment import parse_slots
 from ..mapping.machine import Machine
 from ..topology import Report, Routes, TopologyInterface, load
-from ..topology.hostlist import read_hosts
 from ..views.machine import machine_of
-from .jobhosts import ALL, JOB_HOSTS
+from .jobhosts import ALL
 from .terminal import console
 
-__all__ = ["MapCommandError", "Place", "parse_slots", "reading"]
+__all__ = ["MapCommandError", "Place", "reading"]
 
-_SLOTS = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?")
 MOST_ROUTED = 1024  # hosts; the routes of more take gigabytes
 
 
@@ -138,11 +139,11 @@ class Place:
         written = self.hosts or in_slurm
         listed = list(all_hosts) if written in (None, ALL) else read_hosts(str(written))
         names = list(dict.fromkeys(listed))
-        slots = self.slots or (os.environ.get("SLURM_TASKS_PER_NODE") if in_slurm else None)
+        slots = self.slots or (os.environ.get(TASKS) if in_slurm else None)
         if slots is not None:
             if len(names) < len(listed):
                 raise MapCommandError("expecting each host once beside --slots")
-            counts = parse_slots(slots, len(names))
+            counts = parse_slots(slots, len(names), MapCommandError, "--slots")
         elif len(names) < len(listed):  # one name a slot
             counts = [listed.count(name) for name in names]
         else:
@@ -156,21 +157,3 @@ class Place:
             job = f"no --hosts and no {JOB_HOSTS}: the map is for the first {filled:,} hosts of {self.topology}"
             print(f"{job}, {names[0]} to {names[filled - 1]}; --hosts {ALL} takes all", file=sys.stderr)
         return names[:filled], counts[:filled]
-
-
-def parse_slots(written: str, hosts: int) -> list[int]:
-    """Slots of each host: one number for all, or one a host, ``16,16,8`` or as Slurm writes it, ``16(x2),8``.
-
-    :raises MapCommandError: for another word, or another number of them than of hosts.
-    """
-    slots: list[int] = []
-    for word in written.split(","):
-        match = _SLOTS.fullmatch(word.strip())
-        if not match or int(match[2] or 1) > hosts:
-            raise MapCommandError(f"expecting --slots like 16, 16,16,8 or 16(x2),8 for {hosts} hosts, got {written!r}")
-        slots += [int(match[1])] * int(match[2] or 1)
-    if len(slots) == 1 and "(" not in written:
-        slots *= hosts
-    if len(slots) != hosts:
-        raise MapCommandError(f"expecting --slots for {hosts} hosts, got {len(slots)}: {written}")
-    return slots

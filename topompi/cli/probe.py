@@ -13,8 +13,8 @@ from rich.table import Table
 
 from ..errors import SourceError, TopompiError
 from ..extensions import require_mpi
+from ..inputs.hostlist import expand
 from ..inputs.writing import write_text
-from ..topology.hostlist import expand
 from .terminal import Limit, console
 
 if TYPE_CHECKING:

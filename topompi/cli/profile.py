@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ..inputs.hostlist import read_hosts
 from ..inputs.writing import write_text
 from ..mapping.placement import place
 from ..profile import Profile, ProfileError, read_profile, write_profile
@@ -24,7 +25,6 @@ from ..profile.recording import COUNTS, View
 from ..profile.summary import check_hosts, summarise
 from ..profile.tree import tree_of
 from ..topology import Report, Routes, TopologyInterface, load
-from ..topology.hostlist import read_hosts
 from ..views.picture.writers import write
 from .mapsources import reading
 from .profilenext import commands, hint_of, where

@@ -13,8 +13,8 @@ import typer
 
 from ..errors import SourceError, TopompiError
 from ..extensions import require_mpi
+from ..inputs.slurm.environment import ADDRESS, own_address
 from ..topology.discover import Gathered, Tools, from_addresses, other_ways, store
-from ..topology.discover.slurmjob import ADDRESS, own_address
 from .terminal import Limit
 
 __all__ = ["discover"]

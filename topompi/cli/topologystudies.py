@@ -15,9 +15,10 @@ import typer
 from rich.table import Table
 
 from ..errors import SourceError
+from ..inputs.slurm.running import read_running
 from ..topology import Routes
 from ..topology.hostnames import require_hosts
-from ..topology.studies import Difference, compare, leaf_rows, link_rows, link_use, read_jobs, study_jobs, without
+from ..topology.studies import Difference, compare, leaf_rows, link_rows, link_use, study_jobs, without
 from ..visible import csv_cell
 from .jobhosts import find_hosts
 from .render import draw_levels
@@ -108,7 +109,7 @@ def jobs(
     with reading(source, lfts, partial) as (discovery, report):
         routes = without(routes_of(discovery), down or [])
         report.step("following routes")
-        found = study_jobs(routes, read_jobs(jobs_file))
+        found = study_jobs(routes, read_running(jobs_file))
     rows = [row.as_dict() for row in found]
     facts = {"source": source, "routes": routes.engine, "jobs": len(rows)}
     _print_rows(f"{source}: {len(rows):,} jobs; {routes.engine}", facts, rows, as_json=as_json, as_csv=as_csv)
@@ -183,7 +184,7 @@ def diff(
         raise SourceError("expecting another source, or --without SWITCH, got neither")
     with reading(before, lfts, partial) as (discovery, report):
         first = routes_of(discovery)
-        wanted = read_jobs(jobs_file) if jobs_file is not None else []
+        wanted = read_running(jobs_file) if jobs_file is not None else []
         job = find_hosts(hosts)
         second = without(_second(after, lfts_after, partial, first, report.problems), down or [])
         report.step("comparing")

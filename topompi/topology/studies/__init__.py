@@ -1,20 +1,18 @@
 """What administrators ask of a fabric: which links carry most routes, what changed, what a failure costs."""
 
 from .difference import Difference, compare
-from .jobs import Job, JobRow, read_jobs, study_jobs
+from .jobs import JobRow, study_jobs
 from .usage import LinkUse, leaf_rows, link_rows, link_use
 from .without import without
 
 __all__ = [
     "Difference",
-    "Job",
     "JobRow",
     "LinkUse",
     "compare",
     "leaf_rows",
     "link_rows",
     "link_use",
-    "read_jobs",
     "study_jobs",
     "without",
 ]

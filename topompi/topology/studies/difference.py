@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...inputs.slurm.running import RunningJob
 from ..fabric import Fabric
 from ..hostroutes import HostRoutes
 from ..routes import WALKS_AT_ONCE, Routes
 from ..summary import levels_of
-from .jobs import Job
 from .names import end_name, switch_labels
 
 __all__ = ["MOST_PAIRED", "Difference", "compare"]
@@ -60,7 +60,11 @@ class Difference:
 
 
 def compare(
-    before: Routes, after: Routes, hosts: Sequence[str] | None = None, jobs: Sequence[Job] = (), examples: int = 10
+    before: Routes,
+    after: Routes,
+    hosts: Sequence[str] | None = None,
+    jobs: Sequence[RunningJob] = (),
+    examples: int = 10,
 ) -> Difference:
     """Compare two fabrics with their routes; of several paths to a host the first one counts.
 

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ...errors import SourceError
-from ...inputs import open_inputs
+from ...inputs.slurm.running import RunningJob
 from ..fabric import Fabric
-from ..hostlist import expand
 from ..hostnames import require_hosts
 from ..routes import Routes
 from .names import end_name, switch_labels
 from .usage import LinkUse, leaf_rows, link_use
 
-__all__ = ["Job", "JobRow", "read_jobs", "study_jobs"]
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job's name and hosts.
-
-    :param name: any text, unique.
-    :param hosts: names, each once.
-    :param place: ``file:line``.
-    """
-
-    name: str
-    hosts: tuple[str, ...]
-    place: str = ""
+__all__ = ["JobRow", "study_jobs"]
 
 
 @dataclass(frozen=True)
@@ -70,42 +52,7 @@ class JobRow:
         return asdict(self) | {"shares_with": list(self.shares_with)}
 
 
-def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
-    """Jobs of a CSV file, ``job,hosts`` a line; hosts are a host list, whose commas need no quotes.
-
-    :raises SourceError: with file and line, for a line without hosts, a list that is none, and a name that comes twice.
-    """
-    (text, *more) = open_inputs(path)
-    if more:
-        raise SourceError(f"{path}: expecting one CSV file of jobs, got {1 + len(more)} files")
-    jobs = list(_rows(text.name, text.lines()))
-    if not jobs:
-        raise SourceError(f"{text.name}: expecting lines 'job,hosts', got none")
-    places: dict[str, str] = {}
-    for job in jobs:
-        if places.setdefault(job.name, job.place) != job.place:
-            raise SourceError(
-                f"{job.place}: expecting each job once, got {job.name!r} again, first at {places[job.name]}"
-            )
-    return jobs
-
-
-def _rows(name: str, lines: Iterator[tuple[int, str]]) -> Iterator[Job]:
-    for number, line in lines:
-        cells = next(csv.reader([line.strip()]), [])
-        if not cells or line.lstrip().startswith("#") or (number == 1 and cells[0].strip().lower() == "job"):
-            continue
-        place, hosts = f"{name}:{number}", ",".join(cells[1:]).strip()
-        if not cells[0].strip() or not hosts:
-            raise SourceError(f"{place}: expecting job,hosts, got {line.strip()[:80]!r}")
-        try:
-            found = tuple(dict.fromkeys(expand(hosts)))
-        except SourceError as error:
-            raise SourceError(f"{place}: {error}") from error
-        yield Job(cells[0].strip(), found, place)
-
-
-def study_jobs(routes: Routes, jobs: Sequence[Job]) -> list[JobRow]:
+def study_jobs(routes: Routes, jobs: Sequence[RunningJob]) -> list[JobRow]:
     """One row a job, in their order.
 
     :param routes: over the whole fabric.
@@ -130,7 +77,7 @@ def study_jobs(routes: Routes, jobs: Sequence[Job]) -> list[JobRow]:
     return rows
 
 
-def _row(job: Job, use: LinkUse, labels: list[str], shared: int, others: tuple[str, ...]) -> JobRow:
+def _row(job: RunningJob, use: LinkUse, labels: list[str], shared: int, others: tuple[str, ...]) -> JobRow:
     fabric, crossed, leaves = use.fabric, use.switch_links, leaf_rows(use)
     thinnest = [row["oversubscription"] for row in leaves if row["oversubscription"] is not None]
     busiest = int(crossed[0]) if len(crossed) else -1

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import yaml
 
-from ...errors import SourceError
-from ...inputs import InputFile
-from ..discovery import Report
+from ..errors import SourceError, TopompiError
+from .files import InputFile
 
 __all__ = ["Entry", "parse_yaml"]
+
+Problem = Callable[[TopompiError], None]
 
 _NULL, _BOOL = "tag:yaml.org,2002:null", "tag:yaml.org,2002:bool"
 
@@ -29,8 +30,12 @@ class Entry:
         """File and line."""
         return f"{self.file}:{self.node.start_mark.line + 1}"
 
-    def fields(self, allowed: Sequence[str], report: Report) -> dict[str, Entry]:
-        """The values of a mapping by key, without empty ones; keys that are not allowed are reported."""
+    def fields(self, allowed: Sequence[str], problem: Problem) -> dict[str, Entry]:
+        """The values of a mapping by key, without empty ones.
+
+        :param allowed: keys that it may have.
+        :param problem: takes an error for each other key, and for one that comes twice.
+        """
         shown = ", ".join(allowed)
         if not isinstance(self.node, yaml.MappingNode):
             raise SourceError(f"{self.place}: expecting a mapping with {shown}, got {self._describe()}")
@@ -38,9 +43,9 @@ class Entry:
         for key, value in self.node.value:
             place = f"{self.file}:{key.start_mark.line + 1}"
             if key.value not in allowed:
-                report.problem(SourceError(f"{place}: expecting one of {shown}, got {key.value!r}"))
+                problem(SourceError(f"{place}: expecting one of {shown}, got {key.value!r}"))
             elif key.value in found:
-                report.problem(SourceError(f"{place}: expecting {key.value} once, got it twice"))
+                problem(SourceError(f"{place}: expecting {key.value} once, got it twice"))
             elif value.tag != _NULL:
                 found[key.value] = Entry(value, self.file)
         return found

@@ -9,7 +9,7 @@ from itertools import product
 from typing import NoReturn
 
 from ..errors import SourceError
-from ..inputs.limits import current_limits
+from .limits import current_limits
 
 __all__ = ["compress", "expand", "read_hosts"]
 
@@ -184,7 +184,7 @@ def read_hosts(argument: str) -> list[str]:
 
 
 def _read_file(path: str) -> Iterator[str]:
-    from ..inputs import open_inputs  # see ``topompi.topology``: of a job's ranks one reads files
+    from .files import open_inputs  # of a job's ranks one reads files
 
     names = 0
     for text in open_inputs(path, SourceError, "a list of hosts"):
