@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from osu_like_bench.routing import load_routes
-from topompi.cli.schedulefigures import link_names
+from topompi.cli.schedule.figures import link_names
 from topompi.mapping.placement import place
 from topompi.schedules import Network
 from topompi.schedules.drawing.charts import draw

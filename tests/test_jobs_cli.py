@@ -134,5 +134,5 @@ def test_a_topology_source_is_a_cluster(log: Path, source: str):
 
 
 def test_the_command_does_not_load_mpi():
-    program = "import sys, topompi.cli.jobs; sys.exit('mpi4py' in sys.modules)"
+    program = "import sys, topompi.cli.jobs.app; sys.exit('mpi4py' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

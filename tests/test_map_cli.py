@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support import ROOT
 from topompi.cli.app import main
-from topompi.cli.mapplot import MOST_CELLS, traffic
-from topompi.cli.mapsources import MapCommandError
+from topompi.cli.map.plot import MOST_CELLS, traffic
+from topompi.cli.map.sources import MapCommandError
 from topompi.inputs.slurm.environment import parse_slots
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine

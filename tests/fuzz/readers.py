@@ -18,8 +18,8 @@ import numpy as np
 from osu_like_bench.compare import Series, _read, compare_records
 from osu_like_bench.emulate import state
 from osu_like_bench.simulate.cache import Cache
-from topompi.cli.render import draw_summary, draw_tree
 from topompi.cli.terminal import console
+from topompi.cli.topology.tables import draw_summary, draw_tree
 from topompi.errors import TopompiError
 from topompi.execution.specs import Needs
 from topompi.inputs.hostlist import compress, read_hosts
