@@ -22,7 +22,7 @@ from topompi.jobs.metrics import average_hops, sharing, summarise
 from topompi.jobs.study import POLLARD, Interval, break_even, interval
 from topompi.jobs.workload.generate import capacity_mix, power_of_two_mix
 from topompi.jobs.workload.transform import larger
-from topompi.topology import load
+from topompi.topology import load_routes
 from topompi.views.cluster import cluster_of
 
 SEEDS = range(8)
@@ -108,8 +108,7 @@ def blocks() -> None:
 
 def routes(fabric: str, tables: str | None = None, jobs: str = "1000") -> None:
     """What true isolation costs on real forwarding tables."""
-    found = load(fabric, tables).routes
-    assert found is not None  # load() fills them in
+    found = load_routes(fabric, tables)
     cluster = cluster_of(found)
     load_of_jobs = capacity_mix(np.random.default_rng(1), int(jobs), cluster.num_nodes, 0.85)
     for name in ("first", "isolated", "disjoint"):

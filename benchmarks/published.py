@@ -17,14 +17,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from osu_like_bench.figures.jobs import SEED, allocated, view, view_of_three_switches
-from osu_like_bench.routing import load_routes
 from osu_like_bench.simulate.flowarena import repeated_alltoall
 from topompi.netsim import RECEIVE, SEND, Hosts, Program, Tables
 from topompi.netsim import run as flows
 from topompi.netsim.packets import PRESETS
 from topompi.netsim.packets import run as packets
 from topompi.schedules import Network, make
-from topompi.topology import Routes, TopologyInterface
+from topompi.topology import Routes, TopologyInterface, load_routes
 from topompi.views.network import network_of
 from topompi.views.program import program_of
 from topompi.views.tables import tables_of

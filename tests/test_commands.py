@@ -96,7 +96,7 @@ def test_help_imports_no_command_and_a_command_no_other_group():
         ("--help", 16),
         ("topology show --help", 200),
         ("map --help", 150),
-        ("jobs check --help", 130),
+        ("jobs check --help", 145),
         ("schedule --help", 155),
         ("profile --help", 155),
     ],

@@ -10,11 +10,10 @@ import pytest
 from osu_like_bench.figures import cli, jobs, link_sharing, models
 from osu_like_bench.figures.contest import Contest, gain, run
 from osu_like_bench.figures.figure import Chart, Table
-from osu_like_bench.routing import load_routes
 from osu_like_bench.simulate import PEERS, Failure
 from tests.support import ROOT
 from topompi.schedules import make
-from topompi.topology import TopologyInterface
+from topompi.topology import TopologyInterface, load_routes
 
 
 class StandIn:

@@ -199,7 +199,7 @@ def test_an_operation_is_added_by_the_lines_of_the_page(copy):
         (["topology", "show", "toys:fails"], "toys:fails: KeyError: 'x'"),
         (["topology", "show", "toys:empty"], "toys:empty: empty: no switch found"),
         (["topology", "show", "nowhere:read"], "nowhere:read: cannot be imported: ModuleNotFoundError: "),
-        (["map", "-a", "toys:nothing"], "--algorithm: toys:nothing: expecting a function 'nothing' in toys, got none"),
+        (["map", "-a", "toys:nothing"], "algorithm: toys:nothing: expecting a function 'nothing' in toys, got none"),
         (["map", "-a", "toys:fails"], "toys:fails: KeyError: 'x'"),
         (["map", "-a", "toys:number"], "toys:number: expecting a Mapping, got int"),
         (["map", "-a", "toys:fewer"], "toys:fewer: ranks: expecting 4, got 3"),

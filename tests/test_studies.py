@@ -18,8 +18,11 @@ from tests.test_computed import fabrics
 from topompi.cli.app import main
 from topompi.errors import FabricError, SourceError
 from topompi.inputs.slurm.running import RunningJob, read_running
+from topompi.jobs import check
+from topompi.jobs.now import held_nodes
 from topompi.topology import HostRoutes, Routes, compute_routes, load
 from topompi.topology.studies import compare, leaf_rows, link_rows, link_use, study_jobs, without
+from topompi.views.cluster import cluster_of
 
 DERIVED = "fabrics/derived-ibsim-opensm"
 SPECS = ("XGFT(2; 4,4; 1,2)", "XGFT(2; 5,4; 1,2; 1,2)", "dragonfly:3,2,1", "torus:3x4@hosts_per_switch=2")
@@ -128,12 +131,46 @@ def test_a_job_in_one_leaf_shares_nothing_and_scattered_ones_do() -> None:
     routes = load("XGFT(2; 4,4; 1,2)").routes
     hosts = routes.fabric.hosts
     jobs = [RunningJob("leaf", hosts[:3]), RunningJob("a", hosts[4::4]), RunningJob("b", hosts[5::4])]
-    leaf, a, b = study_jobs(routes, jobs)
+    leaf, a, b = study_jobs(routes, jobs).rows
     assert (leaf.leaves, leaf.levels, leaf.links, leaf.shares_with, leaf.oversubscription) == (1, 1, 0, (), None)
     assert (a.leaves, a.levels, a.hosts) == (3, 2, 3)
     used = [set(link_use(routes, np.flatnonzero(np.isin(hosts, job.hosts))).switch_links.tolist()) for job in jobs]
     assert a.shared_links == b.shared_links == len(used[1] & used[2])
     assert a.oversubscription == 1 / min(1, 2)  # one host, one up-link towards the two others
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    picks=st.lists(st.sets(st.integers(0, 15), min_size=1), min_size=1, max_size=4),
+    paths=st.integers(1, 2),
+)
+def test_jobs_share_the_links_that_the_isolation_of_jobs_finds(picks: list[set[int]], paths: int) -> None:
+    """Two ways to the same links: walks between leaves here, tables of steps there; also with two paths to a host."""
+    routes = load("XGFT(2; 4,4; 1,2)").routes
+    if paths == 2:  # the second one takes the other link up
+        fabric, first = routes.fabric, routes.next_link[0]
+        up = [
+            link
+            for link in fabric.switch_links
+            if fabric.switch_level[fabric.link_source[link] - fabric.num_adapters] == 0
+        ]
+        other = np.arange(fabric.num_links)
+        for leaf in np.unique(fabric.link_source[up]):
+            pair = np.array(up)[fabric.link_source[up] == leaf]
+            other[pair] = pair[::-1]
+        routes = Routes(
+            fabric, "two paths", np.stack([first, np.where(first < 0, first, other[first])]).astype(np.int32)
+        )
+    taken: set[int] = set()
+    hosts = []
+    for pick in picks:
+        hosts.append(tuple(routes.fabric.hosts[host] for host in sorted(pick - taken)))
+        taken |= pick
+    jobs = [RunningJob(str(number), some) for number, some in enumerate(hosts) if some]
+    study = study_jobs(routes, jobs)
+    found = check(dict(enumerate(held_nodes(jobs, cluster_of(routes)).values())), cluster_of(routes).links)
+    assert study.pairs == {(jobs[a].name, jobs[b].name): len(links) for (a, b), links in found.pairs.items()}
+    assert study.links == found.num_links
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from topompi.schedules import Network
+from topompi.topology import load_routes
 
-from ..routing import load_routes
 from ..simulate import PEERS, Arena, Failure
 from .figure import Figure, Table
 from .jobs import SEED, job

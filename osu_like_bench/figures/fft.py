@@ -8,8 +8,8 @@ import numpy as np
 
 from topompi.schedules import Network, Schedule, lower_bound, make
 from topompi.schedules.alltoall import direct
+from topompi.topology import load_routes
 
-from ..routing import load_routes
 from ..simulate import Arena, Failure
 from .contest import gain
 from .figure import Figure, Table

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from topompi.schedules import Network
-from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes
+from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes, load_routes
 from topompi.views.network import network_of
-
-from ..routing import load_routes
 
 __all__ = ["SEED", "allocated", "allocation", "job", "three_switches", "view", "view_of_three_switches"]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from topompi.schedules import Network
+from topompi.topology import load_routes
 
-from ..routing import load_routes
 from ..simulate import Arena
 from .contest import Contest, Row, gain, run
 from .figure import Figure, Table

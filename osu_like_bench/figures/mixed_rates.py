@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..routing import load_routes
+from topompi.topology import load_routes
+
 from ..simulate import Arena
 from .contest import Contest, chart, run, table
 from .figure import Figure, Table

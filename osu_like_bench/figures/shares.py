@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from topompi.topology import TopologyInterface
+from topompi.topology import TopologyInterface, load_routes
 
 from ..kernels import Kernel
 from ..kernels.halo import Stencil3D, Stencil4D
-from ..routing import load_routes
 from .figure import Figure, Table
 from .jobs import allocated, view
 from .ranking import NOTES, best_block, evaluations

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from ..inputs.hostlist import read_hosts
+from ..inputs.hostlist import ALL, read_hosts
 from ..inputs.slurm.environment import HOSTS as JOB_HOSTS
 from ..inputs.slurm.environment import hosts_of_job
 
-__all__ = ["ALL", "HOSTS_HELP", "find_hosts"]
+__all__ = ["HOSTS_HELP", "find_hosts"]
 
-ALL = "all"
 HOSTS_HELP = f"A host list such as n[01-16], a file, or {ALL}; else ${JOB_HOSTS}, else all."
 
 

@@ -11,8 +11,9 @@ from typing import NoReturn
 from ..errors import SourceError
 from .limits import current_limits
 
-__all__ = ["compress", "expand", "read_hosts"]
+__all__ = ["ALL", "compress", "expand", "read_hosts"]
 
+ALL = "all"  # in place of a host list: every host that a source has
 MAX_LENGTH = 255  # of a host name: POSIX's HOST_NAME_MAX, RFC 1123
 MAX_DIGITS = 18  # numbers of ranges stay within 64 bits, whatever a file says
 

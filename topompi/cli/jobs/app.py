@@ -27,9 +27,10 @@ from ...jobs.exports import to_json, write_jobs, write_schedule
 from ...jobs.metrics import figures
 from ...jobs.study import SCENARIOS, Interval, break_even, interval, replay
 from ...jobs.workload.transform import larger, segments
+from ...views.cluster import read_cluster
 from ..terminal import console
-from .cluster import machine_of
-from .now import allocate, check_command
+from .allocate import allocate
+from .check import check_command
 from .table import print_intervals, print_outcomes, print_workload
 
 __all__ = ["app"]
@@ -211,7 +212,7 @@ def _inputs(
         check_plot(plot)
     with console(to_error=True).status(f"reading {log}"):
         workload = read_workload(log, cores, partial)
-        machine = machine_of(cluster, workload.machine_nodes if nodes is None else nodes, lfts)
+        machine = read_cluster(cluster, workload.machine_nodes if nodes is None else nodes, lfts)
     return (workload if limit is None else workload.select(slice(limit))), machine
 
 

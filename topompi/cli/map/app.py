@@ -7,23 +7,24 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from ...inputs.writing import write_text
 from ...mapping import MAPPERS
-from ...mapping.evaluate import evaluate
+from ...mapping.comparison import compare as side_by_side
+from ...mapping.comparison import ratio
+from ...mapping.drawing import check_plot, draw_plot
 from ...mapping.graph import CommunicationGraph
 from ...mapping.machine import Machine
 from ...mapping.mapping import Mapping
 from ...mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from ...mapping.readers import read_graph
+from ...mapping.search import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
+from ..inputs import reporting
 from ..terminal import Limit, console
 from .draw import check_draw, draw_map
-from .plot import check_plot, draw_plot
-from .solve import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
-from .sources import MapCommandError, Place, reading
-from .table import draw, figures, hops_known, ratio
+from .place import MapCommandError, Place
+from .table import draw
 
 __all__ = ["app"]
 
@@ -109,7 +110,7 @@ def make(
     search = Search(algorithm, objective, seed, budget, effort, partitioner, weight)
     search.check()
     written = _check_files(form, output, plot)
-    with reading() as progress:
+    with reporting(MapCommandError) as progress:
         progress.step(f"reading {graph}")
         found_graph = read_graph(source, ranks)
         found_machine = routed(place.build(found_graph.size, progress), objective)
@@ -157,7 +158,7 @@ def compare(
     place.check()
     if plot is not None:
         check_plot(plot)
-    with reading() as progress:
+    with reporting(MapCommandError) as progress:
         progress.step(f"reading {graph}")
         found_graph = read_graph(_given(graph), ranks)
         found_machine = place.build(found_graph.size, progress, _allocation(place, first, second))
@@ -217,21 +218,9 @@ def _read(name: str, machine: Machine, graph: CommunicationGraph) -> Mapping:
 
 def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, Any]:
     """Everything that is printed of two mappings."""
-    hops = hops_known(machine, place.topology is not None)
-    sides = {name: figures(evaluate(mapping, graph, machine), machine) for name, mapping in maps.items()}
-    first, second = maps.values()
-    return {
-        "title": f"{graph.size:,} ranks on {machine.num_hosts:,} hosts ({machine.num_slots:,} slots), {place.source}",
-        "ranks": graph.size,
-        "hosts": machine.num_hosts,
-        "slots": machine.num_slots,
-        "allocation": machine.digest,
-        "source": place.source,
-        "distance": "hops" if hops else "distance",
-        "moved": int(np.count_nonzero(first.host_of_rank != second.host_of_rank)),
-        "maps": sides,
-        "ratio": ratio(*(side["doubled"] for side in reversed(sides.values()))),
-    }
+    title = f"{graph.size:,} ranks on {machine.num_hosts:,} hosts ({machine.num_slots:,} slots), {place.source}"
+    found = side_by_side(graph, machine, maps, from_topology=place.topology is not None)
+    return {"title": title, "source": place.source, **found}
 
 
 def _verdict(summary: dict[str, Any], mapping: Mapping, objective: str, found: str) -> str:

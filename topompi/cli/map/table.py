@@ -1,4 +1,4 @@
-"""What ``topompi map`` says of mappings: figures for programs, a table for people."""
+"""The table of two mappings that ``topompi map`` prints."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from typing import Any
 
 from rich.table import Table
 
-from ...mapping.distances import Torus
-from ...mapping.evaluate import Evaluation
-from ...mapping.machine import Machine
+from ...mapping.comparison import class_name, ratio
 from ..terminal import Screen
 
-__all__ = ["class_name", "draw", "figures", "hops_known", "ratio"]
+__all__ = ["draw"]
 
 _ROWS = (
     ("hop-bytes", "hop_bytes"),
@@ -21,44 +19,6 @@ _ROWS = (
     ("mean distance of a byte", "dilation"),
 )
 BAR = 32
-
-
-def figures(found: Evaluation, machine: Machine) -> dict[str, Any]:
-    """The numbers of an evaluation; hop-bytes as half of the exact ``doubled``.
-
-    The seconds of the busiest link are left out where no link's rate is known, so that all are 1.
-    """
-    rated = machine.capacity is not None and bool((machine.capacity != 1).any())
-    return {
-        "hop_bytes": found.doubled / 2 if found.doubled % 2 else found.doubled // 2,
-        "doubled": found.doubled,
-        "bytes": found.total,
-        "bytes_by_distance": found.bytes_by_distance,
-        "intra_host_share": found.intra_share,
-        "host_traffic": found.host_traffic,
-        "link_load": found.link_load,
-        "link_seconds": found.link_seconds if rated else None,
-        "dilation": found.dilation,
-    }
-
-
-def ratio(after: float | None, before: float | None) -> float | None:
-    """After over before: below 1 is better; None where there is nothing to compare."""
-    if after is None or before is None:
-        return None
-    return 1.0 if after == before else after / before if before else None
-
-
-def hops_known(machine: Machine, from_topology: bool) -> bool:
-    """Whether a distance is the number of switches crossed, and not a weight or links of a torus."""
-    return from_topology and not isinstance(machine.distances, Torus)
-
-
-def class_name(distance: str, hops: bool) -> str:
-    """What a class of bytes is called: within hosts, so many hops, or a distance."""
-    if distance == "host":
-        return "within hosts"
-    return f"{distance} hop{'s' * (distance != '1')}" if hops else f"distance {distance}"
 
 
 def draw(console: Screen, summary: dict[str, Any]) -> None:

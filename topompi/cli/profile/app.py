@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,19 +13,19 @@ from typer.core import TyperGroup
 
 from ...inputs.hostlist import read_hosts
 from ...inputs.writing import write_text
-from ...mapping.placement import place
 from ...profile import Profile, ProfileError, read_profile, write_profile
 from ...profile.analysis import GRANULARITIES
 from ...profile.colours import PALETTES
 from ...profile.export import EXPORTS, export
 from ...profile.monitored import read_monitored, record
 from ...profile.pictures import draw_comparison, draw_heat, draw_histogram
+from ...profile.placing import placed
 from ...profile.recording import COUNTS, View
 from ...profile.summary import check_hosts, summarise
 from ...profile.tree import tree_of
-from ...topology import Report, Routes, TopologyInterface, load
+from ...topology import Report, Routes, load_routes
 from ...views.picture.writers import write
-from ..map.sources import reading
+from ..inputs import reporting
 from ..terminal import console
 from .advice import commands, hint_of, where
 from .table import draw, draw_advice
@@ -109,9 +108,9 @@ def show(
 ) -> None:
     """Show messages and bytes by hops, levels, hosts or switches, the busiest links, and what a mapping could save."""
     found = _read(recorded)
-    with reading() as progress:
+    with reporting(ProfileError) as progress:
         routes = _routes(topology, lfts, progress)
-        interface = _interface(found, routes, topology, hosts, placement)
+        interface = placed(found, routes, topology, hosts, placement)
         progress.step("links")
         summary = summarise(found, interface, found.view_of(granularity, count, "host"), most, hint=hint)
     if as_json:
@@ -138,12 +137,12 @@ def advise(
     from ...profile.advice import advise as advice_of
 
     found = _read(recorded)
-    with reading() as progress:
+    with reporting(ProfileError) as progress:
         routes = _routes(topology, lfts, progress)
         progress.step("looking for a better order")
         advice = advice_of(
             found,
-            _interface(found, routes, topology, hosts, placement),
+            placed(found, routes, topology, hosts, placement),
             model_of(library, {}) if library else None,
         )
     advice["run"] = commands(advice, found, topology, where(found, recorded, topology, lfts, hosts))
@@ -171,12 +170,12 @@ def plot(
     """Draw profiles: bytes by hops, who sends to whom, what the links carry, and several runs in one graph."""
     output.mkdir(parents=True, exist_ok=True)
     runs = {}
-    with reading() as progress:
+    with reporting(ProfileError) as progress:
         routes = _routes(topology, lfts, progress)
         for path in recorded:
             progress.step(f"drawing {path}")
             found = _read(path)
-            interface, view = _interface(found, routes, topology, hosts, placement), found.view_of(granularity, count)
+            interface, view = placed(found, routes, topology, hosts, placement), found.view_of(granularity, count)
             check_hosts(found, interface)
             runs[path.stem] = found.graph(), interface
             options = (*runs[path.stem], view.granularity, view.count, palette)
@@ -204,13 +203,13 @@ def report(
     """Write one page of HTML, with a map to enlarge and values under the pointer; it needs no network."""
     from ...profile.page import page
 
-    with reading() as progress:
+    with reporting(ProfileError) as progress:
         routes = _routes(topology, lfts, progress)
         runs = {}
         for path in recorded:
             progress.step(f"reading {path}")
             found = _read(path)
-            runs[path.stem] = found, _interface(found, routes, topology, hosts, placement)
+            runs[path.stem] = found, placed(found, routes, topology, hosts, placement)
         write_text(output, page(runs, palette, granularity, count))
 
 
@@ -228,30 +227,11 @@ def export_command(
 
 def _routes(topology: str, lfts: Path | None, progress: Report) -> Routes:
     progress.step(f"reading {topology}")
-    routes = load(topology, lfts, progress).routes
-    assert routes is not None  # load() fills them in
-    return routes
+    return load_routes(topology, lfts, progress)
 
 
 def _read(recorded: Path) -> Profile:
     return read_monitored(recorded) if recorded.is_dir() else read_profile(recorded)
-
-
-def _interface(found: Profile, routes: Routes, source: str, hosts: str | None, placement: str) -> TopologyInterface:
-    names = _rank_hosts(found, hosts, routes.fabric.hosts, placement)
-    return TopologyInterface.place(names, routes, source=source, virtual=found.virtual or names != list(found.hosts))
-
-
-def _rank_hosts(found: Profile, written: str | None, all_hosts: Sequence[str], placement: str) -> list[str]:
-    """The host of each rank: as told, else as recorded, else all hosts of the fabric where that comes out even."""
-    if written is None and found.hosts:
-        return list(found.hosts)
-    names = list(all_hosts) if written is None else read_hosts(written)
-    if len(names) == found.size and placement == "block":
-        return names
-    if found.size % len(names):
-        raise ProfileError(f"expecting --hosts that {found.size} ranks fill evenly, got {len(names)} hosts")
-    return place(found.size, names, placement)
 
 
 def _warn(found: Profile) -> None:

@@ -12,7 +12,7 @@ from ...errors import TopompiError
 from ...inputs.hostlist import read_hosts
 from ...inputs.writing import write_text
 from ...mapping.placement import place
-from ...topology import TopologyInterface, load
+from ...topology import TopologyInterface, load_routes
 from ...tuning.ompi_rules import write_ompi_rules
 from ...tuning.record import TuneRecord
 from ...views.coordinates import write_coordinates
@@ -42,8 +42,7 @@ def mpich_coordinates(
     Ranks have the order that the job will give them; check it with MPIR_CVAR_COORDINATES_DUMP=1. MPICH's topology-aware
     trees (MPIR_CVAR_BCAST_TREE_TYPE=topology_aware, and the like) go by it.
     """
-    routes = load(source, lfts).routes
-    assert routes is not None  # load() fills them in
+    routes = load_routes(source, lfts)
     names = list(routes.fabric.hosts) if hosts is None else read_hosts(hosts)
     try:
         rank_hosts = place(ppn * len(names), names, placement)

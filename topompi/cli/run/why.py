@@ -14,7 +14,7 @@ from rich.table import Table
 from ...errors import TopompiError
 from ...mapping.placement import place
 from ...schedules.registry import ALGORITHMS
-from ...topology import TopologyInterface, load
+from ...topology import TopologyInterface, load_routes
 from ..hosts import HOSTS_HELP, find_hosts
 from ..sizes import parse_bytes
 from ..terminal import Limit, console
@@ -147,8 +147,7 @@ def _runs(facts: dict[str, Any]) -> str:
 
 
 def _interface(topology: str, lfts: Path | None, hosts: str | None, ppn: int, placement: str) -> TopologyInterface:
-    routes = load(topology, lfts).routes
-    assert routes is not None  # load() fills them in
+    routes = load_routes(topology, lfts)
     names = find_hosts(hosts) or list(routes.fabric.hosts)
     return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology)
 

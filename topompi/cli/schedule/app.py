@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,8 +12,6 @@ import typer
 from ...errors import TopompiError
 from ...inputs.writing import write_text
 from ...mapping.placement import place
-from ...schedules import Network
-from ...schedules.analysis.model import Model
 from ...schedules.drawing.charts import draw as picture
 from ...schedules.exports.goal import write_goal
 from ...schedules.exports.jsonio import to_json
@@ -23,17 +19,17 @@ from ...schedules.exports.simgrid import write_traces
 from ...schedules.proof import check as prove
 from ...schedules.registry import ALGORITHMS, current_name
 from ...schedules.segments import pieces_of
-from ...topology import Report, TopologyInterface, load
-from ...views.network import UNKNOWN_RATE, network_of
+from ...topology import Report, TopologyInterface, load_routes
+from ...views.network import network_of
+from ...views.scheduled import Made, calibrated, link_names, steps_of, summarise
 from ..hosts import HOSTS_HELP, find_hosts
+from ..inputs import reporting
 from ..sizes import parse_bytes
 from ..terminal import Limit, console
-from .figures import Made, link_names, steps_of, summarise
 from .table import draw_comparison, draw_steps
 
 __all__ = ["ScheduleCommandError", "schedule"]
 
-PRESETS = ("stampede", "ranger")
 FORMATS = ("simgrid", "goal", "json")
 
 
@@ -80,9 +76,9 @@ def schedule(
     """
     names = _asked(collective, algorithm, export, output, draw)
     nbytes = parse_bytes(size, "--bytes", ScheduleCommandError)
-    with _reading() as report:
+    with reporting(ScheduleCommandError) as report:
         interface = _interface(topology, lfts, hosts, ppn, placement, report)
-        network, costs = _calibrated(network_of(interface), model)
+        network, costs = calibrated(network_of(interface), model)
         made = []
         for name in names:
             report.step(f"{collective} {name}")
@@ -138,45 +134,12 @@ def _found(collective: str, algorithm: str) -> str:
     return current_name(algorithm)
 
 
-@contextmanager
-def _reading() -> Iterator[Report]:
-    """The report whose progress a terminal shows; what schedules refuse becomes an error of the command line."""
-    with console(to_error=True).status("reading") as status:
-
-        def progress(what: str, done: int, total: int) -> None:
-            status.update(f"{what} {done}/{total}" if total else what)
-
-        try:
-            yield Report(progress=progress)
-        except TopompiError:
-            raise
-        except ValueError as error:
-            raise ScheduleCommandError(str(error)) from error
-
-
 def _interface(
     topology: str, lfts: Path | None, hosts: str | None, ppn: int, placement: str, report: Report
 ) -> TopologyInterface:
-    routes = load(topology, lfts, report).routes
-    assert routes is not None  # load() fills them in
+    routes = load_routes(topology, lfts, report)
     names = find_hosts(hosts) or list(routes.fabric.hosts)
     return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology, virtual=True)
-
-
-def _calibrated(network: Network, model: str) -> tuple[Network, Model]:
-    """Network and model that agree on the cost of a byte.
-
-    It is the fabric's where its rates are known and the model is no measurement, else the model's.
-    """
-    costs = Model.preset(model) if model in PRESETS else Model.from_measured(model)
-    if (network.capacity == UNKNOWN_RATE).all():
-        rate = 1 / costs.t_w[-1] if costs.t_w[-1] else UNKNOWN_RATE
-        return replace(network, capacity=network.capacity * rate), costs
-    first = network.links[:, :, :1]
-    fastest = float(network.capacity[first[first >= 0]].max(initial=0.0))
-    if model in PRESETS and fastest:
-        costs = replace(costs, t_w=(1 / fastest,) * len(costs.hops))
-    return network, costs
 
 
 def _parameters(settings: Sequence[str] | None) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def draw_comparison(console: Screen, summary: dict[str, Any], *, explain: bool) 
     """Print a summary of schedules as a table, the bound, and when each wins.
 
     :param console: where to print.
-    :param summary: as `schedulefigures.summarise` makes it.
+    :param summary: as `topompi.views.scheduled.summarise` makes it.
     :param explain: whether to print every part of the bound too.
     """
     whom = "" if summary["root"] is None else f", root {summary['root']}"

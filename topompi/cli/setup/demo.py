@@ -24,7 +24,7 @@ from ...mapping.readers import read_graph
 from ...netsim import RECEIVE, SEND, Hosts, Program, run
 from ...schedules import Network, Schedule
 from ...schedules.registry import make
-from ...topology import Routes, TopologyInterface, load
+from ...topology import Routes, TopologyInterface, load_routes
 from ...topology.hostnames import require_hosts
 from ...topology.summary import levels_of
 from ...views.machine import machine_of
@@ -109,9 +109,8 @@ def _stage(screen: Screen) -> Stage:
     except ModuleNotFoundError as error:
         raise DemoError(f"demo: expecting the package {DATA}, which is installed with topompi, got none") from error
     with as_file(folder / FABRIC) as fabric, as_file(folder / TABLES) as tables, as_file(folder / GRAPH) as graph:
-        routes = load(fabric, tables).routes
+        routes = load_routes(fabric, tables)
         program = read_graph(graph, HOSTS * PER_HOST)
-    assert routes is not None  # load() fills them in
     found = routes.fabric
     _say(screen, "1. A fabric, as ibnetdiscover and OpenSM report it", heading=True)
     _say(

@@ -21,7 +21,7 @@ from ...errors import TopompiError
 from ...inputs.hostlist import read_hosts
 from ...inputs.slurm.commands import SHOW_TOPOLOGY
 from ...inputs.slurm.environment import HOSTS as JOB_HOSTS
-from ...topology import load
+from ...topology import load_routes
 from ...topology.hostnames import find_hosts
 from ..terminal import console
 from .env import fault, variables
@@ -160,8 +160,7 @@ def _fabric(environment: Mapping[str, str], topology: str | None, hosts: str | N
         yield Finding("topology", ABSENT, f"none named (--topology, TOPOMPI_TOPOLOGY): hosts are one level{advice}")
         return
     try:
-        routes = load(topology).routes
-        assert routes is not None  # load() fills them in
+        routes = load_routes(topology)
         names, whose = _job(environment, hosts)
         absent = [name for name, number in zip(names, find_hosts(routes.fabric, names), strict=True) if number < 0]
     except (TopompiError, OSError) as error:

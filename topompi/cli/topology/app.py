@@ -18,10 +18,10 @@ from ...topology.sources import fabricjson
 from ...topology.studies import without
 from ...topology.summary import summarise
 from ..hosts import find_hosts
+from ..inputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
 from ..terminal import Limit, console
 from .discover import discover
 from .draw import draw
-from .inputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
 from .inside import inside
 from .service import query, serve
 from .studies import diff, jobs, leaves, links
@@ -35,8 +35,9 @@ app.command()(discover)
 app.command()(inside)
 app.command()(serve)
 app.command()(query)
-for study in (links, leaves, jobs, diff):
+for study in (links, leaves, diff):
     app.command()(study)
+app.command(hidden=True)(jobs)  # by its old name
 
 
 @app.command()

@@ -14,8 +14,8 @@ from ...topology.inside import Adapter, Inside, Part, host_of
 from ...topology.inside.cpus import write_cpu_list
 from ...topology.inside.finding import find_inside
 from ...topology.inside.hwlocxml import read_file
+from ..inputs import AsJson, list_findings, reading
 from ..terminal import Limit, console
-from .inputs import AsJson, list_findings, reading
 
 __all__ = ["inside"]
 

@@ -15,7 +15,7 @@ import typer
 
 from ...errors import SourceError
 from ...inputs import current_limits
-from ...topology import Routes, load
+from ...topology import load_routes
 from ...topology.asking import Address
 from ...topology.service.bounds import Bounds
 from ..terminal import Limit
@@ -80,7 +80,7 @@ def serve(
     following = (
         Watch(files, is_input, current_limits().members) if watch else None
     )  # before the first reading: a change during it is seen
-    service = Service(Store(lambda: _routes(source, lfts)), source, bounds)
+    service = Service(Store(lambda: load_routes(source, lfts)), source, bounds)
     for address in wide:
         service.log("listening beyond this host: no client is asked who it is", logging.WARNING, address=address)
 
@@ -104,12 +104,6 @@ def query(
     code = answer(pair, server, [kind for kind, asked in kinds.items() if asked])
     if code:
         sys.exit(code)
-
-
-def _routes(source: str, lfts: Path | None) -> Routes:
-    routes = load(source, lfts).routes
-    assert routes is not None  # load() fills them in
-    return routes
 
 
 def is_local(host: str) -> bool:

@@ -1,36 +1,31 @@
-"""``topompi topology links``, ``leaves``, ``jobs`` and ``diff``: what an administrator asks of a fabric."""
+"""``topompi topology links``, ``leaves``, ``diff``: what an administrator asks of a fabric."""
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from ...errors import SourceError
 from ...inputs.slurm.running import read_running
 from ...topology import Routes
 from ...topology.hostnames import require_hosts
-from ...topology.studies import Difference, compare, leaf_rows, link_rows, link_use, study_jobs, without
-from ...visible import csv_cell
+from ...topology.studies import Difference, compare, leaf_rows, link_rows, link_use, without
 from ..hosts import find_hosts
+from ..inputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
+from ..rows import SHOWN, AsCsv, Rows, print_rows
 from ..terminal import Limit, console
-from .inputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
 from .tables import draw_levels
 
 __all__ = ["diff", "jobs", "leaves", "links"]
 
 Top = Annotated[int | None, typer.Option("--top", help="Only so many rows.", min=1)]
-AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
-Rows = list[dict[str, Any]]
-SHOWN = 12  # names of one list, and pairs, that a person reads
 
 
 def links(
@@ -88,13 +83,13 @@ def _show_use(
     top, as_json, as_csv = form
     facts = {"source": source, "routes": routes.engine, "hosts": len(use.hosts), "pairs": use.pairs, "lost": use.lost}
     words = f"{source}: {len(use.hosts):,} hosts, {use.pairs:,} routes, {use.lost:,} of them lost; {routes.engine}"
-    _print_rows(words, facts, rows[:top], as_json=as_json, as_csv=as_csv)
+    print_rows(words, facts, rows[:top], as_json=as_json, as_csv=as_csv)
     list_findings(report)
 
 
 def jobs(
     source: Source,
-    jobs_file: Annotated[str, typer.Argument(metavar="JOBS", help="A CSV file: job,hosts a line.")],
+    jobs_file: Annotated[Path, typer.Argument(metavar="JOBS", help="A CSV file: job,hosts a line.")],
     lfts: Lfts = None,
     down: Without = None,
     partial: Partial = False,
@@ -102,58 +97,11 @@ def jobs(
     as_csv: AsCsv = False,
     limit: Limit = None,
 ) -> None:
-    """Show one row a job: leaves, levels, over-subscription, busiest link, and whose links it shares.
+    """The old name of topompi jobs check; the exit code does not say whether jobs share links."""
+    from ..jobs.check import show_sharing  # with the room of jobs: no other command of this group needs it
 
-    The over-subscription is that of the job's worst leaf: its hosts there by the uplinks that the job's routes use.
-    """
-    with reading(source, lfts, partial) as (discovery, report):
-        routes = without(routes_of(discovery), down or [])
-        report.step("following routes")
-        found = study_jobs(routes, read_running(jobs_file))
-    rows = [row.as_dict() for row in found]
-    facts = {"source": source, "routes": routes.engine, "jobs": len(rows)}
-    _print_rows(f"{source}: {len(rows):,} jobs; {routes.engine}", facts, rows, as_json=as_json, as_csv=as_csv)
-    list_findings(report)
-
-
-def _print_rows(words: str, facts: Mapping[str, Any], rows: Rows, *, as_json: bool, as_csv: bool) -> None:
-    """A table with a heading, an object of JSON, or CSV with one line of names."""
-    if as_json and as_csv:
-        raise SourceError("expecting --json or --csv, got both")
-    if as_json:
-        print(json.dumps({**facts, "rows": rows}))
-    elif as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(rows[0] if rows else [])
-        writer.writerows([csv_cell(_cell(value, " ")) for value in row.values()] for row in rows)
-    else:
-        screen = console()
-        screen.print(words)
-        if rows:
-            table = Table(*(name.replace("_", " ") for name in rows[0]), box=None)
-            for row in rows:
-                table.add_row(*(_read_as(name, value) for name, value in row.items()))
-            screen.print(table)
-
-
-def _cell(value: Any, separator: str) -> Any:
-    return separator.join(value) if isinstance(value, list) else value
-
-
-def _read_as(name: str, value: Any) -> str:
-    """A cell for people."""
-    if value is None:
-        return "-"
-    if isinstance(value, list):
-        more = f" and {len(value) - SHOWN} more" if len(value) > SHOWN else ""
-        return ", ".join(value[:SHOWN]) + more
-    if name == "share":
-        return f"{100 * value:.2f} %"
-    if name == "rate":
-        return f"{value / 1e9:.4g} GB/s"
-    if name == "oversubscription":
-        return f"{value:.3g} : 1"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    print("topompi: topology jobs is now: topompi jobs check JOBS --cluster SOURCE", file=sys.stderr)
+    show_sharing(jobs_file, source, None, lfts, down, partial, as_json=as_json, as_csv=as_csv)
 
 
 def diff(

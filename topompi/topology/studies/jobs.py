@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..routes import Routes
 from .names import end_name, switch_labels
 from .usage import LinkUse, leaf_rows, link_use
 
-__all__ = ["JobRow", "study_jobs"]
+__all__ = ["JobRow", "JobsStudy", "study_jobs"]
 
 
 @dataclass(frozen=True)
@@ -52,18 +52,37 @@ class JobRow:
         return asdict(self) | {"shares_with": list(self.shares_with)}
 
 
-def study_jobs(routes: Routes, jobs: Sequence[RunningJob]) -> list[JobRow]:
-    """One row a job, in their order.
+@dataclass(frozen=True)
+class JobsStudy:
+    """Jobs that run at the same time, and the directed links between switches that they share.
+
+    :param rows: one per job, in their order.
+    :param pairs: names of two jobs, in their order -> number of links that both can use.
+    :param links: number of links that two jobs or more can use.
+    """
+
+    rows: tuple[JobRow, ...]
+    pairs: Mapping[tuple[str, str], int]
+    links: int
+
+
+def study_jobs(routes: Routes, jobs: Sequence[RunningJob]) -> JobsStudy:
+    """Where each job sits, and whose links it shares: the links of all paths to a host and of all adapters count.
 
     :param routes: over the whole fabric.
-    :param jobs: that run at the same time.
+    :param jobs: jobs that run at the same time.
     :raises HostError: for hosts that the fabric has not.
-    Cost: see ``link_use``, for each job; (jobs x links) bits.
+    Cost: see ``link_use``, for each job and path; (jobs x links) bits.
     """
     fabric = routes.fabric
-    uses = [link_use(routes, np.unique(require_hosts(fabric, job.hosts))) for job in jobs]
+    numbers = [np.unique(require_hosts(fabric, job.hosts)) for job in jobs]
+    uses = [link_use(routes, hosts) for hosts in numbers]
     links = fabric.switch_links
-    used = np.stack([use.routes[links] > 0 for use in uses]) if uses else np.empty((0, len(links)), dtype=bool)
+    used = np.zeros((len(jobs), len(links)), dtype=bool)
+    for mine, hosts, use in zip(used, numbers, uses, strict=True):
+        mine |= use.routes[links] > 0
+        for path in range(1, routes.num_paths):
+            mine |= link_use(routes, hosts, path).routes[links] > 0
     common = used.astype(np.int32) @ used.T.astype(np.int32)
     by_many = used.sum(axis=0) > 1
     labels = switch_labels(fabric)
@@ -72,12 +91,13 @@ def study_jobs(routes: Routes, jobs: Sequence[RunningJob]) -> list[JobRow]:
         others = [
             at for at in np.argsort(-common[number], kind="stable").tolist() if at != number and common[number, at]
         ]
-        shared = int((used[number] & by_many).sum())
-        rows.append(_row(job, use, labels, shared, tuple(jobs[at].name for at in others)))
-    return rows
+        counts = int(used[number].sum()), int((used[number] & by_many).sum())
+        rows.append(_row(job, use, labels, counts, tuple(jobs[at].name for at in others)))
+    pairs = {(jobs[a].name, jobs[b].name): int(common[a, b]) for a, b in np.argwhere(np.triu(common, 1)).tolist()}
+    return JobsStudy(tuple(rows), pairs, int(by_many.sum()))
 
 
-def _row(job: RunningJob, use: LinkUse, labels: list[str], shared: int, others: tuple[str, ...]) -> JobRow:
+def _row(job: RunningJob, use: LinkUse, labels: list[str], counts: tuple[int, int], others: tuple[str, ...]) -> JobRow:
     fabric, crossed, leaves = use.fabric, use.switch_links, leaf_rows(use)
     thinnest = [row["oversubscription"] for row in leaves if row["oversubscription"] is not None]
     busiest = int(crossed[0]) if len(crossed) else -1
@@ -90,8 +110,8 @@ def _row(job: RunningJob, use: LinkUse, labels: list[str], shared: int, others: 
         busiest="" if busiest < 0 else _named(fabric, labels, busiest),
         busiest_routes=0 if busiest < 0 else int(use.routes[busiest]),
         lost=use.lost,
-        links=len(crossed),
-        shared_links=shared,
+        links=counts[0],
+        shared_links=counts[1],
         shares_with=others,
     )
 

@@ -45,11 +45,12 @@ class LinkUse:
         return links[np.argsort(-self.routes[links], kind="stable")]
 
 
-def link_use(routes: Routes, hosts: IntArray | None = None) -> LinkUse:
-    """Count the routes between hosts on every link; of several paths to a host the first one counts.
+def link_use(routes: Routes, hosts: IntArray | None = None, path: int = 0) -> LinkUse:
+    """Count the routes between hosts on every link.
 
     :param routes: over the whole fabric.
     :param hosts: host numbers, each once; all by default.
+    :param path: number of the path that is followed, of several to a host.
     :raises RouteError: for more than MOST_WITH_RAILS hosts where some have several adapters.
     Cost: a walk from each of their leaf switches to each of them; with several adapters a host, n * n * (longest route)
     numbers.
@@ -58,25 +59,25 @@ def link_use(routes: Routes, hosts: IntArray | None = None) -> LinkUse:
     numbers = np.arange(fabric.num_hosts, dtype=np.int32) if hosts is None else hosts
     rails = [fabric.host_adapters[host] for host in numbers.tolist()]
     if any(len(adapters) > 1 for adapters in rails):
-        return _by_pairs(routes, numbers)
+        return _by_pairs(routes, numbers, path)
     adapters = np.concatenate([np.empty(0, dtype=np.int32), *rails])
-    count, arrived = _between_leaves(routes, adapters)
+    count, arrived = _between_leaves(routes, adapters, path)
     pairs = len(numbers) * (len(numbers) - 1)
     return LinkUse(fabric, numbers, count, pairs, pairs - arrived)
 
 
-def _by_pairs(routes: Routes, hosts: IntArray) -> LinkUse:
+def _by_pairs(routes: Routes, hosts: IntArray, path: int) -> LinkUse:
     if len(hosts) > MOST_WITH_RAILS:
         wanted = f"at most {MOST_WITH_RAILS:,} hosts where some have several adapters"
         raise RouteError(f"{routes.fabric.name}: expecting {wanted}, got {len(hosts):,}")
     between = HostRoutes(routes, hosts)
-    links = between.paths()
+    links = between.paths(path)
     count = np.bincount(links[links >= 0], minlength=routes.fabric.num_links)
     lost = int((between.hops < 0).sum())
     return LinkUse(routes.fabric, hosts, count, len(hosts) * (len(hosts) - 1), lost)
 
 
-def _between_leaves(routes: Routes, adapters: IntArray) -> tuple[Integers, int]:
+def _between_leaves(routes: Routes, adapters: IntArray, path: int) -> tuple[Integers, int]:
     """Routes on each link, and how many arrive; hosts of one leaf switch share their way to another host."""
     fabric = routes.fabric
     leaf = fabric.adapter_leaf[adapters]
@@ -86,7 +87,7 @@ def _between_leaves(routes: Routes, adapters: IntArray) -> tuple[Integers, int]:
     step = max(1, WALKS_AT_ONCE // max(1, len(leaves)))
     for first in range(0, len(adapters), step):
         some, theirs = adapters[first : first + step], leaf[first : first + step]
-        hops, links, _ = routes.walk(np.repeat(leaves, len(some)), np.tile(some, len(leaves)))
+        hops, links, _ = routes.walk(np.repeat(leaves, len(some)), np.tile(some, len(leaves)), path)
         reached = hops.reshape(len(leaves), len(some)) > 0
         senders = (size[:, None] - (leaves[:, None] == theirs[None, :])) * reached
         taken = (links >= 0) & (hops > 0)[:, None]
@@ -96,7 +97,7 @@ def _between_leaves(routes: Routes, adapters: IntArray) -> tuple[Integers, int]:
         from_leaf += reached.sum(axis=1)
     own = np.flatnonzero(leaf >= 0)
     place = np.searchsorted(leaves, leaf[own])
-    itself = routes.hops_from(leaves, adapters[own])[place, np.arange(len(own))] > 0 if len(own) else 0
+    itself = routes.hops_from(leaves, adapters[own], path)[place, np.arange(len(own))] > 0 if len(own) else 0
     count[fabric.adapter_uplink[adapters[own]]] += from_leaf[place] - itself
     return np.round(count).astype(np.int64), arrived
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...inputs.figures import plain_label, save_figure
-from ...mapping.graph import CommunicationGraph
-from ...mapping.machine import Machine
-from ...mapping.mapping import Mapping
-from .sources import MapCommandError
-from .table import class_name
+from ..inputs.figures import plain_label, save_figure
+from .comparison import class_name
+from .graph import CommunicationGraph
+from .machine import Machine
+from .mapping import Mapping, MappingError
 
 __all__ = ["SUFFIXES", "check_plot", "draw_plot", "traffic"]
 
@@ -32,14 +31,14 @@ MOST_CELLS = 128  # a side of a heat map; more hosts share cells
 def check_plot(path: Path) -> None:
     """Refuse a file name of another kind, and a machine without matplotlib, before any long work.
 
-    :raises MapCommandError: for another suffix than .svg or .png, or without matplotlib.
+    :raises MappingError: for another suffix than .svg or .png, or without matplotlib.
     """
     if path.suffix not in SUFFIXES:
-        raise MapCommandError(f"--plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+        raise MappingError(f"plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     try:
         import matplotlib  # noqa: F401 -- only whether it is there
     except ImportError as error:
-        raise MapCommandError("--plot: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
+        raise MappingError("plot: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
 
 
 def draw_plot(

@@ -1,4 +1,4 @@
-"""What the commands of ``topompi topology`` share: their arguments, and reading with progress."""
+"""Arguments that commands share, and reading with progress."""
 
 from __future__ import annotations
 
@@ -10,11 +10,23 @@ from typing import Annotated
 
 import typer
 
-from ...topology import Discovery, Report, Routes, load
-from ..hosts import HOSTS_HELP
-from ..terminal import console
+from ..errors import SourceError, TopompiError
+from ..topology import Discovery, Report, Routes, load
+from .hosts import HOSTS_HELP
+from .terminal import console
 
-__all__ = ["AsJson", "Hosts", "Lfts", "Partial", "Source", "Without", "list_findings", "reading", "routes_of"]
+__all__ = [
+    "AsJson",
+    "Hosts",
+    "Lfts",
+    "Partial",
+    "Source",
+    "Without",
+    "list_findings",
+    "reading",
+    "reporting",
+    "routes_of",
+]
 
 _SOURCES = "A topology file, directory or archive, a synthetic fabric in words, or your own module:function."
 Source = Annotated[str, typer.Argument(help=_SOURCES)]
@@ -27,19 +39,35 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @contextmanager
-def reading(source: str, lfts: Path | None, partial: bool) -> Iterator[tuple[Discovery, Report]]:
-    """The topology and the report; while it is read and worked on, a terminal shows what is going on.
+def reporting(error: type[TopompiError], words: str = "reading", *, partial: bool = False) -> Iterator[Report]:
+    """A report whose progress a terminal shows.
 
-    :param source: as the user gave it.
-    :param lfts: forwarding tables in a place of their own.
-    :param partial: whether to continue with what is sound.
+    :param error: takes the place of a ValueError that is not topompi's own, so that the user sees one line.
+    :param words: shown until there is progress.
+    :param partial: whether reading continues with what is sound.
     """
-    with console(to_error=True).status(f"reading {source}") as status:
+    with console(to_error=True).status(words) as status:
 
         def progress(what: str, done: int, total: int) -> None:
             status.update(f"{what} {done}/{total}" if total else what)
 
-        report = Report(partial=partial, progress=progress)
+        try:
+            yield Report(partial=partial, progress=progress)
+        except TopompiError:
+            raise
+        except ValueError as problem:
+            raise error(str(problem)) from problem
+
+
+@contextmanager
+def reading(source: str, lfts: Path | None, partial: bool) -> Iterator[tuple[Discovery, Report]]:
+    """The topology and the report; while it is read and worked on, a terminal shows the progress.
+
+    :param source: topology source as the user gave it.
+    :param lfts: forwarding tables in a place of their own.
+    :param partial: whether to continue with what is sound.
+    """
+    with reporting(SourceError, f"reading {source}", partial=partial) as report:
         yield load(source, lfts, report), report
 
 

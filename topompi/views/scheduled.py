@@ -1,24 +1,27 @@
-"""What a command says of a schedule: its numbers, its steps, and the names of links."""
+"""Schedules on a job's network: their loads, costs and steps, in numbers and with the names of links."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ...schedules import Network, Schedule
-from ...schedules.alltoall.dcss import dcss
-from ...schedules.analysis.cost import Cost, cost
-from ...schedules.analysis.loads import Analysis, analyse
-from ...schedules.analysis.model import Model
-from ...schedules.registry import find_algorithm
-from ...schedules.schedule import ROOTED
-from ...schedules.segments import cut, make_cut
-from ...topology import TopologyInterface
+from ..schedules import Network, Schedule
+from ..schedules.alltoall.dcss import dcss
+from ..schedules.analysis.cost import Cost, cost
+from ..schedules.analysis.loads import Analysis, analyse
+from ..schedules.analysis.model import Model
+from ..schedules.registry import find_algorithm
+from ..schedules.schedule import ROOTED
+from ..schedules.segments import cut, make_cut
+from ..topology import TopologyInterface
+from .network import UNKNOWN_RATE
 
-__all__ = ["Made", "link_names", "steps_of", "summarise"]
+__all__ = ["PRESETS", "Made", "calibrated", "link_names", "steps_of", "summarise"]
+
+PRESETS = ("stampede", "ranger")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,25 @@ class Made:
         return cls(name, schedule, block_bytes, lanes, analysis, costs)
 
 
+def calibrated(network: Network, model: str) -> tuple[Network, Model]:
+    """Network and model that agree on the cost of a byte.
+
+    It is the fabric's if its rates are known and the model is no measurement, else the model's.
+
+    :param network: rates and routes of the job.
+    :param model: one of PRESETS, or a JSON file of measurements.
+    """
+    costs = Model.preset(model) if model in PRESETS else Model.from_measured(model)
+    if (network.capacity == UNKNOWN_RATE).all():
+        rate = 1 / costs.t_w[-1] if costs.t_w[-1] else UNKNOWN_RATE
+        return replace(network, capacity=network.capacity * rate), costs
+    first = network.links[:, :, :1]
+    fastest = float(network.capacity[first[first >= 0]].max(initial=0.0))
+    if model in PRESETS and fastest:
+        costs = replace(costs, t_w=(1 / fastest,) * len(costs.hops))
+    return network, costs
+
+
 def link_names(interface: TopologyInterface) -> list[str] | None:
     """Both ends of each link, by what people call them; None where no fabric is known."""
     return None if interface.routes is None else list(interface.routes.fabric.link_names)
@@ -87,7 +109,7 @@ def summarise(
     *,
     proved: bool,
 ) -> dict[str, Any]:
-    """Everything that the command prints of some schedules of one collective.
+    """The figures of some schedules of one collective, ready for JSON.
 
     :param collective: such as ``bcast``.
     :param made: the schedules, at least one.
