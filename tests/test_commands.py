@@ -25,7 +25,7 @@ TOPOMPI = [
 ]
 
 TOPOMPI += ["tune", "probe", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
-BENCH = ["compare", "simulate", "emulate", "emulate run", "figures"]
+BENCH = ["compare", "simulate", "emulate", "emulate run"]
 
 
 def run(words, **variables):

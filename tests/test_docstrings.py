@@ -30,6 +30,7 @@ PURE = (
 )
 ON_MPI = (
     "osu_like_bench",
+    "studies",
     "topompi.communicator",
     "topompi.dispatch",
     "topompi.execution",

@@ -6,12 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
+from osu_like_bench.kernels.cg import CG
+from osu_like_bench.kernels.kernel import Messages, Phase
+from osu_like_bench.simulate.kernelstudy import GIVEN
 from topompi.mapping import CommunicationGraph
 from topompi.topology import TopologyInterface
 
-from ..kernels.cg import CG
-from ..kernels.kernel import Messages, Phase
-from ..simulate.kernelstudy import GIVEN
 from .figure import Figure, Table
 from .jobs import allocated
 from .models import of_kernel, table_of_models

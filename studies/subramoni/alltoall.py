@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..simulate import Arena
+from osu_like_bench.simulate import Arena
+
 from .contest import Contest, Row, chart, run, table
 from .figure import Figure, Table
 from .jobs import allocated, allocation

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from osu_like_bench.simulate import PEERS, Arena, Failure
 from topompi.schedules import Network
 from topompi.topology import load_routes
 
-from ..simulate import PEERS, Arena, Failure
 from .figure import Figure, Table
 from .jobs import SEED, job
 

@@ -67,7 +67,7 @@ class Chart:
             from matplotlib.figure import Figure as Drawing
         except ImportError as error:
             raise BenchmarkError(
-                "figures: expecting matplotlib, got none; pip install 'topompi[plot]' brings it"
+                "studies: expecting matplotlib, got none; pip install 'topompi[plot]' brings it"
             ) from error
         path = folder / f"{self.name}.svg"
         with rc_context({"svg.hashsalt": self.name, "font.size": 9}):

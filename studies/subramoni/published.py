@@ -1,22 +1,19 @@
 """What others measured, beside what flows and packets say of the same job.
 
-    python -m benchmarks.published              # the table of docs/models.md
-    python -m benchmarks.published 6.2 4.3      # some rows
+    python -m studies subramoni published -o docs/lab     # writes the table of docs/lab/published.md
 
 Both models have the same programs and the same hosts: those of the preset ``fdr``, at the rates of the systems. Medians
 of three seeds. The reference is H. Subramoni, *Topology-Aware MPI Communication and Scheduling for High Performance
-Computing Systems*, 2013; "lanes" A. Jokanovic, PhD thesis, UPC 2014.
+Computing Systems*, 2013.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from osu_like_bench.figures.jobs import SEED, allocated, view, view_of_three_switches
 from osu_like_bench.simulate.flowarena import repeated_alltoall
 from topompi.netsim import RECEIVE, SEND, Hosts, Program, Tables
 from topompi.netsim import run as flows
@@ -27,6 +24,8 @@ from topompi.topology import Routes, TopologyInterface, load_routes
 from topompi.views.network import network_of
 from topompi.views.program import program_of
 from topompi.views.tables import tables_of
+
+from .jobs import SEED, allocated, view, view_of_three_switches
 
 FDR = PRESETS["fdr"]
 SDR, DDR, FAST = 1e9, 2e9, 6.75e9  # bytes/s
@@ -99,6 +98,7 @@ def three_switches() -> Job:
     return Job(view_of_three_switches(), DDR, replace(FDR.hosts, copy_rate=COPY))
 
 
+HEAD = ("figure", "what", "measured there", "flows", "packets", "agree, and why")
 Line = tuple[str, str, np.ndarray, str]  # what, measured there, flows and packets (of several draws a row each), why
 
 RESTS = "no: the second job here never rests, and takes its share of the trunks"
@@ -233,18 +233,8 @@ def words(found: np.ndarray) -> str:
     return f"{found[0]:.2f}" if len(found) == 1 else f"{found.min():.2f} to {found.max():.2f}"
 
 
-def main() -> None:
-    """Print rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("figures", nargs="*", choices=[*FIGURES, []])
-    figures = parser.parse_args().figures or FIGURES
-    print("| figure | what | measured there | flows | packets | agree, and why |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for name in figures:
-        for what, paper, found, why in FIGURES[name]():
-            models = " | ".join(map(words, np.atleast_2d(found).T))
-            print(f"| {name} | {what} | {paper or '-'} | {models} | {why} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def rows() -> Iterator[tuple[str, ...]]:
+    """The rows of the table, made one after another."""
+    for name, lines in FIGURES.items():
+        for what, paper, found, why in lines():
+            yield (name, what, paper or "-", *map(words, np.atleast_2d(found).T), why)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..simulate import Arena, Background
+from osu_like_bench.simulate import Arena, Background
+
 from .contest import Contest, Row, chart, run, table
 from .figure import Chart, Figure, Table
 from .jobs import three_switches, view_of_three_switches

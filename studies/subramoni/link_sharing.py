@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from osu_like_bench.simulate import Arena
 from topompi.schedules import Network
 from topompi.topology import load_routes
 
-from ..simulate import Arena
 from .contest import Contest, Row, gain, run
 from .figure import Figure, Table
 from .jobs import job, view

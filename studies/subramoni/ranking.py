@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from itertools import product
 from math import isfinite, prod
 
+from osu_like_bench.kernels import Kernel
+from osu_like_bench.kernels.orders import ORDERS, OTHERS, OURS, order_of
+from osu_like_bench.simulate import Arena, Failure
+from osu_like_bench.simulate.kernelstudy import KernelStudy
+from osu_like_bench.simulate.table import Findings
 from topompi.mapping import Evaluation, evaluate
 from topompi.topology import TopologyInterface
 from topompi.views.network import network_of
 
-from ..kernels import Kernel
-from ..kernels.orders import ORDERS, OTHERS, OURS, order_of
-from ..simulate import Arena, Failure
-from ..simulate.kernelstudy import KernelStudy
-from ..simulate.table import Findings
 from .contest import gain
 from .figure import Chart, Table
 

@@ -1,4 +1,4 @@
-"""The figures of the reference, one module each, reproduced by simulation: ``python -m osu_like_bench figures``.
+"""The figures of the reference, one module each, reproduced by simulation: ``python -m studies subramoni``.
 
 A module has ``TITLE`` and ``PAPER``, what the reference reports, and ``draw(full) -> Figure``. ``jobs`` places the
 jobs, ``contest`` times what competes, ``figure`` is what comes out, ``cli`` runs them and writes the page. The

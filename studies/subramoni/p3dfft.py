@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from osu_like_bench.kernels.replaying import JOINT, PLAIN
+from osu_like_bench.kernels.transposes import P3DFFT
+from osu_like_bench.simulate import Arena, Failure
+from osu_like_bench.simulate.kernelstudy import KernelStudy
 from topompi.views.network import network_of
 
-from ..kernels.replaying import JOINT, PLAIN
-from ..kernels.transposes import P3DFFT
-from ..simulate import Arena, Failure
-from ..simulate.kernelstudy import KernelStudy
 from .contest import gain
 from .figure import Figure, Table
 from .jobs import allocated

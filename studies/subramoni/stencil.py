@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..kernels.halo import Stencil3D
-from ..kernels.registry import balanced
-from ..simulate.kernelstudy import GIVEN
+from osu_like_bench.kernels.halo import Stencil3D
+from osu_like_bench.kernels.registry import balanced
+from osu_like_bench.simulate.kernelstudy import GIVEN
+
 from .figure import Figure, Table
 from .jobs import allocated
 from .models import of_kernel, table_of_models

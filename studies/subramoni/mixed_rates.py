@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from osu_like_bench.simulate import Arena
 from topompi.topology import load_routes
 
-from ..simulate import Arena
 from .contest import Contest, chart, run, table
 from .figure import Figure, Table
 from .jobs import SEED, job, view

@@ -1,4 +1,4 @@
-"""``python -m osu_like_bench figures [NAME...]``: tables with the reference's numbers, and drawings."""
+"""``python -m studies subramoni [NAME...]``: tables with the reference's numbers, and drawings."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from typing import Annotated, Any
 
 import typer
 
+from osu_like_bench.command import run_command
+from osu_like_bench.cpu import cpu_model
+from osu_like_bench.simulate import smpi
 from topompi.cli.terminal import HELP, overwrite
 from topompi.errors import BenchmarkError
 from topompi.inputs.writing import write_text
 
-from ..command import run_command
-from ..cpu import cpu_model
-from ..simulate import smpi
+from ..tables import fill, table_lines
+from . import published
 from .figure import Figure
 
 __all__ = ["FIGURES", "main"]
@@ -39,6 +41,7 @@ FIGURES = {
     "bound": "at_the_bound",
 }
 ALIASES = {"3.2": "3.1", "5.8": "5.7", "6.6": "6.8", "8.2": "6.2", "8.5": "5.6", "8.7": "6.9"}
+PUBLISHED = "published"
 INTRODUCTION = """\
 # Results: the figures of the reference, simulated
 
@@ -64,11 +67,23 @@ def command(
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Simulate figures of the reference, and print the results with the reference's numbers."""
-    chosen = _choose(names or [])
+    """Simulate figures of the reference, and print the results with the reference's numbers.
+
+    `published` is the table of figures and latencies under flows and packets.
+    """
+    wanted = _choose(names or [])
+    if PUBLISHED in wanted:
+        _published(output)
+    figures = [name for name in wanted if name != PUBLISHED]
+    if figures:
+        _figures(figures, full, output)
+
+
+def _figures(numbers: Sequence[str], full: bool, output: Path | None) -> None:
+    """Simulate figures, one after another, and write their page."""
     lines = [*_head(full)]
     print("\n".join(lines), flush=True)
-    for number in chosen:
+    for number in numbers:
         module = import_module(f"{__package__}.{FIGURES[number]}")
         overwrite(f"{module.TITLE} ...")
         start = time.monotonic()
@@ -82,12 +97,23 @@ def command(
         write_text(output / "results.md", "\n".join(lines))
 
 
+def _published(output: Path | None) -> None:
+    """Run the table of published measurements, and put it into its page."""
+    lines = []
+    for line in table_lines(published.HEAD, published.rows()):
+        print(line, flush=True)
+        lines.append(line)
+    if output is not None:
+        fill(output / "published.md", PUBLISHED, lines)
+
+
 def _choose(names: Sequence[str]) -> list[str]:
-    wanted = [ALIASES.get(name, name) for name in names]
-    unknown = [name for name in wanted if name not in FIGURES]
+    wanted, known = [ALIASES.get(name, name) for name in names], [*FIGURES, PUBLISHED]
+    unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise BenchmarkError(f"figures: expecting some of {', '.join([*FIGURES, *ALIASES])}, got {unknown[0]!r}")
-    return list(dict.fromkeys(wanted)) or list(FIGURES)
+        listed = ", ".join([*FIGURES, *ALIASES, PUBLISHED])
+        raise BenchmarkError(f"expecting some of {listed}, got {unknown[0]!r}")
+    return list(dict.fromkeys(wanted)) or known
 
 
 def _head(full: bool) -> Iterator[str]:
@@ -96,7 +122,7 @@ def _head(full: bool) -> Iterator[str]:
     scale = "the reference's scale" if full else "scales of some minutes on two cores"
     machine = f"{platform.system()} {platform.machine()}, {cpu_model()}, {os.cpu_count()} processors"
     yield f"{smpi.version()}; {machine}; {scale}."
-    yield f"Made by `python -m osu_like_bench figures -o docs/lab{' --full' if full else ''}`."
+    yield f"Made by `make studies SOURCE=subramoni{' STUDIES_OPTIONS=--full' if full else ''}`."
     yield ""
 
 
@@ -118,4 +144,4 @@ def _page(module: Any, figure: Figure, output: Path | None) -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command, see ``run_command``."""
-    return run_command(app, "figures", arguments)
+    return run_command(app, "subramoni", arguments, program="python -m studies")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from osu_like_bench.kernels import Kernel
+from osu_like_bench.kernels.halo import Stencil3D, Stencil4D
 from topompi.topology import TopologyInterface, load_routes
 
-from ..kernels import Kernel
-from ..kernels.halo import Stencil3D, Stencil4D
 from .figure import Figure, Table
 from .jobs import allocated, view
 from .ranking import NOTES, best_block, evaluations

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..simulate import FlowArena
-from ..simulate.flowarena import LIBRARIES
+from osu_like_bench.simulate import FlowArena
+from osu_like_bench.simulate.flowarena import LIBRARIES
+
 from .contest import Contest, Row, chart, gain, run, table
 from .figure import Chart, Figure, Table
 from .jobs import SEED, allocated

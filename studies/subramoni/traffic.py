@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from osu_like_bench.kernels.halo import Stencil3D
 from topompi.mapping import Evaluation
 
-from ..kernels.halo import Stencil3D
 from .figure import Figure
 from .jobs import allocated
 from .ranking import NOTES, best_block, evaluations, hops

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from osu_like_bench.simulate import Arena, Failure
 from topompi.schedules import Network, Schedule, lower_bound, make
 from topompi.schedules.alltoall import direct
 from topompi.topology import load_routes
 
-from ..simulate import Arena, Failure
 from .contest import gain
 from .figure import Figure, Table
 from .jobs import SEED, allocated, allocation, job

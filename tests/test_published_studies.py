@@ -1,0 +1,83 @@
+"""Studies of published work: one command per source, and tables between marks of their pages."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studies.__main__ import SOURCES, main
+from studies.jokanovic import cli as jokanovic
+from studies.pollard import cli as pollard
+from studies.tables import fill, table_lines
+from tests.support import ROOT
+from topompi.errors import BenchmarkError
+from topompi.jobs.study import POLLARD
+from topompi.jobs.workload.generate import power_of_two_mix
+
+LAB = ROOT / "docs" / "lab"
+
+
+def rows_between(name: str, page: str) -> list[list[str]]:
+    """The cells of a table that stands between its marks."""
+    text = (LAB / page).read_text(encoding="utf-8")
+    (found,) = re.findall(f"<!-- {name} -->\n(.*?)\n<!-- end of {name} -->", text, re.DOTALL)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()]
+
+
+def test_a_table_takes_the_place_of_the_one_between_its_marks_alone(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- a -->\nold\n<!-- end of a -->\n<!-- b -->\nkept\n<!-- end of b -->\n")
+    fill(page, "a", [*table_lines(["x", "y"], [(1, r"\\1")])])
+    text = page.read_text()
+    assert text.startswith(
+        "before\n<!-- a -->\n| x | y |\n| --- | --- |\n| 1 | \\\\1 |\n<!-- end of a -->\n<!-- b -->\nkept"
+    )
+    with pytest.raises(BenchmarkError, match="expecting one pair of marks <!-- c -->"):
+        fill(page, "c", [])
+
+
+def test_a_load_of_pollard_has_a_cell_for_each_scenario_and_isolation_waits_longer() -> None:
+    cells = pollard.row_of("small", [pollard.drawn(seed, 0.85, jobs=400) for seed in range(2)], pollard.CAB)
+    assert len(cells) == 2 + len(POLLARD) == len(rows_between("pollard", "jobs.md")[0])
+    waits = dict(zip(POLLARD, (float(cell.partition(" ")[0]) for cell in cells[1:]), strict=False))
+    assert waits["TA"] >= waits["TO"]
+
+
+def test_the_page_has_the_loads_and_policies_of_the_studies() -> None:
+    assert [row[0] for row in rows_between("pollard", "jobs.md")[2:]] == list(pollard.LOADS)
+    assert [row[0] for row in rows_between("jokanovic", "jobs.md")[2:]] == list(jokanovic.POLICIES)
+    from studies.subramoni.published import FIGURES, HEAD
+
+    table = rows_between("published", "published.md")
+    assert table[0] == list(HEAD)
+    assert list(dict.fromkeys(row[0] for row in table[2:])) == list(FIGURES)
+
+
+@pytest.mark.long
+def test_the_blocks_of_jokanovic_come_out_as_on_the_page() -> None:
+    rows = jokanovic.rows_of(power_of_two_mix(np.random.default_rng(1), 3_000))
+    assert [list(next(rows)) for _ in range(3)] == rows_between("jokanovic", "jobs.md")[2:5]
+
+
+def test_a_source_that_is_not_here_is_refused_with_those_that_are(capsys) -> None:
+    assert main(["nobody"]) == 2
+    told = capsys.readouterr().err
+    assert "expecting a source, got nobody" in told
+    assert all(f"  {name} " in told for name in SOURCES)
+    assert main(["subramoni", "9.9"]) == 1
+    assert "python -m studies: subramoni: expecting some of 3.1, " in capsys.readouterr().err
+
+
+def test_the_old_names_say_the_new_one() -> None:
+    for words in (["-m", "osu_like_bench", "figures", "4.3"],):
+        done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "make studies SOURCE=subramoni" in done.stderr
+    done = subprocess.run(["make", "figures"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "make studies SOURCE=subramoni" in done.stderr
