@@ -256,11 +256,13 @@ def _direct(
     return Algorithm(generator, view, when, fixed or {}, **traits)
 
 
-def _in_lanes(collective: str, across: str, when: str, **traits: Any) -> Algorithm:
+def _in_lanes(collective: str, across: str, when: str, default: int, **traits: Any) -> Algorithm:
     """The algorithm of hosts with several ranks that runs another algorithm across hosts, in lanes.
 
     :param collective: bcast, reduce or allreduce.
     :param across: name of the algorithm of hosts.
+    :param when: the calls that it suits.
+    :param default: bytes from which it is in the default set.
     """
     base = ALGORITHMS[collective][across]
 
@@ -273,7 +275,7 @@ def _in_lanes(collective: str, across: str, when: str, **traits: Any) -> Algorit
     def view(network: Network, root: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return (network, exchange), {}
 
-    return Algorithm(_LANES[collective], view, when, cut="segments", alone=across, default=_LONG, **traits)
+    return Algorithm(_LANES[collective], view, when, cut="segments", alone=across, default=default, **traits)
 
 
 _LANES: dict[str, Callable[..., Schedule]] = {
@@ -570,12 +572,12 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
 }
 
 _LONG_VECTORS = "for medium and long vectors, several ranks a host"
-for _collective, _name, _when, _segments in (
-    ("bcast", "circulant", "for medium and large messages, several ranks a host", _OF_LANE_BLOCKS),
-    ("bcast", "scatter_allgather", "for large messages on many hosts", _OF_LANE_SEGMENTS),
-    ("reduce", "halving", _LONG_VECTORS, _OF_LANE_SEGMENTS),
-    ("reduce", "circulant", _LONG_VECTORS, _OF_LANE_BLOCKS),
-    ("allreduce", "halving", _LONG_VECTORS, _OF_LANE_SEGMENTS),
-    ("allreduce", "ring", "for the longest vectors, several ranks a host", {}),
+for _collective, _name, _when, _least, _segments in (
+    ("bcast", "circulant", "for medium and large messages, several ranks a host", _LONG, _OF_LANE_BLOCKS),
+    ("bcast", "scatter_allgather", "for large messages on many hosts", _LONG, _OF_LANE_SEGMENTS),
+    ("reduce", "halving", _LONG_VECTORS, _MEDIUM, _OF_LANE_SEGMENTS),
+    ("reduce", "circulant", _LONG_VECTORS, _LONG, _OF_LANE_BLOCKS),
+    ("allreduce", "halving", _LONG_VECTORS, _MEDIUM, _OF_LANE_SEGMENTS),
+    ("allreduce", "ring", "for the longest vectors, several ranks a host", _LONG, {}),
 ):
-    ALGORITHMS[_collective][f"lanes_{_name}"] = _in_lanes(_collective, _name, _when, segments=_segments)
+    ALGORITHMS[_collective][f"lanes_{_name}"] = _in_lanes(_collective, _name, _when, _least, segments=_segments)

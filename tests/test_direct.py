@@ -381,10 +381,11 @@ def test_rules_are_asked_once_for_all_communicators_over_the_same_ranks(tmp_path
 
 WITHOUT = """
 import inspect, os, runpy, sys
-for one in ("dispatch._calls", "execution._keys"):
+for one in ("dispatch._calls", "execution._compiled", "execution._keys"):
     sys.modules[f"topompi.{one}"] = None  # as where they were not compiled
-import topompi.dispatch, topompi.execution.keys
+import topompi.dispatch, topompi.execution.compiled, topompi.execution.keys
 assert not topompi.dispatch.COMPILED
+assert not topompi.execution.compiled.COMPILED
 assert topompi.execution.keys.packed((), {}) is None
 assert inspect.isfunction(topompi.Intracomm.Bcast)
 sys.argv = sys.argv[1:]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -105,6 +107,19 @@ class Plan:
     arrived: int
     overwrites: bool
     lanes: int = 1
+
+    def turns(self) -> Iterator[tuple[Step, bool]]:
+        """Each step twice, in the order of one run: with True where it begins, with False where it has to be complete.
+
+        No more than ``window`` steps are in flight.
+        """
+        flying: deque[Step] = deque()
+        for step in self.steps:
+            yield step, True
+            flying.append(step)
+            if len(flying) == self.window:
+                yield flying.popleft(), False
+        yield from ((step, False) for step in flying)
 
 
 def compile_part(

@@ -11,13 +11,12 @@ import numpy as np
 from mpi4py import MPI
 
 from .areas import TAG, Area, Call, Specification
+from .compiled import REVOKED, compiled
 from .plan import Message, Moves, Plan, Reduction, Step
 
 __all__ = ["Flight", "Resumable", "calls_of", "finish", "is_revoked", "resumable_calls", "run_all"]
 
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
-# mpi4py gives what a library lacks the class of unknown errors.
-REVOKED = {MPI.ERR_REVOKED, MPI.ERR_PROC_FAILED} - {MPI.ERR_UNKNOWN}
 CELL = 256  # bytes of a message that Open MPI sends inline, btl_sm_max_inline_send
 
 
@@ -29,7 +28,9 @@ def calls_of(
     op: MPI.Op | None,
     tag: int = TAG,
 ) -> list[Call]:
-    """The calls of one run: one for a step with at most one message each way, else non-blocking calls and one wait.
+    """The calls of one run: one that runs all in C, or else mpi4py's.
+
+    Those are one for a step with at most one message each way, else non-blocking calls and one wait.
 
     :param plan: this rank's plan.
     :param areas: the memory of each buffer.
@@ -38,19 +39,18 @@ def calls_of(
     :param op: the operation of a reduction; None in other calls.
     :param tag: of all messages.
     """
-    posts = [_posts(step, areas, comm.Irecv, comm.Isend, tag) for step in plan.steps]
-    if plan.lanes > 1:
-        moves = [_moves(step, areas, alone) for step in plan.steps]
-        reductions = [_reductions(step, areas, op, alone) for step in plan.steps]
-        return [(_stream_in_lanes, (list(zip(moves, posts, reductions, strict=True)), plan.lanes))]
-    if plan.window > 1:
-        moved = [call for step in plan.steps for call in _moves(step, areas, alone)]
-        return [*moved, (_stream, ([of_step for of_step in posts if of_step], plan.window))]
+    if (run := compiled(plan, areas, comm, op, tag)) is not None:
+        return [(run, ())]
     calls: list[Call] = []
-    for step, of_step in zip(plan.steps, posts, strict=True):
-        calls += _moves(step, areas, alone)
-        calls += _blocking(of_step, comm)
-        calls += _reductions(step, areas, op, alone)
+    flying: deque[list[MPI.Request]] = deque()
+    for step, begins in plan.turns():
+        if begins:
+            calls += _moves(step, areas, alone)
+            posts = _posts(step, areas, comm.Irecv, comm.Isend, tag)
+            calls += _blocking(posts, comm) if plan.window == 1 else [(_post, (posts, flying))]
+        else:
+            calls += [(_land, (flying,))] if plan.window > 1 else []
+            calls += _reductions(step, areas, op, alone)
     return calls
 
 
@@ -188,21 +188,22 @@ def resumable_calls(
     """
     calls: list[Resumable] = []
     flights: list[Flight] = []
-    waits: deque[list[Resumable]] = deque()  # of each step in flight what completes it
-    for step in plan.steps:
+    waits: deque[Resumable | None] = deque()  # of each step in flight
+    for step, begins in plan.turns():
+        if not begins:
+            wait = waits.popleft()
+            calls += [] if wait is None else [wait]
+            calls += (Resumable(*call) for call in _reductions(step, areas, op, alone))
+            continue
         calls += (Resumable(*call) for call in _moves(step, areas, alone))
-        posts = _posts(step, areas, comm.Irecv, comm.Isend, tag)
-        ends = [Resumable(*call) for call in _reductions(step, areas, op, alone)]
-        if posts:
+        if posts := _posts(step, areas, comm.Irecv, comm.Isend, tag):
             flights.append(Flight(posts, comm))
             start, wait = flights[-1].calls()
             calls.append(start)
-            ends.insert(0, wait)
-        if ends or plan.lanes > 1:  # a lane keeps its turn where it has nothing to do
-            waits.append(ends)
-        if len(waits) == plan.window:
-            calls += waits.popleft()
-    return [*calls, *(call for ends in waits for call in ends)], flights
+            waits.append(wait)
+        else:
+            waits.append(None)
+    return calls, flights
 
 
 def _posts(step: Step, areas: Mapping[int, Area], receive: Any, send: Any, tag: int = TAG) -> list[Call]:
@@ -241,43 +242,17 @@ def _complete(posts: list[Call]) -> None:
     _wait_all([post(*arguments) for post, arguments in posts])
 
 
-def _stream(steps: list[list[Call]], window: int) -> None:
-    """Post the steps in order, no more than a window of them in flight."""
-    flying: deque[list[MPI.Request]] = deque()
-
-    def post(posts: list[Call]) -> None:
-        flying.append([call(*arguments) for call, arguments in posts])
-
-    def land() -> None:
-        _wait_all(flying.popleft())
-
-    calls: list[Call] = []
-    for number, posts in enumerate(steps):
-        calls += [(land, ())] if number >= window else []
-        calls.append((post, (posts,)))
-    run_all([*calls, *[(land, ())] * min(window, len(steps))])
+def _post(posts: list[Call], flying: deque[list[MPI.Request]]) -> None:
+    """Post the messages of a step; those that precede one that fails have to be waited for, too."""
+    requests: list[MPI.Request] = []
+    flying.append(requests)
+    for post, arguments in posts:
+        requests.append(post(*arguments))
 
 
-def _stream_in_lanes(steps: list[tuple[list[Call], list[Call], list[Call]]], lanes: int) -> None:
-    """Post steps in order, each when the one before it on its lane is complete: moves, messages, then reductions."""
-    flying: deque[tuple[list[MPI.Request], list[Call]]] = deque()
-
-    def post(moves: list[Call], posts: list[Call], reductions: list[Call]) -> None:
-        for call, arguments in moves:
-            call(*arguments)
-        flying.append(([call(*arguments) for call, arguments in posts], reductions))
-
-    def land() -> None:
-        requests, reductions = flying.popleft()
-        _wait_all(requests)
-        for call, arguments in reductions:
-            call(*arguments)
-
-    calls: list[Call] = []
-    for number, step in enumerate(steps):
-        calls += [(land, ())] if number >= lanes else []
-        calls.append((post, step))
-    run_all([*calls, *[(land, ())] * min(lanes, len(steps))])
+def _land(flying: deque[list[MPI.Request]]) -> None:
+    """Complete the messages of the step that was posted first."""
+    _wait_all(flying.popleft())
 
 
 def _reductions(step: Step, areas: Mapping[int, Area], op: Any, alone: MPI.Intracomm) -> list[Call]:

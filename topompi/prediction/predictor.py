@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,9 @@ __all__ = ["MOST_RANKS", "PAIRWISE", "Native", "Predictor"]
 # Above so many bytes libraries exchange pair by pair: MPICH (R. Thakur, R. Rabenseifner and W. Gropp, Optimization of
 # collective communication operations in MPICH, 2005) with a partner a step, and Open MPI likewise.
 PAIRWISE = 32768
-OVERHEAD = 2e-6  # seconds that a message of ours takes longer to start than one inside the library: Python's
+CALL = 1e-6  # seconds by which a call of ours is longer than the library's: Python finds what runs
+# Seconds by which a message of ours starts later than one inside the library: by the loop in C, or without it.
+MESSAGE = 0.1e-6 if find_spec("topompi.execution._compiled") else 2e-6
 MOST_RANKS = 256  # whose costly schedules are made, and siblings' alltoalls costed together, while a job waits
 
 
@@ -172,6 +175,9 @@ class Predictor:
         :param nbytes: as ``Selector.choose`` counts them.
         :param root: of a rooted collective.
         """
+        return CALL + self._by_messages(method, name, nbytes, root)
+
+    def _by_messages(self, method: str, name: str, nbytes: int, root: int) -> float:
         collective, ranks = CALLS[method].collective, self.interface.num_ranks
         share = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
         pieces = pieces_of(collective, _modelled(collective, name), nbytes, share)
@@ -180,7 +186,7 @@ class Predictor:
             return self._at_its_bound(nbytes)
         if known.cut == "segments":  # in lanes
             (_, across), _ = known.view(self.network, root)
-            return self._lanes.seconds(collective, across, _in_python(self.model), nbytes, root, pieces.blocks)
+            return self._lanes.seconds(collective, across, _of_ours(self.model), nbytes, root, pieces.blocks)
         return self._cost(collective, pieces.name, nbytes, root, pieces.blocks, pieces.lanes)
 
     def native(self, method: str, nbytes: int, root: int, commutative: bool = True) -> Native:
@@ -231,7 +237,7 @@ class Predictor:
         *,
         blind: bool = False,
     ) -> float:
-        model = self.model if blind else _in_python(self.model)
+        model = self.model if blind else _of_ours(self.model)
         if self.together is not None and collective == "alltoall":
             return cost(self.together.schedule(name), self.together.network, model, nbytes, lanes=lanes).seconds
         network = self.blind_network if blind else self.network
@@ -257,16 +263,16 @@ class Predictor:
 
     def _at_its_bound(self, nbytes: int) -> float:
         """Seconds of an alltoall that fills the busiest link: its bytes, and a start-up for each message."""
-        model, messages = _in_python(self.model), self.interface.num_ranks - 1
+        model, messages = _of_ours(self.model), self.interface.num_ranks - 1
         bound = lower_bound(self.network, "alltoall", block_bytes=nbytes).seconds
         start = model.t_s[-1] if model.t_o is None else model.t_o
         return bound * model.t_w[-1] * self.rate + messages * start
 
 
-def _in_python(model: Model) -> Model:
-    """A model of messages that are started in Python."""
-    slower = tuple(start + OVERHEAD for start in model.t_s)
-    return replace(model, t_s=slower, t_o=None if model.t_o is None else model.t_o + OVERHEAD)
+def _of_ours(model: Model) -> Model:
+    """A model of messages that we start."""
+    slower = tuple(start + MESSAGE for start in model.t_s)
+    return replace(model, t_s=slower, t_o=None if model.t_o is None else model.t_o + MESSAGE)
 
 
 def _modelled(collective: str, name: str) -> str:

@@ -85,9 +85,9 @@ def candidates(predictor: Predictor, method: str, nbytes: int, runs: Runs) -> li
     hosts, known = predictor.interface.num_hosts, ALGORITHMS.get(collective, {})
 
     def measured(one: Algorithm) -> float:
-        if collective in DIVIDED:
+        if collective in DIVIDED and one.cut != "segments":
             # With more ranks the parts of a message are shorter: they may be as long as where they were measured.
-            return nbytes * min(1.0, RANKS / (hosts if one.cut == "segments" else ranks))
+            return nbytes * min(1.0, RANKS / ranks)
         # A ring has more steps for a host's link by as many ranks as the host has.
         return nbytes * hosts / ranks if collective == "allgather" else nbytes
 

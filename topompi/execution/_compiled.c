@@ -1,0 +1,289 @@
+/* Runs of plans without Python between their messages: a loop over instructions that calls the MPI library which mpi4py
+   has loaded. Functions and handles come as numbers from mpi4py, so that this file needs no mpi.h and serves every
+   library. A handle is an int or a pointer; passed as a machine word it is right for both. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE, NUM_KINDS }; /* compiled.py has the same */
+enum { KIND, FIRST, SECOND, COUNT, DATATYPE, PEER, NUM_FIELDS };
+
+typedef int64_t Instruction[NUM_FIELDS];
+
+typedef struct {
+    int (*recv)(void *, int, intptr_t, int, int, intptr_t, void *);
+    int (*send)(void *, int, intptr_t, int, int, intptr_t);
+    int (*irecv)(void *, int, intptr_t, int, int, intptr_t, void *);
+    int (*isend)(void *, int, intptr_t, int, int, intptr_t, void *);
+    int (*waitall)(int, void *, void *);
+    int (*wait)(void *, void *);
+    int (*reduce_local)(void *, void *, int, intptr_t, intptr_t);
+    int (*error_class)(int, int *);
+} Functions;
+
+enum { NUM_FUNCTIONS = sizeof(Functions) / sizeof(void *) };
+
+typedef struct {
+    PyObject_HEAD
+    Functions functions;
+    Instruction *instructions;
+    Py_ssize_t length;
+    char *requests, *statuses;
+    Py_ssize_t request_bytes;
+    intptr_t null, comm, op;
+    int tag;
+    PyObject *revoked; /* error classes after which no rank waits for another one */
+    PyObject *error;   /* the exception that a code of MPI becomes */
+} Program;
+
+static void
+set_null(const Program *self, int64_t slot)
+{
+    memcpy(self->requests + slot * self->request_bytes, &self->null, (size_t)self->request_bytes);
+}
+
+/* Complete requests; where one fails the others too. */
+static int
+complete(const Program *self, int64_t first, int64_t count)
+{
+    char *requests = self->requests + first * self->request_bytes;
+    if (count == 1) /* says which error it is */
+        return self->functions.wait(requests, self->statuses);
+    int failed = self->functions.waitall((int)count, requests, self->statuses), code = 0;
+    for (int64_t i = 0; failed && i < count; i++) {
+        int other = self->functions.wait(requests + i * self->request_bytes, self->statuses);
+        code = code ? code : other;
+    }
+    return code ? code : failed;
+}
+
+/* Post the message of a slot. */
+static int
+post(const Program *self, const int64_t *at, int64_t slot)
+{
+    int (*start)(void *, int, intptr_t, int, int, intptr_t, void *) =
+        at[KIND] == START_SEND ? self->functions.isend : self->functions.irecv;
+    void *request = self->requests + slot * self->request_bytes;
+    int code = start((void *)(intptr_t)at[FIRST], (int)at[COUNT], (intptr_t)at[DATATYPE], (int)at[PEER], self->tag,
+                     self->comm, request);
+    if (code)
+        set_null(self, slot);
+    return code;
+}
+
+static int
+perform(const Program *self, const int64_t *at, int64_t *slot)
+{
+    void *first = (void *)(intptr_t)at[FIRST], *second = (void *)(intptr_t)at[SECOND];
+    int count = (int)at[COUNT], peer = (int)at[PEER];
+    intptr_t datatype = (intptr_t)at[DATATYPE];
+    switch (at[KIND]) {
+    case RECEIVE:
+        return self->functions.recv(first, count, datatype, peer, self->tag, self->comm, self->statuses);
+    case SEND:
+        return self->functions.send(first, count, datatype, peer, self->tag, self->comm);
+    case START_RECEIVE:
+    case START_SEND:
+        return post(self, at, (*slot)++);
+    case WAIT:
+        return complete(self, at[FIRST], at[COUNT]);
+    case COPY:
+        memmove(second, first, (size_t)at[COUNT]);
+        return 0;
+    default:
+        return self->functions.reduce_local(first, second, count, datatype, self->op);
+    }
+}
+
+/* Whether an error says that no rank waits for another one any more. Holds no lock of Python's: the classes are few. */
+static int
+is_revoked(const Program *self, int code)
+{
+    int class = 0, found = 0;
+    PyGILState_STATE state = PyGILState_Ensure();
+    if (self->functions.error_class(code, &class) == 0)
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->revoked); i++)
+            found |= PyLong_AsLong(PyTuple_GET_ITEM(self->revoked, i)) == class;
+    PyGILState_Release(state);
+    return found;
+}
+
+/* Other ranks wait for what this one has yet to send: after an instruction that fails the others are run all the same. */
+static PyObject *
+run(PyObject *object, PyObject *Py_UNUSED(nothing))
+{
+    const Program *self = (const Program *)object;
+    int64_t slot = 0;
+    int first = 0;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; i < self->length; i++) {
+        int code = perform(self, self->instructions[i], &slot);
+        if (code && !first) {
+            first = code;
+            if (is_revoked(self, code))
+                break;
+        }
+    }
+    Py_END_ALLOW_THREADS
+    if (first) {
+        PyObject *error = PyObject_CallFunction(self->error, "i", first);
+        if (error != NULL) {
+            PyErr_SetObject(self->error, error);
+            Py_DECREF(error);
+        }
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static void
+dealloc(PyObject *object)
+{
+    Program *self = (Program *)object;
+    PyMem_Free(self->instructions);
+    PyMem_Free(self->requests);
+    PyMem_Free(self->statuses);
+    Py_XDECREF(self->revoked);
+    Py_XDECREF(self->error);
+    Py_TYPE(object)->tp_free(object);
+}
+
+/* Slots are numbered in the order in which they are posted; a wait names those that were posted before it. */
+static int
+check(const Program *self, int64_t *slots, int64_t *most)
+{
+    *slots = 0;
+    *most = 1;
+    for (Py_ssize_t i = 0; i < self->length; i++) {
+        const int64_t *at = self->instructions[i];
+        int wide = at[KIND] != COPY && at[COUNT] > INT32_MAX;
+        if (at[KIND] < 0 || at[KIND] >= NUM_KINDS || at[COUNT] < 0 || wide)
+            return 0;
+        if (at[KIND] == WAIT && (at[FIRST] < 0 || at[FIRST] + at[COUNT] > *slots))
+            return 0;
+        *slots += at[KIND] == START_RECEIVE || at[KIND] == START_SEND;
+        *most = at[KIND] == WAIT && at[COUNT] > *most ? at[COUNT] : *most;
+    }
+    return 1;
+}
+
+static int
+allocate(Program *self, Py_ssize_t status_bytes)
+{
+    int64_t slots, most;
+    if (!check(self, &slots, &most)) {
+        PyErr_SetString(PyExc_ValueError, "expecting known instructions, counts of an int, and waits for what was posted");
+        return 0;
+    }
+    self->requests = PyMem_Malloc((size_t)(slots * self->request_bytes + 1));
+    self->statuses = PyMem_Malloc((size_t)(most * status_bytes));
+    if (self->requests == NULL || self->statuses == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    for (int64_t slot = 0; slot < slots; slot++)
+        set_null(self, slot);
+    return 1;
+}
+
+static int
+take(Program *self, const Py_buffer *view)
+{
+    if (view->ndim != 2 || view->shape[1] != NUM_FIELDS || view->itemsize != sizeof(int64_t)) {
+        PyErr_SetString(PyExc_ValueError, "expecting instructions of six 64-bit numbers");
+        return 0;
+    }
+    self->length = view->shape[0];
+    self->instructions = PyMem_Malloc((size_t)view->len + 1);
+    if (self->instructions == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    memcpy(self->instructions, view->buf, (size_t)view->len);
+    return 1;
+}
+
+static int
+take_functions(Program *self, PyObject *addresses)
+{
+    void *found[NUM_FUNCTIONS];
+    if (PyTuple_GET_SIZE(addresses) != NUM_FUNCTIONS) {
+        PyErr_Format(PyExc_ValueError, "expecting %d functions, got %zd", NUM_FUNCTIONS, PyTuple_GET_SIZE(addresses));
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < NUM_FUNCTIONS; i++) {
+        found[i] = PyLong_AsVoidPtr(PyTuple_GET_ITEM(addresses, i));
+        if (found[i] == NULL) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "expecting the address of a function, got 0");
+            return 0;
+        }
+    }
+    memcpy(&self->functions, found, sizeof found);
+    return 1;
+}
+
+/* Program(functions, (request_bytes, status_bytes, null), revoked, error, instructions, comm, tag, op) */
+static PyObject *
+new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
+{
+    PyObject *functions, *revoked, *error, *table;
+    Py_ssize_t request_bytes, status_bytes, null, comm, op;
+    int tag;
+    Py_buffer view;
+    if (!PyArg_ParseTuple(arguments, "O!(nnn)O!OOnin:Program", &PyTuple_Type, &functions, &request_bytes, &status_bytes,
+                          &null, &PyTuple_Type, &revoked, &error, &table, &comm, &tag, &op))
+        return NULL;
+    if (PyObject_GetBuffer(table, &view, PyBUF_C_CONTIGUOUS) != 0)
+        return NULL;
+    Program *self = (Program *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->request_bytes = request_bytes;
+        self->null = null;
+        self->comm = comm;
+        self->tag = tag;
+        self->op = op;
+        self->revoked = Py_NewRef(revoked);
+        self->error = Py_NewRef(error);
+        int known = request_bytes > 0 && request_bytes <= (Py_ssize_t)sizeof null && status_bytes > 0;
+        if (!known)
+            PyErr_SetString(PyExc_ValueError, "expecting requests of at most a machine word, and statuses");
+        if (!known || !take_functions(self, functions) || !take(self, &view) || !allocate(self, status_bytes))
+            Py_CLEAR(self);
+    }
+    PyBuffer_Release(&view);
+    return (PyObject *)self;
+}
+
+static PyMethodDef methods[] = {
+    {"run", run, METH_NOARGS, "Run all instructions; raise the error of the first that failed."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyTypeObject program_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "topompi.execution._compiled.Program",
+    .tp_doc = "Instructions that are run one after the other.",
+    .tp_basicsize = sizeof(Program),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = new,
+    .tp_dealloc = dealloc,
+    .tp_methods = methods,
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_compiled",
+    .m_doc = "Runs of plans without Python between their messages.",
+    .m_size = -1,
+};
+
+PyMODINIT_FUNC
+PyInit__compiled(void)
+{
+    PyObject *made = PyModule_Create(&module);
+    if (made != NULL && PyModule_AddType(made, &program_type) != 0)
+        Py_CLEAR(made);
+    return made;
+}

@@ -1,0 +1,19 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Program:
+    def __init__(
+        self,
+        functions: tuple[int, ...],
+        sizes: tuple[int, int, int],
+        revoked: tuple[int, ...],
+        error: Any,
+        instructions: NDArray[np.int64],
+        comm: int,
+        tag: int,
+        op: int,
+        /,
+    ) -> None: ...
+    def run(self) -> None: ...

@@ -1,0 +1,197 @@
+"""A plan as instructions for the loop in C, which starts and completes messages without Python between them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from .areas import Area, Span
+from .buffers import address_of
+from .plan import Message, Moves, Plan, Reduction, Step
+
+try:
+    from ._compiled import Program
+except ImportError:  # topompi was installed without a compiler
+    COMPILED = False
+else:
+    COMPILED = True
+
+__all__ = ["REVOKED", "compiled"]
+
+RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE = range(7)  # as in _compiled.c
+FUNCTIONS = (
+    "MPI_Recv",
+    "MPI_Send",
+    "MPI_Irecv",
+    "MPI_Isend",
+    "MPI_Waitall",
+    "MPI_Wait",
+    "MPI_Reduce_local",
+    "MPI_Error_class",
+)
+MOST = 2**31 - 1  # entries of one message: functions with larger counts are missing in older libraries
+# mpi4py gives what a library lacks the class of unknown errors.
+REVOKED = {MPI.ERR_REVOKED, MPI.ERR_PROC_FAILED} - {MPI.ERR_UNKNOWN}
+
+Instruction = tuple[int, int, int, int, int, int]  # kind, first address, second address, count, datatype, peer
+
+
+class _UnsuitedError(Exception):
+    """Some of a plan needs more than the loop in C knows."""
+
+
+def compiled(
+    plan: Plan, areas: Mapping[int, Area], comm: MPI.Intracomm, op: MPI.Op | None, tag: int
+) -> Callable[[], None] | None:
+    """The function that runs a plan in C.
+
+    None without the C extension, for copies and ordered reductions of data with gaps, and for messages of 2^31 entries.
+
+    :param plan: this rank's plan.
+    :param areas: the memory of each buffer; whoever calls the function holds it.
+    :param comm: the communicator of all messages.
+    :param op: the operation of a reduction; None in other calls.
+    :param tag: the tag of all messages.
+    """
+    functions = _functions() if COMPILED else None
+    if functions is None:
+        return None
+    try:
+        rows = list(_instructions(plan, areas, op))
+    except _UnsuitedError:
+        return None
+    table = np.concatenate([np.empty((0, 6), dtype=np.int64), *rows])
+    if (table[table[:, 0] != COPY, 3] > MOST).any():
+        return None
+    handle, operation = _handle(comm), 0 if op is None else _handle(op)
+    run: Callable[[], None] = Program(
+        functions, _sizes(), tuple(REVOKED), MPI.Exception, table, handle, tag, operation
+    ).run
+    return run
+
+
+def _handle(one: Any) -> int:
+    """The handle of an object of MPI as a signed machine word."""
+    word = MPI._handleof(one)
+    return word - 2**64 if word >= 2**63 else word
+
+
+@cache
+def _functions() -> tuple[int, ...] | None:
+    """Addresses of the MPI library's functions; None if the library cannot be asked for them.
+
+    A tool that stands between programs and the library, as profilers do, is found before the library itself.
+    """
+    libraries = [ctypes.CDLL(None), ctypes.CDLL(MPI.__file__)]
+    found = [next(filter(None, (_address(one, name) for one in libraries)), 0) for name in FUNCTIONS]
+    return tuple(found) if all(found) else None
+
+
+def _address(library: ctypes.CDLL, name: str) -> int:
+    try:
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+    except AttributeError:
+        return 0
+
+
+@cache
+def _sizes() -> tuple[int, int, int]:
+    """Bytes of a request and of a status, and the null request."""
+    return MPI._sizeof(MPI.Request), MPI._sizeof(MPI.Status), _handle(MPI.REQUEST_NULL)
+
+
+def _instructions(plan: Plan, areas: Mapping[int, Area], op: MPI.Op | None) -> Iterator[NDArray[np.int64]]:
+    """The instructions of one run, shape (instructions, 6), a few at a time."""
+    posted = 0
+    flying: deque[tuple[int, int]] = deque()
+    for step, begins in plan.turns():
+        if begins:
+            for moves in step.moves:
+                yield _copies(moves, areas)
+            posts = _posts(step, areas)
+            at_once = plan.window == 1
+            rows = _blocking(posts) if at_once else posts
+            count = sum(row[0] in (START_RECEIVE, START_SEND) for row in rows)
+            flying.append((posted, count))
+            posted += count
+        else:
+            first, count = flying.popleft()
+            rows = [(WAIT, first, 0, count, 0, 0)] if count else []
+            rows += [row for one in step.reductions for row in _reduction(one, areas, op)]
+        yield np.array(rows, dtype=np.int64).reshape(-1, 6)
+
+
+def _posts(step: Step, areas: Mapping[int, Area]) -> list[Instruction]:
+    return [
+        (kind, *place, one.peer)
+        for kind, some in ((START_RECEIVE, step.receives), (START_SEND, step.sends))
+        for one in some
+        if (place := _message(one, areas)) is not None
+    ]
+
+
+def _blocking(posts: list[Instruction]) -> list[Instruction]:
+    """The messages of a step that ends before the next begins: the last of them need not be waited for later."""
+    kinds = [row[0] for row in posts]
+    if kinds == [START_RECEIVE]:
+        return [(RECEIVE, *posts[0][1:])]
+    if kinds in ([START_SEND], [START_RECEIVE, START_SEND]):
+        return [*posts[:-1], (SEND, *posts[-1][1:])]
+    return posts
+
+
+def _message(one: Message, areas: Mapping[int, Area]) -> tuple[int, int, int, int] | None:
+    """First address, nothing, count and datatype of a message; None for units without data."""
+    if not one.length:
+        return 0, 0, 0, _handle(MPI.BYTE)
+    area = areas[one.buffer]
+    if isinstance(area, Span):
+        address, count, datatype = _place(area, one.begin, one.length)
+        return address, 0, count, datatype
+    message = area.message(one.begin, one.length)
+    if message is None:
+        return None
+    return address_of(message[0]), 0, message[1], _handle(message[2])
+
+
+def _place(area: Span, begin: int, length: int) -> tuple[int, int, int]:
+    """Address, entries and datatype of some units."""
+    return area.memory.address + begin * area.extent, length * area.entries, _handle(area.datatype)
+
+
+def _dense(area: Area) -> Span:
+    if isinstance(area, Span) and area.dense:
+        return area
+    raise _UnsuitedError
+
+
+def _copies(moves: Moves, areas: Mapping[int, Area]) -> NDArray[np.int64]:
+    source, target = _dense(areas[moves.source]), _dense(areas[moves.destination])
+    rows = np.zeros((len(moves.length), 6), dtype=np.int64)
+    rows[:, 0] = COPY
+    rows[:, 1] = source.memory.address + source.extent * moves.begin
+    rows[:, 2] = target.memory.address + target.extent * moves.to
+    rows[:, 3] = source.extent * moves.length
+    return rows
+
+
+def _reduction(one: Reduction, areas: Mapping[int, Area], op: Any) -> list[Instruction]:
+    """MPI computes inout = in op inout: where order counts, data from lower ranks have to be ``in``."""
+    source, target = areas[one.buffer], areas[one.held_buffer]
+    assert isinstance(source, Span)
+    assert isinstance(target, Span)
+    (new, count, datatype), (held, _, _) = (
+        _place(source, one.begin, one.length),
+        _place(target, one.held_begin, one.length),
+    )
+    if one.precedes or op.Is_commutative():
+        return [(REDUCE, new, held, count, datatype, 0)]
+    nbytes = _dense(source).extent * one.length
+    return [(REDUCE, held, new, count, datatype, 0), (COPY, new, held, nbytes, 0, 0)]
