@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -88,3 +89,16 @@ def test_an_offer_names_nodes_that_share_no_link_or_says_why_there_is_none() -> 
 def test_a_cluster_is_read_from_a_specification_or_a_source() -> None:
     assert read_cluster("leaves=4x2", 8).num_nodes == 8
     assert read_cluster(SPEC).num_leaves == 4
+
+
+@pytest.mark.parametrize(("page", "begins"), [("mapping.md", "import os"), ("jobs.md", "from topompi.inputs.slurm")])
+def test_the_programs_of_the_pages_run(page: str, begins: str, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+    (tmp_path / "graph.txt").write_text("".join(f"{rank} {(rank + 5) % 16} 100\n" for rank in range(16)))
+    (tmp_path / "now.txt").write_text("old n[0-1,4]\nother n[8-11]\n")
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
+    (program,) = [block for block in blocks if block.startswith(begins)]
+    exec(compile(program, page, "exec"), {})
+    printed = capsys.readouterr().out
+    assert float(printed) <= 1 if page == "mapping.md" else "shares no link with a running job" in printed

@@ -23,7 +23,8 @@ def read_cluster(text: str, nodes: int | None = None, lfts: str | os.PathLike[st
     :param text: ``leaves=18x18`` (nodes per leaf, leaves per pod), or a topology source.
     :param nodes: number of nodes of the whole cluster, for a specification.
     :param lfts: forwarding tables, for a source.
-    :raises AllocationError, SourceError: for a text that is neither.
+    :raises AllocationError: for a specification that is not as wanted.
+    :raises SourceError: for a source that cannot be read.
     """
     return Cluster.parse(text, nodes) if text.startswith("leaves=") else cluster_of(load_routes(text, lfts))
 
