@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import ROOT, command_line
 from topompi.errors import SettingError
 from topompi.inputs.slurm.running import RunningJob
 from topompi.jobs import AllocationError, Cluster
@@ -18,7 +18,8 @@ from topompi.mapping import CommunicationGraph, Machine, Mapping
 from topompi.mapping.comparison import compare
 from topompi.mapping.mapping import MappingError
 from topompi.mapping.search import Search, solve
-from topompi.topology import load_routes
+from topompi.selection.explanation import explain
+from topompi.topology import TopologyInterface, load_routes
 from topompi.views.allocation import allocation_of, machine_on
 from topompi.views.cluster import read_cluster
 
@@ -102,3 +103,13 @@ def test_the_programs_of_the_pages_run(page: str, begins: str, tmp_path, monkeyp
     exec(compile(program, page, "exec"), {})
     printed = capsys.readouterr().out
     assert float(printed) <= 1 if page == "mapping.md" else "shares no link with a running job" in printed
+
+
+def test_an_explanation_of_the_library_is_that_of_the_command() -> None:
+    routes = load_routes(SPEC)
+    interface = TopologyInterface.place(routes.fabric.hosts, routes, source=SPEC)
+    for words in ([], ["--rules", str(ROOT / "docs" / "nowhere.json")]):
+        done = command_line("why", "bcast", "64K", "--topology", SPEC, "--json", *words)
+        assert (done.returncode == 0) == (not words)
+    told = json.loads(command_line("why", "bcast", "64K", "--topology", SPEC, "--json").stdout)
+    assert told == explain(interface, "Bcast", 1 << 16)

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from ...errors import TopompiError
 from ...mapping.placement import place
-from ...schedules.registry import ALGORITHMS
 from ...topology import TopologyInterface, load_routes
 from ..hosts import HOSTS_HELP, find_hosts
 from ..sizes import parse_bytes
 from ..terminal import Limit, console
-
-if TYPE_CHECKING:
-    from ...selection.choice import Choice
 
 __all__ = ["WhyError", "why"]
 
@@ -59,65 +54,21 @@ def why(
     their reasons; a rule for a topology or a library is matched with --topology. Where $TOPOMPI_HOSTS places ranks
     virtually the answer is for its hosts as if they were real; the last line has what runs in the virtual job.
     """
-    from ...prediction.predictor import Predictor
-    from ...prediction.scope import unmodelled
-    from ...prediction.untuned import predict
+    from ...selection.explanation import explain
 
     method, nbytes = _method(operation), parse_bytes(size, "BYTES", WhyError)
     pretended = os.environ.get(VIRTUAL_HOSTS)
     interface = _interface(topology, lfts, hosts or pretended, ppn, placement)
-    predictor = Predictor(interface, _library(library))
-
-    def runs(algorithm: str) -> bool:
-        return algorithm.partition("/")[0] in ALGORITHMS[_collective(method)]
-
-    facts: dict[str, Any]
-    ruled, said = _by_rules(rules, method, nbytes, interface)
-    found = predict(predictor, method, nbytes, root, runs)
-    if found.native is None or ruled:
-        choice = ruled or found
-        reason = "; ".join(filter(None, (choice.reason, said)))
-        facts = {"algorithm": choice.algorithm, "reason": reason}
-        print(json.dumps(facts) if as_json else _runs(facts))
-        return
-    best = predictor.rank(method, nbytes, root, lambda name: runs(name) and not _joint(method, name))[0]
-    facts = {
-        "operation": method,
-        "bytes": nbytes,
-        "job": interface.describe(),
-        "native": {"algorithm": found.native.says, "seconds": found.native.seconds},
-        "default": [{"algorithm": name, "seconds": seconds} for name, seconds in found.ours],
-        "algorithm": found.algorithm,
-        "reason": "; ".join(filter(None, (found.reason, said))),
-        "trial": {"algorithm": best[0], "seconds": best[1]},
-    }
-    if pretended:
-        because = unmodelled(replace(interface, virtual=True))
-        facts["virtual"] = {"algorithm": "native", "reason": because}
+    facts = explain(interface, method, nbytes, root, _library(library), rules, virtual=bool(pretended))
     if as_json:
         print(json.dumps(facts))
+    elif "native" in facts:
+        _print(facts)
     else:
-        _print(facts, float(found.seconds or 0.0))
+        print(_runs(facts))
 
 
-def _by_rules(path: str | None, method: str, nbytes: int, interface: TopologyInterface) -> tuple[Choice | None, str]:
-    """The choice of the rule that decides, if one does, and what is to be said of rules that cannot run."""
-    if not path:
-        return None, ""
-    from ...execution.eligibility import why_not
-    from ...selection.classes import class_bytes, size_class
-    from ...selection.rules import Rules
-    from ...views.job import Job
-
-    def runs(algorithm: str) -> bool:
-        divides = algorithm != "levels" or len(interface.levels) > 0
-        return divides and not _joint(method, algorithm) and not why_not(method, algorithm)
-
-    found, job, smallest = Rules.read(path), Job(interface, ""), class_bytes(size_class(nbytes))[0]
-    return found.choice(method, smallest, job, runs), found.passed_over(method, smallest, job, runs)
-
-
-def _print(facts: dict[str, Any], predicted: float) -> None:
+def _print(facts: dict[str, Any]) -> None:
     native = facts["native"]
     print(f"{facts['operation']} of {facts['bytes']:,} bytes: {facts['job']}")
     table = Table(box=None, pad_edge=False)
@@ -130,7 +81,8 @@ def _print(facts: dict[str, Any], predicted: float) -> None:
     console().print(table)
     print(_runs(facts))
     trial = facts["trial"]
-    more = predicted / trial["seconds"]
+    times = {"native": native["seconds"], **{one["algorithm"]: one["seconds"] for one in facts["default"]}}
+    more = times.get(facts["algorithm"], 0.0) / trial["seconds"]
     if more > 1.02:
         print(f"a trial may find up to {more:.2f}x more, by {trial['algorithm']}")
     else:
@@ -163,17 +115,6 @@ def _library(words: str) -> Any:
             f"--library: expecting a library with a model, as MPI.Get_library_version() names it, got {words!r}"
         )
     return found
-
-
-def _collective(method: str) -> str:
-    from ...execution.specs import CALLS
-
-    return CALLS[method].collective
-
-
-def _joint(method: str, name: str) -> bool:
-    found = ALGORITHMS[_collective(method)].get(name)
-    return found is not None and found.joint
 
 
 def _method(name: str) -> str:
