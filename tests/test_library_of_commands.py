@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tests.support import ROOT, command_line
@@ -19,7 +20,8 @@ from topompi.mapping.comparison import compare
 from topompi.mapping.mapping import MappingError
 from topompi.mapping.search import Search, solve
 from topompi.selection.explanation import explain
-from topompi.topology import TopologyInterface, load_routes
+from topompi.topology import HostRoutes, TopologyInterface, load_routes
+from topompi.topology.service.generation import Generation
 from topompi.views.allocation import allocation_of, machine_on
 from topompi.views.cluster import read_cluster
 
@@ -113,3 +115,12 @@ def test_an_explanation_of_the_library_is_that_of_the_command() -> None:
         assert (done.returncode == 0) == (not words)
     told = json.loads(command_line("why", "bcast", "64K", "--topology", SPEC, "--json").stdout)
     assert told == explain(interface, "Bcast", 1 << 16)
+
+
+def test_the_switches_between_two_hosts_are_those_of_the_service_and_of_the_hops() -> None:
+    routes = load_routes(SPEC)
+    between, service = HostRoutes(routes, np.arange(16, dtype=np.int32)), Generation(1, routes, 0.0)
+    for sender, receiver in ((0, 0), (0, 1), (0, 5), (15, 2)):
+        found = between.switches(sender, receiver)
+        assert len(found) == between.hops[sender, receiver]
+        assert tuple(found) == service.route(routes.fabric.hosts[sender], routes.fabric.hosts[receiver])

@@ -93,7 +93,7 @@ def route(
         pair = HostRoutes(routes, require_hosts(routes.fabric, [sender, receiver]))
         if path >= routes.num_paths:
             raise RouteError(f"expecting --path below {routes.num_paths}, the number of paths to a host, got {path}")
-        switches = _switches_crossed(pair, path, sender, receiver)
+        switches = pair.switches(0, 1, path)
     if as_json:
         print(json.dumps({"from": sender, "to": receiver, "switches": switches, "routes": routes.engine}))
     else:
@@ -123,14 +123,3 @@ def export(
         else:
             write_text(output, text)
     list_findings(report)
-
-
-def _switches_crossed(pair: HostRoutes, path: int, sender: str, receiver: str) -> list[str]:
-    if len(set(pair.hosts.tolist())) == 1:
-        return []
-    fabric = pair.routes.fabric
-    links = pair.paths(path)[0, 1]
-    links = links[links >= 0]
-    if pair.hops[0, 1] < 0 or not len(links):
-        raise RouteError(f"no route from {sender} to {receiver}: {pair.routes.engine}")
-    return [fabric.vertex_id(int(vertex)) for vertex in fabric.link_target[links[:-1]]]
