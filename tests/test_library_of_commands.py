@@ -100,7 +100,9 @@ def test_the_programs_of_the_pages_run(page: str, begins: str, tmp_path, monkeyp
     monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
     (tmp_path / "graph.txt").write_text("".join(f"{rank} {(rank + 5) % 16} 100\n" for rank in range(16)))
     (tmp_path / "now.txt").write_text("old n[0-1,4]\nother n[8-11]\n")
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```python(?: file=\w+\.py)?\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL
+    )
     (program,) = [block for block in blocks if block.startswith(begins)]
     exec(compile(program, page, "exec"), {})
     printed = capsys.readouterr().out

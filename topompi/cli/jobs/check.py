@@ -12,7 +12,7 @@ import typer
 from ...inputs.slurm.running import read_running
 from ...jobs import AllocationError, Cluster, check
 from ...jobs.now import held_nodes
-from ...topology.studies import study_jobs, without
+from ...topology.inspection import study_jobs, without
 from ..inputs import Partial, Without, list_findings, reading, routes_of
 from ..rows import AsCsv, print_rows
 from ..terminal import Limit, console

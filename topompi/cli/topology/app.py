@@ -14,8 +14,8 @@ from ...topology import HostRoutes, TopologyInterface
 from ...topology.byleaf import summarise_by_leaf
 from ...topology.hostnames import require_hosts
 from ...topology.ibwriter import write_ibnetdiscover
+from ...topology.inspection import without
 from ...topology.sources import fabricjson
-from ...topology.studies import without
 from ...topology.summary import summarise
 from ..hosts import find_hosts
 from ..inputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
@@ -23,8 +23,8 @@ from ..terminal import Limit, console
 from .discover import discover
 from .draw import draw
 from .inside import inside
+from .inspection import diff, jobs, leaves, links
 from .service import query, serve
-from .studies import diff, jobs, leaves, links
 from .tables import draw_summary, draw_tree
 
 __all__ = ["app"]

@@ -12,7 +12,7 @@ from ...mapping.placement import place
 from ...mapping.rankfiles import read_mapping
 from ...topology import Fabric, Report, load_routes
 from ...topology.hostnames import require_hosts
-from ...topology.studies import without
+from ...topology.inspection import without
 from ...views.picture.exchanged import exchanged_loads
 from ...views.picture.fabricscene import Job, fabric_scene
 from ...views.picture.loads import PictureError

@@ -16,7 +16,7 @@ from ...errors import SourceError
 from ...inputs.slurm.running import read_running
 from ...topology import Routes
 from ...topology.hostnames import require_hosts
-from ...topology.studies import Difference, compare, leaf_rows, link_rows, link_use, without
+from ...topology.inspection import Difference, compare, leaf_rows, link_rows, link_use, without
 from ..hosts import find_hosts
 from ..inputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
 from ..rows import SHOWN, AsCsv, Rows, print_rows
