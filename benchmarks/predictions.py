@@ -105,12 +105,12 @@ class Scores:
     def of(cls, cell: Cell, predictor: Predictor) -> Scores:
         """Predict what was measured."""
         found = predict(predictor, cell.method, cell.nbytes, 0, lambda name: name in cell.seconds)
-        assert found.native is not None  # of cells that the model applies to
+        native = found.native or predictor.native(cell.method, cell.nbytes, 0)
         ours = [name for name in cell.seconds if name not in (NATIVE, LEVELS)]
         predicted = {name: predictor.seconds(cell.method, name, cell.nbytes, 0) for name in ours}
         allowed = (NATIVE, *(name for name, _ in found.ours))
-        times = {NATIVE: found.native.seconds, **predicted}
-        return cls(cell, times, found.algorithm, found.native.says, allowed)
+        times = {NATIVE: native.seconds, **predicted}
+        return cls(cell, times, found.algorithm, native.says, allowed)
 
     @cached_property
     def correlation(self) -> float:

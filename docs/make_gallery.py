@@ -32,6 +32,7 @@ PICTURES = (
     ("bcast", "chain"),
     ("bcast", "scatter_allgather"),
     ("bcast", "circulant"),
+    ("bcast", "double_tree"),
     ("bcast", "lanes_circulant"),
     ("gather", "linear"),
     ("gather", "binomial"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -256,13 +257,13 @@ def _direct(
     return Algorithm(generator, view, when, fixed or {}, **traits)
 
 
-def _in_lanes(collective: str, across: str, when: str, default: int, **traits: Any) -> Algorithm:
+def _in_lanes(collective: str, across: str, when: str, default: float, **traits: Any) -> Algorithm:
     """The algorithm of hosts with several ranks that runs another algorithm across hosts, in lanes.
 
     :param collective: bcast, reduce or allreduce.
     :param across: name of the algorithm of hosts.
     :param when: the calls that it suits.
-    :param default: bytes from which it is in the default set.
+    :param default: bytes from which it is in the default set; infinite if it is not.
     """
     base = ALGORITHMS[collective][across]
 
@@ -328,6 +329,14 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             segments=_OF_A_CIRCULANT,
             default=_LONG,
         ),
+        "double_tree": Algorithm(
+            broadcast.double_tree,
+            _order,
+            "for large messages where links between clusters are scarce",
+            {"blocks": 16},
+            cut="blocks",
+            segments=_OF_A_CHAIN,
+        ),
     },
     "gather": {
         "linear": _direct(gather.gather_linear, _size, _BURST, stand_in="any", default=_MEDIUM),
@@ -387,6 +396,14 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             cut="blocks",
             segments=_OF_A_CIRCULANT,
             default=_LONG,
+        ),
+        "double_tree": Algorithm(
+            reduction.reduce_double_tree,
+            _order,
+            "for long vectors where links between clusters are scarce, commuting operations",
+            {"blocks": 16},
+            cut="blocks",
+            segments=_OF_A_CHAIN,
         ),
         "halving": Algorithm(
             reduction.reduce_halving,
@@ -575,6 +592,8 @@ _LONG_VECTORS = "for medium and long vectors, several ranks a host"
 for _collective, _name, _when, _least, _segments in (
     ("bcast", "circulant", "for medium and large messages, several ranks a host", _LONG, _OF_LANE_BLOCKS),
     ("bcast", "scatter_allgather", "for large messages on many hosts", _LONG, _OF_LANE_SEGMENTS),
+    ("bcast", "double_tree", "for large messages where links between clusters are scarce", inf, _OF_LANE_BLOCKS),
+    ("reduce", "double_tree", _LONG_VECTORS, inf, _OF_LANE_BLOCKS),
     ("reduce", "halving", _LONG_VECTORS, _MEDIUM, _OF_LANE_SEGMENTS),
     ("reduce", "circulant", _LONG_VECTORS, _LONG, _OF_LANE_BLOCKS),
     ("allreduce", "halving", _LONG_VECTORS, _MEDIUM, _OF_LANE_SEGMENTS),

@@ -15,7 +15,7 @@ from tests.support import shared_data
 from tests.test_trees import SIZES, network_from, networks
 from topompi.schedules.network import Network
 from topompi.schedules.proof import check
-from topompi.schedules.rooted import broadcast
+from topompi.schedules.rooted import broadcast, doubletree
 from topompi.schedules.rooted.circulant import arrivals, receive_blocks, skips
 from topompi.schedules.rooted.embedding import best_of, critical_path, host_trees
 from topompi.schedules.rooted.scatterallgather import scatter_allgather, scatter_allgather_hosts
@@ -27,6 +27,8 @@ BY_SIZE = {
     "7-nomial": functools.partial(broadcast.knomial, radix=7, blocks=3),
     "circulant": functools.partial(broadcast.circulant, blocks=6),
     "circulant, one block": broadcast.circulant,
+    "double tree": functools.partial(broadcast.double_tree, blocks=6),
+    "double tree, one block": broadcast.double_tree,
 }
 BY_NETWORK = {
     "re-ordered": broadcast.reordered,
@@ -136,6 +138,33 @@ def test_scatter_allgather_moves_at_most_twice_the_message_into_each_rank_and_no
     sent = np.bincount(schedule.source[rows], schedule.count[rows], minlength=32)
     assert sent.max() <= 2 * 32
     assert schedule.num_steps == math.ceil(math.log2(32)) + 31
+
+
+# --- double tree ---
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 5, 16])
+def test_over_two_trees_a_rank_sends_and_receives_one_block_a_step(blocks):
+    for size in [*range(2, 130), 255, 257, 1000]:
+        at, sender, receiver, block = doubletree.arrivals(size, blocks)
+        assert at.max() < blocks + 2 * math.log2(size)
+        for rank in (sender, receiver):
+            assert len(np.unique(at * size + rank)) == len(at)
+        had = np.full((size, blocks), np.iinfo(np.int64).max)
+        had[0] = -1
+        had[receiver, block] = at
+        assert (had < np.iinfo(np.int64).max).all(), "every rank receives every block"
+        assert (had[sender, block] < at).all(), "no block is sent before it arrived"
+
+
+@pytest.mark.parametrize("size", [*range(2, 130), 255, 256, 1000])
+def test_inner_ranks_of_one_tree_are_leaves_of_the_other_one(size):
+    inner, outer = (set(parent[1:].tolist()) for parent in doubletree.parents(size))
+    assert inner & outer <= {0}
+    for parent in doubletree.parents(size):
+        children = np.bincount(parent[1:], minlength=size)
+        assert children[0] == 1
+        assert children.max() <= 2
 
 
 # --- circulant ---

@@ -13,6 +13,7 @@ from topompi.schedules.rooted.inorder import in_order
 from topompi.schedules.rooted.reduction import (
     reduce_chain,
     reduce_circulant,
+    reduce_double_tree,
     reduce_halving,
     reduce_knomial,
     reduce_leaders,
@@ -99,6 +100,7 @@ def test_every_reduction_is_proved_for_any_order_counts_and_clusters(job, data):
     check(reduce_leaders(size, clusters, root=root, radix=radix))
     check(reduce_chain(size, root=root, order=order, blocks=blocks))
     check(reduce_circulant(size, root=root, blocks=blocks))
+    check(reduce_double_tree(size, root=root, order=order, blocks=blocks))
     check(reduce_halving(size, root=root, order=order, blocks=blocks))
     check(reduce_scatter_ring(size, order=order, counts=counts))
     check(reduce_scatter_halving(size, order=order, counts=counts))

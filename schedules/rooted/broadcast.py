@@ -1,4 +1,4 @@
-"""Broadcasts: trees over ranks, re-ordered by delay or by level; pipelines; circulant blocks.
+"""Broadcasts: trees over ranks, re-ordered by delay or by level; pipelines; circulant blocks; two trees at once.
 
 Bytes below are those of the message, m; p ranks, b blocks.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import trees
 from ..exchanges import checked_order, checked_root, turned
@@ -17,13 +17,15 @@ from ..phases import Given, Phases
 from ..schedule import INPUT, OUTPUT, Schedule
 from ..transfers import Rows, local_moves, transfers
 from ..trees import Tree, depth_first, rank_clusters, rotation
-from .circulant import arrivals
+from .circulant import arrivals as on_circulant
+from .doubletree import arrivals as on_two_trees
 from .embedding import reordered_tree, wave_tree
 
 __all__ = [
     "along",
     "chain",
     "circulant",
+    "double_tree",
     "knomial",
     "leaders",
     "of_rows",
@@ -194,8 +196,35 @@ def circulant(size: int, *, root: int = 0, order: ArrayLike | None = None, block
     :param order: ranks by nearness, shape (p,), gone round so that the root comes first; by default ascending.
     :param blocks: blocks of the message, b.
     """
+    return _by_arrivals("circulant", on_circulant(size, blocks), size, root, order, blocks)
+
+
+def double_tree(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
+    """Even blocks go down one binary tree and odd blocks another one, whose inner ranks are leaves of the first.
+
+    Sanders, Speck and Träff, see `schedules.rooted.doubletree.parents`; for any p and b. Cost: (p - 1) b messages of
+    m / b bytes in at most b + 2 log2 p steps. Each rank has the same two senders and at most two receivers all the
+    time, half of them its neighbours in the order. Wins for large messages where links between clusters are scarce.
+
+    :param size: number of ranks, p.
+    :param root: the root's rank.
+    :param order: ranks by nearness, shape (p,), gone round so that the root comes first; by default ascending.
+    :param blocks: blocks of the message, b.
+    """
+    return _by_arrivals("double_tree", on_two_trees(size, blocks), size, root, order, blocks)
+
+
+def _by_arrivals(
+    name: str,
+    found: tuple[NDArray[np.int64], ...],
+    size: int,
+    root: int,
+    order: ArrayLike | None,
+    blocks: int,
+) -> Schedule:
+    """The broadcast with these steps, senders, receivers and blocks, which number ranks from the root in the order."""
     order = turned(checked_order(size, order), checked_root(size, root))
-    at, sender, receiver, block = arrivals(size, blocks)
+    at, sender, receiver, block = found
     source = np.where(sender == 0, INPUT, OUTPUT)
     rows = transfers(at, order[sender], order[receiver], (source, block), (OUTPUT, block), 1)
-    return of_rows(size, "circulant", rows, root, blocks)
+    return of_rows(size, name, rows, root, blocks)

@@ -1,8 +1,8 @@
-"""Reductions to one rank: trees, chain, circulant blocks, halving and gathering."""
+"""Reductions to one rank: trees, two at once, chain, circulant blocks, halving and gathering."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,8 @@ from ..phases import Phases, sequence
 from ..schedule import INPUT, OUTPUT, REDUCE, SCRATCH, Schedule
 from ..transfers import local_moves, transfers
 from ..trees import Tree, knomial, leaders, rotation
-from .circulant import arrivals
+from .circulant import arrivals as on_circulant
+from .doubletree import arrivals as on_two_trees
 from .inorder import in_order
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "gathered",
     "reduce_chain",
     "reduce_circulant",
+    "reduce_double_tree",
     "reduce_halving",
     "reduce_knomial",
     "reduce_leaders",
@@ -143,6 +145,32 @@ def reduce_circulant(size: int, *, root: int = 0, order: ArrayLike | None = None
     :param order: ranks by nearness, shape (p,), gone round so that the root comes first; by default ascending.
     :param blocks: blocks of the vector, b.
     """
+    return _by_arrivals("circulant", on_circulant, size, root, order, blocks)
+
+
+def reduce_double_tree(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
+    """The broadcast over two binary trees backwards; see `schedules.rooted.broadcast.double_tree`.
+
+    For any p and b, and operations that commute. Messages: (p - 1) b of m / b bytes for a vector of m, in at most
+    b + 2 log2 p steps.
+
+    :param size: number of ranks, p.
+    :param root: the root's rank.
+    :param order: ranks by nearness, shape (p,), gone round so that the root comes first; by default ascending.
+    :param blocks: blocks of the vector, b.
+    """
+    return _by_arrivals("double_tree", on_two_trees, size, root, order, blocks)
+
+
+def _by_arrivals(
+    name: str,
+    arrivals: Callable[[int, int], tuple[Integers, ...]],
+    size: int,
+    root: int,
+    order: ArrayLike | None,
+    blocks: int,
+) -> Schedule:
+    """The reduction that is a broadcast with these steps, senders, receivers and blocks backwards."""
     if blocks < 1:
         raise ValueError(f"expecting at least one block, got {blocks}")
     order = turned(checked_order(size, order), checked_root(size, root))
@@ -155,7 +183,7 @@ def reduce_circulant(size: int, *, root: int = 0, order: ArrayLike | None = None
         local_moves(0, order[inner], (INPUT, 0), (buffer[inner], 0), blocks),
         transfers(at.max(initial=0) - at, order[child], order[above], (here, block), (buffer[above], block), 1, REDUCE),
     )
-    return Schedule.from_phases("reduce", size, "circulant", phases, root=root, blocks=blocks)
+    return Schedule.from_phases("reduce", size, name, phases, root=root, blocks=blocks)
 
 
 def reduce_halving(

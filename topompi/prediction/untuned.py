@@ -16,6 +16,7 @@ __all__ = ["GAIN", "UNSIZED", "Prediction", "candidates", "predict"]
 
 RANKS = 16  # on which the default set was measured
 DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # whose message schedules divide among the ranks
+UNPROVEN = "no schedule has proved itself for calls of this kind and size"
 UNSIZED = "a call without a size that all ranks know cannot be costed"
 GAIN = 1.1  # what must be predicted to leave native: docs/lab/untuned.md has what the prediction is worth
 
@@ -54,13 +55,12 @@ def predict(
     """
     if predictor.inapplicable or not nbytes:
         return Prediction(NATIVE, f"native: {predictor.inapplicable or UNSIZED}")
+    names = candidates(predictor, method, nbytes, runs)
+    if not names:  # what the library runs can take a second to find out
+        return Prediction(NATIVE, f"native: {UNPROVEN}")
     native = predictor.native(method, nbytes, root, commutative)
     library = f"{native.says} ({1e6 * native.seconds:,.0f} us)"
-    names = candidates(predictor, method, nbytes, runs)
     ours = sorted(((name, predictor.seconds(method, name, nbytes, root)) for name in names), key=lambda row: row[1])
-    if not ours:
-        why = f"native: no schedule has proved itself for such calls; cost model: {library}"
-        return Prediction(NATIVE, why, native.seconds, native)
     collective = CALLS[method].collective
     # Of those whose predictions differ by less than GAIN: the one that has proved itself for long calls alone.
     close = [row for row in ours if GAIN * row[1] <= min(GAIN**2 * ours[0][1], native.seconds)] or ours[:1]

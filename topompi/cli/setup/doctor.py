@@ -34,15 +34,12 @@ PATIENCE = 60.0  # seconds for an MPI library to start or for a tool to answer
 # Asked in a process of its own: a library that cannot start ends the process that loads it.
 _ASK_MPI = """
 import json, mpi4py
+from importlib.util import find_spec
 from mpi4py import MPI
-from topompi.dispatch import COMPILED
-try:
-    import topompi.execution._keys as keys
-except ImportError:
-    keys = None
+compiled = all(find_spec(f"topompi.{one}") for one in ("dispatch._calls", "execution._compiled", "execution._keys"))
 library = MPI.Get_library_version().split(",")[0].split(chr(10))[0].strip(chr(0))
 facts = {"library": library, "standard": MPI.Get_version(), "module": MPI.__spec__.origin}
-print(json.dumps({**facts, "mpi4py": mpi4py.__version__, "compiled": COMPILED and bool(keys)}))
+print(json.dumps({**facts, "mpi4py": mpi4py.__version__, "compiled": compiled}))
 """
 _ASK_NAMESPACES = "ip link set lo up && tc qdisc add dev lo root tbf rate 1mbit burst 5000 limit 10000"
 # A word of a library or a launcher, and whose launcher starts whose programs.
@@ -148,8 +145,8 @@ def _launcher(library: str) -> Finding:
 
 def _compiled(there: bool) -> tuple[str, str]:
     if there:
-        return OK, "both files of C"
-    return ABSENT, "short calls are a tenth to a third slower: install again with a C compiler and Python's headers"
+        return OK, "all files of C that calls use"
+    return ABSENT, "calls are slower (docs/cluster.md): install again with a C compiler and Python's headers"
 
 
 def _fabric(environment: Mapping[str, str], topology: str | None, hosts: str | None) -> Iterator[Finding]:

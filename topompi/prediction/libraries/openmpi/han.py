@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....schedules.nested import pipelined
 from ....schedules.network import Network
-from ....schedules.phases import sequence
+from ....schedules.phases import Grid, sequence
 from ....schedules.schedule import INPUT, OUTPUT, SCRATCH, Schedule
 from ....schedules.transfers import Rows, local_moves, transfers
 from ..base import Decision, Question
@@ -22,6 +23,8 @@ from .hosts import SEGMENT, Build, Hosts
 from .tuned import tuned
 
 __all__ = ["HanDecision", "han"]
+
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -137,8 +140,13 @@ def _allgather(build: Build) -> Schedule:
     each, nbytes = len(order) // len(build.leaders), build.question.nbytes
     low = build.low("Gather", nbytes, 1, (INPUT, 0), host)
     up = build.up("Allgather", each * nbytes, each, host, whole)
-    leaders, places = build.leaders[:, None], whole[1] + np.arange(build.size)
-    back = local_moves(0, leaders, (SCRATCH, places), (OUTPUT, order), 1)
+    places = whole[1] + np.arange(build.size)
+
+    def moved(steps: Integers, which: Integers) -> Integers:
+        return local_moves(steps[:, None], build.leaders[which, None], (SCRATCH, places), (OUTPUT, order), 1)
+
+    number = len(build.leaders)
+    back = Grid(1, members=number, make=moved, near=lambda rank: np.flatnonzero(build.leaders == rank), local=True)
     spread = build.low("Bcast", build.size * nbytes, build.size, (OUTPUT, 0), (OUTPUT, 0))
     return build.finished(sequence(low, up, back, spread), 1)
 

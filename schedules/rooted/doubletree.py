@@ -1,0 +1,83 @@
+"""Broadcast over two binary trees, each of which carries every second block: which block comes in which step."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["arrivals", "parents"]
+
+Integers = NDArray[np.int64]
+
+
+def parents(size: int) -> Integers:
+    """The parent of each rank but the root, 0, in both trees, shape (2, p); the root's own are -1.
+
+    P. Sanders, J. Speck and J. L. Träff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, Parallel
+    Computing 35(12), 2009. The first tree is the binary tree whose in-order walk is 1, 2, ... p - 1; the second one is
+    its mirror, or, where p is even, its turn by one place. A rank has children in at most one of them.
+
+    :param size: number of ranks, p.
+    """
+    rank = np.arange(1, size, dtype=np.int64)
+    low = rank & -rank
+    above = rank - low | 2 * low
+    first = np.where(above < size, above, rank - low)
+    other = size - rank if size % 2 else (rank - 2) % max(size - 1, 1) + 1  # the rank whose place a rank has there
+    names = np.zeros(size, dtype=np.int64)
+    names[other] = rank
+    second = names[first[other - 1]]
+    return np.concatenate(([[-1], [-1]], np.stack((first, second))), axis=1)
+
+
+def _parities(parent: Integers) -> Integers:
+    """Whether each rank's message in each tree goes in even or odd steps, 0 or 1, shape (2, p).
+
+    A rank receives in one tree in even steps and in the other one in odd ones, and it sends to its two children so.
+    Messages that may not meet are neighbours on paths and even cycles, as each has one such neighbour at either end.
+
+    :param parent: as ``parents`` returns them.
+    """
+    size = parent.shape[1]
+    sibling = np.full(2 * size, -1, dtype=np.int64)  # the other message of the same sender, as tree * size + receiver
+    message = np.flatnonzero(parent.ravel() >= 0)
+    sender = parent.ravel()[message]
+    order = np.argsort(sender, kind="stable")
+    message, sender = message[order], sender[order]
+    twice = np.flatnonzero(sender[1:] == sender[:-1])
+    sibling[message[twice]], sibling[message[twice + 1]] = message[twice + 1], message[twice]
+    found = np.full(2 * size, -1, dtype=np.int64)
+    # From the ends of paths first; what is left are cycles.
+    for begin in [*message[sibling[message] < 0].tolist(), *message.tolist()]:
+        at, parity = begin, 0
+        while at >= 0 and found[at] < 0:
+            other = (at + size) % (2 * size)
+            found[at], found[other] = parity, 1 - parity
+            at = int(sibling[other])
+    return found.reshape(2, size)
+
+
+def arrivals(size: int, blocks: int) -> tuple[Integers, Integers, Integers, Integers]:
+    """All arrivals of a broadcast from rank 0: step, sender, receiver, block; each rank gets each block once.
+
+    A rank sends and receives at most one block a step. Steps: b + 2 log2 p at most.
+
+    :param size: number of ranks, p.
+    :param blocks: number of blocks, b; even ones go over the first tree.
+    """
+    if size < 2:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, none, none
+    parent = parents(size)
+    parity = _parities(parent)
+    first: Integers = np.full((2, size), -1, dtype=np.int64)
+    for tree in range(2):
+        level = np.flatnonzero(parent[tree] == 0)
+        while len(level):
+            earliest = first[tree, parent[tree, level]] + 1
+            first[tree, level] = earliest + (earliest + parity[tree, level]) % 2
+            level = np.flatnonzero(np.isin(parent[tree], level))
+    receiver, block = (axis.ravel() for axis in np.indices((size - 1, blocks)))
+    receiver += 1
+    which = block % 2
+    return first[which, receiver] + block // 2 * 2, parent[which, receiver], receiver, block
