@@ -14,7 +14,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures fuzz test test-long test-exhaustive test-mpi4py test-strangers soak lint venv wheel audit clean
+.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures studies fuzz test test-long test-exhaustive test-mpi4py test-strangers soak lint venv wheel audit clean
 
 venv: $(VENV)/done
 
@@ -75,9 +75,13 @@ bench-untuned: venv
 bench-in-turn: venv
 	$(PY) -m benchmarks.in_turn --mpich-python .venv-mpich/bin/python $(IN_TURN_OPTIONS)
 
-# The figures of the reference, simulated; writes docs/lab/results.md and docs/lab/figures.
-figures: venv
-	$(PY) -m osu_like_bench figures -o docs/lab $(FIGURES)
+# Tables and figures of published work, repeated: SOURCE is a folder of studies/; writes pages and pictures of docs/lab.
+studies: venv
+	$(PY) -m studies $(SOURCE) -o docs/lab $(STUDIES_OPTIONS)
+
+# By its old name.
+figures:
+	@echo 'make figures is now: make studies SOURCE=subramoni' >&2; exit 2
 
 # What needs no MPI library runs once, with Open MPI's Python, on both processors; what starts MPI jobs runs with either
 # library, one job at a time. tests/conftest.py tells which is which.

@@ -1,6 +1,6 @@
-"""The tables of docs/lab/jobs.md: ``python -m benchmarks.many_jobs TABLE [FILE ...]``, in Markdown.
+"""Tables of docs/lab/jobs.md: ``python -m benchmarks.many_jobs TABLE [FILE ...]``, in Markdown.
 
-Tables: pollard and blocks (drawn loads), thunder LOG, routes FABRIC [TABLES [JOBS]], speed LOG, million, accasim LOG
+The others are in ``studies``. Tables: thunder LOG, routes FABRIC [TABLES [JOBS]], speed LOG, million, accasim LOG
 PYTHON (the log of SDSC SP2; a Python that has accasim); and pictures FOLDER.
 """
 
@@ -10,24 +10,20 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from topompi.jobs import Backfill, Cluster, Outcome, Workload, read_swf, simulate
+from studies.jokanovic.cli import COLUMNS, cells_of
+from studies.tables import table_lines
+from topompi.jobs import Backfill, Cluster, read_swf, simulate
 from topompi.jobs.drawing import draw
-from topompi.jobs.metrics import average_hops, sharing, summarise
-from topompi.jobs.study import POLLARD, Interval, break_even, interval
+from topompi.jobs.metrics import summarise
 from topompi.jobs.workload.generate import capacity_mix, power_of_two_mix
-from topompi.jobs.workload.transform import larger
-from topompi.topology import load
+from topompi.topology import load_routes
 from topompi.views.cluster import cluster_of
-
-SEEDS = range(8)
-CAB, PINOT = Cluster.regular(1296, 18, 18), Cluster.regular(2592, 18, 18)
-MARENOSTRUM = Cluster.of("MareNostrum", [18] * 172, [18] * 9 + [10])
 
 
 def row(*cells: object) -> str:
@@ -35,81 +31,18 @@ def row(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def table(head: Sequence[str], lines: Iterator[Sequence[object]]) -> None:
-    """Print a table line by line."""
-    print(row(*head))
-    print(row(*("---" for _ in head)))
-    for line in lines:
-        print(row(*line), flush=True)
-
-
-def hours(found: Interval) -> str:
-    """A mean and half its interval."""
-    return f"{found.mean / 3600:.2f} ± {(found.high - found.mean) / 3600:.2f}"
-
-
-def pollard() -> None:
-    """Mean waits of the scenarios on drawn loads, and the break-even speed-up."""
-    loads: dict[str, tuple[Callable[[int], Workload], Cluster]] = {
-        "light (0.6), Cab": (lambda seed: drawn(seed, 0.6), CAB),
-        "full (0.85), Cab": (lambda seed: drawn(seed, 0.85), CAB),
-        "overloaded (1.1), Cab": (lambda seed: drawn(seed, 1.1), CAB),
-        "2x of light, Cab": (lambda seed: larger(drawn(seed, 0.6), 2), CAB),
-        "2x of light, Pinot": (lambda seed: larger(drawn(seed, 0.6), 2), PINOT),
-        "3x of light, Pinot": (lambda seed: larger(drawn(seed, 0.6), 3), PINOT),
-    }
-
-    def lines() -> Iterator[Sequence[object]]:
-        for name, (make, cluster) in loads.items():
-            jobs = [make(seed) for seed in SEEDS]
-            waits = []
-            for allocator, speed in POLLARD.values():
-                each = [
-                    summarise(simulate(one, cluster, allocator=allocator, speed=speed.format(seed=seed))).mean_wait
-                    for seed, one in zip(SEEDS, jobs, strict=True)
-                ]
-                waits.append(hours(interval(each)))
-            pays = interval([break_even(one, cluster) for one in jobs])
-            yield name, *waits, f"{pays.mean:.1f} % ({pays.low:.1f} to {pays.high:.1f})"
-
-    table(["load, machine", *POLLARD, "break-even"], lines())
-
-
-def drawn(seed: int, of: float) -> Workload:
-    """A month's load of the kind of Cab's."""
-    return capacity_mix(np.random.default_rng(seed), 12_000, CAB.num_nodes, of)
-
-
-def figures(outcome: Outcome) -> tuple[str, ...]:
-    """Cells for waits, makespan, use, packing and sharing."""
-    one, shared = summarise(outcome), sharing(outcome)
-    cells = f"{one.mean_wait / 60:,.1f}", f"{one.makespan / 86400:.1f}", f"{one.utilisation:.1%}"
-    hops = np.nanmean(average_hops(outcome))
-    pairs = f"{shared.leaf_pairs:,}", f"{shared.pod_pairs:,}"
-    return (*cells, f"{hops:.2f}", f"{shared.percent:.1f}", f"{shared.partners:.2f}", *pairs)
-
-
-FIGURES = ["wait, min", "makespan, d", "in use", "hops", "sharing, %", "partners", "leaf pairs", "pod pairs"]
-
-
 def thunder(path: str) -> None:
     """Every allocator on the first jobs of a real log."""
     log, cluster = read_swf(path, 4).select(slice(20_000)), Cluster.regular(1002, 18, 18)
     names = ("first", "contiguous", "bestfit", "exclusive", "isolated", "leaf-exclusive", "blocks")
-    table(["policy", *FIGURES], ((name, *figures(simulate(log, cluster, allocator=name))) for name in names))
-
-
-def blocks() -> None:
-    """The policies of Jokanovic on a drawn load, and virtual network blocks without each rule."""
-    jobs = power_of_two_mix(np.random.default_rng(1), 3_000)
-    names = ["first", "contiguous", "exclusive", "blocks", *(f"blocks-{rule}" for rule in "abcdef")]
-    table(["policy", *FIGURES], ((name, *figures(simulate(jobs, MARENOSTRUM, allocator=name))) for name in names))
+    rows = ((name, *cells_of(simulate(log, cluster, allocator=name))) for name in names)
+    for line in table_lines(["policy", *COLUMNS], rows):
+        print(line, flush=True)
 
 
 def routes(fabric: str, tables: str | None = None, jobs: str = "1000") -> None:
     """What true isolation costs on real forwarding tables."""
-    found = load(fabric, tables).routes
-    assert found is not None  # load() fills them in
+    found = load_routes(fabric, tables)
     cluster = cluster_of(found)
     load_of_jobs = capacity_mix(np.random.default_rng(1), int(jobs), cluster.num_nodes, 0.85)
     for name in ("first", "isolated", "disjoint"):
@@ -168,7 +101,7 @@ def pictures(folder: str) -> None:
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {
-    one.__name__: one for one in (pollard, thunder, blocks, routes, speed, million, accasim, pictures)
+    one.__name__: one for one in (thunder, routes, speed, million, accasim, pictures)
 }
 
 if __name__ == "__main__":

@@ -21,13 +21,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from osu_like_bench.routing import load_routes
 from topompi.schedules import ALGORITHMS, Model, Network, Schedule, cost, make, rows_of
 from topompi.schedules.alltoall.colouring import colouring, fewest_steps
 from topompi.schedules.alltoall.fft import grid_groups
 from topompi.schedules.alltoall.joint import joint_steps
 from topompi.schedules.alltoall.tacs import tacs1
-from topompi.topology import Routes, TopologyInterface
+from topompi.topology import Routes, TopologyInterface, load_routes
 from topompi.topology.hostnames import find_hosts
 from topompi.views.network import network_of
 

@@ -17,7 +17,7 @@ from topompi.launcher import FLAGS, PROGRAMS, VALUES
 
 __all__ = ["Entry", "commands", "fault", "misnamed", "render"]
 
-BENCHES = ("simulate", "emulate", "compare", "figures")
+BENCHES = ("simulate", "emulate", "compare")
 BENCHMARK = "BENCHMARK"  # in the place of the command where there is none: the benchmark is an argument
 
 

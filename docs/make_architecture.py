@@ -5,6 +5,7 @@ Rooms and their order are those of the import contract in ``pyproject.toml``; ar
 
 from __future__ import annotations
 
+import re
 import tomllib
 from itertools import product
 from pathlib import Path
@@ -41,6 +42,7 @@ PURPOSE = {
     "topompi.guard": "who may replace what root trusts",
     "topompi.extensions": "what is imported by name",
     "topompi.inputs": "files, unpacked, within limits; caches",
+    "topompi.daemon": "what long-running programs share",
 }
 
 
@@ -50,7 +52,7 @@ def layers() -> list[list[str]]:
         "contracts"
     ]
     found = next(one["layers"] for one in contracts if one["type"] == "layers")
-    return [[room.strip() for room in layer.split(":")] for layer in found]
+    return [[room.strip() for room in re.split("[:|]", layer)] for layer in found]
 
 
 def imports(rooms: list[str]) -> set[tuple[str, str]]:

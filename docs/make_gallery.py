@@ -8,14 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from osu_like_bench.routing import load_routes
-from topompi.cli.schedulefigures import link_names
 from topompi.mapping.placement import place
 from topompi.schedules import Network
 from topompi.schedules.drawing.charts import draw
 from topompi.schedules.registry import make
-from topompi.topology import TopologyInterface
+from topompi.topology import TopologyInterface, load_routes
 from topompi.views.network import network_of
+from topompi.views.scheduled import link_names
 
 PAGE = Path(__file__).parent / "schedules.md"
 FOLDER = Path(__file__).parent / "schedules"

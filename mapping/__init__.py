@@ -1,9 +1,9 @@
 """Which rank goes where: pure data in, pure data out, no MPI.
 
 Where things are: ``graph`` who sends how much to whom, ``machine`` hosts, slots and ``distances`` between them,
-``mapping`` a rank's slot and a slot's rank, ``evaluate`` what a mapping costs; ``mappers`` finds mappings with
-``partition`` beneath; ``readers`` reads communication graphs, ``rankfiles`` writes and reads what launchers take;
-``placement`` has the launchers' own plain placements.
+``mapping`` a rank's slot and a slot's rank, ``evaluate`` what a mapping costs, ``comparison`` two of them; ``search``
+finds one as ``topompi map`` does, by ``mappers`` with ``partition`` beneath; ``readers`` reads communication graphs,
+``rankfiles`` writes and reads what launchers take; ``placement`` has the launchers' own plain placements.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from .mapping import Mapping
 from .placement import place
 
 if TYPE_CHECKING:
+    from .comparison import compare
     from .mappers import MAPPERS
     from .mappers.portfolio import best
     from .readers import read_graph
+    from .search import Search, solve
 
 __all__ = [
     "MAPPERS",
@@ -28,14 +30,24 @@ __all__ = [
     "Evaluation",
     "Machine",
     "Mapping",
+    "Search",
     "best",
+    "compare",
     "evaluate",
     "place",
     "read_graph",
+    "solve",
 ]
 
 # What finds mappings and reads graphs is imported when it is asked for: most programs that hold a mapping do neither.
-_LATER = {"MAPPERS": ".mappers", "best": ".mappers.portfolio", "read_graph": ".readers"}
+_LATER = {
+    "MAPPERS": ".mappers",
+    "Search": ".search",
+    "best": ".mappers.portfolio",
+    "compare": ".comparison",
+    "read_graph": ".readers",
+    "solve": ".search",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -18,19 +18,20 @@ __all__ = ["UsageError", "run_command"]
 UsageError: Any = typer.BadParameter.__bases__[0]
 
 
-def run_command(app: typer.Typer, name: str, arguments: Sequence[str]) -> int:
-    """Run a command of ``osu_like_bench``.
+def run_command(app: typer.Typer, name: str, arguments: Sequence[str], program: str = "osu_like_bench") -> int:
+    """Run a command of ``osu_like_bench``, or of another program.
 
     :param app: what typer runs.
     :param name: of the command, for messages.
     :param arguments: those after its name; ``--debug`` among them shows tracebacks.
+    :param program: of which it is a command.
     :returns: exit code: 0; 1 for what cannot be done; 2 for wrong usage; 130 and 143 where interrupted and ended.
     """
     before = signal.signal(signal.SIGTERM, _ended)  # an exception, by which the command ends what it started
     try:
         # Typer turns an interrupt into the exit code, which it returns.
         message = "interrupted"
-        code = int(app(list(arguments), prog_name=f"osu_like_bench {name}", standalone_mode=False) or 0)
+        code = int(app(list(arguments), prog_name=f"{program} {name}", standalone_mode=False) or 0)
     except UsageError as error:
         message, code = error.format_message(), 2
     except (TopompiError, OSError) as error:
@@ -40,7 +41,7 @@ def run_command(app: typer.Typer, name: str, arguments: Sequence[str]) -> int:
     finally:
         signal.signal(signal.SIGTERM, before)
     if code:
-        print(f"osu_like_bench: {name}: {' '.join(message.split())}", file=sys.stderr)
+        print(f"{program}: {name}: {' '.join(message.split())}", file=sys.stderr)
     return code
 
 

@@ -12,12 +12,11 @@ from mpi4py import MPI
 
 import topompi
 from topompi.errors import BenchmarkError, TopompiError
+from topompi.inputs.hostlist import read_hosts
 from topompi.mapping import place
-from topompi.topology import TopologyInterface
-from topompi.topology.hostlist import read_hosts
+from topompi.topology import TopologyInterface, load_routes
 
 from .options import Options
-from .routing import load_routes
 
 __all__ = ["leave_together", "on_root", "open_sides", "rank_hosts"]
 

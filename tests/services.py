@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from tests.support import ROOT
+from topompi.daemon.watch import Watch
 from topompi.topology import Routes, TopologyInterface, load
 from topompi.topology.asking import Address
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.server import listen
 from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
-from topompi.topology.service.watch import Watch
 
 FABRICS = ROOT / "osu_like_bench" / "fabrics"
 REPORT, TABLES = FABRICS / "fattree64.ibnetdiscover.xz", FABRICS / "fattree64.lfts.xz"

@@ -25,7 +25,7 @@ TOPOMPI = [
 ]
 
 TOPOMPI += ["tune", "probe", "why", "demo", "doctor", "env", "export", "export ompi-rules", "export mpich-coordinates"]
-BENCH = ["compare", "simulate", "emulate", "emulate run", "figures"]
+BENCH = ["compare", "simulate", "emulate", "emulate run"]
 
 
 def run(words, **variables):
@@ -64,9 +64,54 @@ def test_every_command_has_short_help_and_a_version(module):
     assert done.returncode == 0, done.stderr
 
 
+def modules_of(*words):
+    """The modules that a command has imported when it ends."""
+    program = (
+        f"import sys; sys.argv = ['topompi', *{list(words)!r}]\n"
+        "from topompi.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = run(["-c", program])
+    assert done.returncode == 0, done.stderr
+    return done.stderr.split()
+
+
 def test_no_command_imports_scipy_before_it_needs_it():
-    told = run(["-c", "import sys, topompi.cli.app; print({one for one in sys.modules if one.startswith('scipy')})"])
+    every = "from topompi.cli.app import app; import typer; list(typer.main.get_command(app).commands.values())"
+    told = run(["-c", f"{every}; import sys; print({{one for one in sys.modules if one.startswith('scipy')}})"])
     assert told.stdout == "set()\n", told.stderr
+
+
+def test_help_imports_no_command_and_a_command_no_other_group():
+    assert not [name for name in modules_of("--help") if name.startswith(("numpy", "topompi.topology"))]
+    found = modules_of("jobs", "check", "--help")
+    groups = {name.split(".")[2] for name in found if name.startswith("topompi.cli.") and name.count(".") > 2}
+    assert groups == {"jobs"}
+
+
+# Modules of ours at most, by command: the start-up time grows with them. Lower a number when it falls.
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        ("--help", 16),
+        ("topology show --help", 200),
+        ("map --help", 150),
+        ("jobs check --help", 145),
+        ("schedule --help", 155),
+        ("profile --help", 155),
+    ],
+)
+def test_a_command_starts_with_few_modules(words, most):
+    assert sum(name.startswith("topompi") for name in modules_of(*words.split())) <= most
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself():
+    from typer.main import get_command
+
+    from topompi.cli.app import COMMANDS, app
+
+    for name, command in get_command(app).commands.items():
+        assert COMMANDS[name][1] == " ".join(command.help.split("\n\n")[0].split()), name
 
 
 def test_shells_complete_commands():

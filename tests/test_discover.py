@@ -134,7 +134,7 @@ import os, sys
 from pathlib import Path
 import typer
 from mpi4py import MPI
-from topompi.cli.topologydiscover import discover
+from topompi.cli.topology.discover import discover
 rank = MPI.COMM_WORLD.rank
 name = ("n1", "n2", "n7")[rank]
 MPI.Get_processor_name = lambda: name

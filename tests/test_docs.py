@@ -16,7 +16,7 @@ import pytest
 from docs.commandline import commands
 from tests.documents import DOCUMENTS, OTHERS, faults, shown
 from tests.support import ROOT
-from topompi.cli.env import OURS
+from topompi.cli.setup.env import OURS
 from topompi.mapping import MAPPERS
 from topompi.mapping.rankfiles import WRITERS
 

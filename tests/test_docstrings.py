@@ -18,6 +18,7 @@ import pytest
 # Packages and modules without MPI, and with it.
 PURE = (
     "topompi.cli",
+    "topompi.daemon",
     "topompi.errors",
     "topompi.jobs",
     "topompi.mapping",
@@ -29,6 +30,7 @@ PURE = (
 )
 ON_MPI = (
     "osu_like_bench",
+    "studies",
     "topompi.communicator",
     "topompi.dispatch",
     "topompi.execution",

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
-from topompi.cli import doctor as module
-from topompi.cli.doctor import examine
-from topompi.cli.env import OURS
+from topompi.cli.setup import doctor as module
+from topompi.cli.setup.doctor import examine
+from topompi.cli.setup.env import OURS
 from topompi.inputs.settings import VARIABLES
 
 FABRIC = "XGFT(2; 4,4; 1,2)"

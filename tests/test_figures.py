@@ -7,14 +7,13 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from osu_like_bench.figures import cli, jobs, link_sharing, models
-from osu_like_bench.figures.contest import Contest, gain, run
-from osu_like_bench.figures.figure import Chart, Table
-from osu_like_bench.routing import load_routes
 from osu_like_bench.simulate import PEERS, Failure
+from studies.subramoni import cli, jobs, link_sharing, models
+from studies.subramoni.contest import Contest, gain, run
+from studies.subramoni.figure import Chart, Table
 from tests.support import ROOT
 from topompi.schedules import make
-from topompi.topology import TopologyInterface
+from topompi.topology import TopologyInterface, load_routes
 
 
 class StandIn:
@@ -105,7 +104,7 @@ def test_columns_on_the_same_hosts_take_as_long_as_one_with_all_their_bytes():
 def test_the_page_shows_every_figure_with_what_the_paper_says():
     """In the command's order, without those that are gone, and with all drawings there are and no others."""
     page = (ROOT / "docs" / "lab" / "results.md").read_text(encoding="utf-8")
-    modules = [import_module(f"osu_like_bench.figures.{name}") for name in cli.FIGURES.values()]
+    modules = [import_module(f"studies.subramoni.{name}") for name in cli.FIGURES.values()]
     assert re.findall(r"^## (.*)$", page, re.MULTILINE) == [module.TITLE for module in modules]
     assert re.findall(r"^Paper: (.*)\.$", page, re.MULTILINE) == [module.PAPER for module in modules]
     shown = re.findall(r"\]\(figures/([^)]+)\)", page)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support import shared_data
 from topompi.errors import SourceError
 from topompi.inputs import Limits
-from topompi.topology.hostlist import compress, expand, read_hosts
+from topompi.inputs.hostlist import compress, expand, read_hosts
 
 MOST = Limits().hosts
 REMEDY = "raise this with --limit hosts=NUMBER"

@@ -24,13 +24,13 @@ from tests.support import ROOT, shared_data
 from topompi.errors import SettingError, SourceError, TopompiError
 from topompi.inputs import Limits, current_limits, kind_of, open_inputs, parse_json
 from topompi.inputs.caches import read_cache, write_cache
+from topompi.inputs.hostlist import read_hosts
 from topompi.inputs.limits import parse_limits, raise_limits
 from topompi.mapping.rankfiles import read_mapping
 from topompi.mapping.readers import read_graph
 from topompi.schedules.exports.jsonio import from_json
 from topompi.selection.rules import Rules
 from topompi.topology import load
-from topompi.topology.hostlist import read_hosts
 from topompi.tuning.record import TuneRecord
 
 SLURM = b"SwitchName=s Nodes=n[1-4]\n"

@@ -97,6 +97,24 @@ def test_allocate_names_nodes_and_check_finds_no_shared_link(tmp_path: Path):
     assert "old and new share 4 links" in run("check", now, "--cluster", "leaves=4x2x2", code=1)
 
 
+def test_check_of_a_source_has_a_row_for_each_job_and_its_old_name_runs_the_same(tmp_path: Path):
+    (tmp_path / "jobs.csv").write_text("a,h[0000-0001,0004]\nb,h[0002,0005]\nc,h[0008-0009]\n")
+    source = "XGFT(2; 4,4; 1,2)"
+    told = json.loads(run("check", tmp_path / "jobs.csv", "--cluster", source, "--json", code=1))
+    assert [row["shares_with"] for row in told["rows"]] == [["b"], ["a"], []]
+    assert [pair[:2] for pair in told["pairs"]] == [["a", "b"]]
+    assert run("check", tmp_path / "jobs.csv", "--cluster", source, "--csv", code=1).count("\n") == 4
+    found = CliRunner().invoke(app, ["topology", "jobs", source, str(tmp_path / "jobs.csv"), "--json"])
+    assert (found.exit_code, json.loads(found.stdout)) == (0, told)
+    assert "topompi jobs check JOBS --cluster SOURCE" in found.stderr
+
+
+def test_check_refuses_options_of_sources_beside_a_specification(tmp_path: Path):
+    (tmp_path / "now").write_text("a n0\n")
+    with pytest.raises(TopompiError, match="expecting a topology source beside"):
+        run("check", tmp_path / "now", "--cluster", "leaves=4x2x2", "--csv")
+
+
 def test_allocate_reads_squeue_and_says_why_a_job_waits(tmp_path: Path):
     jobs = [(7, "RUNNING", "n[0-12]"), (8, "PENDING", "")]
     listed = [{"job_id": number, "job_state": [state], "nodes": nodes} for number, state, nodes in jobs]
@@ -110,7 +128,7 @@ def test_allocate_reads_squeue_and_says_why_a_job_waits(tmp_path: Path):
     ("content", "message"),
     [
         ("old n[0-1,99]", "job old: expecting hosts of .*, got 'n99'"),
-        ("old n0 n1", "line 1: expecting a new job's name and a host list"),
+        ("old n0 n1", "now:1: expecting a job's name and a host list"),
         ('{"jobs": 3}', "expecting squeue --json"),
         ('{"jobs": [{"job_id": 1, "job_state": ["RUNNING"], "nodes": 5}]}', "job 1: expecting a host list, got 5"),
     ],
@@ -134,5 +152,5 @@ def test_a_topology_source_is_a_cluster(log: Path, source: str):
 
 
 def test_the_command_does_not_load_mpi():
-    program = "import sys, topompi.cli.jobs; sys.exit('mpi4py' in sys.modules)"
+    program = "import sys, topompi.cli.jobs.app; sys.exit('mpi4py' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -16,9 +16,6 @@ from hypothesis import strategies as st
 
 from osu_like_bench.cli import main as bench
 from osu_like_bench.compare import main as compare
-from osu_like_bench.figures.jobs import view
-from osu_like_bench.figures.ranking import best_block, evaluations, hops
-from osu_like_bench.figures.solvers import Multigrid
 from osu_like_bench.kernels import KERNELS, make_kernel
 from osu_like_bench.kernels.cg import CG
 from osu_like_bench.kernels.halo import Halo, Stencil3D, Stencil4D
@@ -30,6 +27,9 @@ from osu_like_bench.kernels.transposes import FFT3D, P3DFFT
 from osu_like_bench.record import Record
 from osu_like_bench.simulate import Arena, Failure
 from osu_like_bench.simulate.cli import main as simulate
+from studies.subramoni.jobs import view
+from studies.subramoni.ranking import best_block, evaluations, hops
+from studies.subramoni.solvers import Multigrid
 from tests.support import ROOT, run_mpi
 from topompi.errors import BenchmarkError
 from topompi.mapping import Mapping, evaluate

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from tests.support import ROOT
 from topompi.cli.app import main
-from topompi.cli.mapplot import MOST_CELLS, traffic
-from topompi.cli.mapsources import MapCommandError, parse_slots
+from topompi.cli.map.place import MapCommandError
+from topompi.inputs.slurm.environment import parse_slots
+from topompi.mapping.drawing import MOST_CELLS, traffic
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.machine import Machine
 from topompi.mapping.mapping import Mapping
@@ -208,7 +209,7 @@ def test_slots_as_slurm_writes_them_come_back(slots):
 @pytest.mark.parametrize("written", ["", "x", "4,4", "4(x4)", "-1", "4(x2),", "4(x99999999)"])
 def test_other_words_for_slots_are_refused(written):
     with pytest.raises(MapCommandError, match=r"expecting --slots .*3 hosts"):
-        parse_slots(written, 3)
+        parse_slots(written, 3, MapCommandError, "--slots")
 
 
 def hosts_of(topompi, graph, *args):
@@ -335,11 +336,11 @@ def test_many_hosts_share_cells_of_the_heat_map():
         (("--graph", "{}", *TREE, "--slots", "4"), "expecting no --slots beside --machine"),
         (("--graph", "{}", *TREE, "--hosts", "n[1-3]"), "expecting 4 --hosts for --machine, got 3"),
         (("--graph", "{}", *TREE, "--ranks", "17"), "expecting a slot for each of 17 ranks, got 16 on 4 hosts"),
-        (("--graph", "{}", *TREE, "--algorithm", "magic"), "--algorithm: expecting a mapper of best, "),
-        (("--graph", "{}", *TREE, "--objective", "x"), "expecting --objective hop-bytes, link, got 'x'"),
-        (("--graph", "{}", *TREE, "-a", "single-step", "--budget", "1"), "expecting --algorithm best beside"),
+        (("--graph", "{}", *TREE, "--algorithm", "magic"), "algorithm: expecting a mapper of best, "),
+        (("--graph", "{}", *TREE, "--objective", "x"), "objective: expecting one of hop-bytes, link, got 'x'"),
+        (("--graph", "{}", *TREE, "-a", "single-step", "--budget", "1"), "algorithm: expecting best beside"),
         (("--graph", "{}", *TREE, "--format", "lsf"), "expecting --format rankfile, "),
-        (("--graph", "{}", *TREE, "--plot", "f.pdf"), "--plot: expecting a file name in .svg or .png"),
+        (("--graph", "{}", *TREE, "--plot", "f.pdf"), "plot: expecting a file name in .svg or .png"),
         (("--graph", "{}.no", *TREE), "cannot be read: No such file or directory"),
         (("--graph", "{}", "--topology", FABRIC, "--hosts", "nobody"), "but 1 of 1 are not: nobody"),
         (("--graph", "{}", "--topology", "nowhere"), "nowhere: expecting a file"),
@@ -398,7 +399,7 @@ def test_partitioners_and_weights_are_chosen_on_the_command_line(topompi, tmp_pa
     graph = stencil(tmp_path / "g", (4, 4), shuffle=1)
     said = topompi("--graph", graph, *TREE, "--partitioner", name, "--algorithm", "scheme1", "--json")
     if name not in available():
-        assert f"--partitioner: partitioner: {name} needs the package" in said.err
+        assert f"partitioner: {name} needs the package" in said.err
         pytest.skip(f"{name} is not installed")
     assert "Loaded" not in said.err
     assert sorted(json.loads(said.out)["slot_of_rank"]) == list(range(16))
@@ -419,9 +420,9 @@ def test_the_weight_of_cuts_is_what_it_says(topompi, tmp_path):
 
 def test_wrong_partitioners_weights_and_graphs_are_refused(topompi, tmp_path):
     graph = stencil(tmp_path / "g", (4, 4))
-    assert "expecting --weight bytes, messages, log, got 'hops'" in topompi(*GRAPHLESS, "--weight", "hops").err
-    assert "expecting --partitioner metis, kahip" in topompi(*GRAPHLESS, "--partitioner", "jostle").err
-    assert "beside --partitioner and --weight, got refine" in topompi(*GRAPHLESS, "-a", "refine", "--weight", "log").err
+    assert "weight: expecting one of bytes, messages, log, got 'hops'" in topompi(*GRAPHLESS, "--weight", "hops").err
+    assert "partitioner: expecting one of metis, kahip" in topompi(*GRAPHLESS, "--partitioner", "jostle").err
+    assert "beside a partitioner or a weight, got refine" in topompi(*GRAPHLESS, "-a", "refine", "--weight", "log").err
     fewer = topompi("--graph", graph, *TREE, "--ranks", 8)
     assert (fewer.code, "holds at least 16 ranks, but 8 were asked for" in fewer.err) == (1, True)
     assert topompi(*TREE).err.startswith("topompi: expecting --graph FILE")

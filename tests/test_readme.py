@@ -22,6 +22,9 @@ def split(line):
     return dict(word.split("=", 1) for word in words[:first]), words[first:]
 
 
+ANSWERING = ("topompi jobs check ",)  # whose exit code 1 is an answer
+
+
 def run(line, folder):
     """What became of a command of ours."""
     given, words = split(line)
@@ -55,7 +58,8 @@ def consoles_print_what_they_say(document, folder, run):
             for command in re.split(r"^\$ ", content, flags=re.MULTILINE)[1:]:
                 line, _, expected = command.partition("\n")
                 done = run(line, folder)
-                assert done.returncode == 0, done.stderr
+                answers = (0, 1) if line.startswith(ANSWERING) else (0,)
+                assert done.returncode in answers, done.stderr
                 assert trimmed(done.stdout) == trimmed(expected), line
 
 

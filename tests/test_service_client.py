@@ -19,8 +19,8 @@ import pytest
 
 from tests.services import REPORT, TABLES, raw, read, running, switches, wait_until
 from tests.support import ROOT
-from topompi.cli.topologyquery import ask_quickly
-from topompi.cli.topologyservice import is_local, query
+from topompi.cli.topology.query import ask_quickly
+from topompi.cli.topology.service import is_local, query
 from topompi.errors import HostError, ServiceError, SourceError
 from topompi.topology import Routes, TopologyInterface, load
 from topompi.topology.asking import Address, ask

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 from tests.services import REPORT, TABLES, raw, read, reversed_spines, running, switches, wait_until
+from topompi.daemon.commands import run_command
+from topompi.daemon.watch import Watch
 from topompi.errors import ServiceError
 from topompi.topology import Routes, TopologyInterface, load, reread
 from topompi.topology.asking import ask, ask_line
 from topompi.topology.service import state
-from topompi.topology.service.commands import run_command
 from topompi.topology.service.digest import digest_of
 from topompi.topology.service.generation import Generation
 from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
-from topompi.topology.service.watch import Watch
 from topompi.topology.sources import fabricjson, is_input
 
 

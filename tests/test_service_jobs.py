@@ -8,9 +8,9 @@ import time
 
 from tests.services import read, reversed_spines, running
 from tests.support import ROOT, run_mpi
+from topompi.daemon.watch import Watch
 from topompi.topology import TopologyInterface
 from topompi.topology.service.store import Store
-from topompi.topology.service.watch import Watch
 
 PROGRAM = """
 from mpi4py import MPI

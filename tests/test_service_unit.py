@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -78,17 +77,6 @@ def test_the_unit_takes_away_what_its_addresses_and_its_command_do_not_need(
         assert check[0] != "verify" or not done.stderr
 
 
-def test_words_reach_the_service_through_systemd_as_they_are() -> None:
-    for word, written in (
-        ("a b", '"a b"'),
-        ("50%", "50%%"),
-        ("$x", "$$x"),
-        ('"\\', '"\\"\\\\"'),
-        ("plain-1", "plain-1"),
-    ):
-        assert unit._quoted(word) == written
-
-
 def test_systemd_is_told_when_the_service_is_ready_alive_and_at_its_end(tmp_path) -> None:
     path = tmp_path / "notify"
     words = [sys.executable, "-m", "topompi", "topology", "serve", "xgft:2,2;1,1", "--listen", "127.0.0.1:0"]
@@ -105,10 +93,3 @@ def test_systemd_is_told_when_the_service_is_ready_alive_and_at_its_end(tmp_path
                 assert process.wait(20) == 0
             finally:
                 process.kill()
-
-
-def test_no_word_is_sent_where_systemd_did_not_start_the_service(monkeypatch) -> None:
-    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    unit.notify("READY=1")
-    monkeypatch.setenv("NOTIFY_SOCKET", str(Path("/no/such/socket")))
-    unit.notify("READY=1")

@@ -16,9 +16,9 @@ from tests.support import read_text as read
 from tests.support import shared_data, text_of
 from topompi.errors import TopompiError
 from topompi.inputs import open_inputs
+from topompi.inputs.hostlist import compress
 from topompi.topology.discovery import Report
 from topompi.topology.fabric import Fabric
-from topompi.topology.hostlist import compress
 from topompi.topology.sources import slurm, slurm_yaml
 
 GO_ON = "--partial of topompi topology show and export"

@@ -19,8 +19,9 @@ pytestmark = pytest.mark.long
 
 TASK = """
 import json, os
-from topompi.topology.sources import automatic, slurm_addresses
-told = [os.environ.get(name) for name in (slurm_addresses.ADDRESS, slurm_addresses.PATTERN)]
+from topompi.inputs.slurm import environment
+from topompi.topology.sources import automatic
+told = [os.environ.get(name) for name in (environment.ADDRESS, environment.PATTERN)]
 print(json.dumps([os.environ["SLURMD_NODENAME"], told, automatic.find(None, {}, os.environ).words]))
 """
 RANK = """

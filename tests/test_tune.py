@@ -193,7 +193,7 @@ def test_cut_names_are_measured_alone_and_too_few_rounds_are_said_before(tmp_pat
 
 def test_what_cannot_be_tuned_is_said_once():
     code = (
-        "from topompi.cli.tune import tune; import sys\n"
+        "from topompi.cli.run.tune import tune; import sys\n"
         "for sizes, names, algorithms in ((['alltoal'], '1K', 'all'), (['bcast'], '2K:1K', 'all'), "
         "(['bcast'], '1K', 'bruck'), (['bcast'], '0', 'all'), (['bcast'], '1K', 'binomial/8K')):\n"
         "    try: tune(sizes, names, 6, algorithms)\n"

@@ -6,8 +6,8 @@ import pytest
 from mpi4py import MPI
 from typer.testing import CliRunner
 
-from topompi.cli.why import VIRTUAL_HOSTS
-from topompi.cli.why import why as command
+from topompi.cli.run.why import VIRTUAL_HOSTS
+from topompi.cli.run.why import why as command
 from topompi.dispatch.common import Common
 from topompi.dispatch.reasons import why_ran
 from topompi.dispatch.state import State

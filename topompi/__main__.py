@@ -19,7 +19,7 @@ def main() -> None:
     """Run a program if the command line names one, else a command."""
     arguments = sys.argv[1:]
     if arguments[:2] == ["topology", "query"]:
-        from .cli.topologyquery import ask_quickly
+        from .cli.topology.query import ask_quickly
 
         code = ask_quickly(arguments[2:])
         if code is not None:
@@ -41,9 +41,9 @@ def main() -> None:
 def _is_command(word: str) -> bool:
     if "." in word or "/" in word:
         return False  # a path: no need to load the commands
-    from .cli.app import app
+    from .cli.app import COMMANDS
 
-    return word in {group.name for group in app.registered_groups} | {one.name for one in app.registered_commands}
+    return word in COMMANDS
 
 
 if __name__ == "__main__":

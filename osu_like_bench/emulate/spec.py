@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from topompi.errors import SourceError
+from topompi.inputs.hostlist import expand
 from topompi.topology import Fabric, FabricBuilder, load
-from topompi.topology.hostlist import expand
 
 __all__ = ["DEFAULT_RATE", "Rates", "emulated_fabric", "parse_rate"]
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from topompi.errors import BenchmarkError
+from topompi.inputs.hostlist import read_hosts
 from topompi.mapping.placement import place as placed
-from topompi.topology import Report, TopologyInterface
-from topompi.topology.hostlist import read_hosts
-
-from ..routing import load_routes
+from topompi.topology import Report, TopologyInterface, load_routes
 
 __all__ = ["job_on"]
 

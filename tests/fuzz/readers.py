@@ -18,10 +18,11 @@ import numpy as np
 from osu_like_bench.compare import Series, _read, compare_records
 from osu_like_bench.emulate import state
 from osu_like_bench.simulate.cache import Cache
-from topompi.cli.render import draw_summary, draw_tree
 from topompi.cli.terminal import console
+from topompi.cli.topology.tables import draw_summary, draw_tree
 from topompi.errors import TopompiError
 from topompi.execution.specs import Needs
+from topompi.inputs.hostlist import compress, read_hosts
 from topompi.mapping.machine import Machine
 from topompi.mapping.rankfiles import WRITERS, read_mapping, write_mapping
 from topompi.mapping.readers import read_graph
@@ -32,7 +33,6 @@ from topompi.schedules.network import Network
 from topompi.selection.memory import Memory
 from topompi.selection.rules import Rules
 from topompi.topology import Report, TopologyInterface, load
-from topompi.topology.hostlist import compress, read_hosts
 from topompi.topology.inside.cpus import write_cpu_list
 from topompi.topology.inside.hwlocxml import read_file
 from topompi.topology.sources import fabricjson

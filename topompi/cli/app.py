@@ -1,47 +1,123 @@
-"""The commands' common frame: options for all, and errors in one line."""
+"""The commands' common frame: options for all, errors in one line, commands imported when they are asked for."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
 from ..errors import TopompiError
-from . import export, jobs, topology
-from .demo import demo
-from .doctor import doctor
-from .env import env
-from .map import app as map_app
-from .probe import probe
-from .profile import app as profile_app
-from .schedule import schedule
 from .terminal import HELP, guard_streams
-from .tune import tune
-from .why import why
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "app", "main"]
+
+# name -> its module here and the function or group there, and what the list of commands says of it.
+COMMANDS = {
+    "schedule": (
+        "schedule.app:schedule",
+        "Make schedules of a collective, and show what they do to the network and what they cost.",
+    ),
+    "tune": (
+        "run.tune:tune",
+        "Measure every algorithm of some collectives in this job against native, and write the rules that follow.",
+    ),
+    "probe": (
+        "run.probe:probe",
+        "Measure which hosts of this job stand close together, and how much their links carry.",
+    ),
+    "why": ("run.why:why", "Say what topompi would run for a call where nothing has been measured, and why."),
+    "demo": (
+        "setup.demo:demo",
+        "Show in a minute what topompi does: a fabric, a job scattered over it, its traffic in the order given and "
+        "mapped.",
+    ),
+    "doctor": (
+        "setup.doctor:doctor",
+        "Examine this machine and this job: MPI, compiled parts, topology, hosts, variables, what may be emulated.",
+    ),
+    "env": (
+        "setup.env:env",
+        "List every variable of the environment that topompi reads, with its value and where that comes from.",
+    ),
+    "topology": ("topology.app:app", "Fabrics, routes, and the inside of a host."),
+    "map": ("map.app:app", "Place a program's ranks on a job's slots, as a file for its launcher."),
+    "profile": ("profile.app:app", "What a program really sends, by distance."),
+    "export": ("run.export:app", "Files that MPI libraries read themselves."),
+    "jobs": ("jobs.app:app", "Many jobs on one machine: queues, allocation of nodes, isolation."),
+}
+
+
+class _WhenAsked(MutableMapping[str, Any]):
+    """The commands by name, each imported when it is first looked up."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made and name in COMMANDS:
+            module, _, function = COMMANDS[name][0].partition(":")
+            self._made[name] = _command(name, getattr(import_module(f"{__package__}.{module}"), function))
+        return self._made[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+def _command(name: str, found: Any) -> Any:
+    """The command that typer makes of a group or a function."""
+    group = found
+    if not isinstance(found, typer.Typer):
+        group = typer.Typer(add_completion=False)
+        group.command(name=name)(found)
+    group.info.name, group._add_completion = name, False
+    made = typer.main.get_command(group)
+    made.name = name
+    return made
+
+
+class _Commands(TyperGroup):
+    """The group of all commands; its help lists them without importing one."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _WhenAsked()
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help.
+
+        :param ctx: the context of the call.
+        :param formatter: takes the text.
+        """
+        whole = self.commands
+        self.commands = {name: TyperCommand(name, help=words) for name, (_, words) in COMMANDS.items()}
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.commands = whole
+
 
 app = typer.Typer(
+    cls=_Commands,
     name="topompi",
     help="MPI that knows the network: look at fabrics, routes and a job's place in them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings=HELP,
 )
-app.add_typer(topology.app, name="topology")
-app.command(name="schedule")(schedule)
-app.add_typer(map_app, name="map")
-app.add_typer(profile_app, name="profile")
-app.command(name="tune")(tune)
-app.command(name="probe")(probe)
-app.command(name="why")(why)
-app.add_typer(export.app, name="export")
-app.add_typer(jobs.app, name="jobs")
-app.command(name="demo")(demo)
-app.command(name="doctor")(doctor)
-app.command(name="env")(env)
 
 
 @app.callback()

@@ -13,6 +13,7 @@ from ..errors import HostError, ServiceError, TopompiError
 from ..execution.native import NativeIntracomm
 from ..execution.rankzero import from_rank_0
 from ..inputs.settings import SOCKET, word_of
+from ..inputs.slurm.environment import JOB, own_address
 from ..topology.inside import KINDS, Place, host_of, own_place
 from ..visible import visible
 
@@ -43,7 +44,7 @@ def find_topology(
     """
     plain = NativeIntracomm(comm)  # never one of ours: this is how ours begin
     world_rank = MPI.COMM_WORLD.Get_rank()
-    facts = plain.gather(Facts(MPI.Get_processor_name(), world_rank, own_place(), _address()))
+    facts = plain.gather(Facts(MPI.Get_processor_name(), world_rank, own_place(), own_address(os.environ)))
 
     def find() -> TopologyInterface:
         placed = _place(facts or [], topology, hosts)
@@ -66,11 +67,6 @@ class Facts(NamedTuple):
     world_rank: int
     place: Place
     address: tuple[str, str] | None
-
-
-def _address() -> tuple[str, str] | None:
-    address = os.environ.get("SLURM_TOPOLOGY_ADDR")
-    return None if not address else (address, os.environ.get("SLURM_TOPOLOGY_ADDR_PATTERN", ""))
 
 
 def _place(
@@ -113,7 +109,7 @@ def _domains(of_ranks: Sequence[Mapping[str, int]]) -> list[tuple[str, list[int]
 
 def _default_source() -> str | None:
     """``auto`` in a job of Slurm, or where a service is known; None, which costs nothing, elsewhere."""
-    told = any(os.environ.get(name) for name in ("TOPOMPI_SERVER", "SLURM_JOB_ID"))
+    told = any(os.environ.get(name) for name in ("TOPOMPI_SERVER", JOB))
     return "auto" if told or os.path.exists(SOCKET) else None
 
 
@@ -146,8 +142,8 @@ def _pretended_hosts(hosts: Sequence[str] | str | None, world_ranks: Sequence[in
         if len(hosts) != len(world_ranks):
             raise TopompiError(f"hosts: expecting one for each of {len(world_ranks)} ranks, got {len(hosts)}")
         return list(hosts)
+    from ..inputs.hostlist import read_hosts
     from ..mapping.placement import place  # with all of ``mapping``: most jobs run where they run
-    from ..topology.hostlist import read_hosts
 
     if hosts is not None:
         return place(len(world_ranks), read_hosts(hosts), "block")

@@ -1,13 +1,15 @@
 """Many jobs on one machine: workload logs, queues, allocation of nodes, and which jobs share links. Pure: no MPI.
 
 `simulate` runs a ``Workload`` on a ``Cluster`` under a ``Backfill`` queue, one of ``ALLOCATORS`` and a model of speed,
-and gives an ``Outcome``; `check` says which jobs share which directed links.
+and gives an ``Outcome``; `check` says which jobs share which directed links, and `offer` which nodes a job gets
+beside those that run.
 """
 
 from .allocation import ALLOCATORS, find_allocator
 from .cluster import Cluster
 from .errors import AllocationError, JobsError, WorkloadError
 from .isolation import Conflicts, check
+from .now import Offer, offer
 from .observers import IsolationCheck, Observer, Promises
 from .outcome import Outcome
 from .queueing import ORDERS, Backfill
@@ -25,6 +27,7 @@ __all__ = [
     "IsolationCheck",
     "JobsError",
     "Observer",
+    "Offer",
     "Outcome",
     "Promises",
     "Workload",
@@ -32,6 +35,7 @@ __all__ = [
     "check",
     "find_allocator",
     "find_speed",
+    "offer",
     "read_swf",
     "read_workload",
     "simulate",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .routes import Routes
     from .routing import compute_routes
     from .served import Served
-    from .sources import load
+    from .sources import load, load_routes
     from .torus import SwitchTorus
     from .tree import ClusterTree, cluster_tree
 
@@ -35,6 +35,7 @@ __all__ = [
     "cluster_tree",
     "compute_routes",
     "load",
+    "load_routes",
     "reread",
 ]
 
@@ -56,6 +57,7 @@ __getattr__ = when_used(
         "cluster_tree": "tree",
         "compute_routes": "routing",
         "load": "sources",
+        "load_routes": "sources",
         "reread": "rereading",
     },
 )

@@ -95,6 +95,25 @@ class HostRoutes:
         links[~apart] = -1
         return links.reshape(count, count, -1)
 
+    def switches(self, sender: int, receiver: int, path: int = 0) -> list[str]:
+        """Ids of the switches that one host's messages to another one cross, in order; none from a host to itself.
+
+        :param sender: place of the sending host in ``hosts``.
+        :param receiver: place of the receiving host in ``hosts``.
+        :param path: number of the path, of several to a host.
+        :raises RouteError: without a route.
+        Cost: that of `paths`, for all pairs.
+        """
+        fabric, ends = self.routes.fabric, (int(self.hosts[sender]), int(self.hosts[receiver]))
+        if ends[0] == ends[1]:
+            return []
+        links = self.paths(path)[sender, receiver]
+        links = links[links >= 0]
+        if self.hops[sender, receiver] < 0 or not len(links):
+            names = " to ".join(fabric.hosts[end] for end in ends)
+            raise RouteError(f"no route from {names}: {self.routes.engine}")
+        return [fabric.vertex_id(int(vertex)) for vertex in fabric.link_target[links[:-1]]]
+
     @cached_property
     def leaf(self) -> IntArray:
         """Leaf switch of each host (of its first rail), shape (n,)."""

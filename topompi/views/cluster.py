@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RouteError
 from ..jobs.cluster import Cluster
 from ..jobs.isolation import TableRoutes
-from ..topology import Fabric, Routes
+from ..topology import Fabric, Routes, load_routes
 
-__all__ = ["cluster_of"]
+__all__ = ["cluster_of", "read_cluster"]
 
 Indices = NDArray[np.integer]
+
+
+def read_cluster(text: str, nodes: int | None = None, lfts: str | os.PathLike[str] | None = None) -> Cluster:
+    """The cluster of a specification or of a topology source.
+
+    :param text: ``leaves=18x18`` (nodes per leaf, leaves per pod), or a topology source.
+    :param nodes: number of nodes of the whole cluster, for a specification.
+    :param lfts: forwarding tables, for a source.
+    :raises AllocationError: for a specification that is not as wanted.
+    :raises SourceError: for a source that cannot be read.
+    """
+    return Cluster.parse(text, nodes) if text.startswith("leaves=") else cluster_of(load_routes(text, lfts))
 
 
 def cluster_of(routes: Routes) -> Cluster:

@@ -6,19 +6,13 @@ of jobs, whose JobID has a dot, are passed over.
 
 from __future__ import annotations
 
-import datetime
-import re
-
+from ...inputs.slurm.accounting import UNKNOWN, job_number, moment, span, words_of
 from ..errors import WorkloadError
 from .columns import gather
 from .text import Source, lines, open_log, whole
 from .workload import Reading, Workload
 
 __all__ = ["read_sacct"]
-
-_SPAN = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,8}):)?([0-9]{1,8}):([0-9]{1,2})(?:\.[0-9]+)?")
-_JOB = re.compile(r"([0-9]{1,15})(?:_[0-9]+|\+[0-9]+|_\[.*\])?")
-UNLIMITED = ("", "UNLIMITED", "Partition_Limit", "Unknown", "None")
 
 
 def read_sacct(path: Source, partial: bool = False) -> Workload:
@@ -31,11 +25,11 @@ def read_sacct(path: Source, partial: bool = False) -> Workload:
     log, reading, users = open_log(path), Reading(partial), dict[str, int]()
     rows = ((f"{log.name}: line {number}", line) for number, line in lines(log))
     where, first = next(rows)
-    names = _words(first)
+    names = words_of(first)
     _check_names(where, names)
 
     def values(row: tuple[str, str]) -> dict[str, int] | None:
-        where, words = row[0], _words(row[1])
+        where, words = row[0], words_of(row[1])
         if words == [""]:
             return None
         if len(words) != len(names):
@@ -50,10 +44,6 @@ def read_sacct(path: Source, partial: bool = False) -> Workload:
     return gather(log.name, rows, values, reading)
 
 
-def _words(line: str) -> list[str]:
-    return [word.strip() for word in line.split("|")]
-
-
 def _check_names(where: str, names: list[str]) -> None:
     for wanted in ("JobID", "Submit", "NNodes"):
         if wanted not in names:
@@ -65,8 +55,8 @@ def _check_names(where: str, names: list[str]) -> None:
 def _values(where: str, fields: dict[str, str], reading: Reading) -> dict[str, int] | None:
     if "." in fields["JobID"]:
         return None
-    match = _JOB.fullmatch(fields["JobID"])
-    if match is None:
+    number = job_number(fields["JobID"])
+    if number is None:
         raise WorkloadError(f"{where}: JobID: expecting a number, got {fields['JobID'][:40]!r}")
     nodes = whole(where, "NNodes", fields["NNodes"], 0)
     if nodes == 0:
@@ -75,36 +65,28 @@ def _values(where: str, fields: dict[str, str], reading: Reading) -> dict[str, i
     submit = _moment(where, "Submit", fields["Submit"])
     if "Elapsed" in fields:
         run = _span(where, "Elapsed", fields["Elapsed"])
-    elif fields["Start"] in UNLIMITED or fields["End"] in UNLIMITED:
+    elif fields["Start"] in UNKNOWN or fields["End"] in UNKNOWN:
         reading.drop("not ended")
         return None
     else:
         run = _moment(where, "End", fields["End"]) - _moment(where, "Start", fields["Start"])
     limit = fields.get("Timelimit", "")
-    request = 0 if limit in UNLIMITED else _span(where, "Timelimit", limit)
-    return {"number": int(match[1]), "submit": submit, "run": max(run, 0), "request": request, "nodes": nodes}
+    request = 0 if limit in UNKNOWN else _span(where, "Timelimit", limit)
+    return {"number": number, "submit": submit, "run": max(run, 0), "request": request, "nodes": nodes}
 
 
 def _moment(where: str, word: str, text: str) -> int:
     """Seconds since 1970, of such or of 2014-08-01T12:00:00."""
-    if text.isascii() and text.isdigit():
-        return whole(where, word, text, 0)
-    try:
-        moment = datetime.datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=datetime.UTC)
-        return whole(where, word, str(int(moment.timestamp())), 0)
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, WorkloadError):
-            raise
+    found = text if text.isascii() and text.isdigit() else moment(text)
+    if found is None:
         wanted = "a time such as 2014-08-01T12:00:00"
-        raise WorkloadError(f"{where}: {word}: expecting {wanted}, got {text[:40]!r}") from None
+        raise WorkloadError(f"{where}: {word}: expecting {wanted}, got {text[:40]!r}")
+    return whole(where, word, str(found), 0)
 
 
 def _span(where: str, word: str, text: str) -> int:
     """Seconds, of 1-02:03:04, 02:03:04 or 03:04."""
-    match = _SPAN.fullmatch(text)
-    if match is None:
+    found = span(text)
+    if found is None:
         raise WorkloadError(f"{where}: {word}: expecting a time such as 1-02:03:04, got {text[:40]!r}")
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return 86400 * days + 3600 * hours + 60 * minutes + seconds
+    return found

@@ -7,7 +7,8 @@ import shutil
 from collections.abc import Mapping
 
 from ...inputs.settings import SOCKET
-from ..sources.slurm_addresses import ADDRESS
+from ...inputs.slurm.commands import SHOW_TOPOLOGY
+from ...inputs.slurm.environment import ADDRESS
 
 __all__ = ["other_ways"]
 
@@ -29,7 +30,7 @@ def other_ways(environment: Mapping[str, str], archive: str) -> list[str]:
         ways.append(f"{words}: srun topompi topology discover -o {archive}")
     elif shutil.which("scontrol"):
         words = "Slurm's switches, if any are configured, may be read by every user; no cables or routes"
-        ways.append(f"{words}: scontrol show topology > topology.txt")
+        ways.append(f"{words}: {' '.join(SHOW_TOPOLOGY)} > topology.txt")
     if not ways:
         ways.append(
             "neither a topology service nor Slurm is here; what is near can be measured, in a job: topompi probe"

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...errors import SourceError
+from ...inputs.hostlist import compress
+from ...inputs.slurm.environment import ADDRESS
 from ...inputs.writing import write_text
 from ..discovery import Report
-from ..hostlist import compress
 from ..sources import fabricjson, slurm_addresses
-from ..sources.slurm_addresses import ADDRESS, PATTERN
 from .archive import Gathered
 
-__all__ = ["ADDRESS", "REPORT", "from_addresses", "own_address"]
+__all__ = ["REPORT", "from_addresses"]
 
 REPORT = "fabric.json"
-
-
-def own_address(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """What Slurm says of the switches above this host, and the pattern of that; None without it."""
-    address = environment.get(ADDRESS)
-    return (address, environment.get(PATTERN, "")) if address else None
 
 
 def from_addresses(of_ranks: Sequence[tuple[str, tuple[str, str] | None]], folder: Path) -> Gathered:

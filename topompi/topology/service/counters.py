@@ -1,45 +1,26 @@
-"""What a service has done, as numbers and as text for Prometheus."""
+"""Counts of what a topology service has done."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-__all__ = ["Counters", "prometheus"]
+from ...daemon.counters import counter
 
-_HELP = {
-    "queries": "Requests of the line protocol.",
-    "requests": "Requests in JSON.",
-    "errors": "Answers that say what was wrong.",
-    "connections": "Connections taken.",
-    "refused": "Connections and requests refused because a bound was reached.",
-    "dropped": "Clients dropped: slow, silent, or the largest where a bound was reached.",
-    "ended": "Views and trees whose work was ended: its time was over, or its client had left.",
-    "reloads": "Times that the source was read again.",
-    "failed_reloads": "Times that reading it again failed and the old generation stayed.",
-}
+__all__ = ["PREFIX", "Counters"]
+
+PREFIX = "topompi_service"  # of the names that Prometheus sees
 
 
 @dataclass
 class Counters:
-    """Counts since the start of the service; see ``_HELP`` for each."""
+    """Counts since the start of the service."""
 
-    queries: int = 0
-    requests: int = 0
-    errors: int = 0
-    connections: int = 0
-    refused: int = 0
-    dropped: int = 0
-    ended: int = 0
-    reloads: int = 0
-    failed_reloads: int = 0
-
-
-def prometheus(counters: Counters, gauges: dict[str, float]) -> str:
-    """The counters and gauges in Prometheus' text format, version 0.0.4."""
-    lines = []
-    for name, value in asdict(counters).items():
-        full = f"topompi_service_{name}_total"
-        lines += [f"# HELP {full} {_HELP[name]}", f"# TYPE {full} counter", f"{full} {value}"]
-    for name, gauge in gauges.items():
-        lines += [f"# TYPE topompi_service_{name} gauge", f"topompi_service_{name} {gauge:g}"]
-    return "\n".join(lines) + "\n"
+    queries: int = counter("Requests of the line protocol.")
+    requests: int = counter("Requests in JSON.")
+    errors: int = counter("Answers that say what was wrong.")
+    connections: int = counter("Connections taken.")
+    refused: int = counter("Connections and requests refused because a bound was reached.")
+    dropped: int = counter("Clients dropped: slow, silent, or the largest where a bound was reached.")
+    ended: int = counter("Views and trees whose work was ended: its time was over, or its client had left.")
+    reloads: int = counter("Times that the source was read again.")
+    failed_reloads: int = counter("Times that reading it again failed and the old generation stayed.")

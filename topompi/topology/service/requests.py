@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from ...errors import TopompiError
 from ...inputs import parse_json
+from ...inputs.hostlist import expand
 from ..fabric import FloatArray
-from ..hostlist import expand
 from ..interface import TopologyInterface
 from ..routes import Routes
 from ..sources.fabricjson import document_of

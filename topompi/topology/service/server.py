@@ -12,13 +12,14 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
+from ...daemon.notify import notify
+from ...daemon.watch import Watch
 from ...errors import ServiceError
 from ..asking import Address
 from .connection import Connection
 from .path import SocketPath
 from .state import Service
-from .unit import OWN_FILES, notify
-from .watch import Watch
+from .unit import OWN_FILES
 
 __all__ = ["listen", "serve"]
 

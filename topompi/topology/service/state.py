@@ -10,15 +10,16 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from ...daemon.commands import run_command
+from ...daemon.counters import prometheus
+from ...daemon.notify import notify
+from ...daemon.threads import in_thread
+from ...daemon.watch import Watch
 from .bounds import Bounds
-from .commands import run_command
-from .counters import Counters, prometheus
+from .counters import PREFIX, Counters
 from .peers import Client, Peer, Peers
 from .requests import RequestError, answer_line, encode, failure
 from .store import Store
-from .threads import in_thread
-from .unit import notify
-from .watch import Watch
 from .workers import Workers
 
 __all__ = ["Service"]
@@ -105,7 +106,7 @@ class Service:
             "stale": float(bool(self.store.problem or self.command_problem)),
             "hosts": float(current.routes.fabric.num_hosts),
         }
-        return prometheus(self.counters, gauges)
+        return prometheus(PREFIX, self.counters, gauges)
 
     def answer_line(self, line: bytes) -> str:
         """The answer to a request of the line protocol."""

@@ -16,6 +16,7 @@ from ..asking import Address
 from ..discovery import Discovery, Report
 from ..fabric import Fabric
 from ..routecheck import check_routes, with_routes
+from ..routes import Routes
 from . import (
     automatic,
     coordinates,
@@ -30,7 +31,7 @@ from . import (
     tables,
 )
 
-__all__ = ["is_input", "load"]
+__all__ = ["is_input", "load", "load_routes"]
 
 # Each has NAME, recognise(head) and read(texts, report); no head is recognised by two.
 FORMATS: tuple[ModuleType, ...] = (
@@ -71,6 +72,21 @@ def load(
         if Address.is_named_by(str(source)):
             return _ask(str(source), lfts, report, hosts)
         return _load(str(source), lfts, report)
+
+
+def load_routes(
+    source: str | os.PathLike[str], lfts: str | os.PathLike[str] | None = None, report: Report | None = None
+) -> Routes:
+    """The routes over the fabric of a source, which `load` reads.
+
+    :param source: topology source.
+    :param lfts: forwarding tables in a place of their own.
+    :param report: takes problems and progress.
+    :raises SourceError: naming file and line.
+    """
+    routes = load(source, lfts, report).routes
+    assert routes is not None  # load() fills them in
+    return routes
 
 
 def _ask(source: str, lfts: str | os.PathLike[str] | None, report: Report, hosts: Sequence[str] | None) -> Discovery:

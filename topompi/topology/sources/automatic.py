@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...errors import SourceError, TopompiError
-from ...inputs import InputFile
+from ...errors import TopompiError
 from ...inputs.settings import SOCKET
+from ...inputs.slurm.commands import SHOW_TOPOLOGY, printed
+from ...inputs.slurm.environment import JOB
 from ..discovery import Discovery, Report
 from ..routecheck import with_routes
 from . import service, slurm, slurm_addresses
@@ -20,8 +20,6 @@ __all__ = ["AUTO", "SERVER", "Found", "find"]
 
 AUTO = "auto"
 SERVER = "TOPOMPI_SERVER"
-SCONTROL = ("scontrol", "show", "topology")
-SCONTROL_SECONDS = 10.0
 LACKS = "no rates, parallel cables or routes are known"
 
 
@@ -52,7 +50,7 @@ def find(
     :param addresses: address and pattern of each host, as Slurm tells its tasks; of some hosts only they do not count.
     :param environment: the variables of rank 0.
     :param report: takes the progress.
-    Cost: at most two round trips to a service, and one run of ``scontrol`` within SCONTROL_SECONDS.
+    Cost: at most two round trips to a service, and one run of ``scontrol`` within ten seconds.
     """
     report = report or Report()
     reasons = []
@@ -82,8 +80,8 @@ def _sources(
     if hosts and all(host in addresses for host in hosts):
         used = {host: addresses[host] for host in hosts}
         yield f"{slurm_addresses.NAME}, {LACKS}", lambda: slurm_addresses.read(used, report)
-    if environment.get("SLURM_JOB_ID"):
-        yield f"{' '.join(SCONTROL)}, {LACKS}", lambda: _scontrol(report)
+    if environment.get(JOB):
+        yield f"{' '.join(SHOW_TOPOLOGY)}, {LACKS}", lambda: _scontrol(report)
 
 
 def _is_socket(path: str) -> bool:
@@ -94,8 +92,4 @@ def _is_socket(path: str) -> bool:
 
 
 def _scontrol(report: Report) -> Discovery:
-    done = subprocess.run(SCONTROL, capture_output=True, timeout=SCONTROL_SECONDS, check=False)
-    if done.returncode:
-        words = done.stderr.decode("utf-8", errors="replace").strip()
-        raise SourceError(f"expecting switches, got exit code {done.returncode}: {words[:200]}")
-    return slurm.read([InputFile(" ".join(SCONTROL), lambda: io.BytesIO(done.stdout))], report)
+    return slurm.read([printed(SHOW_TOPOLOGY, "switches")], report)

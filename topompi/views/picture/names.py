@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import SourceError
+from ...inputs.hostlist import compress
 from ...topology import Fabric
-from ...topology.hostlist import compress
 
 __all__ = ["amount", "cut", "level_words", "link_name", "listed", "ranges", "shortened", "switch_names"]
 

@@ -1,0 +1,176 @@
+"""Where the bytes of a program go, before and after: bars by distance, and who talks to whom, host by host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inputs.figures import plain_label, save_figure
+from .comparison import class_name
+from .graph import CommunicationGraph
+from .machine import Machine
+from .mapping import Mapping, MappingError
+
+__all__ = ["SUFFIXES", "check_plot", "draw_plot", "traffic"]
+
+SUFFIXES = (".svg", ".png")
+# The colours of Subramoni 2013, section 7: within a host, then 1, 3, 5 and 7 hops; the further ones are ours.
+HOST = "#d62728"
+BY_HOPS = {"1": "#2ca02c", "3": "#1f6fd6", "5": "#e377c2", "7": "#17becf"}
+FURTHER = ("#ff7f0e", "#9467bd", "#8c564b", "#bcbd22", "#7f7f7f")
+FAINTEST = 0.15  # shade of the least that is sent at all
+MOST_NAMES = 16  # of hosts along a side
+MOST_CELLS = 128  # a side of a heat map; more hosts share cells
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a file name of another kind, and a machine without matplotlib, before any long work.
+
+    :raises MappingError: for another suffix than .svg or .png, or without matplotlib.
+    """
+    if path.suffix not in SUFFIXES:
+        raise MappingError(f"plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+    try:
+        import matplotlib  # noqa: F401 -- only whether it is there
+    except ImportError as error:
+        raise MappingError("plot: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
+
+
+def draw_plot(
+    path: Path,
+    graph: CommunicationGraph,
+    machine: Machine,
+    maps: Table[str, Mapping],
+    classes: Table[str, dict[str, int]],
+    *,
+    hops: bool,
+) -> None:
+    """Draw two mappings: the share of bytes by distance, and a heat map for each, coloured by distance.
+
+    The intensity of a cell is relative to the largest pair of hosts, by its square root, for volumes span decades.
+
+    :param path: ends in .svg or .png.
+    :param graph: bytes between ranks, the weights of the heat maps.
+    :param machine: the hosts of both mappings.
+    :param maps: name -> mapping, two of them.
+    :param classes: name -> bytes by distance, as `mapping.evaluate` gives them.
+    :param hops: whether a distance is a number of hops.
+    """
+    check_plot(path)
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    colours = _colours(classes, hops)
+    with rc_context({"svg.hashsalt": "topompi map"}):  # or every drawing of the same data has other identifiers
+        figure = Figure(figsize=(11, 4.6), layout="constrained")
+        bars, *heat = figure.subplots(1, 3, width_ratios=[1, 1.4, 1.4])
+        _draw_bars(bars, classes, colours, hops)
+        tables = {name: traffic(graph, machine, mapping) for name, mapping in maps.items()}
+        largest = max((float(table.max(initial=0.0)) for table, _ in tables.values()), default=0.0)
+        for axes, (name, (volume, distance)) in zip(heat, tables.items(), strict=True):
+            # Not clipped: the picture fills its frame, and a clip's identifier differs from run to run.
+            axes.imshow(_picture(volume, distance, colours, largest), interpolation="nearest", clip_on=False)
+            axes.set(title=name, xlabel="receiving host", ylabel="sending host")
+            _name_cells(axes, len(volume), machine.hosts)
+        _shade_legend(heat[-1], largest)
+        save_figure(figure, path)
+
+
+def traffic(
+    graph: CommunicationGraph, machine: Machine, mapping: Mapping
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Bytes and distance class (-1 within hosts) of each cell of the heat map, both of shape (cells, cells).
+
+    Where hosts share cells a cell takes the distance of most of its bytes.
+
+    :param graph: bytes between ranks.
+    :param machine: hosts and their distances; their number, up to a limit, is the number of cells.
+    :param mapping: the host of each rank.
+    Cost: O(edges) and the cells; no table of all hosts.
+    """
+    cells = min(machine.num_hosts, MOST_CELLS)
+    host, proper = mapping.host_of_rank, graph.sources != graph.targets
+    here, there = host[graph.sources[proper]], host[graph.targets[proper]]
+    kind = np.where(here == there, -1, machine.distance(here, there))
+    kinds, code = np.unique(kind, return_inverse=True)
+    cell = here * cells // machine.num_hosts * cells + there * cells // machine.num_hosts
+    volume = np.zeros((max(len(kinds), 1), cells * cells))
+    np.add.at(volume, (code, cell), graph.volume[proper])
+    mostly = kinds[volume.argmax(axis=0)] if len(kinds) else np.full(cells * cells, -1)
+    return volume.sum(axis=0).reshape(cells, cells), mostly.reshape(cells, cells)
+
+
+def _colours(classes: Table[str, dict[str, int]], hops: bool) -> dict[str, str]:
+    """Colour of each class: the source's for hops, else in the same order from near to far."""
+    found = sorted({int(key) for side in classes.values() for key in side if key != "host"})
+    keys = [str(one) for one in found]
+    if hops and set(keys) <= set(BY_HOPS):
+        return {"host": HOST, **{key: BY_HOPS[key] for key in keys}}
+    palette = [*BY_HOPS.values(), *FURTHER]
+    return {"host": HOST, **{key: palette[min(at, len(palette) - 1)] for at, key in enumerate(keys)}}
+
+
+def _draw_bars(axes: Any, classes: Table[str, dict[str, int]], colours: dict[str, str], hops: bool) -> None:
+    totals = {name: max(1, sum(side.values())) for name, side in classes.items()}
+    bottom = np.zeros(len(classes))
+    for key, colour in colours.items():
+        share = np.array([100 * side.get(key, 0) / totals[name] for name, side in classes.items()])
+        bars = axes.bar(list(classes), share, bottom=bottom, color=colour, label=class_name(key, hops))
+        axes.bar_label(bars, [f"{one:.1f} %" if one >= 4 else "" for one in share], label_type="center", fontsize=8)
+        bottom += share
+    axes.set(ylabel="share of bytes (%)", ylim=(0, 100))
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(handles[::-1], labels[::-1], fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=2)
+
+
+def _picture(
+    volume: NDArray[np.float64], distance: NDArray[np.int64], colours: dict[str, str], largest: float
+) -> NDArray[np.float64]:
+    """White where nothing is sent, the class's colour where most is, shape (cells, cells, 3)."""
+    full = np.ones((*volume.shape, 3))
+    for key, colour in colours.items():
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        full[distance == (-1 if key == "host" else int(key))] = parts
+    strength = np.sqrt(volume / largest) if largest else volume
+    strength = np.where(volume > 0, FAINTEST + (1 - FAINTEST) * strength, 0.0)[:, :, None]
+    picture: NDArray[np.float64] = 1 - strength * (1 - full)
+    return picture
+
+
+def _name_cells(axes: Any, cells: int, hosts: Sequence[str]) -> None:
+    """Names of a few hosts; of a cell that several share, the first's."""
+    at = np.unique(np.linspace(0, cells - 1, min(cells, MOST_NAMES)).round().astype(int))
+    named = [plain_label(hosts[one * len(hosts) // cells]) for one in at.tolist()]
+    axes.set_xticks(at, named, rotation=90 if max(map(len, named)) > 3 else 0, fontsize=8)
+    axes.set_yticks(at, named, fontsize=8)
+
+
+def _shade_legend(axes: Any, largest: float) -> None:
+    """What the shades mean: full at the pair of hosts with most bytes, and a few below it."""
+    from matplotlib.patches import Patch
+
+    parts = (1.0, 0.25, 0.01)
+    shades = [0.85 * (1 - FAINTEST - (1 - FAINTEST) * part**0.5) for part in parts]
+    patches = [Patch(facecolor=str(shade), edgecolor="0.5") for shade in shades]
+    words = [_bytes(part * largest) for part in parts]
+    title = "darker: more bytes from host to host"
+    axes.legend(
+        patches,
+        words,
+        title=title,
+        fontsize=8,
+        title_fontsize=8,
+        loc="upper center",
+        bbox_to_anchor=(-0.1, -0.28),
+        ncols=len(parts),
+    )
+
+
+def _bytes(number: float) -> str:
+    power = next((power for power in range(4) if number < 1000 ** (power + 1)), 4)
+    return f"{number / 1000**power:,.3g} {('B', 'KB', 'MB', 'GB', 'TB')[power]}"

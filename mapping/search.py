@@ -1,0 +1,127 @@
+"""A search for a mapping: mapper, objective and effort as words, checked before any long work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ..inputs.settings import map_quality
+from .graph import CommunicationGraph
+from .machine import Machine
+from .mappers import mapper
+from .mappers.links import tree_routes
+from .mappers.multilevel import scheme1, scheme2, single_step
+from .mappers.portfolio import best
+from .mapping import Mapping, MappingError
+from .partition import PartitionError, partitioner
+
+__all__ = ["OBJECTIVES", "PARTITIONERS", "WEIGHTS", "Search", "routed", "solve"]
+
+OBJECTIVES = {"hop-bytes": "hop-bytes", "link": "busiest link"}
+WEIGHTS = {"bytes": "volume", "messages": "count", "log": "log"}  # of the edges that a partitioner cuts
+PARTITIONERS = ("metis", "kahip", "scotch")
+CUTTING: dict[str, Callable[..., Mapping]] = {
+    "best": best,
+    "single-step": single_step,
+    "scheme1": scheme1,
+    "scheme2": scheme2,
+}
+
+
+@dataclass(frozen=True)
+class Search:
+    """How a mapping is looked for.
+
+    :param algorithm: name of a mapper, or ``module:function``, as `mapper` takes it.
+    :param objective: a key of ``OBJECTIVES``; only ``best`` takes another than hop-bytes.
+    :param seed: start of the random numbers.
+    :param budget: seconds that ``best`` may take; None for no limit.
+    :param effort: factor on the time that ``best`` anneals.
+    :param partitioner: one of ``PARTITIONERS``, for the mappers that cut; ``best`` cuts by METIS as well.
+    :param weight: a key of ``WEIGHTS``, for the mappers that cut; ``best`` cuts by bytes as well.
+    """
+
+    algorithm: str = "best"
+    objective: str = "hop-bytes"
+    seed: int = 0
+    budget: float | None = None
+    effort: float = 1.0
+    partitioner: str | None = None
+    weight: str | None = None
+
+    def check(self) -> None:
+        """Refuse options that there are not, or that the mapper does not take, before any long work.
+
+        :raises MappingError: for another name, or an option that the mapper does not take.
+        """
+        try:
+            mapper(self.algorithm)
+        except MappingError as error:
+            raise MappingError(f"algorithm: {error}") from error
+        for option, value, known in (
+            ("objective", self.objective, OBJECTIVES),
+            ("partitioner", self.partitioner, PARTITIONERS),
+            ("weight", self.weight, WEIGHTS),
+        ):
+            if value is not None and value not in known:
+                raise MappingError(f"{option}: expecting one of {', '.join(known)}, got {value!r}")
+        if self.algorithm != "best" and (self.objective != "hop-bytes" or self.budget is not None or self.effort != 1):
+            wanted = "best beside an objective, a budget or an effort"
+            raise MappingError(f"algorithm: expecting {wanted}, got {self.algorithm}")
+        if self.algorithm not in CUTTING and (self.partitioner or self.weight):
+            wanted = f"one of {', '.join(CUTTING)} beside a partitioner or a weight"
+            raise MappingError(f"algorithm: expecting {wanted}, got {self.algorithm}")
+        map_quality(os.environ, MappingError)
+        self.cutting()
+
+    def cutting(self) -> dict[str, Any]:
+        """The partitioner and the weight, as mappers that cut take them.
+
+        :raises MappingError: where the partitioner is not installed.
+        """
+        options: dict[str, Any] = {} if self.weight is None else {"weight": WEIGHTS[self.weight]}
+        if self.partitioner not in (None, "metis"):
+            try:
+                options["partitioner"] = partitioner(str(self.partitioner))
+            except PartitionError as error:
+                raise MappingError(str(error)) from error
+        return options
+
+
+def solve(
+    search: Search, graph: CommunicationGraph, machine: Machine, progress: Callable[[str], None] = lambda words: None
+) -> Mapping:
+    """The map of one mapper; ``best`` stops at the budget in seconds, or at ``TOPOMPI_MAP_QUALITY``.
+
+    :param search: the mapper and what it is to minimise.
+    :param graph: the ranks' communication; its size is the number of ranks.
+    :param machine: the hosts with their slots and distances.
+    :param progress: called by ``best`` with the words for its next try.
+    :raises ValueError: what the mapper raises.
+    """
+    options = search.cutting()
+    if search.algorithm != "best":
+        made = partial(CUTTING[search.algorithm], **options) if options else mapper(search.algorithm)
+        return made(graph, machine, search.seed)
+    return best(
+        graph,
+        machine,
+        search.seed,
+        objective=OBJECTIVES[search.objective],
+        seconds=search.budget,
+        effort=search.effort,
+        quality=map_quality(os.environ),
+        progress=progress,
+        **options,
+    )
+
+
+def routed(machine: Machine, objective: str) -> Machine:
+    """The machine with routes where the objective needs them: along its tree, where the true ones are unknown.
+
+    :raises MappingError: where there is no tree either.
+    """
+    return tree_routes(machine) if objective == "link" and machine.links is None else machine

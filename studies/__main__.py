@@ -1,0 +1,32 @@
+"""``python -m studies SOURCE [NAME...] [-o docs/lab]``."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+SOURCES = {
+    "subramoni": "H. Subramoni, Topology-Aware MPI Communication and Scheduling, PhD thesis, Ohio State 2013",
+    "pollard": "S. D. Pollard et al., Interference-free node allocation, SC18",
+    "jokanovic": "A. Jokanovic, PhD thesis, UPC 2014",
+}
+
+
+def main(words: list[str]) -> int:
+    """Run a source's study.
+
+    :param words: the source's name, and what its own command takes.
+    :returns: exit code; 2 for a source that is not here.
+    """
+    if not words or words[0] not in SOURCES:
+        listed = "".join(f"\n  {name:<10} {title}" for name, title in SOURCES.items())
+        got = words[0] if words else "none"
+        asked = got in ("-h", "--help")
+        message = f"python -m studies SOURCE [-h]; sources:{listed}"
+        print(message if asked else f"studies: expecting a source, got {got}\n{message}", file=sys.stderr)
+        return 0 if asked else 2
+    return int(import_module(f"studies.{words[0]}.cli").main(words[1:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

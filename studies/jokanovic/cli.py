@@ -1,0 +1,45 @@
+"""The policies of chapter 4 on a drawn load, and blocks without each rule: ``python -m studies jokanovic``.
+
+The logs of MareNostrum are not public: a load of the same kind is drawn. Real logs are replayed by ``topompi jobs
+compare LOG --scenario jokanovic``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from studies.tables import show
+from topompi.jobs import Cluster, Outcome, Workload, simulate
+from topompi.jobs.metrics import average_hops, sharing, summarise
+from topompi.jobs.workload.generate import power_of_two_mix
+
+__all__ = ["COLUMNS", "MARENOSTRUM", "POLICIES", "cells_of", "main", "rows_of"]
+
+MARENOSTRUM = Cluster.of("MareNostrum", [18] * 172, [18] * 9 + [10])
+POLICIES = ("first", "contiguous", "exclusive", "blocks", *(f"blocks-{rule}" for rule in "abcdef"))
+COLUMNS = ("wait, min", "makespan, d", "in use", "hops", "sharing, %", "partners", "leaf pairs", "pod pairs")
+
+
+def cells_of(outcome: Outcome) -> tuple[str, ...]:
+    """Waits, makespan, use, packing and sharing of an outcome, in the order of COLUMNS."""
+    one, shared = summarise(outcome), sharing(outcome)
+    cells = f"{one.mean_wait / 60:,.1f}", f"{one.makespan / 86400:.1f}", f"{one.utilisation:.1%}"
+    hops = np.nanmean(average_hops(outcome))
+    pairs = f"{shared.leaf_pairs:,}", f"{shared.pod_pairs:,}"
+    return (*cells, f"{hops:.2f}", f"{shared.percent:.1f}", f"{shared.partners:.2f}", *pairs)
+
+
+def rows_of(jobs: Workload) -> Iterator[tuple[str, ...]]:
+    """The row of each policy on a load."""
+    return ((name, *cells_of(simulate(jobs, MARENOSTRUM, allocator=name))) for name in POLICIES)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the study.
+
+    :param arguments: words behind the source's name.
+    """
+    jobs = power_of_two_mix(np.random.default_rng(1), 3_000)
+    return show("jokanovic", "jobs.md", ["policy", *COLUMNS], rows_of(jobs), arguments)

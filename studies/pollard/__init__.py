@@ -1,0 +1,1 @@
+"""S. D. Pollard et al., Interference-free node allocation, SC18: whether isolation pays."""

@@ -1,0 +1,91 @@
+"""Figures 6.2 and 8.2: what it costs that hosts of a job share a link just above their leaf."""
+
+from __future__ import annotations
+
+from osu_like_bench.simulate import Arena
+from topompi.schedules import Network
+from topompi.topology import load_routes
+
+from .contest import Contest, Row, gain, run
+from .figure import Figure, Table
+from .jobs import job, view
+from .models import Case, of_schedules, table_of_models
+
+__all__ = ["PAPER", "TITLE", "draw"]
+
+TITLE = "Figures 6.2, 8.2: link sharing, alltoall on 64 and 128 processes, Stampede-like"
+PAPER = "sharing links costs 15 % (64 processes on 4 hosts) and 21 % (128 on 8)"
+OURS = ("tacs1", "tacs2", "even", "at_once", "colouring")
+RANKS, LEAF, UPLINKS = 16, 20, 16
+SIZES = (1 << 14, 1 << 18)
+
+
+def draw(full: bool) -> Figure:
+    """One scale: the reference's."""
+    routes = load_routes("stampede")
+    rows, ours, bounds = [], [], []
+    for hosts in (4, 8):
+        for size in SIZES:
+            shared, separate = (_time(job(routes, _hosts(hosts, share), RANKS), size) for share in (True, False))
+            ours.append(shared.best_ours[1] / separate.best_ours[1])
+            bounds.append(shared.bound / separate.bound)
+            rows.append(
+                (
+                    f"{hosts * RANKS} on {hosts}",
+                    f"{size}",
+                    gain(shared.baseline, separate.baseline),
+                    gain(shared.best_peer[1], separate.best_peer[1]),
+                    gain(shared.best_ours[1], separate.best_ours[1]),
+                    f"{shared.bound / separate.bound:.2f}x",
+                    gain(shared.best_peer[1], shared.best_ours[1]),
+                )
+            )
+    heads = (
+        "processes on hosts",
+        "bytes",
+        "pairwise: shared / apart",
+        "best peer: shared / apart",
+        "our best: shared / apart",
+        "bound: shared / apart",
+        "shared: our best / best peer",
+    )
+    return Figure(
+        f"sharing costs our best {min(ours) - 1:.0%} to {max(ours) - 1:.0%}, where the routes force "
+        f"{min(bounds) - 1:.0%} to {max(bounds) - 1:.0%} on any schedule (the bound's ratio)",
+        (Table(heads, tuple(rows), "How many times longer an alltoall takes where hosts share links:"), models()),
+        notes=(
+            "Half of the hosts are on one leaf, half on another. Two hosts whose numbers on the leaf differ by the "
+            "number of its up-links are reached by one link.",
+            "Packets take 3 to 11 % longer than flows, with unbounded buffers too: what differs is hosts, where "
+            "messages have overheads and a rank copies one after the other.",
+        ),
+    )
+
+
+def models() -> Table:
+    """Pairwise exchange and `even`, shared and apart, in both models."""
+    routes, size = load_routes("stampede"), SIZES[0]
+    return table_of_models(
+        "16 KiB, default pairwise",
+        (
+            Case(
+                f"{hosts * RANKS} on {hosts}, {'shared' if share else 'apart'}",
+                view(routes, _hosts(hosts, share), RANKS),
+                of_schedules("alltoall", size, "pairwise", "even"),
+            )
+            for hosts in (4, 8)
+            for share in (True, False)
+        ),
+    )
+
+
+def _hosts(count: int, share: bool) -> list[int]:
+    """Half on the first leaf and half on the second; in pairs that share a link, or none that do."""
+    half = count // 2
+    first = [pair + UPLINKS * other for pair in range(half // 2) for other in (0, 1)] if share else list(range(half))
+    return [*first, *(LEAF + host for host in first)]
+
+
+def _time(network: Network, size: int) -> Row:
+    with Arena(network) as arena:
+        return run([("", size, Contest(arena, "alltoall", size, OURS, "pairwise"))])[0]

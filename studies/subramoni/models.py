@@ -1,0 +1,110 @@
+"""The two models of a network under which figures are drawn: flows, and packets on switches with finite buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from osu_like_bench.kernels.kernel import Kernel
+from osu_like_bench.kernels.orders import Order
+from osu_like_bench.simulate import Background, FlowArena
+from osu_like_bench.simulate.kernelstudy import KernelStudy
+from topompi.topology import TopologyInterface
+from topompi.views.network import network_of
+
+from .contest import Timed, gain, micro
+from .figure import Table
+
+__all__ = ["Case", "arenas", "of_kernel", "of_schedules", "table_of_models"]
+
+HEADS = tuple(f"{what}, {model}" for model in ("flows", "packets") for what in ("default (us)", "ours (us)", "gain"))
+
+
+def arenas(
+    interface: TopologyInterface, system: str, background: Background | None = None
+) -> Iterator[tuple[str, FlowArena]]:
+    """A job under flows, then under packets, each with its name.
+
+    :param interface: of the job, with routes.
+    :param system: whose latencies and rates fill in what the fabric does not know.
+    :param background: a second job on the same hosts.
+    """
+    network = network_of(interface)
+    for name, routes in (("flows", None), ("packets", interface.routes)):
+        with FlowArena(network, system=system, routes=routes, background=background) as arena:
+            yield name, arena
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a figure's default and its proposal take on one job.
+
+    :param label: of the row.
+    :param interface: of the job, with routes.
+    :param times: seconds of both in an arena of that job.
+    :param system: as ``arenas``; likewise ``background``.
+    """
+
+    label: str
+    interface: TopologyInterface
+    times: Callable[[FlowArena], tuple[Timed, Timed]]
+    system: str = "stampede"
+    background: Background | None = None
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of a table, see ``HEADS``."""
+        found = [self.label]
+        for _, arena in arenas(self.interface, self.system, self.background):
+            default, ours = self.times(arena)
+            found += [micro(default), micro(ours), gain(default, ours)]
+        return tuple(found)
+
+
+def of_schedules(collective: str, nbytes: int, default: str, ours: str) -> Callable[[FlowArena], tuple[Timed, Timed]]:
+    """The times of two schedules of a collective.
+
+    :param collective: its name.
+    :param nbytes: message size.
+    :param default: name of one algorithm; likewise ``ours``.
+    """
+
+    def times(arena: FlowArena) -> tuple[Timed, Timed]:
+        cuts = [arena.schedule(collective, name, nbytes) for name in (default, ours)]
+        one, other = (arena.time(cut.schedule, cut.block_bytes, cut.lanes) for cut in cuts)
+        return one, other
+
+    return times
+
+
+def of_kernel(
+    kernel: Kernel, interface: TopologyInterface, sizes: Sequence[int], default: str, ours: str, system: str
+) -> Iterator[Case]:
+    """Two sides of a kernel at some sizes: orders of ranks, which are found once, or alltoalls of rows and columns.
+
+    :param kernel: what communicates.
+    :param interface: of the job.
+    :param sizes: of messages, in bytes.
+    :param default: name of one side; likewise ``ours``.
+    :param system: as ``arenas``.
+    """
+    orders: dict[str, Order] = {}
+
+    def times(nbytes: int, arena: FlowArena) -> tuple[Timed, Timed]:
+        study = KernelStudy(arena, kernel, interface, orders)
+        return study.time(default, nbytes), study.time(ours, nbytes)
+
+    for size in sizes:
+        yield Case(f"{ours}, {size} bytes", interface, partial(times, size), system)
+
+
+def table_of_models(what: str, cases: Iterable[Case]) -> Table:
+    """Default and proposal in both models; the links are the figure's, all ranks start together.
+
+    :param what: head of the first column.
+    :param cases: a row each.
+    Cost: four simulations a row.
+    """
+    caption = "The default and ours under topompi's own flows and packets:"
+    return Table((what, *HEADS), tuple(case.cells for case in cases), caption)

@@ -1,0 +1,222 @@
+"""Orders of a kernel's ranks: the share of bytes by distance, and the time of an iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import isfinite, prod
+
+from osu_like_bench.kernels import Kernel
+from osu_like_bench.kernels.orders import ORDERS, OTHERS, OURS, order_of
+from osu_like_bench.simulate import Arena, Failure
+from osu_like_bench.simulate.kernelstudy import KernelStudy
+from osu_like_bench.simulate.table import Findings
+from topompi.mapping import Evaluation, evaluate
+from topompi.topology import TopologyInterface
+from topompi.views.network import network_of
+
+from .contest import gain
+from .figure import Chart, Table
+
+__all__ = ["NOTES", "PROPOSED", "Timed", "best_block", "chart", "evaluations", "hops", "times", "timing", "words"]
+
+PROPOSED, GIVEN = "scheme2", "given"
+HEADS = {
+    "scheme2": "reference's scheme 2",
+    "best": "ours, hop-bytes",
+    "busiest": "ours, busiest link",
+    "given": "given order",
+    "cyclic": "cyclic",
+    "cartesian": "blocks of the grid",
+}
+NOTES = (
+    "Orders: the given one fills hosts in turn; cyclic gives successive ranks to successive hosts; blocks of the grid "
+    "are the best shape that divides it at every level of the tree, else halves again and again; scheme 2 is the "
+    "reference's, hosts first, by METIS; ours are the portfolio's by hop-bytes, which a communicator uses unless told "
+    "otherwise, and by the busiest link.",
+)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """All orders of one kernel, timed at some sizes.
+
+    :param label: of the row.
+    :param x: number along a chart's axis.
+    :param size: message size in bytes.
+    :param found: times of all orders.
+    """
+
+    label: str
+    x: float
+    size: int
+    found: Findings
+
+    def seconds(self, order: str) -> float | Failure:
+        """Simulated seconds of an iteration."""
+        return self.found.outcomes[order, self.size]
+
+    @property
+    def ours(self) -> tuple[str, float]:
+        """The fastest of ours."""
+        return self.found.best(tuple(OURS), self.size) or ("none", float("nan"))
+
+    @property
+    def other(self) -> tuple[str, float]:
+        """The fastest of the others."""
+        return self.found.best(tuple(OTHERS), self.size) or ("none", float("nan"))
+
+
+def times(
+    interface: TopologyInterface, kernel: Kernel, sizes: Sequence[int], system: str, label: str = ""
+) -> list[Timed]:
+    """Time all orders at some message sizes.
+
+    :param interface: the job's topology.
+    :param kernel: on as many ranks.
+    :param sizes: in bytes.
+    :param system: fills in latencies; see ``Arena``.
+    :param label: of the rows; the sizes by default.
+    """
+    with Arena(network_of(interface), system=system, timeout=900) as arena:
+        found = KernelStudy(arena, kernel, interface).run(tuple(OURS), tuple(OTHERS), sizes)
+    return [Timed(label or f"{size}", kernel.ranks if label else size, size, found) for size in sizes]
+
+
+def timing(head: str, rows: Sequence[Timed], caption: str) -> Table:
+    """A table of microseconds of each order, and of our fastest against the given order and the best of the others.
+
+    :param head: of the first column.
+    :param rows: a line each.
+    :param caption: a sentence.
+    """
+    heads = (*(f"{HEADS[name]} (us)" for name in ORDERS), "fastest", "/ given order", "/ best other")
+    body = tuple(
+        (
+            row.label,
+            *(_micro(row.seconds(name)) for name in ORDERS),
+            f"{row.ours[0]} vs {row.other[0]}",
+            gain(row.seconds(GIVEN), row.ours[1]),
+            gain(row.other[1], row.ours[1]),
+        )
+        for row in rows
+    )
+    return Table((head, *heads), body, caption)
+
+
+def words(rows: Iterable[Timed]) -> str:
+    """A sentence that compares our orders with scheme 2, the best other order, and the given order."""
+    rows = list(rows)
+    proposed = [_ratio(row.seconds(PROPOSED), row.seconds("best")) for row in rows]
+    other = [row.other[1] / row.ours[1] for row in rows]
+    usual = [row.other[1] / seconds for row in rows if isinstance(seconds := row.seconds("best"), float)]
+    given = [seconds / row.ours[1] for row in rows if isinstance(seconds := row.seconds(GIVEN), float)]
+    if not any(map(isfinite, other)):
+        return "no order of ours could be simulated, see the shares"
+    return (
+        f"our default order, by hop-bytes, is {_span(proposed)}x as fast as the reference's scheme 2 and "
+        f"{_span(usual)}x as the best of what a user has instead; the fastest of our three is {_span(other)}x as fast "
+        f"as that, and {_span(given)}x as the given order"
+    )
+
+
+def chart(name: str, title: str, xlabel: str, rows: Sequence[Timed]) -> Chart:
+    """A chart with a line for each order.
+
+    :param name: of the file, without suffix.
+    :param title: above the chart.
+    :param xlabel: of the horizontal axis.
+    :param rows: a point of each line.
+    """
+    series = {
+        HEADS[order]: [(row.x, 1e6 * s) for row in rows if isinstance(s := row.seconds(order), float)]
+        for order in ORDERS
+    }
+    return Chart(name, title, xlabel, "simulated time of an iteration (us)", series)
+
+
+def evaluations(
+    interface: TopologyInterface, kernel: Kernel, names: Iterable[str] = tuple(ORDERS)
+) -> dict[str, Evaluation]:
+    """The mapping's costs of each order.
+
+    :param interface: the job's topology.
+    :param kernel: on as many ranks.
+    :param names: of orders.
+    """
+    found = {}
+    for name in names:
+        order = order_of(name, kernel, interface)
+        found[name] = evaluate(order.mapping, kernel.graph, order.machine)
+    return found
+
+
+def hops(found: dict[str, Evaluation], caption: str) -> Table:
+    """A table of the share of bytes by number of hops, for each order."""
+    distances = sorted({int(far) for one in found.values() for far in one.bytes_by_distance if far != "host"})
+    heads = (
+        "order",
+        "inside hosts",
+        *(f"{far} hop{'s' * (far > 1)}" for far in distances),
+        "mean hops",
+        "busiest link",
+    )
+    least = min((one.link_seconds or 0.0) for one in found.values())
+    rows = tuple((HEADS[name], *_shares(one, distances), _over(one.link_seconds, least)) for name, one in found.items())
+    return Table(heads, rows, caption)
+
+
+def best_block(kernel: Kernel, slots: int) -> tuple[tuple[int, ...], float]:
+    """The shape of ``slots`` ranks that keeps most of a stencil's bytes inside, and that share.
+
+    It enumerates all shapes that divide the grid: a dimension of extent g cut into lengths b keeps (g - g / b) of its
+    g - 1 links, on a ring 1 - 1 / b of its g.
+    """
+    faces = kernel.faces or (1,) * len(kernel.grid)
+    total = sum(face * _kept(extent, extent, kernel.periodic) for face, extent in zip(faces, kernel.grid, strict=True))
+    shapes = [shape for shape in product(*map(_divisors, kernel.grid)) if prod(shape) == slots]
+    covered = {
+        shape: sum(
+            face * _kept(extent, length, kernel.periodic)
+            for face, extent, length in zip(faces, kernel.grid, shape, strict=True)
+        )
+        / total
+        for shape in shapes
+    }
+    best = max(covered, key=lambda shape: covered[shape])
+    return best, covered[best]
+
+
+def _kept(extent: int, length: int, periodic: bool) -> float:
+    """How many of a rank's two messages along a dimension stay in its block, on average, without those to itself."""
+    if periodic and length == extent:
+        return 2.0 if extent > 1 else 0.0
+    return 2 * (length - 1) / length if periodic else 2 * (extent - extent / length) / extent
+
+
+def _divisors(number: int) -> Iterator[int]:
+    return (one for one in range(1, number + 1) if number % one == 0)
+
+
+def _shares(one: Evaluation, distances: Sequence[int]) -> tuple[str, ...]:
+    far = [one.bytes_by_distance.get(str(distance), 0) / max(one.total, 1) for distance in distances]
+    return (f"{one.intra_share:.1%}", *(f"{share:.1%}" for share in far), f"{one.dilation:.2f}")
+
+
+def _over(seconds: float | None, least: float) -> str:
+    return f"{seconds / least:.2f}x" if seconds is not None and least else "-"
+
+
+def _micro(time: float | Failure) -> str:
+    return "failed" if isinstance(time, Failure) else f"{1e6 * time:,.4g}" if time < 1e-2 else f"{1e6 * time:,.0f}"
+
+
+def _ratio(before: float | Failure, after: float | Failure) -> float:
+    return before / after if isinstance(before, float) and isinstance(after, float) else float("nan")
+
+
+def _span(values: Sequence[float]) -> str:
+    values = [one for one in values if isfinite(one)]
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,30 @@
+"""Which hosts a command is about: those it was told, else the Slurm job's, else all."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ..inputs.hostlist import ALL, read_hosts
+from ..inputs.slurm.environment import HOSTS as JOB_HOSTS
+from ..inputs.slurm.environment import hosts_of_job
+
+__all__ = ["HOSTS_HELP", "find_hosts"]
+
+HOSTS_HELP = f"A host list such as n[01-16], a file, or {ALL}; else ${JOB_HOSTS}, else all."
+
+
+def find_hosts(option: str | None) -> list[str] | None:
+    """The hosts of ``--hosts``, or in a Slurm job its own, which standard error is told; None for all of the source.
+
+    :raises SourceError: for a list that is none.
+    """
+    if option == ALL:
+        return None
+    if option is not None:
+        return read_hosts(option)
+    hosts = hosts_of_job(os.environ)
+    if hosts is None:
+        return None
+    print(f"hosts: the {len(hosts):,} of this Slurm job ({JOB_HOSTS}); --hosts {ALL} takes all", file=sys.stderr)
+    return hosts

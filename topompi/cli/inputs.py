@@ -1,0 +1,84 @@
+"""Arguments that commands share, and reading with progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import SourceError, TopompiError
+from ..topology import Discovery, Report, Routes, load
+from .hosts import HOSTS_HELP
+from .terminal import console
+
+__all__ = [
+    "AsJson",
+    "Hosts",
+    "Lfts",
+    "Partial",
+    "Source",
+    "Without",
+    "list_findings",
+    "reading",
+    "reporting",
+    "routes_of",
+]
+
+_SOURCES = "A topology file, directory or archive, a synthetic fabric in words, or your own module:function."
+Source = Annotated[str, typer.Argument(help=_SOURCES)]
+Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
+Hosts = Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)]
+Partial = Annotated[bool, typer.Option("--partial", help="Continue with what is sound, and list the rest.")]
+_WITHOUT = "A switch that is down, by id or name, or SWITCH:PORT for a cable; may be given several times."
+Without = Annotated[list[str] | None, typer.Option("--without", metavar="SWITCH", help=_WITHOUT)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@contextmanager
+def reporting(error: type[TopompiError], words: str = "reading", *, partial: bool = False) -> Iterator[Report]:
+    """A report whose progress a terminal shows.
+
+    :param error: takes the place of a ValueError that is not topompi's own, so that the user sees one line.
+    :param words: shown until there is progress.
+    :param partial: whether reading continues with what is sound.
+    """
+    with console(to_error=True).status(words) as status:
+
+        def progress(what: str, done: int, total: int) -> None:
+            status.update(f"{what} {done}/{total}" if total else what)
+
+        try:
+            yield Report(partial=partial, progress=progress)
+        except TopompiError:
+            raise
+        except ValueError as problem:
+            raise error(str(problem)) from problem
+
+
+@contextmanager
+def reading(source: str, lfts: Path | None, partial: bool) -> Iterator[tuple[Discovery, Report]]:
+    """The topology and the report; while it is read and worked on, a terminal shows the progress.
+
+    :param source: topology source as the user gave it.
+    :param lfts: forwarding tables in a place of their own.
+    :param partial: whether to continue with what is sound.
+    """
+    with reporting(SourceError, f"reading {source}", partial=partial) as report:
+        yield load(source, lfts, report), report
+
+
+def routes_of(discovery: Discovery) -> Routes:
+    """The routes that ``load`` found or computed."""
+    assert discovery.routes is not None  # load() fills them in
+    return discovery.routes
+
+
+def list_findings(report: Report) -> None:
+    """Print a report's problems and notes to standard error."""
+    for kind, messages in (("problem", report.problems), ("note", report.notes)):
+        for message in messages:
+            print(f"{kind}: {message}", file=sys.stderr)

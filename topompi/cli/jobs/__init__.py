@@ -1,0 +1,1 @@
+"""``topompi jobs``: many jobs on one machine."""

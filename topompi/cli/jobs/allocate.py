@@ -1,0 +1,62 @@
+"""``topompi jobs allocate``: nodes for one job beside those that run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...inputs.slurm.running import read_running
+from ...jobs import ALLOCATORS, AllocationError
+from ...jobs.now import Offer, offer
+from ...views.cluster import read_cluster
+from ...views.picture.names import listed
+from ..terminal import console
+
+__all__ = ["AsJson", "ClusterSpec", "Count", "Lfts", "allocate"]
+
+ClusterSpec = Annotated[
+    str, typer.Option("--cluster", help="leaves=18x18x4 (nodes n0, n1, ...), or a topology source.")
+]
+Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables of the topology source.")]
+Count = Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=18x18.", min=1)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def allocate(
+    size: Annotated[int, typer.Argument(help="Nodes that the job needs.", min=1)],
+    cluster: ClusterSpec,
+    nodes: Count = None,
+    lfts: Lfts = None,
+    running: Annotated[
+        Path | None, typer.Option("--running", help="squeue --json, CSV (job,hosts), or lines JOB HOSTS; else none.")
+    ] = None,
+    policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "disjoint",
+    as_json: AsJson = False,
+) -> None:
+    """Which nodes a job gets by a policy, given what runs now, and why; exit code 1 where it has to wait."""
+    machine = read_cluster(cluster, nodes, lfts)
+    jobs = read_running(running, AllocationError) if running is not None else []
+    found = offer(size, machine, jobs, policy)
+    if as_json:
+        print(json.dumps(_as_json(found)))
+    else:
+        screen = console()
+        if found.nodes:
+            screen.print(listed(found.nodes))
+        if found.held_unused:
+            screen.print(f"held unused: {listed(found.held_unused)}")
+        screen.print(found.why)
+    if not found.nodes:
+        raise typer.Exit(1)
+
+
+def _as_json(found: Offer) -> dict[str, Any]:
+    answer: dict[str, Any] = {"policy": found.policy, "free": found.free, "largest_leaf": found.largest_leaf}
+    if found.nodes:
+        answer |= {"nodes": listed(found.nodes), "why": found.why, "shares_with": list(found.shares_with)}
+    if found.held_unused:
+        answer["held_unused"] = listed(found.held_unused)
+    return answer | {"why": found.why}

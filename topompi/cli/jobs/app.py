@@ -1,0 +1,230 @@
+"""``topompi jobs``: workload logs on a cluster, policies side by side, nodes for one job, and who shares links."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...jobs import (
+    ALLOCATORS,
+    Backfill,
+    Cluster,
+    IsolationCheck,
+    JobsError,
+    Outcome,
+    Workload,
+    read_workload,
+    simulate,
+)
+from ...jobs.drawing import check_plot, draw, draw_comparison
+from ...jobs.exports import to_json, write_jobs, write_schedule
+from ...jobs.metrics import figures
+from ...jobs.study import SCENARIOS, Interval, break_even, interval, replay
+from ...jobs.workload.transform import larger, segments
+from ...views.cluster import read_cluster
+from ..terminal import console
+from .allocate import allocate
+from .check import check_command
+from .table import print_intervals, print_outcomes, print_workload
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Many jobs on one machine: queues, allocation of nodes, isolation.", no_args_is_help=True)
+
+Log = Annotated[Path, typer.Argument(help="A log: SWF, sacct -P, or Batsim's JSON, packed or not.")]
+ClusterSpec = Annotated[
+    str, typer.Option("--cluster", help="leaves=18x18 (nodes a leaf, leaves a pod), or a topology source.")
+]
+Nodes = Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=...; else the log's.", min=1)]
+Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables of the topology source.")]
+Cores = Annotated[int, typer.Option("--cores", help="Processors of one node, for the log's sizes.", min=1)]
+Depth = Annotated[str, typer.Option("--depth", help="Reservations: 0, 1 (EASY), a number, or all (conservative).")]
+OrderName = Annotated[str, typer.Option("--order", help="fcfs, sjf, saf, xf or multifactor.")]
+Limit = Annotated[int | None, typer.Option("--limit", help="Only the first jobs.", min=1)]
+Partial = Annotated[bool, typer.Option("--partial", help="Go on after lines that are wrong, and count them.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="FILE.svg or FILE.png.")]
+
+
+@app.command("simulate")
+def simulate_command(
+    log: Log,
+    cluster: ClusterSpec,
+    nodes: Nodes = None,
+    lfts: Lfts = None,
+    cores: Cores = 1,
+    policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "first",
+    depth: Depth = "1",
+    order: OrderName = "fcfs",
+    speed: Annotated[
+        str, typer.Option("--speed", help="as-logged, faster:10, V1:SEED, V2:SEED or shared:5.")
+    ] = "as-logged",
+    limit: Limit = None,
+    partial: Partial = False,
+    as_json: AsJson = False,
+    plot: Plot = None,
+    jobs_csv: Annotated[Path | None, typer.Option("--jobs-csv", help="One line a job, as evalys reads.")] = None,
+    schedule_csv: Annotated[Path | None, typer.Option("--schedule-csv", help="One line, as Batsim writes.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="After every start: do running jobs share links?")] = False,
+) -> None:
+    """Run a log under one policy: when each job starts, and what that is worth."""
+    workload, machine = _inputs(log, cluster, nodes, lfts, cores, limit, partial, plot)
+    watch = IsolationCheck()
+    with _progress(policy, len(workload)) as progress:
+        queue, observers = _queue(depth, order), [watch] if check else []
+        outcome = simulate(workload, machine, queue, policy, speed, observers, progress=progress)
+    if plot is not None:
+        draw(outcome, plot)
+    if jobs_csv is not None:
+        write_jobs(outcome, jobs_csv)
+    if schedule_csv is not None:
+        write_schedule(outcome, schedule_csv)
+    if as_json:
+        print(to_json(outcome))
+    else:
+        print_workload(workload, machine)
+        print_outcomes({policy: outcome})
+    if check:
+        _tell_check(watch, as_json)
+
+
+@app.command()
+def compare(
+    log: Log,
+    cluster: ClusterSpec,
+    nodes: Nodes = None,
+    lfts: Lfts = None,
+    cores: Cores = 1,
+    policies: Annotated[
+        str,
+        typer.Option("--policies", "-p", help="ALLOCATOR[@SPEED], several with commas; blocks-ab is without a and b."),
+    ] = "first,contiguous,bestfit,exclusive,blocks,isolated",
+    scenario: Annotated[
+        str | None, typer.Option("--scenario", help=f"Policies of a study: {' or '.join(SCENARIOS)}.")
+    ] = None,
+    parts: Annotated[
+        int, typer.Option("--segments", help="Replay so many parts of the log; gives intervals.", min=1)
+    ] = 1,
+    times: Annotated[int, typer.Option("--larger", help="Every job needs so many times its nodes.", min=1)] = 1,
+    depth: Depth = "1",
+    order: OrderName = "fcfs",
+    limit: Limit = None,
+    partial: Partial = False,
+    as_json: AsJson = False,
+    plot: Plot = None,
+) -> None:
+    """Run a log under several policies, and set waits, use and sharing side by side."""
+    chosen = _policies(policies, scenario)
+    workload, machine = _inputs(log, cluster, nodes, lfts, cores, limit, partial, plot)
+    workload, queue = larger(workload, times) if times > 1 else workload, _queue(depth, order)
+    if scenario is not None or parts > 1:
+        if plot is not None:
+            raise JobsError("--plot: expecting neither --scenario nor --segments, got one of them")
+        _compare_parts(workload, machine, queue, chosen, parts, scenario, as_json)
+        return
+    outcomes: dict[str, Outcome] = {}
+    for name, (policy, speed) in chosen.items():
+        with _progress(name, len(workload)) as progress:
+            outcomes[name] = simulate(workload, machine, queue, policy, speed, progress=progress)
+    if plot is not None:
+        draw_comparison(outcomes, plot)
+    if as_json:
+        print(json.dumps({name: figures(outcome) for name, outcome in outcomes.items()}))
+        return
+    print_workload(workload, machine)
+    print_outcomes(outcomes)
+
+
+app.command()(allocate)
+app.command("check")(check_command)
+
+
+def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]:
+    """Name -> allocator and speed."""
+    if scenario is None:
+        split = {name: name.partition("@") for name in policies.split(",")}
+        return {name: (policy, speed or "as-logged") for name, (policy, _, speed) in split.items()}
+    if scenario not in SCENARIOS:
+        raise JobsError(f"--scenario: expecting one of {', '.join(SCENARIOS)}, got {scenario!r}")
+    return SCENARIOS[scenario]
+
+
+def _compare_parts(
+    workload: Workload,
+    cluster: Cluster,
+    queue: Backfill,
+    policies: dict[str, tuple[str, str]],
+    count: int,
+    scenario: str | None,
+    as_json: bool,
+) -> None:
+    """Each policy on each part of the log; of Pollard's scenario also the speed-up from which isolation pays."""
+    parts, found = segments(workload, count), dict[str, dict[str, Interval]]()
+    for name, (policy, speed) in policies.items():
+        with _progress(name, len(workload) // count) as progress:
+            found[name] = replay(parts, cluster, policy, speed, queue, progress)
+    pays: Interval | None = None
+    if scenario == "pollard":
+        with _progress("break-even", len(workload)):
+            pays = interval([break_even(part, cluster, queue) for part in parts])
+    if as_json:
+        told: dict[str, Any] = {
+            name: {figure: asdict(value) for figure, value in of.items()} for name, of in found.items()
+        }
+        print(json.dumps({"policies": told, "break_even": None if pays is None else asdict(pays)}))
+        return
+    print_workload(workload, cluster)
+    print_intervals(found, count)
+    if pays is not None:
+        bounds = f" ({pays.low:.1f} to {pays.high:.1f})" if count > 1 else ""
+        what = "less run time of isolated jobs above 4 nodes pays for their wait"
+        console().print(f"{pays.mean:.1f} %{bounds} {what}")
+
+
+def _tell_check(watch: IsolationCheck, as_json: bool) -> None:
+    screen = console(to_error=as_json)
+    if not watch.found:
+        screen.print(f"{watch.checks:,} checks: no two running jobs shared a link")
+        return
+    when, conflicts = watch.found[0]
+    first = f"first at {when} s: {len(conflicts)} pairs on {conflicts.num_links} links"
+    screen.print(f"{len(watch.found):,} of {watch.checks:,} checks found shared links, {first}")
+    raise typer.Exit(1)
+
+
+def _inputs(
+    log: Path,
+    cluster: str,
+    nodes: int | None,
+    lfts: Path | None,
+    cores: int,
+    limit: int | None,
+    partial: bool,
+    plot: Path | None,
+) -> tuple[Workload, Cluster]:
+    if plot is not None:
+        check_plot(plot)
+    with console(to_error=True).status(f"reading {log}"):
+        workload = read_workload(log, cores, partial)
+        machine = read_cluster(cluster, workload.machine_nodes if nodes is None else nodes, lfts)
+    return (workload if limit is None else workload.select(slice(limit))), machine
+
+
+def _queue(depth: str, order: str) -> Backfill:
+    if depth == "all":
+        return Backfill(None, order)
+    if not depth.isascii() or not depth.isdigit():
+        raise JobsError(f"--depth: expecting a number or all, got {depth!r}")
+    return Backfill(int(depth), order)
+
+
+@contextmanager
+def _progress(name: str, jobs: int) -> Iterator[Callable[[int], None]]:
+    with console(to_error=True).status(name) as status:
+        yield lambda ended: status.update(f"{name}: {ended:,} of {jobs:,} jobs")

@@ -1,0 +1,103 @@
+"""``topompi jobs check``: which running jobs share links, and where each of them sits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...inputs.slurm.running import read_running
+from ...jobs import AllocationError, Cluster, check
+from ...jobs.now import held_nodes
+from ...topology.inspection import study_jobs, without
+from ..inputs import Partial, Without, list_findings, reading, routes_of
+from ..rows import AsCsv, print_rows
+from ..terminal import Limit, console
+from .allocate import AsJson, ClusterSpec, Count, Lfts
+
+__all__ = ["check_command", "show_sharing"]
+
+Running = Annotated[Path, typer.Argument(help="squeue --json, CSV (job,hosts), or lines JOB HOSTS.")]
+
+
+def check_command(
+    running: Running,
+    cluster: ClusterSpec,
+    nodes: Count = None,
+    lfts: Lfts = None,
+    down: Without = None,
+    partial: Partial = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    limit: Limit = None,
+) -> None:
+    """Which running jobs can share directed links between switches; exit code 1 where some do.
+
+    Of a topology source there is a row for each job, too: its leaves, levels, over-subscription (of its worst leaf: its
+    hosts there by the uplinks that its routes use), busiest link, and the jobs whose links it shares.
+    """
+    if show_sharing(running, cluster, nodes, lfts, down, partial, as_json=as_json, as_csv=as_csv):
+        raise typer.Exit(1)
+
+
+def show_sharing(
+    running: Path,
+    cluster: str,
+    nodes: int | None,
+    lfts: Path | None,
+    down: Sequence[str] | None,
+    partial: bool,
+    *,
+    as_json: bool,
+    as_csv: bool,
+) -> bool:
+    """Print which running jobs share links; whether some do.
+
+    :param running: file of the running jobs.
+    :param cluster: specification of a cluster, or a topology source.
+    :param nodes: number of nodes, for a specification.
+    :param lfts: forwarding tables, for a source.
+    :param down: switches and cables of a source that are down.
+    :param partial: whether to continue with what is sound in a source.
+    :param as_json: whether to print JSON.
+    :param as_csv: whether to print the rows of the jobs as CSV.
+    :raises AllocationError: for an option of sources beside a specification.
+    """
+    jobs = read_running(running, AllocationError)
+    if cluster.startswith("leaves="):
+        if down or partial or as_csv:
+            raise AllocationError("expecting a topology source beside --without, --partial and --csv, got leaves=...")
+        held = held_nodes(jobs, Cluster.parse(cluster, nodes))
+        found, names = check(dict(enumerate(held.values())), Cluster.parse(cluster, nodes).links), list(held)
+        pairs = {(names[a], names[b]): len(links) for (a, b), links in found.pairs.items()}
+        if as_json:
+            print(json.dumps({"jobs": len(jobs), "links": found.num_links, "pairs": _listed(pairs)}))
+        else:
+            _print_pairs(len(jobs), pairs, found.num_links)
+        return bool(pairs)
+    with reading(cluster, lfts, partial) as (discovery, report):
+        routes = without(routes_of(discovery), list(down or []))
+        report.step("following routes")
+        study = study_jobs(routes, jobs)
+    facts = {"source": cluster, "routes": routes.engine, "jobs": len(jobs), "links": study.links}
+    rows = [row.as_dict() for row in study.rows]
+    heading = f"{cluster}: {len(rows):,} jobs; {routes.engine}"
+    print_rows(heading, {**facts, "pairs": _listed(study.pairs)}, rows, as_json=as_json, as_csv=as_csv)
+    if not (as_json or as_csv):
+        _print_pairs(len(jobs), study.pairs, study.links)
+    list_findings(report)
+    return bool(study.pairs)
+
+
+def _listed(pairs: Mapping[tuple[str, str], int]) -> list[tuple[str, str, int]]:
+    return [(one, other, links) for (one, other), links in pairs.items()]
+
+
+def _print_pairs(jobs: int, pairs: Mapping[tuple[str, str], int], links: int) -> None:
+    screen = console()
+    for one, other, count in _listed(pairs):
+        screen.print(f"{one} and {other} share {count} link{'s' if count > 1 else ''}")
+    screen.print(f"{jobs} jobs, {len(pairs)} pairs share {links} links")

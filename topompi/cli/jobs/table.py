@@ -1,0 +1,83 @@
+"""Tables of ``topompi jobs``: what was read, and figures of outcomes side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.table import Table
+
+from ...jobs import Cluster, Outcome, Workload
+from ...jobs.metrics import figures
+from ...jobs.study import Interval
+from ..terminal import console
+
+__all__ = ["print_intervals", "print_outcomes", "print_workload"]
+
+WAITS = {"makespan": "makespan", "mean_wait": "mean wait", "median_wait": "median", "max_wait": "longest"}
+PLACES = {"average_hops": "hops", "percent": "share", "partners": "partners"}
+
+
+def print_workload(workload: Workload, cluster: Cluster) -> None:
+    """What was read and left out, and the cluster beside the log's own machine."""
+    screen = console()
+    dropped = "".join(f"; {count:,} left out: {reason}" for reason, count in workload.reading.dropped.items())
+    problems = len(workload.reading.problems)
+    wrong = f"; {_count(problems, 'wrong line', 'wrong lines')}" if problems else ""
+    screen.print(f"{workload.name}: {_count(len(workload), 'job', 'jobs')}{dropped}{wrong}")
+    told = workload.machine_nodes
+    more = f", the log's machine has {told:,}" if told is not None and told != cluster.num_nodes else ""
+    shape = f"{_count(cluster.num_leaves, 'leaf', 'leaves')}, {_count(cluster.num_pods, 'pod', 'pods')}"
+    screen.print(f"{cluster.name}: {_count(cluster.num_nodes, 'node', 'nodes')}, {shape}{more}")
+
+
+def print_outcomes(outcomes: Mapping[str, Outcome]) -> None:
+    """The figures of one outcome a policy."""
+    table = _table("policy", "jobs", "rejected", *WAITS.values(), "slowdown", "in use", *PLACES.values())
+    for name, outcome in outcomes.items():
+        one = figures(outcome)
+        cells = [name, f"{one['jobs']:,}", f"{one['rejected']:,}", *(_time(one[key]) for key in WAITS)]
+        cells += [f"{one['bounded_slowdown']:,.2f}", f"{one['utilisation']:.1%}"]
+        if "partners" in one:
+            cells += [f"{one['average_hops']:.2f}", f"{one['percent']:.1f} %", f"{one['partners']:.2f}"]
+        table.add_row(*cells)
+    console().print(table)
+
+
+def print_intervals(policies: Mapping[str, Mapping[str, Interval]], parts: int) -> None:
+    """The mean of each figure over parts of a log and half its interval of 95 %, a policy a line."""
+    columns = ("wait, min", "makespan, d", "slowdown", "in use, %", "hops", "share, %", "partners")
+    table = _table("policy", *columns, "leaf pairs", "pod pairs")
+    for name, of in policies.items():
+        cells = [_spread(of["mean_wait"], 60), _spread(of["makespan"], 86_400), _spread(of["bounded_slowdown"], 1)]
+        cells.append(_spread(of["utilisation"], 0.01))
+        cells += [_spread(of[key], 1) for key in (*PLACES, "leaf_pairs", "pod_pairs") if key in of]
+        table.add_row(name, *cells)
+    screen = console()
+    screen.print(table)
+    if parts > 1:
+        screen.print(f"mean over {parts} parts ± half its interval of 95 %")
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="left" if column == "policy" else "right")
+    return table
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"
+
+
+def _spread(found: Interval, unit: float) -> str:
+    mean, half = found.mean / unit, (found.high - found.mean) / unit
+    digits = 0 if mean >= 100 else 1 if mean >= 10 else 2
+    return f"{mean:,.{digits}f}" + (f" ± {half:,.{digits}f}" if half == half else "")
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:,.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:,.0f} min"
+    return f"{seconds / 3600:,.1f} h" if seconds < 172_800 else f"{seconds / 86_400:,.1f} d"

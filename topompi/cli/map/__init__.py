@@ -1,0 +1,1 @@
+"""``topompi map``: which rank goes where."""

@@ -1,0 +1,265 @@
+"""``topompi map``: which rank goes where, for any MPI program, as a file that its launcher takes."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...inputs.writing import write_text
+from ...mapping import MAPPERS
+from ...mapping.comparison import compare as side_by_side
+from ...mapping.comparison import ratio
+from ...mapping.drawing import check_plot, draw_plot
+from ...mapping.graph import CommunicationGraph
+from ...mapping.machine import Machine
+from ...mapping.mapping import Mapping
+from ...mapping.rankfiles import WRITERS, read_mapping, write_mapping
+from ...mapping.readers import read_graph
+from ...mapping.search import OBJECTIVES, PARTITIONERS, WEIGHTS, Search, routed, solve
+from ..inputs import reporting
+from ..terminal import Limit, console
+from .draw import check_draw, draw_map
+from .place import MapCommandError, Place
+from .table import draw
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+Graph = Annotated[Path | None, typer.Option("--graph", help="Who sends how much to whom.")]
+Ranks = Annotated[int | None, typer.Option("--ranks", "-n", help="Ranks, where the graph names fewer.", min=1)]
+Topology = Annotated[str | None, typer.Option("--topology", help="A source, as for topompi topology show.")]
+Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")]
+Hosts = Annotated[
+    str | None, typer.Option("--hosts", help="List, file or all; else $SLURM_JOB_NODELIST, else the first filled.")
+]
+Slots = Annotated[str | None, typer.Option("--slots", help="Of each host: 16, or 16,16,8, or 16(x2),8.")]
+Hierarchy = Annotated[str | None, typer.Option("--machine", help="A regular tree, lowest level first: 16:16:8.")]
+Distances = Annotated[str | None, typer.Option("--distances", help="Its distances, as many: 1:10:100.")]
+_MAPPERS = f"One of {', '.join(MAPPERS)}, or your own as module:function."
+Algorithm = Annotated[str, typer.Option("--algorithm", "-a", help=_MAPPERS)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="FILE.svg or .png: where the bytes go, before and after.")]
+Objective = Annotated[str, typer.Option("--objective", help=f"One of {', '.join(OBJECTIVES)}.")]
+Form = Annotated[str | None, typer.Option("--format", help=f"One of {', '.join(WRITERS)}.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="The map's file; else standard output.")]
+Full = Annotated[bool, typer.Option("--report", help="Show what the map changes.")]
+Drawing = Annotated[
+    Path | None, typer.Option("--draw", help="FILE.svg, .png or .html: the map on its fabric, links by load.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of all that is random.", min=0)]
+Budget = Annotated[float | None, typer.Option("--budget", help="Seconds to search.", min=0.0)]
+Effort = Annotated[float, typer.Option("--effort", help="So many times as long 'best' anneals.", min=0.0)]
+Partitioner = Annotated[str | None, typer.Option("--partitioner", help=f"One of {', '.join(PARTITIONERS)}.")]
+Weight = Annotated[str | None, typer.Option("--weight", help=f"What cuts count: {', '.join(WEIGHTS)}.")]
+
+
+@app.callback(invoke_without_command=True)
+def make(
+    context: typer.Context,
+    graph: Graph = None,
+    ranks: Ranks = None,
+    topology: Topology = None,
+    lfts: Lfts = None,
+    hosts: Hosts = None,
+    slots: Slots = None,
+    machine: Hierarchy = None,
+    distances: Distances = None,
+    algorithm: Algorithm = "best",
+    objective: Objective = "hop-bytes",
+    form: Form = None,
+    output: Output = None,
+    report: Full = False,
+    plot: Plot = None,
+    draw_file: Drawing = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    budget: Budget = None,
+    effort: Effort = 1.0,
+    partitioner: Partitioner = None,
+    weight: Weight = None,
+    limit: Limit = None,
+) -> None:
+    """Place a program's ranks on a job's slots, as a file for its launcher.
+
+    The graph is a list 'src dst bytes' or 'u , v = bytes', a METIS graph,
+    Matrix Market, .npz, topompi's graph.json, or the folder of .prof files
+    of Open MPI's monitoring; plain, .xz or .gz.
+
+    rankfile is for Open MPI 4 (--rankfile F), rankfile5 for Open MPI 5
+    (--map-by rankfile:file=F; the default), mpich for Cray MPICH
+    (MPICH_RANK_ORDER), hydra for MPICH's mpiexec (-f F), slurm for
+    srun --distribution=arbitrary (SLURM_HOSTFILE=F), plane for srun's
+    distribution of that name where it says the same, json for topompi.
+
+    The given order is a candidate of 'best', whose map is never worse;
+    the other mappers give what they find. Slots are by default the ranks
+    evenly over the hosts, or what the Slurm job says.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    place = Place(topology, lfts, hosts, slots, machine, distances)
+    source = _given(graph)
+    place.check()
+    if draw_file is not None:
+        check_draw(draw_file, place)
+    search = Search(algorithm, objective, seed, budget, effort, partitioner, weight)
+    search.check()
+    written = _check_files(form, output, plot)
+    with reporting(MapCommandError) as progress:
+        progress.step(f"reading {graph}")
+        found_graph = read_graph(source, ranks)
+        found_machine = routed(place.build(found_graph.size, progress), objective)
+        progress.step(f"mapping {found_graph.size} ranks: {algorithm}")
+        start = time.perf_counter()
+        mapping = solve(search, found_graph, found_machine, progress.step)
+        seconds = time.perf_counter() - start
+        text = write_mapping(mapping, written)
+        maps = {"given": Mapping.identity(found_machine, found_graph.size), "mapped": mapping}
+        summary = _summary(found_graph, found_machine, maps, place)
+        summary["verdict"] = _verdict(summary, mapping, objective, f"{algorithm}, {seconds:.2f} s")
+        summary |= {"algorithm": algorithm, "objective": objective, "seed": seed, "seconds": seconds, "format": written}
+        if plot is not None:
+            _plot(plot, found_graph, found_machine, maps, summary)
+        if draw_file is not None:
+            heading = f"{place.source}: the map by {algorithm}"
+            draw_map(draw_file, place, found_graph, maps["given"], mapping, heading, progress)
+    told = {**summary, "slot_of_rank": mapping.slot_of_rank.tolist()} if as_json else None
+    _give(text, output, told)
+    if not as_json:
+        _show(summary, full=report, to_error=output is None)
+
+
+@app.command()
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="A map's file, or 'given' for the given order.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    graph: Graph = None,
+    ranks: Ranks = None,
+    topology: Topology = None,
+    lfts: Lfts = None,
+    hosts: Hosts = None,
+    slots: Slots = None,
+    machine: Hierarchy = None,
+    distances: Distances = None,
+    plot: Plot = None,
+    as_json: AsJson = False,
+    limit: Limit = None,
+) -> None:
+    """Compare two maps, in any formats and from anywhere, for one program on one allocation.
+
+    Hosts and slots are those that A's (or B's) file names, where --hosts and --slots name none.
+    """
+    place = Place(topology, lfts, hosts, slots, machine, distances)
+    place.check()
+    if plot is not None:
+        check_plot(plot)
+    with reporting(MapCommandError) as progress:
+        progress.step(f"reading {graph}")
+        found_graph = read_graph(_given(graph), ranks)
+        found_machine = place.build(found_graph.size, progress, _allocation(place, first, second))
+        read = [_read(name, found_machine, found_graph) for name in (first, second)]
+        names = ("A: " + first, "B: " + second)
+        maps = dict(zip(names, read, strict=True))
+        summary = _summary(found_graph, found_machine, maps, place)
+        summary["verdict"] = _comparison(summary)
+        if plot is not None:
+            _plot(plot, found_graph, found_machine, maps, summary)
+    if as_json:
+        print(json.dumps(summary))
+    else:
+        _show(summary, full=True, to_error=False)
+
+
+def _give(text: str, output: Path | None, told: dict[str, Any] | None) -> None:
+    """Write the map where it is asked for, else print it; ``told`` is printed as JSON in its place."""
+    if output is not None:
+        write_text(output, text)
+    if told is not None:
+        print(json.dumps(told))
+    elif output is None:
+        print(text, end="")
+
+
+def _given(graph: Path | None) -> Path:
+    if graph is None:
+        raise MapCommandError("expecting --graph FILE; topompi map --help lists its formats")
+    return graph
+
+
+def _check_files(form: str | None, output: Path | None, plot: Path | None) -> str:
+    """The format to write; raises before any long work."""
+    if form is not None and form not in WRITERS:
+        raise MapCommandError(f"expecting --format {', '.join(WRITERS)}, got {form!r}")
+    if plot is not None:
+        check_plot(plot)
+    return form or ("json" if output is not None and output.suffix == ".json" else "rankfile5")
+
+
+def _allocation(place: Place, *names: str) -> tuple[tuple[str, ...], list[int]] | None:
+    """Hosts and slots that the first file names, where the options name none and the machine is a topology."""
+    files = [name for name in names if name != "given"]
+    if place.machine is not None or place.hosts is not None or place.slots is not None or not files:
+        return None
+    mapping = read_mapping(files[0])
+    return mapping.hosts, mapping.slots.tolist()
+
+
+def _read(name: str, machine: Machine, graph: CommunicationGraph) -> Mapping:
+    mapping = Mapping.identity(machine, graph.size) if name == "given" else read_mapping(name, machine)
+    if mapping.size != graph.size:
+        raise MapCommandError(f"{name}: expecting {graph.size} ranks, as the graph has, got {mapping.size}")
+    return mapping
+
+
+def _summary(graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], place: Place) -> dict[str, Any]:
+    """Everything that is printed of two mappings."""
+    title = f"{graph.size:,} ranks on {machine.num_hosts:,} hosts ({machine.num_slots:,} slots), {place.source}"
+    found = side_by_side(graph, machine, maps, from_topology=place.topology is not None)
+    return {"title": title, "source": place.source, **found}
+
+
+def _verdict(summary: dict[str, Any], mapping: Mapping, objective: str, found: str) -> str:
+    """One line: how the map changes its objective; it begins with a warning where that gets worse."""
+    if not summary["moved"]:
+        return f"the given order stays: nothing better was found ({found})"
+    given, mapped = summary["maps"].values()
+    link = "link_load" if given["link_seconds"] is None else "link_seconds"
+    key, name = (link, "busiest link") if objective == "link" else ("doubled", "hop-bytes")
+    change = ratio(mapped[key], given[key])
+    worse = "worse than the given order: " if change is None or change > 1 else ""
+    before, after = (100 * side["intra_host_share"] for side in (given, mapped))
+    return (
+        f"{worse}{name} {_times(change)} the given order's, within hosts {before:.1f} % -> {after:.1f} % "
+        f"of the bytes; {summary['moved']:,} of {mapping.size:,} ranks change host ({found})"
+    )
+
+
+def _comparison(summary: dict[str, Any]) -> str:
+    if summary["ratio"] == 1:
+        return f"hop-bytes are equal; {summary['moved']:,} ranks are on another host"
+    return f"B's hop-bytes are {_times(summary['ratio'])} A's; {summary['moved']:,} ranks are on another host"
+
+
+def _times(value: float | None) -> str:
+    return "infinitely many times" if value is None else f"{value:.3f} x"
+
+
+def _plot(
+    path: Path, graph: CommunicationGraph, machine: Machine, maps: dict[str, Mapping], summary: dict[str, Any]
+) -> None:
+    classes = {name: side["bytes_by_distance"] for name, side in summary["maps"].items()}
+    draw_plot(path, graph, machine, maps, classes, hops=summary["distance"] == "hops")
+
+
+def _show(summary: dict[str, Any], *, full: bool, to_error: bool) -> None:
+    """Print the table, or its last line; to standard error if the map goes to standard output."""
+    screen = console(to_error=to_error)
+    if full:
+        draw(screen, summary)
+    else:
+        screen.print(summary["verdict"], soft_wrap=True)

@@ -1,0 +1,1 @@
+"""``topompi profile``: what a program really sends."""

@@ -1,0 +1,61 @@
+"""What to run next, after ``topompi profile show`` and ``topompi profile advise``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from ...profile import Profile
+
+__all__ = ["commands", "hint_of", "where"]
+
+WORTH = 0.98  # of the hop-bytes; less is not worth a command
+LAUNCHERS = ("mpirun", "mpiexec", "prterun")
+
+
+def where(found: Profile, recorded: Path, topology: str, lfts: Path | None, hosts: str | None) -> str:
+    """The options of topompi map for a profile on the hosts that were looked at.
+
+    :param found: the profile.
+    :param recorded: its file.
+    :param topology: source.
+    :param lfts: as the command was told, or None.
+    :param hosts: likewise.
+    """
+    hosts = hosts or ",".join(dict.fromkeys(found.hosts))
+    options = {"graph": str(recorded), "topology": topology, "lfts": str(lfts or ""), "hosts": hosts}
+    return " ".join(f"--{name} {shlex.quote(value)}" for name, value in options.items() if value)
+
+
+def commands(advice: dict[str, Any], found: Profile, topology: str, options: str) -> list[str]:
+    """What to run for what is worth it.
+
+    :param advice: of `topompi.profile.advice.advise`.
+    :param found: the profile.
+    :param topology: source.
+    :param options: of topompi map, as ``where`` gives them.
+    """
+    mapping, lines = advice["mapping"], []
+    if mapping is not None and mapping["after"]["hop_bytes"] < WORTH * mapping["before"]["hop_bytes"]:
+        lines.append(f"topompi map {options} -o ranks.txt")
+        lines.append(_launch(found, ["--map-by", "rankfile:file=ranks.txt"]))
+    if any(one["algorithm"] != "native" for one in advice["collectives"]):
+        lines.append(f"TOPOMPI_TOPOLOGY={shlex.quote(topology)} {_launch(found, [], module=True)}")
+    return lines
+
+
+def _launch(found: Profile, options: list[str], *, module: bool = False) -> str:
+    """The recorded program with more options of Open MPI's launcher; with ours around it, if ``module``."""
+    words = shlex.split(found.command) or ["python", "app.py"]
+    if Path(words[0]).name not in LAUNCHERS:
+        words = ["mpirun", "-n", str(found.size), *words[:1], *(["-m", "topompi"] if module else []), *words[1:]]
+    return shlex.join([words[0], *options, *words[1:]])
+
+
+def hint_of(saving: dict[str, Any], options: str) -> str:
+    """What another order of the ranks would save, and the command that finds it."""
+    if saving["ratio"] > WORTH:
+        return "no order of the ranks on these hosts was found that moves clearly fewer bytes times hops"
+    fewer = f"{100 * (1 - saving['ratio']):.0f} %"
+    return f"another order of the ranks would move {fewer} fewer bytes times hops: topompi map {options} -o ranks.txt"

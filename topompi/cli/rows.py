@@ -1,0 +1,70 @@
+"""Rows of figures, as a table, JSON or CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ..errors import SourceError
+from ..visible import csv_cell
+from .terminal import console
+
+__all__ = ["SHOWN", "AsCsv", "Rows", "print_rows"]
+
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+Rows = list[dict[str, Any]]
+SHOWN = 12  # names of one list, and pairs, that a person reads
+
+
+def print_rows(words: str, facts: Mapping[str, Any], rows: Rows, *, as_json: bool, as_csv: bool) -> None:
+    """Print a table with a heading, an object of JSON, or CSV with one line of names.
+
+    :param words: heading of the table.
+    :param facts: fields of the object beside its rows.
+    :param rows: figures by name, the same names in each row.
+    :param as_json: whether to print JSON.
+    :param as_csv: whether to print CSV.
+    :raises SourceError: for both.
+    """
+    if as_json and as_csv:
+        raise SourceError("expecting --json or --csv, got both")
+    if as_json:
+        print(json.dumps({**facts, "rows": rows}))
+    elif as_csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(rows[0] if rows else [])
+        writer.writerows([csv_cell(_cell(value, " ")) for value in row.values()] for row in rows)
+    else:
+        screen = console()
+        screen.print(words)
+        if rows:
+            table = Table(*(name.replace("_", " ") for name in rows[0]), box=None)
+            for row in rows:
+                table.add_row(*(_read_as(name, value) for name, value in row.items()))
+            screen.print(table)
+
+
+def _cell(value: Any, separator: str) -> Any:
+    return separator.join(value) if isinstance(value, list) else value
+
+
+def _read_as(name: str, value: Any) -> str:
+    """A cell for people."""
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        more = f" and {len(value) - SHOWN} more" if len(value) > SHOWN else ""
+        return ", ".join(value[:SHOWN]) + more
+    if name == "share":
+        return f"{100 * value:.2f} %"
+    if name == "rate":
+        return f"{value / 1e9:.4g} GB/s"
+    if name == "oversubscription":
+        return f"{value:.3g} : 1"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,1 @@
+"""Commands about the runs of a job: tune, probe, why, export."""

@@ -1,0 +1,104 @@
+"""``topompi probe``: measure the tree of this job's hosts, and write it as a topology source."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ...errors import SourceError, TopompiError
+from ...extensions import require_mpi
+from ...inputs.hostlist import expand
+from ...inputs.writing import write_text
+from ..terminal import Limit, console
+
+if TYPE_CHECKING:
+    from ...probe import Probed
+
+__all__ = ["probe"]
+
+
+def probe(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The fabric.json to write.")] = None,
+    seconds: Annotated[float, typer.Option("--seconds", help="Begin no measurement after these.", min=0.1)] = 20.0,
+    rates: Annotated[bool, typer.Option("--rates/--no-rates", help="Measure rates too.")] = True,
+    hosts: Annotated[str | None, typer.Option("--hosts", help="Virtual: take each rank as one of these hosts.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    limit: Limit = None,
+) -> None:
+    """Measure which hosts of this job stand close together, and how much their links carry.
+
+    Run it with one rank a host, for example: mpirun -n 64 --map-by node python -m topompi probe -o fabric.json.
+    Programs then take TOPOMPI_TOPOLOGY=fabric.json. Nothing else should use the network meanwhile.
+    """
+    require_mpi()
+    from mpi4py import MPI
+
+    from ...probe import running
+
+    world = MPI.COMM_WORLD
+    speaks = world.Get_rank() == 0
+    try:
+        names = None if hosts is None else expand(hosts)
+        if (refusal := world.bcast(_unwritable(output) if speaks else None)) is not None:
+            raise refusal
+        found = running.probe(world, seconds, rates, names, _say if speaks else lambda words: None)
+        failure = _finish(found, output, as_json) if speaks and found is not None else None
+        if (failure := world.bcast(failure)) is not None:
+            raise failure
+    except TopompiError as error:  # the same on all ranks: rank 0 says it, before any is gone and mpirun ends all
+        if "--debug" in sys.argv:
+            raise
+        if speaks:
+            _say(str(error))
+        world.Barrier()
+        raise typer.Exit(1) from None
+    except Exception:  # on this rank alone, perhaps: the others must not wait for it
+        import traceback
+
+        traceback.print_exc()
+        world.Abort(1)
+
+
+def _say(words: str) -> None:
+    print(f"topompi: {words}", file=sys.stderr, flush=True)
+
+
+def _unwritable(output: Path | None) -> SourceError | None:
+    """What would prevent the writing of a file: to be known before a job has measured for half a minute."""
+    if output is None or os.access(output.parent, os.W_OK):
+        return None
+    return SourceError(f"{output}: cannot be written: {output.parent} is absent, or not yours to write")
+
+
+def _finish(found: Probed, output: Path | None, as_json: bool) -> SourceError | None:
+    """Write the file and print what was found; what prevented it."""
+    if output is not None:
+        try:
+            write_text(output, found.document())
+        except OSError as error:
+            return SourceError(f"{output}: cannot be written: {error.strerror}")
+    if as_json:
+        print(json.dumps(found.summary()))
+        return None
+    _show(found.summary())
+    return None
+
+
+def _show(summary: dict[str, Any]) -> None:
+    # mpirun may hand on a terminal's output to a file: no colours, and no terminal's width.
+    screen = console(width=120)
+    words = f"{summary['hosts']} hosts in {summary['seconds']:.1f} s: {summary['probes']:,} probes in "
+    words += f"{summary['rounds']:,} rounds" + ("" if summary["settled"] else f"; not settled: {summary['doubt']}")
+    screen.print(words, soft_wrap=True)
+    table = Table("level", "clusters", "round trip", "confidence", "uplinks that held streams up", box=None)
+    for number, row in enumerate(summary["levels"], 1):
+        shared = f"{row['uplinks_shared']} of {row['clusters']}" if "uplinks_shared" in row else "-"
+        cells = (f"{1e6 * row['round_trip']:.2f} us", f"{row['confidence']:.2f}", shared)
+        table.add_row(str(number), str(row["clusters"]), *cells)
+    screen.print(table)

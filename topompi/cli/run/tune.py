@@ -1,0 +1,281 @@
+"""``topompi tune``: measure every algorithm of some collectives in this job, and write the rules that follow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from ...errors import TopompiError
+from ...execution.eligibility import why_not
+from ...execution.specs import CALLS, NATIVE
+from ...extensions import require_mpi
+from ...inputs.writing import write_text
+from ...selection.classes import size_class
+from ...tuning.comparison import Row, compare, is_undecided, rounds_needed, rules_of, winner
+from ...tuning.record import Measured, TuneRecord
+from ..sizes import parse_bytes
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+    from ...topology import TopologyInterface
+from ..terminal import Limit, console, overwrite
+
+__all__ = ["TuneError", "tune"]
+
+ROUNDS = 20  # by default
+MOST_BYTES = 1 << 29  # of one rank's buffers
+
+
+class TuneError(TopompiError, ValueError):
+    """The command was asked to tune what cannot be tuned."""
+
+
+def tune(
+    collectives: Annotated[list[str], typer.Argument(metavar="COLLECTIVE...", help="Methods, such as alltoall bcast.")],
+    sizes: Annotated[str, typer.Option("--sizes", "-m", help="MIN:MAX or one size, doubling; see below.")] = "1K:1M",
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", "-i", help="Timed calls of each; default 20, or as many as needed.", min=6)
+    ] = None,
+    algorithms: Annotated[
+        str, typer.Option("--algorithms", "-a", help="Names (ring, ring/32K) or module:function, A,B; see below.")
+    ] = "all",
+    topology: Annotated[str | None, typer.Option("--topology", help="A topology source.")] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help="Virtual placement: a host list, in blocks.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The rules file to write.")] = None,
+    record: Annotated[Path | None, typer.Option("--record", help="File for all samples, see topompi export.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the record instead of the tables.")] = False,
+    limit: Limit = None,
+) -> None:
+    """Measure every algorithm of some collectives in this job against native, and write the rules that follow.
+
+    Run it as the job that the rules are for, for example: mpirun -n 64 python -m topompi tune alltoall -o rules.json.
+    A program then takes them with TOPOMPI_RULES=rules.json.
+
+    A size is: of bcast the message; of gather, scatter, allgather and alltoall one block; of reduce, allreduce,
+    reduce_scatter and reduce_scatter_block the whole vector of 4-byte numbers. The root is rank 0.
+
+    Native always runs. A name stands for the algorithm with whole messages, and with messages that are cut as is worth
+    while; ring/32K for that cut alone.
+
+    All algorithms of one size run in turn, round by round; of each call the slowest rank's time counts. The interval is
+    that of the median ratio, 95 %. A rule for another algorithm than native needs a gain of 5 %, and enough rounds to
+    be sure that none of so many algorithms was just lucky: 6 for one, 10 for 17. With fewer, a size at which one seems
+    faster gets no rule.
+    """
+    require_mpi()
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    try:
+        _run(world, collectives, _sizes(sizes), rounds, _names(algorithms), topology, hosts, output, record, as_json)
+    except TopompiError as error:  # the same on all ranks: rank 0 says it, before any is gone and mpirun ends all
+        if "--debug" in sys.argv:
+            raise
+        if world.Get_rank() == 0:
+            print(f"topompi: {error}", file=sys.stderr, flush=True)
+        world.Barrier()
+        raise typer.Exit(1) from None
+    except Exception:  # on this rank alone, perhaps: the others must not wait for it
+        import traceback
+
+        traceback.print_exc()
+        world.Abort(1)
+
+
+def _run(
+    world: MPI.Intracomm,
+    collectives: Sequence[str],
+    sizes: Sequence[int],
+    rounds: int | None,
+    algorithms: Sequence[str] | None,
+    topology: str | None,
+    hosts: str | None,
+    output: Path | None,
+    record: Path | None,
+    as_json: bool,
+) -> None:
+    """Run the command; collective, with the same errors on all ranks."""
+    from ...communicator import Intracomm
+    from ...tuning.measuring import contenders, measure, record_of
+
+    if world.Get_size() < 2:
+        raise TuneError("expecting at least 2 ranks: run it under mpirun, as the job that the rules are for")
+    methods = [_method(name) for name in collectives]
+    functions = _register_given(methods, algorithms or ())
+    _require_runs(methods, algorithms or ())
+    comm = Intracomm(world.Dup(), topology, hosts)
+    _prove(functions, comm.interface)
+    speaker = _Speaker(world.Get_rank() == 0, as_json)
+    executor, cells = comm._state.executor, _cells(methods, sizes, world.Get_size())
+    rivals = max((len(contenders(executor, *cell, algorithms)) - 1 for cell in cells), default=0)
+    needed = rounds_needed(rivals)
+    rounds = max(ROUNDS, needed) if rounds is None else rounds
+    speaker.say(f"{comm.interface.describe()}; {rounds} rounds, ratio to native above 1 is faster")
+    if rounds < needed:
+        speaker.warn(f"{rounds} rounds are too few to be sure that one of {rivals} rivals is faster: take -i {needed}")
+    results: list[Measured] = []
+    for method, nbytes in cells:
+        if 2 * nbytes * world.Get_size() > MOST_BYTES:
+            speaker.say(f"{method} {nbytes:,} bytes: left out, its buffers are above {MOST_BYTES >> 20} MiB")
+            continue
+        found = measure(executor, method, nbytes, rounds, algorithms, speaker.progress)
+        results += found
+        speaker.table(compare(found))
+    done = record_of(comm._state.comm, comm.interface, results)
+    failure = None
+    if world.Get_rank() == 0:
+        try:
+            _finish(done, speaker, output, record, as_json)
+        except OSError as error:
+            failure = TuneError(f"{error.filename}: cannot be written: {error.strerror}")
+    failure = world.bcast(failure)
+    comm.Free()
+    if failure is not None:
+        raise failure
+
+
+def _finish(done: TuneRecord, speaker: _Speaker, output: Path | None, record: Path | None, as_json: bool) -> None:
+    """Write the files, and say how often native won."""
+    for path, text in ((record, done.to_json), (output, lambda: _rules_text(done))):
+        if path is not None:
+            write_text(path, text())
+    if as_json:
+        print(done.to_json(), end="")
+    speaker.summary(done, output)
+
+
+def _rules_text(done: TuneRecord) -> str:
+    return rules_of(done).to_json(job=done.description, library=done.library, date=done.date)
+
+
+class _Speaker:
+    """What rank 0 says; the others are silent."""
+
+    def __init__(self, speaks: bool, as_json: bool) -> None:
+        self._speaks, self._tables = speaks, speaks and not as_json
+        # mpirun may hand on a terminal's output to a file: no colours, and no terminal's width.
+        self._console = console(width=120)
+        self._undecided, self._rows = 0, list[Row]()
+
+    def warn(self, words: str) -> None:
+        """Say it whatever is printed."""
+        if self._speaks:
+            print(f"topompi: {words}", file=sys.stderr, flush=True)
+
+    def say(self, words: str) -> None:
+        if self._tables:
+            self._console.print(words, soft_wrap=True)
+
+    def progress(self, words: str) -> None:
+        """Show on a terminal what is being measured, in one line that the next one overwrites."""
+        if self._speaks:
+            overwrite(words)
+
+    def table(self, rows: list[Row]) -> None:
+        self._rows.append(winner(rows))
+        self._undecided += is_undecided(rows)
+        self.progress("")
+        if self._tables:
+            self.say(f"{rows[0].method} {rows[0].nbytes:,} bytes")
+            self._console.print(_table(rows))
+
+    def summary(self, done: TuneRecord, output: Path | None) -> None:
+        native = sum(row.algorithm == NATIVE for row in self._rows) - self._undecided
+        self.say(f"native is not clearly beaten at {native} of {len(self._rows)} sizes")
+        if self._undecided:
+            self.say(f"no rule for {self._undecided} of {len(self._rows)} sizes: too few rounds to be sure of a gain")
+        if done.forced:
+            words = ", ".join(f"{method} {algorithm}" for method, algorithm in done.forced.items())
+            self.say(f"native was forced by the environment: {words}")
+        if output is not None:
+            self.say(f"rules written to {output}: TOPOMPI_RULES={output}")
+
+
+def _table(rows: list[Row]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 2), pad_edge=True)
+    table.add_column("algorithm", no_wrap=True)
+    for name in ("median(us)", "ratio", "95% interval", "verdict"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        ratio = ["", ""] if row.algorithm == NATIVE else [f"{row.ratio:.2f}", f"[{row.low:.2f}, {row.high:.2f}]"]
+        cells = [row.algorithm, f"{1e6 * row.seconds:.2f}", *ratio, row.verdict]
+        table.add_row(*cells)
+    return table
+
+
+def _method(name: str) -> str:
+    from ...tuning.measuring import METHODS
+
+    of_name: dict[str, str] = {method.lower(): method for method in METHODS}
+    if name.lower() not in of_name:
+        raise TuneError(f"expecting collectives of {', '.join(of_name)}, got {name!r}")
+    return of_name[name.lower()]
+
+
+def _require_runs(methods: Sequence[str], algorithms: Sequence[str]) -> None:
+    """Raise for an algorithm that can run none of the methods."""
+    from ...tuning.measuring import candidates
+
+    for name in algorithms:
+        reasons = [why_not(method, name) for method in methods]
+        if all(reasons):
+            known = ", ".join(sorted({name for method in methods for name in candidates(method)}))
+            wanted = f"expecting --algorithms of {known}, or a module:function"
+            raise TuneError(f"{wanted}, got {name!r}: {reasons[0]}")
+
+
+def _register_given(methods: Sequence[str], algorithms: Sequence[str]) -> list[tuple[str, str]]:
+    """Register users' functions under the names by which they are asked for; collectives and names of these."""
+    from ...schedules.registry import ALGORITHMS, find_algorithm, register
+
+    collectives = dict.fromkeys(CALLS[method].collective for method in methods)
+    functions = [name for name in algorithms if ":" in name and not name.endswith(".json")]
+    for collective, name in product(collectives, functions):
+        try:
+            if name not in ALGORITHMS[collective]:
+                register(collective, name, find_algorithm(collective, name))
+        except ValueError as error:
+            raise TuneError(str(error)) from error
+    return list(product(collectives, functions))
+
+
+def _prove(functions: Sequence[tuple[str, str]], interface: TopologyInterface) -> None:
+    """Raise for users' functions whose schedules are wrong on this job's network."""
+    from ...schedules.registry import make
+    from ...views.network import network_of
+
+    for collective, name in functions:
+        try:
+            make(collective, name, network_of(interface))
+        except ValueError as error:
+            raise TuneError(str(error)) from error
+
+
+def _cells(methods: Sequence[str], sizes: Sequence[int], ranks: int) -> list[tuple[str, int]]:
+    """The methods with the sizes in bytes that each can have."""
+    from ...tuning.measuring import whole
+
+    return list(dict.fromkeys((method, whole(method, size, ranks)) for method in methods for size in sizes))
+
+
+def _names(text: str) -> list[str] | None:
+    from ...schedules.registry import current_name
+
+    names = [current_name(name) for name in text.split(",")]
+    return None if text == "all" else [NATIVE, *(name for name in names if name != NATIVE)]
+
+
+def _sizes(text: str) -> list[int]:
+    """Sizes in bytes, each double the one before."""
+    low, colon, high = text.partition(":")
+    first, last = (parse_bytes(word, "-m", TuneError) for word in (low, high if colon else low))
+    if first > last:
+        raise TuneError(f"-m: expecting MIN <= MAX, got {text!r}")
+    return [first << power for power in range(size_class(last // first))]

@@ -1,0 +1,130 @@
+"""``topompi why``: what would run for a call of a job, and why, without MPI."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ...errors import TopompiError
+from ...mapping.placement import place
+from ...topology import TopologyInterface, load_routes
+from ..hosts import HOSTS_HELP, find_hosts
+from ..sizes import parse_bytes
+from ..terminal import Limit, console
+
+__all__ = ["WhyError", "why"]
+
+VIRTUAL_HOSTS = "TOPOMPI_HOSTS"
+
+
+class WhyError(TopompiError, ValueError):
+    """The command was asked about a call or a library that it does not know."""
+
+
+def why(
+    operation: Annotated[str, typer.Argument(help="A call, such as alltoall or allreduce.")],
+    size: Annotated[str, typer.Argument(help="Bytes, such as 64K: as topompi tune counts them.")],
+    topology: Annotated[
+        str, typer.Option("--topology", help="A topology source.", envvar="TOPOMPI_TOPOLOGY", show_envvar=True)
+    ],
+    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
+    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
+    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    root: Annotated[int, typer.Option("--root", help="The root of a rooted collective.", min=0)] = 0,
+    library: Annotated[
+        str, typer.Option("--library", help="What MPI.Get_library_version() says, such as 'Open MPI v5.0.11'.")
+    ] = "",
+    rules: Annotated[
+        str | None, typer.Option("--rules", help="A rules file.", envvar="TOPOMPI_RULES", show_envvar=True)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    limit: Limit = None,
+) -> None:
+    """Say what topompi would run for a call where nothing has been measured, and why.
+
+    The first row is the MPI library's own algorithm; without --library the fastest of those that the libraries with a
+    model would take. Below it is the default set: what may run without a trial. The last line says what a trial could
+    find by the same model. With --rules a rule that matches decides, and those before it that cannot run are named with
+    their reasons; a rule for a topology or a library is matched with --topology. Where $TOPOMPI_HOSTS places ranks
+    virtually the answer is for its hosts as if they were real; the last line has what runs in the virtual job.
+    """
+    from ...selection.explanation import explain
+
+    method, nbytes = _method(operation), parse_bytes(size, "BYTES", WhyError)
+    pretended = os.environ.get(VIRTUAL_HOSTS)
+    interface = _interface(topology, lfts, hosts or pretended, ppn, placement)
+    facts = explain(interface, method, nbytes, root, _library(library), rules, virtual=bool(pretended))
+    if as_json:
+        print(json.dumps(facts))
+    elif "native" in facts:
+        _print(facts)
+    else:
+        print(_runs(facts))
+
+
+def _print(facts: dict[str, Any]) -> None:
+    native = facts["native"]
+    print(f"{facts['operation']} of {facts['bytes']:,} bytes: {facts['job']}")
+    table = Table(box=None, pad_edge=False)
+    for name in ("algorithm", "predicted (us)", "times as fast as native"):
+        table.add_column(name, justify="left" if name == "algorithm" else "right", no_wrap=True)
+    table.add_row(f"native: {native['algorithm']}", f"{1e6 * native['seconds']:,.0f}", "")
+    for one in facts["default"]:
+        gain = native["seconds"] / one["seconds"]
+        table.add_row(one["algorithm"], f"{1e6 * one['seconds']:,.0f}", f"{gain:.2f}")
+    console().print(table)
+    print(_runs(facts))
+    trial = facts["trial"]
+    times = {"native": native["seconds"], **{one["algorithm"]: one["seconds"] for one in facts["default"]}}
+    more = times.get(facts["algorithm"], 0.0) / trial["seconds"]
+    if more > 1.02:
+        print(f"a trial may find up to {more:.2f}x more, by {trial['algorithm']}")
+    else:
+        print("the model knows nothing that a trial could add")
+    if "virtual" in facts:
+        print(f"{facts['virtual']['algorithm']} runs under {VIRTUAL_HOSTS}: {facts['virtual']['reason']}")
+
+
+def _runs(facts: dict[str, Any]) -> str:
+    """What runs, and the reason, in a line."""
+    name = facts["algorithm"]
+    own = " (the MPI library's own)" if name == "native" else ""
+    return f"runs: {name}{own}; reason: {facts['reason'].removeprefix(f'{name}: ')}"
+
+
+def _interface(topology: str, lfts: Path | None, hosts: str | None, ppn: int, placement: str) -> TopologyInterface:
+    routes = load_routes(topology, lfts)
+    names = find_hosts(hosts) or list(routes.fabric.hosts)
+    return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology)
+
+
+def _library(words: str) -> Any:
+    from ...prediction.libraries import model_of
+
+    if not words:
+        return None
+    found = model_of(words, {})
+    if found is None:
+        raise WhyError(
+            f"--library: expecting a library with a model, as MPI.Get_library_version() names it, got {words!r}"
+        )
+    return found
+
+
+def _method(name: str) -> str:
+    """mpi4py's name of a call whose size all ranks know: of ``Alltoallv`` and ``Alltoallw`` they agree on one."""
+    from ...execution.specs import CALLS, Form
+
+    sized = [method for method, spec in CALLS.items() if spec.sized_by is not None or spec.form is Form.ALLTOALL]
+    found = next((method for method in CALLS if method.lower() == name.lower()), None)
+    if found is None:
+        raise WhyError(f"expecting one of {', '.join(map(str.lower, sized))}, got {name!r}")
+    if found not in sized:
+        raise WhyError(f"{found}: expecting a size that all ranks know, which it has not: native runs by itself")
+    return found

@@ -1,0 +1,1 @@
+"""``topompi schedule``: what a collective sends, and what it costs."""

@@ -1,0 +1,178 @@
+"""``topompi schedule``: make schedules of a collective on a fabric, compare, prove, draw and export them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...errors import TopompiError
+from ...inputs.writing import write_text
+from ...mapping.placement import place
+from ...schedules.drawing.charts import draw as picture
+from ...schedules.exports.goal import write_goal
+from ...schedules.exports.jsonio import to_json
+from ...schedules.exports.simgrid import write_traces
+from ...schedules.proof import check as prove
+from ...schedules.registry import ALGORITHMS, current_name
+from ...schedules.segments import pieces_of
+from ...topology import Report, TopologyInterface, load_routes
+from ...views.network import network_of
+from ...views.scheduled import Made, calibrated, link_names, steps_of, summarise
+from ..hosts import HOSTS_HELP, find_hosts
+from ..inputs import reporting
+from ..sizes import parse_bytes
+from ..terminal import Limit, console
+from .table import draw_comparison, draw_steps
+
+__all__ = ["ScheduleCommandError", "schedule"]
+
+FORMATS = ("simgrid", "goal", "json")
+
+
+class ScheduleCommandError(TopompiError, ValueError):
+    """The command was asked for a schedule that cannot be made, or the schedule is wrong."""
+
+
+def schedule(
+    collective: Annotated[str, typer.Argument(help=f"One of {', '.join(ALGORITHMS)}.")],
+    topology: Annotated[str, typer.Option("--topology", help="A topology source, as for topompi topology show.")],
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", "-a", help="A name (ring, ring/32K), module:function, FILE.json, or all.")
+    ] = "all",
+    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help=HOSTS_HELP)] = None,
+    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host.", min=1)] = 1,
+    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    root: Annotated[int, typer.Option("--root", help="The root of a rooted collective.", min=0)] = 0,
+    size: Annotated[str, typer.Option("--bytes", help="Of one message, see below: 65536, 64K or 1M.")] = "64K",
+    blocks: Annotated[int | None, typer.Option("--blocks", help="Blocks of one message.", min=1)] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="The algorithm's parameter, NAME=VALUE.")] = None,
+    model: Annotated[
+        str, typer.Option("--model", help="stampede, ranger, or a JSON file of measurements.")
+    ] = "stampede",
+    explain: Annotated[bool, typer.Option("--explain", help="Show the bounds, and one algorithm's steps.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Prove that the schedules do what MPI defines.")] = False,
+    draw: Annotated[Path | None, typer.Option("--draw", help="FILE.svg for the tree, or the chart of links.")] = None,
+    export: Annotated[str | None, typer.Option("--export", help=f"One of {', '.join(FORMATS)}, to --output.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File, or folder of SimGrid's traces.")] = None,
+    limit: Limit = None,
+) -> None:
+    """Make schedules of a collective, and show what they do to the network and what they cost.
+
+    An algorithm may be yours: module:function, where the function takes a topompi.schedules.Network and returns a
+    Schedule; or one schedule, in a file that --export json wrote. Both are proved first.
+
+    One message is: of bcast, reduce and allreduce the whole; of gather, scatter, allgather and reduce_scatter one
+    rank's share; of alltoall and fft what one rank has for one other. It is cut into whole blocks, rounded up.
+
+    The cost takes the start-ups from the model and the bytes from the fabric's fastest host link, or all from a file of
+    measurements. The ratio is steps one after the other, each as long as its busiest link, to the bound that no
+    schedule can beat.
+    """
+    names = _asked(collective, algorithm, export, output, draw)
+    nbytes = parse_bytes(size, "--bytes", ScheduleCommandError)
+    with reporting(ScheduleCommandError) as report:
+        interface = _interface(topology, lfts, hosts, ppn, placement, report)
+        network, costs = calibrated(network_of(interface), model)
+        made = []
+        for name in names:
+            report.step(f"{collective} {name}")
+            made.append(_made(collective, name, network, costs, root, nbytes, blocks, _parameters(settings)))
+            if check:
+                report.step(f"proving {collective} {name}")
+                prove(made[-1].schedule)
+        made.sort(key=lambda one: one.cost.seconds)
+        if draw is not None:
+            names_of_links = link_names(interface)
+            text = picture(made[0].schedule, network, host_names=interface.hosts, link_names=names_of_links)
+            write_text(draw, text)
+        if export is not None and output is not None:
+            report.step(f"writing {output}")
+            _export(made[0], export, output)
+        summary = summarise(collective, made, interface, network, root, nbytes, model, proved=check)
+    if as_json:
+        print(json.dumps(summary))
+        return
+    screen = console()
+    draw_comparison(screen, summary, explain=explain)
+    if explain and len(made) == 1:
+        draw_steps(screen, steps_of(made[0], interface))
+
+
+def _asked(
+    collective: str, algorithm: str, export: str | None, output: Path | None, draw: Path | None
+) -> Sequence[str]:
+    """The names of the algorithms asked for; raises before any long work."""
+    if collective not in ALGORITHMS:
+        raise ScheduleCommandError(f"expecting a collective of {', '.join(ALGORITHMS)}, got {collective!r}")
+    if algorithm != "all":
+        algorithm = _found(collective, algorithm)
+    if export is not None and export not in FORMATS:
+        raise ScheduleCommandError(f"expecting --export {', '.join(FORMATS)}, got {export!r}")
+    if (export is None) != (output is None):
+        raise ScheduleCommandError("expecting --export and --output together")
+    if draw is not None and draw.suffix != ".svg":
+        raise ScheduleCommandError(f"--draw: expecting a file name in .svg, got {str(draw)!r}")
+    if algorithm != "all":
+        return [algorithm]
+    if export is not None or draw is not None:
+        raise ScheduleCommandError("expecting one --algorithm to draw or export, got all")
+    return list(ALGORITHMS[collective])
+
+
+def _found(collective: str, algorithm: str) -> str:
+    """The present name of an algorithm; raises for one that is not there."""
+    try:
+        pieces_of(collective, algorithm, 1)
+    except ValueError as error:
+        raise ScheduleCommandError(str(error)) from error
+    return current_name(algorithm)
+
+
+def _interface(
+    topology: str, lfts: Path | None, hosts: str | None, ppn: int, placement: str, report: Report
+) -> TopologyInterface:
+    routes = load_routes(topology, lfts, report)
+    names = find_hosts(hosts) or list(routes.fabric.hosts)
+    return TopologyInterface.place(place(ppn * len(names), names, placement), routes, source=topology, virtual=True)
+
+
+def _parameters(settings: Sequence[str] | None) -> dict[str, Any]:
+    """NAME=VALUE, the value JSON (4, true) where it is, else a word."""
+    parameters: dict[str, Any] = {}
+    for setting in settings or ():
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise ScheduleCommandError(f"expecting --set NAME=VALUE, got {setting!r}")
+        try:
+            parameters[name] = json.loads(value)
+        except ValueError:
+            parameters[name] = value
+    return parameters
+
+
+def _made(collective: str, name: str, *rest: Any) -> Made:
+    """As ``Made.make``; a word where a parameter wants a number is the user's error, not the program's."""
+    try:
+        return Made.make(collective, name, *rest)
+    except TypeError as error:
+        if not rest[-1]:
+            raise
+        raise ScheduleCommandError(f"{collective} {name}: expecting other values for --set: {error}") from error
+
+
+def _export(made: Made, form: str, output: Path) -> None:
+    if made.lanes > 1:
+        wanted = "an algorithm whose messages are whole or divided into blocks"
+        raise ScheduleCommandError(f"--export: expecting {wanted}, got {made.name}, whose parts no format can say")
+    if form == "simgrid":
+        write_traces(made.schedule, output, made.block_bytes)
+    elif form == "goal":
+        write_goal(made.schedule, output, made.block_bytes)
+    else:
+        write_text(output, to_json(made.schedule) + "\n")

@@ -1,0 +1,241 @@
+"""``topompi demo``: a recorded fabric and a recorded program, drawn, mapped and simulated in a minute, without MPI."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from ...errors import TopompiError
+from ...inputs.hostlist import compress
+from ...inputs.slurm.environment import HOSTS as JOB_HOSTS
+from ...mapping.graph import CommunicationGraph
+from ...mapping.mappers.portfolio import best
+from ...mapping.mapping import Mapping
+from ...mapping.placement import place
+from ...mapping.readers import read_graph
+from ...netsim import RECEIVE, SEND, Hosts, Program, run
+from ...schedules import Network, Schedule
+from ...schedules.registry import make
+from ...topology import Routes, TopologyInterface, load_routes
+from ...topology.hostnames import require_hosts
+from ...topology.summary import levels_of
+from ...views.machine import machine_of
+from ...views.network import network_of
+from ...views.picture.fabricscene import Job, fabric_scene
+from ...views.picture.loads import Loads, link_loads
+from ...views.picture.names import amount, link_name
+from ...views.picture.writers import write
+from ...views.program import program_of, wiring_of
+from ..terminal import Screen, console
+
+__all__ = ["DemoError", "demo"]
+
+DATA = "osu_like_bench"  # the package that holds what was recorded
+FABRIC, TABLES, GRAPH = "fabrics/fattree64.ibnetdiscover.xz", "fabrics/fattree64.lfts.xz", "graphs/stencil3d.txt"
+HOSTS, PER_HOST, SEED = 16, 2, 2  # of the job: every fourth host of the fabric, as a busy scheduler may leave them
+BLOCK = 64 << 10  # bytes of an alltoall from one rank to one other
+LATENCY = 1.5e-7  # seconds of a link and the switch behind it; the recorded report has none
+OVERHEADS = Hosts(send_overhead=1e-6, receive_overhead=1e-6, eager=8192)
+MOST_BUSY = 3
+
+
+class DemoError(TopompiError, ValueError):
+    """What the demo shows is not installed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """The job on the fabric.
+
+    :param routes: over the whole fabric.
+    :param names: host of each rank in the order given.
+    :param graph: what the recorded program sends.
+    """
+
+    routes: Routes
+    names: list[str]
+    graph: CommunicationGraph
+
+    def network(self, names: list[str]) -> Network:
+        """The job's network, with the latency that the report lacks, for ranks on these hosts."""
+        found = network_of(TopologyInterface.place(names, self.routes, virtual=True))
+        return replace(found, latency=np.full(len(found.capacity), LATENCY))
+
+    def loads(self, names: list[str]) -> Loads:
+        """What the program's messages bring to each link, for ranks on these hosts."""
+        numbers = require_hosts(self.routes.fabric, names).astype(np.int64)
+        return link_loads(self.routes, numbers, (self.graph.sources, self.graph.targets, self.graph.volume))
+
+    def job(self, names: list[str]) -> Job:
+        """The job for a picture."""
+        numbers = require_hosts(self.routes.fabric, names)
+        of_host = {int(host): np.flatnonzero(numbers == host).tolist() for host in np.unique(numbers)}
+        return Job(np.unique(numbers).astype(np.int64), of_host)
+
+
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")] = Path("topompi-demo"),
+) -> None:
+    """Show in a minute what topompi does: a fabric, a job scattered over it, its traffic in the order given and mapped.
+
+    Nothing is measured and no MPI library is needed: a fabric with OpenSM's tables and a program's communication graph
+    come with topompi, times are predicted from the bytes on links and simulated by topompi's own network of flows.
+    """
+    start, screen = time.monotonic(), console()
+    output.mkdir(parents=True, exist_ok=True)
+    stage = _stage(screen)
+    _draw_job(screen, stage, output)
+    mapped = _exchange(screen, stage)
+    _busiest(screen, stage, mapped, output)
+    _alltoall(screen, stage)
+    _next(screen, output, time.monotonic() - start)
+
+
+def _say(screen: Screen, words: str, *, heading: bool = False) -> None:
+    screen.print(words, style="bold" if heading else None, soft_wrap=True)
+
+
+def _stage(screen: Screen) -> Stage:
+    try:
+        folder = files(DATA)
+    except ModuleNotFoundError as error:
+        raise DemoError(f"demo: expecting the package {DATA}, which is installed with topompi, got none") from error
+    with as_file(folder / FABRIC) as fabric, as_file(folder / TABLES) as tables, as_file(folder / GRAPH) as graph:
+        routes = load_routes(fabric, tables)
+        program = read_graph(graph, HOSTS * PER_HOST)
+    found = routes.fabric
+    _say(screen, "1. A fabric, as ibnetdiscover and OpenSM report it", heading=True)
+    _say(
+        screen,
+        f"   {found.num_hosts} hosts, {found.num_switches} switches, {found.num_links} directed links, {routes.engine}",
+    )
+    for level in levels_of(routes)[:-1]:
+        ratio = level["oversubscription"]
+        _say(screen, f"   level {level['level']}: {level['switches']} switches, {ratio:.3g} : 1 over-subscribed")
+    hosts = sorted(found.hosts)[:: found.num_hosts // HOSTS]
+    shuffled = [hosts[one] for one in np.random.default_rng(SEED).permutation(len(hosts)).tolist()]
+    return Stage(routes, place(HOSTS * PER_HOST, shuffled, "block"), program)
+
+
+def _draw_job(screen: Screen, stage: Stage, output: Path) -> None:
+    _say(screen, "2. A job scattered over it", heading=True)
+    hosts = sorted(set(stage.names))
+    _say(screen, f"   {len(stage.names)} ranks, {PER_HOST} a host, on {compress(hosts)}")
+    write(fabric_scene(stage.routes, "a job on the fabric", stage.job(stage.names)), output / "job.html")
+    write(fabric_scene(stage.routes, "a job on the fabric", stage.job(stage.names)), output / "job.svg")
+    _say(screen, f"   drawn: {output / 'job.html'} (zoom with the wheel), {output / 'job.svg'}")
+
+
+def _exchange(screen: Screen, stage: Stage) -> list[str]:
+    """Map the recorded program, and show what its exchange takes before and after; the hosts of the ranks then."""
+    graph, names = stage.graph, stage.names
+    _say(screen, "3. A program's exchange, in the order given and mapped", heading=True)
+    volume = amount(float(graph.volume.sum()), "B")
+    _say(screen, f"   recorded: a stencil of {graph.size} ranks, {len(graph.targets)} pairs, {volume}")
+    interface = TopologyInterface.place(names, stage.routes, virtual=True)
+    machine = machine_of(interface)
+    mapping = best(graph, machine, SEED, objective="busiest link")
+    mapped = [mapping.hosts[host] for host in mapping.host_of_rank.tolist()]
+    given = Mapping.identity(machine, graph.size)
+    table = Table("   order", "predicted", "simulated", "within hosts", "ranks moved", box=None, pad_edge=False)
+    times = []
+    for name, hosts, found in (("given", names, given), ("mapped", mapped, mapping)):
+        loads, seconds = stage.loads(hosts), _simulated(stage, hosts)
+        times.append(seconds)
+        inside = _share_within(graph, found)
+        moved = sum(one != other for one, other in zip(hosts, names, strict=True))
+        table.add_row(f"   {name}", _ms(loads.seconds.max()), _ms(seconds), f"{inside:.0%}", str(moved))
+    screen.print(table)
+    _say(screen, "   predicted: the busiest link's bytes at its rate; simulated: all messages share the links at once")
+    _say(screen, f"   the mapped exchange is {times[0] / times[1]:.2f}x as fast by simulation")
+    return mapped
+
+
+def _share_within(graph: CommunicationGraph, mapping: Mapping) -> float:
+    host = mapping.host_of_rank
+    return float(graph.volume[host[graph.sources] == host[graph.targets]].sum() / graph.volume.sum())
+
+
+def _simulated(stage: Stage, names: list[str]) -> float:
+    """Seconds in which every rank has sent and received all that the graph says, posted at once."""
+    network, graph = stage.network(names), stage.graph
+    apart = graph.sources != graph.targets
+    source, target, volume = graph.sources[apart], graph.targets[apart], graph.volume[apart].astype(np.float64)
+    program = Program(
+        network.rank_host,
+        rank=np.concatenate((source, target)),
+        step=np.zeros(2 * len(source), dtype=np.int64),
+        kind=np.repeat([SEND, RECEIVE], len(source)),
+        peer=np.concatenate((target, source)),
+        amount=np.tile(volume, 2),
+        name="exchange",
+    )
+    return float(run(wiring_of(network), [program], hosts=OVERHEADS).job_seconds[0])
+
+
+def _busiest(screen: Screen, stage: Stage, mapped: list[str], output: Path) -> None:
+    _say(screen, "4. The busiest links, before and after", heading=True)
+    full = float(stage.loads(stage.names).seconds.max())  # both pictures have one scale
+    for name, names in (("given", stage.names), ("mapped", mapped)):
+        loads = stage.loads(names)
+        busy = [
+            f"{link_name(stage.routes.fabric, link)} {amount(loads.bytes[link], 'B')}"
+            for link in loads.busiest(MOST_BUSY)
+        ]
+        _say(screen, f"   {name:<7} {'; '.join(busy)}")
+        write(
+            fabric_scene(stage.routes, f"the exchange, {name}", stage.job(names), loads, full), output / f"{name}.html"
+        )
+    _say(screen, f"   drawn: {output / 'given.html'}, {output / 'mapped.html'}")
+
+
+def _alltoall(screen: Screen, stage: Stage) -> None:
+    """An alltoall by the patterns of the libraries and by ours."""
+    from ...prediction.libraries import KNOWN, Question
+
+    _say(
+        screen, f"5. An alltoall of {BLOCK >> 10} KiB from each of {HOSTS} ranks to each, one rank a host", heading=True
+    )
+    network = stage.network(list(dict.fromkeys(stage.names)))
+    wiring, question = wiring_of(network), Question("Alltoall", BLOCK, np.asarray(network.rank_host))
+    rows: list[tuple[str, Schedule]] = []
+    for library, name in zip(KNOWN, ("Open MPI 5", "MPICH"), strict=True):
+        decision = library.decide(question)
+        if decision is not None:
+            rows.append((f"{name}: {decision.says}", decision.schedule(network)))
+    rows.append(("topompi: even", make("alltoall", "even", network)))
+    table = Table("   pattern", "simulated", "to the bound", box=None, pad_edge=False)
+    for says, schedule in rows:
+        found = run(wiring, [program_of(schedule, network, BLOCK)], hosts=OVERHEADS)
+        seconds, bound = float(found.job_seconds[0]), float(found.bounds[0])
+        table.add_row(f"   {says}", _ms(seconds), f"{seconds / bound:.2f}")
+    screen.print(table)
+    _say(
+        screen,
+        "   bound: what the busiest link needs for its bytes, whatever the order; flows share links without loss,",
+    )
+    _say(screen, "   and real networks punish messages that meet: docs/lab/emulated.md has measured ratios")
+
+
+def _next(screen: Screen, output: Path, seconds: float) -> None:
+    _say(screen, f"Done in {seconds:.0f} s.", heading=True)
+    job = os.environ.get(JOB_HOSTS)
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        _say(screen, "as root, real MPI on emulated links: osu_like_bench emulate run --help")
+    if job:
+        command = "scontrol show topology > topology.txt && topompi topology draw topology.txt -o job.html"
+        _say(screen, f"your job: {job}; next command: {command}")
+    else:
+        _say(screen, "your job: none here (no Slurm job); next command: topompi doctor")
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.2f} ms"

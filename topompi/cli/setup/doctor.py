@@ -1,0 +1,222 @@
+"""``topompi doctor``: whether this machine and this job have what topompi needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import TopompiError
+from ...inputs.hostlist import read_hosts
+from ...inputs.slurm.commands import SHOW_TOPOLOGY
+from ...inputs.slurm.environment import HOSTS as JOB_HOSTS
+from ...topology import load_routes
+from ...topology.hostnames import find_hosts
+from ..terminal import console
+from .env import fault, variables
+
+__all__ = ["Finding", "doctor", "examine"]
+
+HERE = "this host"
+OK, ABSENT, FAULT = "ok", "absent", "fault"
+PATIENCE = 60.0  # seconds for an MPI library to start or for a tool to answer
+# Asked in a process of its own: a library that cannot start ends the process that loads it.
+_ASK_MPI = """
+import json, mpi4py
+from importlib.util import find_spec
+from mpi4py import MPI
+compiled = all(find_spec(f"topompi.{one}") for one in ("dispatch._calls", "execution._compiled", "execution._keys"))
+library = MPI.Get_library_version().split(",")[0].split(chr(10))[0].strip(chr(0))
+facts = {"library": library, "standard": MPI.Get_version(), "module": MPI.__spec__.origin}
+print(json.dumps({**facts, "mpi4py": mpi4py.__version__, "compiled": compiled}))
+"""
+_ASK_NAMESPACES = "ip link set lo up && tc qdisc add dev lo root tbf rate 1mbit burst 5000 limit 10000"
+# A word of a library or a launcher, and whose launcher starts whose programs.
+VENDORS = {"Open MPI": 0, "MPICH": 1, "HYDRA": 1, "Intel": 1, "MVAPICH": 1}
+_PLACES = ("/etc/slurm/topology.conf", "/etc/slurm/topology.yaml", "/etc/slurm-llnl/topology.conf")
+_TOOLS = {SHOW_TOPOLOGY[0]: " ".join(SHOW_TOPOLOGY), "ibnetdiscover": "ibnetdiscover"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one thing.
+
+    :param what: the thing.
+    :param state: ``ok``; ``absent``, where topompi works without it; ``fault``, which wants mending.
+    :param says: in a line, with what to do about it.
+    """
+
+    what: str
+    state: str
+    says: str
+
+
+def doctor(
+    topology: Annotated[
+        str | None, typer.Option("--topology", help="A topology source.", envvar="TOPOMPI_TOPOLOGY", show_envvar=True)
+    ] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help="The job's hosts; else those of Slurm's job.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Examine this machine and this job: MPI, compiled parts, topology, hosts, variables, what may be emulated.
+
+    Each line is ok, absent (topompi works without it) or a fault. The exit code is 1 if there is a fault, else 0.
+    """
+    findings = list(examine(os.environ, topology, hosts))
+    faults = sum(one.state == FAULT for one in findings)
+    if as_json:
+        print(json.dumps({"faults": faults, "findings": [asdict(one) for one in findings]}))
+    else:
+        screen = console()
+        widest = max(len(one.what) for one in findings)
+        for one in findings:
+            line = f"{one.state:<6}  {one.what:<{widest}}  {one.says}"
+            screen.print(line, style="bold red" if one.state == FAULT else None)
+        screen.print(f"{faults} fault{'s' * (faults != 1)}")
+    if faults:
+        raise typer.Exit(1)
+
+
+def examine(environment: Mapping[str, str], topology: str | None, hosts: str | None) -> Iterator[Finding]:
+    """The findings, one after another.
+
+    :param environment: the variables.
+    :param topology: a topology source; None if none is named.
+    :param hosts: a host list or a file; None for those of Slurm's job, of ``TOPOMPI_HOSTS``, or this host.
+    """
+    yield Finding("Python", OK, f"{platform.python_version()}, {sys.executable}")
+    yield from _mpi()
+    yield from _fabric(environment, topology, hosts)
+    yield from _variables(environment)
+    yield _simgrid()
+    matplotlib = find_spec("matplotlib") is not None
+    yield Finding("plots", OK if matplotlib else ABSENT, "matplotlib" if matplotlib else "pip install 'topompi[plot]'")
+    yield _emulation()
+
+
+def _mpi() -> Iterator[Finding]:
+    try:
+        command = [sys.executable, "-c", _ASK_MPI]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        facts = json.loads(said.stdout.strip().splitlines()[-1]) if said.returncode == 0 else {}
+        reason = next((line for line in reversed(said.stderr.splitlines()) if line.strip()), "it says nothing")
+    except (subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        facts, reason = {}, str(error)
+    if not facts:
+        remedy = "module load openmpi, pip install 'topompi[mpi]', or set MPI4PY_MPIABI"
+        yield Finding("MPI", FAULT, f"mpi4py finds no MPI library ({reason}): {remedy}")
+    else:
+        standard = ".".join(map(str, facts["standard"]))
+        interface = Path(facts["module"]).name.split(".cpython")[0]
+        yield Finding("MPI", OK, f"{facts['library']}, MPI {standard}, by mpi4py {facts['mpi4py']} ({interface})")
+        yield Finding("compiled parts", *_compiled(facts["compiled"]))
+    yield _launcher(facts.get("library", ""))
+
+
+def _launcher(library: str) -> Finding:
+    """The program that starts jobs, and whether it is of the library that programs will load."""
+    beside = str(Path(sys.executable).parent)
+    search = (None, beside) if shutil.which("mpirun") or shutil.which("mpiexec") else (beside, None)
+    found = [shutil.which(name, path=where) for where in search for name in ("mpirun", "mpiexec", "srun")]
+    first = next(filter(None, found), None)
+    if first is None:
+        return Finding("launcher", FAULT, "expecting mpirun, mpiexec or srun on the path, got none")
+    if Path(first).name == "srun" or not library:
+        return Finding("launcher", OK, first)
+    said = subprocess.run([first, "--version"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    vendors = [next((one for one in VENDORS if one in words), "") for words in (library, said.stdout)]
+    if all(vendors) and VENDORS[vendors[0]] != VENDORS[vendors[1]]:
+        return Finding(
+            "launcher", FAULT, f"{first} is of {vendors[1]}, and programs load {library}: every rank would be 0"
+        )
+    return Finding("launcher", OK, first + ("" if shutil.which(Path(first).name) else ", which is not on the path"))
+
+
+def _compiled(there: bool) -> tuple[str, str]:
+    if there:
+        return OK, "all files of C that calls use"
+    return ABSENT, "calls are slower (docs/cluster.md): install again with a C compiler and Python's headers"
+
+
+def _fabric(environment: Mapping[str, str], topology: str | None, hosts: str | None) -> Iterator[Finding]:
+    if topology is None:
+        found = [place for place in _PLACES if Path(place).exists()]
+        found += [command for tool, command in _TOOLS.items() if shutil.which(tool)]
+        advice = f"; try {' or '.join(found)}" if found else ", and no Slurm or InfiniBand tool is here"
+        yield Finding("topology", ABSENT, f"none named (--topology, TOPOMPI_TOPOLOGY): hosts are one level{advice}")
+        return
+    try:
+        routes = load_routes(topology)
+        names, whose = _job(environment, hosts)
+        absent = [name for name, number in zip(names, find_hosts(routes.fabric, names), strict=True) if number < 0]
+    except (TopompiError, OSError) as error:
+        yield Finding("topology", FAULT, str(error))
+        return
+    fabric = routes.fabric
+    yield Finding(
+        "topology", OK, f"{topology}: {fabric.num_hosts:,} hosts, {fabric.num_switches:,} switches, {routes.engine}"
+    )
+    if absent and whose == HERE:
+        yield Finding(
+            "hosts", ABSENT, f"{names[0]}, {whose}, is not in it, as a login node may not be; --hosts names others"
+        )
+    elif absent:
+        some = ", ".join(absent[:3]) + (", ..." if len(absent) > 3 else "")
+        known = ", ".join(fabric.hosts[:3])
+        yield Finding(
+            "hosts", FAULT, f"{len(absent)} of {len(names)} ({whose}) are not in it: {some}; it has {known}, ..."
+        )
+    else:
+        yield Finding("hosts", OK, f"{len(names):,} of {len(names):,} ({whose}) are in it")
+
+
+def _job(environment: Mapping[str, str], hosts: str | None) -> tuple[list[str], str]:
+    """The job's hosts, and who says that they are."""
+    for written, whose in ((hosts, "--hosts"), *((environment.get(one), one) for one in ("TOPOMPI_HOSTS", JOB_HOSTS))):
+        if written:
+            return list(dict.fromkeys(read_hosts(written))), whose
+    return [socket.gethostname()], HERE
+
+
+def _variables(environment: Mapping[str, str]) -> Iterator[Finding]:
+    rows, wrong = variables(environment), fault(environment)
+    strange = [row.name for row in rows if row.origin == "unknown"]
+    given = [f"{row.name}={row.value}" for row in rows if row.origin == "environment"]
+    if wrong:
+        yield Finding("variables", FAULT, wrong)
+    else:
+        yield Finding("variables", OK, ", ".join(given) or "none is set; topompi env lists them")
+    if strange and not wrong:
+        yield Finding("variables", FAULT, f"{', '.join(strange)}: topompi has no such variable")
+
+
+def _simgrid() -> Finding:
+    if shutil.which("smpirun") is None:
+        return Finding("SimGrid", ABSENT, "osu_like_bench simulate needs smpirun; Debian has it in libsimgrid-dev")
+    said = subprocess.run(["smpirun", "-version"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    line = next((line.strip() for line in said.stdout.splitlines() if line.strip()), "")
+    return Finding("SimGrid", OK if line else FAULT, line or "smpirun does not say its version")
+
+
+def _emulation() -> Finding:
+    """Whether namespaces and token buckets may be made: tried out, for a container's root may not."""
+    missing = [name for name in ("ip", "tc", "nsenter", "unshare") if shutil.which(name) is None]
+    if os.name != "posix" or os.geteuid() != 0:
+        return Finding("emulation", ABSENT, "osu_like_bench emulate needs root")
+    if missing:
+        return Finding("emulation", ABSENT, f"osu_like_bench emulate needs {', '.join(missing)}")
+    trial = ["unshare", "--net", "sh", "-c", _ASK_NAMESPACES]
+    may = subprocess.run(trial, capture_output=True, timeout=PATIENCE, check=False).returncode == 0
+    says = "namespaces and token buckets may be made" if may else "the kernel lets this root make no namespaces or tbf"
+    return Finding("emulation", OK if may else ABSENT, says)

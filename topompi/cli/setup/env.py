@@ -1,0 +1,119 @@
+"""``topompi env``: every variable that topompi reads, with its value and where that comes from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from ...errors import TopompiError
+from ...inputs.settings import NATIVE_CALLS, VARIABLES, WORDS, check_settings
+from ...inputs.slurm.environment import MEANINGS as SLURM
+from ..terminal import console
+
+__all__ = ["OURS", "Variable", "env", "fault", "variables"]
+
+# name -> what it says, in a line; docs/settings.md has the whole of it.
+OURS = {
+    "TOPOMPI_TOPOLOGY": "topology source, where the program names none",
+    "TOPOMPI_SERVER": "topology service that the source auto asks",
+    "TOPOMPI_HOSTS": "virtual placement: a host list over the ranks of MPI.COMM_WORLD",
+    "TOPOMPI_FALLBACK": f"where a host is not in the topology: {', '.join(WORDS['TOPOMPI_FALLBACK'])}",
+    "TOPOMPI_PROFILE": "file for what a program of mpi4py sends",
+    "TOPOMPI_PROFILE_COMMAND": f"of what ran in a profile: {', '.join(WORDS['TOPOMPI_PROFILE_COMMAND'])}",
+    "TOPOMPI_PROFILE_GRANULARITY": f"of its peers: {', '.join(WORDS['TOPOMPI_PROFILE_GRANULARITY'])}",
+    "TOPOMPI_RULES": "rules file",
+    "TOPOMPI_LIMITS": "what one input may hold at most, such as hosts=1M,bytes=8G",
+    "TOPOMPI_TUNE": f"what may be measured: nothing new (empty), {', '.join(WORDS['TOPOMPI_TUNE'])}",
+    "TOPOMPI_VERBOSE": "1: a table of all calls at the end",
+    "TOPOMPI_CHECK": "1, or seconds until a waiting rank says so: arguments are compared before each collective",
+    "TOPOMPI_MAP": "communication graph for which the launcher re-orders the ranks of MPI.COMM_WORLD",
+    "TOPOMPI_NATIVE_CALLS": "among how many first calls of a made communicator small ones are the MPI library's",
+    "TOPOMPI_MAP_QUALITY": "mapping stops at this part of the given order's objective, 0 to 1",
+    "TOPOMPI_EMULATE_STATE": "folder in which emulated networks are kept",
+    "TOPOMPI_SHARED_DATA": "folder of real data, for tests",
+}
+# What counts where a variable is not set, other than nothing.
+DEFAULTS = {
+    "TOPOMPI_FALLBACK": WORDS["TOPOMPI_FALLBACK"][0],
+    "TOPOMPI_MAP_QUALITY": "0",
+    "TOPOMPI_NATIVE_CALLS": str(NATIVE_CALLS),
+    "TOPOMPI_PROFILE_COMMAND": WORDS["TOPOMPI_PROFILE_COMMAND"][0],
+    "TOPOMPI_PROFILE_GRANULARITY": WORDS["TOPOMPI_PROFILE_GRANULARITY"][0],
+}
+# Of others, read too.
+FOREIGN = {
+    **SLURM,
+    "XDG_CACHE_HOME": "folder in which what trials found is kept; else ~/.cache",
+    "MPI4PY_MPIABI": "mpi4py: which MPI library's interface to take",
+}
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of the environment.
+
+    :param name: of the variable.
+    :param value: what counts.
+    :param origin: ``environment``, ``default``, or ``unknown`` for a name that begins as ours and is none.
+    :param meaning: in a line.
+    """
+
+    name: str
+    value: str
+    origin: str
+    meaning: str
+
+
+def variables(environment: Mapping[str, str]) -> list[Variable]:
+    """All that topompi reads, ours first, then others', then names that only look like ours."""
+    known = {**OURS, **FOREIGN}
+    strange = sorted(name for name in environment if name.startswith("TOPOMPI_") and name not in VARIABLES)
+    rows = [
+        Variable(name, environment.get(name) or DEFAULTS.get(name, ""), _origin(name, environment), meaning)
+        for name, meaning in known.items()
+    ]
+    return rows + [Variable(name, environment[name], "unknown", "topompi has no such variable") for name in strange]
+
+
+def fault(environment: Mapping[str, str]) -> str:
+    """What is wrong with the variables, as a program would be told; empty if nothing is."""
+    try:
+        check_settings(environment, speaks=False)
+        if environment.get("TOPOMPI_RULES"):
+            from ...selection.rules import Rules  # with all generators of schedules: few have rules
+
+            Rules.read(environment["TOPOMPI_RULES"])
+    except TopompiError as error:
+        return str(error)
+    return ""
+
+
+def env(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List every variable of the environment that topompi reads, with its value and where that comes from.
+
+    The launcher's options stand for variables: python -m topompi --tune measure sets TOPOMPI_TUNE. A program that
+    passes topology= or hosts= to topompi.Intracomm goes by these instead. The exit code is 1 if a value is wrong.
+    """
+    rows, wrong = variables(os.environ), fault(os.environ)
+    if as_json:
+        print(json.dumps({"variables": [asdict(row) for row in rows], "fault": wrong}))
+    else:
+        table = Table("variable", "value", "from", "meaning", box=None, pad_edge=False)
+        for row in rows:
+            table.add_row(row.name, row.value or "-", row.origin, row.meaning)
+        screen = console()
+        screen.print(table)
+        if wrong:
+            screen.print(f"wrong: {wrong}")
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _origin(name: str, environment: Mapping[str, str]) -> str:
+    return "environment" if environment.get(name) else "default"

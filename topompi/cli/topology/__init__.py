@@ -1,0 +1,1 @@
+"""``topompi topology``: fabrics, routes, and the inside of a host."""

@@ -1,0 +1,125 @@
+"""``topompi topology``: show a fabric, draw it, follow a route, convert between formats."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from ...errors import RouteError, SourceError
+from ...inputs.limits import current_limits
+from ...inputs.writing import write_text
+from ...topology import HostRoutes, TopologyInterface
+from ...topology.byleaf import summarise_by_leaf
+from ...topology.hostnames import require_hosts
+from ...topology.ibwriter import write_ibnetdiscover
+from ...topology.inspection import without
+from ...topology.sources import fabricjson
+from ...topology.summary import summarise
+from ..hosts import find_hosts
+from ..inputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
+from ..terminal import Limit, console
+from .discover import discover
+from .draw import draw
+from .inside import inside
+from .inspection import diff, jobs, leaves, links
+from .service import query, serve
+from .tables import draw_summary, draw_tree
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Fabrics, routes, and the inside of a host.", no_args_is_help=True)
+app.command()(draw)
+app.command()(discover)
+app.command()(inside)
+app.command()(serve)
+app.command()(query)
+for study in (links, leaves, diff):
+    app.command()(study)
+app.command(hidden=True)(jobs)  # by its old name
+
+
+@app.command()
+def show(
+    source: Source,
+    lfts: Lfts = None,
+    hosts: Hosts = None,
+    down: Without = None,
+    partial: Partial = False,
+    as_json: AsJson = False,
+    limit: Limit = None,
+) -> None:
+    """Show hosts, switches, links, levels, hops, shared links and the cluster tree."""
+    with reading(source, lfts, partial) as (discovery, report):
+        routes = without(routes_of(discovery), down or [])
+        job = find_hosts(hosts)
+        names = routes.fabric.hosts if job is None else job
+        report.step("cluster tree")
+        many = job is None and len(names) ** 2 > current_limits().routes
+        summary = summarise_by_leaf(routes, source) if many else None
+        interface = None
+        if summary is None:
+            interface = TopologyInterface.place(names, routes, source=source)
+            summary = summarise(routes, interface, job=job is not None)
+    summary["problems"], summary["notes"] = report.problems, report.notes
+    if as_json:
+        print(json.dumps(summary))
+        return
+    screen = console()
+    draw_summary(screen, summary)
+    if interface is None:
+        words = f"cluster tree and shared links are of fewer hosts than {len(names):,}: give --hosts"
+        screen.print(words, soft_wrap=True)
+    else:
+        draw_tree(screen, interface)
+    list_findings(report)
+
+
+@app.command()
+def route(
+    source: Source,
+    sender: Annotated[str, typer.Argument(metavar="A", help="The sending host.")],
+    receiver: Annotated[str, typer.Argument(metavar="B", help="The receiving host.")],
+    lfts: Lfts = None,
+    path: Annotated[int, typer.Option(help="Which of the receiver's paths (LMC above 0).", min=0)] = 0,
+    partial: Partial = False,
+    as_json: AsJson = False,
+    limit: Limit = None,
+) -> None:
+    """Print the switches from host A to host B: the host, the switches' GUIDs in order, the other host."""
+    with reading(source, lfts, partial) as (discovery, report):
+        routes = routes_of(discovery)
+        pair = HostRoutes(routes, require_hosts(routes.fabric, [sender, receiver]))
+        if path >= routes.num_paths:
+            raise RouteError(f"expecting --path below {routes.num_paths}, the number of paths to a host, got {path}")
+        switches = pair.switches(0, 1, path)
+    if as_json:
+        print(json.dumps({"from": sender, "to": receiver, "switches": switches, "routes": routes.engine}))
+    else:
+        print(" ".join([sender, *switches, receiver]))
+    list_findings(report)
+
+
+@app.command()
+def export(
+    source: Source,
+    output: Annotated[str, typer.Option("--output", "-o", help="FILE.json, FILE.ibnetdiscover, or - (JSON).")],
+    lfts: Lfts = None,
+    partial: Partial = False,
+    limit: Limit = None,
+) -> None:
+    """Write a topology, with the routes that its source holds, as fabric.json; or as an ibnetdiscover report."""
+    with reading(source, lfts, partial) as (discovery, report):
+        report.step(f"writing {output}")
+        if output.endswith(".ibnetdiscover"):
+            text = write_ibnetdiscover(discovery.fabric)
+        elif output == "-" or output.endswith(".json"):
+            text = fabricjson.write(discovery.fabric, discovery.routes)
+        else:
+            raise SourceError(f"{output}: expecting a name that ends with .json or .ibnetdiscover, or -")
+        if output == "-":
+            print(text)
+        else:
+            write_text(output, text)
+    list_findings(report)

@@ -1,0 +1,94 @@
+"""``topompi topology discover``: ask the network how it is, and keep the answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...errors import SourceError, TopompiError
+from ...extensions import require_mpi
+from ...inputs.slurm.environment import ADDRESS, own_address
+from ...topology.discover import Gathered, Tools, from_addresses, other_ways, store
+from ..terminal import Limit
+
+__all__ = ["discover"]
+
+SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # what launchers tell the ranks that they start
+
+
+def discover(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The archive to write, such as fabric.tar.xz.")],
+    seconds: Annotated[float, typer.Option("--timeout", help="Seconds that one tool may take.", min=0.1)] = 300.0,
+    adapter: Annotated[str | None, typer.Option("--ca", help="Ask through this adapter, such as mlx5_1.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Ask through this port of it.", min=1, max=254)] = None,
+    limit: Limit = None,
+) -> None:
+    """Ask the fabric for its switches, cables and routes, and keep the answer in one archive, which is a source.
+
+    Alone it runs ibnetdiscover and dump_fts, which takes an administrator's rights; without them it says what else
+    there is. On the ranks of a Slurm job (srun or mpirun) each says what Slurm tells it of the switches above its host.
+    Exit code 1 where a check failed; the archive is written all the same.
+    """
+    if not output.parent.is_dir():  # before minutes of work
+        raise SourceError(f"{output}: expecting a folder to write it into, got none")
+    ranks = max(int(os.environ.get(name, "1")) for name in SIZES)
+    if ranks > 1:
+        passed = _in_job(output, ranks)
+    else:
+        options = (*(("-C", adapter) if adapter else ()), *(("-P", str(port)) if port else ()))
+        passed = _tried(Tools(seconds, _say, options).gather, output, dict(os.environ))
+    if not passed:
+        raise typer.Exit(1)
+
+
+def _tried(gather: Callable[[Path], Gathered], output: Path, environment: dict[str, str]) -> bool:
+    """Keep what can be gathered; where nothing can be, say why, and what else there is."""
+    try:
+        return _keep(gather, output)
+    except (TopompiError, OSError) as error:
+        if "--debug" in sys.argv:
+            raise
+        _say(str(error))
+        for way in other_ways(environment, str(output)):
+            _say(f"instead: {way}")
+        return False
+
+
+def _keep(gather: Callable[[Path], Gathered], output: Path) -> bool:
+    """Gather into a folder that is gone afterwards, write the archive, and say what is in it and what is wrong."""
+    with tempfile.TemporaryDirectory(prefix="topompi-") as name:
+        manifest = store(gather(Path(name)), output, _say)
+    counts: dict[str, Any] = manifest["counts"]
+    some = ", ".join(f"{counts[kind]:,} {kind}" for kind in ("hosts", "adapters", "switches", "links"))
+    print(f"{output}: {some}; routes: {counts['routes']}", flush=True)
+    for name, check in manifest["checks"].items():
+        for problem in check["problems"]:
+            print(f"problem: {problem}", file=sys.stderr)
+        _say(f"check: {name}: {'yes' if check['passed'] else 'no, problems: ' + str(check['count'])}")
+    return all(check["passed"] for check in manifest["checks"].values())
+
+
+def _in_job(output: Path, ranks: int) -> bool:
+    """Every rank says what Slurm tells it; rank 0 writes the archive."""
+    require_mpi()
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    if world.Get_size() == 1:  # or every rank would write what it alone knows
+        raise SourceError(
+            f"expecting {ranks} ranks in one MPI job, got ranks alone: is the launcher the MPI library's?"
+        )
+    told = world.gather((MPI.Get_processor_name(), own_address(os.environ)))
+    others = {name: value for name, value in os.environ.items() if name != ADDRESS}  # this way is being tried
+    passed = told is None or _tried(lambda folder: from_addresses(told, folder), output, others)
+    return bool(world.bcast(passed))  # before any rank is gone and the launcher ends all
+
+
+def _say(words: str) -> None:
+    print(f"topompi: {words}", file=sys.stderr, flush=True)

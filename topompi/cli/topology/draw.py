@@ -1,0 +1,76 @@
+"""``topompi topology draw``: a fabric, a job in it and what its links carry, as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from ...mapping.placement import place
+from ...mapping.rankfiles import read_mapping
+from ...topology import Fabric, Report, load_routes
+from ...topology.hostnames import require_hosts
+from ...topology.inspection import without
+from ...views.picture.exchanged import exchanged_loads
+from ...views.picture.fabricscene import Job, fabric_scene
+from ...views.picture.loads import PictureError
+from ...views.picture.writers import SUFFIXES, check_file, write
+from ..hosts import HOSTS_HELP, find_hosts
+from ..inputs import Without
+from ..sizes import parse_bytes
+from ..terminal import Limit, console
+
+__all__ = ["draw"]
+
+_LOADS = "What the job exchanges: a graph as for topompi map, a schedule's FILE.json, or COLLECTIVE:ALGORITHM."
+
+
+def draw(
+    source: Annotated[str, typer.Argument(help="A topology source, as for topompi topology show.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help=f"A file in {', '.join(SUFFIXES)}.")],
+    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    hosts: Annotated[str | None, typer.Option("--hosts", help=f"The job. {HOSTS_HELP}")] = None,
+    ppn: Annotated[int, typer.Option("--ppn", help="Ranks on each host, where --map says nothing.", min=1)] = 1,
+    placement: Annotated[str, typer.Option("--place", help="block, cyclic or random:SEED.")] = "block",
+    mapping: Annotated[Path | None, typer.Option("--map", help="A map's file: which rank is where.")] = None,
+    loads: Annotated[str | None, typer.Option("--loads", help=_LOADS)] = None,
+    size: Annotated[str, typer.Option("--bytes", help="Of the schedule's block, or of a message that is cut.")] = "64K",
+    down: Without = None,
+    limit: Limit = None,
+) -> None:
+    """Draw the switches by level, the hosts below them, a job's ranks, and what each link carries.
+
+    Levels whose links up carry less than those from below are marked. Where there are many, switches and hosts are
+    drawn together, those that the job does not use first. With --loads links are as wide as the time that they need
+    for their bytes, each message along its route. An HTML file needs no other: the wheel zooms, the pointer shows
+    names and bytes.
+    """
+    check_file(output)
+    nbytes = parse_bytes(size, "--bytes", PictureError)
+    with console(to_error=True).status(f"reading {source}") as status:
+        routes = load_routes(source, lfts, Report(progress=lambda what, *_: status.update(what)))
+        routes = without(routes, down or [])
+        names = _ranks(routes.fabric, hosts, ppn, placement, mapping)
+        if names is None and loads is not None:
+            names = place(ppn * routes.fabric.num_hosts, list(routes.fabric.hosts), placement)
+        rank_host = None if names is None else require_hosts(routes.fabric, names).astype(np.int64)
+        carried = None
+        if loads is not None and names is not None:
+            status.update("loads of links")
+            carried = exchanged_loads(loads, routes, names, nbytes)
+        status.update(f"drawing {output}")
+        job = None if rank_host is None else Job.of_ranks(rank_host)
+        write(fabric_scene(routes, source, job, carried), output)
+
+
+def _ranks(fabric: Fabric, hosts: str | None, ppn: int, placement: str, mapping: Path | None) -> list[str] | None:
+    """Host of each rank; None without a job."""
+    if mapping is not None:
+        found = read_mapping(mapping)
+        return [found.hosts[host] for host in found.host_of_rank.tolist()]
+    listed = find_hosts(hosts)
+    if listed is None:
+        return None
+    return listed if len(set(listed)) < len(listed) else place(ppn * len(listed), listed, placement)

@@ -1,0 +1,201 @@
+"""``topompi topology links``, ``leaves``, ``diff``: what an administrator asks of a fabric."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from ...errors import SourceError
+from ...inputs.slurm.running import read_running
+from ...topology import Routes
+from ...topology.hostnames import require_hosts
+from ...topology.inspection import Difference, compare, leaf_rows, link_rows, link_use, without
+from ..hosts import find_hosts
+from ..inputs import AsJson, Hosts, Lfts, Partial, Source, Without, list_findings, reading, routes_of
+from ..rows import SHOWN, AsCsv, Rows, print_rows
+from ..terminal import Limit, console
+from .tables import draw_levels
+
+__all__ = ["diff", "jobs", "leaves", "links"]
+
+Top = Annotated[int | None, typer.Option("--top", help="Only so many rows.", min=1)]
+
+
+def links(
+    source: Source,
+    lfts: Lfts = None,
+    hosts: Hosts = None,
+    down: Without = None,
+    top: Top = None,
+    partial: Partial = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    limit: Limit = None,
+) -> None:
+    """List the links between switches by how many routes go through them, the busiest first.
+
+    A route is an ordered pair of hosts: of all hosts, or of a job's.
+    """
+    _show_use(source, lfts, hosts, down, partial, link_rows, (top, as_json, as_csv))
+
+
+def leaves(
+    source: Source,
+    lfts: Lfts = None,
+    hosts: Hosts = None,
+    down: Without = None,
+    top: Top = None,
+    partial: Partial = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    limit: Limit = None,
+) -> None:
+    """List the leaf switches: hosts, uplinks that routes use, over-subscription, routes out, in and on one link.
+
+    The leaf with the busiest link comes first; routes are ordered pairs of hosts: of all, or of a job's.
+    """
+    _show_use(source, lfts, hosts, down, partial, leaf_rows, (top, as_json, as_csv))
+
+
+def _show_use(
+    source: str,
+    lfts: Path | None,
+    hosts: str | None,
+    down: list[str] | None,
+    partial: bool,
+    rows_of: Callable[..., Rows],
+    form: tuple[int | None, bool, bool],
+) -> None:
+    with reading(source, lfts, partial) as (discovery, report):
+        routes = without(routes_of(discovery), down or [])
+        job = find_hosts(hosts)
+        report.step("counting routes")
+        numbers = None if job is None else np.unique(require_hosts(routes.fabric, job))
+        use = link_use(routes, numbers)
+        rows = rows_of(use)
+    top, as_json, as_csv = form
+    facts = {"source": source, "routes": routes.engine, "hosts": len(use.hosts), "pairs": use.pairs, "lost": use.lost}
+    words = f"{source}: {len(use.hosts):,} hosts, {use.pairs:,} routes, {use.lost:,} of them lost; {routes.engine}"
+    print_rows(words, facts, rows[:top], as_json=as_json, as_csv=as_csv)
+    list_findings(report)
+
+
+def jobs(
+    source: Source,
+    jobs_file: Annotated[Path, typer.Argument(metavar="JOBS", help="A CSV file: job,hosts a line.")],
+    lfts: Lfts = None,
+    down: Without = None,
+    partial: Partial = False,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
+    limit: Limit = None,
+) -> None:
+    """The old name of topompi jobs check; the exit code does not say whether jobs share links."""
+    from ..jobs.check import show_sharing  # with the room of jobs: no other command of this group needs it
+
+    print("topompi: topology jobs is now: topompi jobs check JOBS --cluster SOURCE", file=sys.stderr)
+    show_sharing(jobs_file, source, None, lfts, down, partial, as_json=as_json, as_csv=as_csv)
+
+
+def diff(
+    before: Annotated[str, typer.Argument(metavar="A", help="A topology source.")],
+    after: Annotated[str | None, typer.Argument(metavar="B", help="Another one; by default A itself.")] = None,
+    lfts: Lfts = None,
+    lfts_after: Annotated[Path | None, typer.Option("--lfts-b", help="Forwarding tables of B.")] = None,
+    hosts: Hosts = None,
+    jobs_file: Annotated[
+        str | None, typer.Option("--jobs", help="A CSV file, job,hosts a line: which of them?")
+    ] = None,
+    down: Annotated[
+        list[str] | None,
+        typer.Option("--without", metavar="SWITCH", help="B without this switch, or SWITCH:PORT; several times."),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", help="Only so many names and pairs.", min=1)] = SHOWN,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where anything differs.")] = False,
+    partial: Partial = False,
+    as_json: AsJson = False,
+    limit: Limit = None,
+) -> None:
+    """Show what changed from A to B: hosts, switches, cables, routes, and the ways between a job's hosts.
+
+    Switches and adapters are the same where their ids are. With --without, B is A with switches or cables down:
+    computed routes are computed again; forwarding tables stay, and their entries for what is gone are lost routes.
+    """
+    if after is None and not down:
+        raise SourceError("expecting another source, or --without SWITCH, got neither")
+    with reading(before, lfts, partial) as (discovery, report):
+        first = routes_of(discovery)
+        wanted = read_running(jobs_file) if jobs_file is not None else []
+        job = find_hosts(hosts)
+        second = without(_second(after, lfts_after, partial, first, report.problems), down or [])
+        report.step("comparing")
+        found = compare(first, second, job, wanted, examples=top)
+    if as_json:
+        print(json.dumps({"before": before, "after": after or before, "without": down or [], **asdict(found)}))
+    else:
+        _show_difference(found, top)
+    list_findings(report)
+    if exit_code and found:
+        raise typer.Exit(1)
+
+
+def _second(after: str | None, lfts: Path | None, partial: bool, first: Routes, problems: list[str]) -> Routes:
+    if after is None:
+        return first
+    with reading(after, lfts, partial) as (discovery, report):
+        routes = routes_of(discovery)
+    problems.extend(report.problems)
+    return routes
+
+
+def _show_difference(found: Difference, top: int) -> None:
+    screen = console()
+    if not found:
+        screen.print("nothing differs")
+        return
+    for what, sides in (("hosts", found.hosts), ("switches", found.switches), ("cables", found.cables)):
+        for side, names in sides.items():
+            if names:
+                screen.print(f"{what} {side}: {len(names):,}: {_first(names, top)}", soft_wrap=True)
+    counts = found.routes
+    shares = ", ".join(
+        f"{counts[key]:,} {key} ({_share(counts[key], counts['entries'])})" for key in counts if key != "entries"
+    )
+    screen.print(f"entries of tables: {counts['entries']:,}: {shares}", soft_wrap=True)
+    if found.pairs is not None:
+        words = {
+            "changed": "have another path",
+            "hops": "another number of hops",
+            "lost": "none any more",
+            "found": "one only now",
+        }
+        parts = ", ".join(
+            f"{found.pairs[key]:,} {word} ({_share(found.pairs[key], found.pairs['pairs'])})"
+            for key, word in words.items()
+        )
+        screen.print(f"ordered pairs of hosts: {found.pairs['pairs']:,}: {parts}", soft_wrap=True)
+    for row in found.examples:
+        ends = ["no route" if row[side] is None else f"{row[side]} hops" for side in ("before", "after")]
+        screen.print(f"  {row['from']} → {row['to']}: {ends[0]}, then {ends[1]}")
+    for job in found.jobs:
+        counts_of = f"{job['changed']:,} of {job['pairs']:,} pairs on another path, {job['hops']:,} with other hops"
+        screen.print(f"job {job['job']}: {job['hosts']:,} hosts, {counts_of}, {job['lost']:,} lost")
+    if found.levels[0] != found.levels[1]:
+        for title, levels in zip(("levels before", "levels after"), found.levels, strict=True):
+            screen.print(title)
+            draw_levels(screen, levels)
+
+
+def _first(names: Sequence[str], top: int) -> str:
+    return ", ".join(names[:top]) + (", ..." if len(names) > top else "")
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / max(1, whole):.2f} %"

@@ -1,0 +1,114 @@
+"""``topompi topology serve`` and ``query``: the topology service, and a question to it."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import shlex
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import SourceError
+from ...inputs import current_limits
+from ...topology import load_routes
+from ...topology.asking import Address
+from ...topology.service.bounds import Bounds
+from ..terminal import Limit
+from .query import LISTEN, answer
+
+__all__ = ["is_local", "query", "serve"]
+
+_SERVER_HELP = "Where the service listens: tcp://HOST:PORT, HOST:PORT or unix:PATH."
+
+
+def serve(
+    source: Annotated[str, typer.Argument(help="A topology source, as for topompi topology show.")],
+    lfts: Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables: file, directory or archive.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Read the source again when its files have changed.")] = False,
+    command: Annotated[
+        str | None, typer.Option("--command", help="What writes the files again; implies --watch.")
+    ] = None,
+    every: Annotated[float, typer.Option("--every", help="Seconds between two runs of it.", min=1)] = 300.0,
+    listen: Annotated[str | None, typer.Option("--listen", metavar="HOST:PORT", help=f"Default: {LISTEN}.")] = None,
+    unix: Annotated[Path | None, typer.Option("--unix", metavar="PATH", help="Listen at a UNIX socket.")] = None,
+    clients: Annotated[int, typer.Option("--clients", help="Connections at once.", min=1)] = Bounds.clients,
+    rate: Annotated[int, typer.Option("--rate", help="Requests a second of one client.", min=1)] = Bounds.rate,
+    print_unit: Annotated[
+        bool, typer.Option("--print-unit", help="Print a systemd unit that does this, and end.")
+    ] = False,
+    limit: Limit = None,
+) -> None:
+    """Read a topology once and answer the questions of jobs, until SIGTERM; SIGHUP reads it again.
+
+    With --unix alone no port is listened at. A generation that cannot be read leaves the old one, and `query --health`
+    says so. The log, a line of JSON an event, goes to standard error.
+    """
+    from ...daemon.log import log_as_json
+    from ...daemon.unit import own_command
+    from ...daemon.watch import Watch
+    from ...topology.service.server import serve as run  # with asyncio: other commands start without it
+    from ...topology.service.state import Service
+    from ...topology.service.store import Store
+    from ...topology.service.unit import unit_text
+    from ...topology.sources import is_input
+
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
+    addresses = [Address(path=str(unix))] if unix is not None else []
+    if listen is not None or unix is None:
+        addresses.append(Address.parse(listen or LISTEN))
+    files = [Path(source), *([] if lfts is None else [lfts])]
+    watch = watch or command is not None
+    if watch and not files[0].exists():
+        raise SourceError(f"{source}: expecting a file or directory to watch, got none")
+    wide = [str(address) for address in addresses if address.host and not is_local(address.host)]
+    bounds = replace(Bounds(), clients=clients, rate=rate)
+    if print_unit:
+        folder = None if command is None else Path(source).resolve().parent
+        print(
+            unit_text(
+                own_command(sys.argv[1:], "serve", without="--print-unit"), addresses, bool(wide), bounds, folder
+            ),
+            end="",
+        )
+        return
+    log_as_json("topompi.topology.service")
+    following = (
+        Watch(files, is_input, current_limits().members) if watch else None
+    )  # before the first reading: a change during it is seen
+    service = Service(Store(lambda: load_routes(source, lfts)), source, bounds)
+    for address in wide:
+        service.log("listening beyond this host: no client is asked who it is", logging.WARNING, address=address)
+
+    def ready(bound: list[Address]) -> None:
+        service.log("serving", addresses=[str(address) for address in bound], hosts=service.health()["hosts"])
+
+    run(service, addresses, following, ready, None if command is None else (shlex.split(command), every))
+
+
+def query(
+    pair: Annotated[str | None, typer.Argument(metavar="[A:B]", help="The sending and the receiving host.")] = None,
+    server: Annotated[str, typer.Option("--server", help=_SERVER_HELP)] = LISTEN,
+    health: Annotated[bool, typer.Option("--health", help="Ask how the service is; exit code 1 unless well.")] = False,
+    counters: Annotated[bool, typer.Option("--counters", help="Ask what the service has done.")] = False,
+    generation: Annotated[
+        bool, typer.Option("--generation", help="Ask for the number and the digest of its routes.")
+    ] = False,
+) -> None:
+    """Ask a topology service for the switches from host A to host B, or how it is."""
+    kinds = {"health": health, "counters": counters, "generation": generation}
+    code = answer(pair, server, [kind for kind, asked in kinds.items() if asked])
+    if code:
+        sys.exit(code)
+
+
+def is_local(host: str) -> bool:
+    """Whether an address to listen at is one that other hosts cannot reach; of names ``localhost`` alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,40 @@
+"""Counts of a daemon's events as text for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+__all__ = ["counter", "prometheus"]
+
+
+def counter(meaning: str) -> Any:
+    """A field of a dataclass of counters, which begins at zero.
+
+    :param meaning: sentence that says which events it counts.
+    """
+    return field(default=0, metadata={"meaning": meaning})
+
+
+def prometheus(prefix: str, counters: DataclassInstance, gauges: Mapping[str, float]) -> str:
+    """Counters and gauges in Prometheus' text format, version 0.0.4.
+
+    :param prefix: word before each name, ended by an underscore here.
+    :param counters: a dataclass whose fields `counter` made.
+    :param gauges: name -> value now.
+    """
+    lines = []
+    for one in fields(counters):
+        full = f"{prefix}_{one.name}_total"
+        lines += [
+            f"# HELP {full} {one.metadata['meaning']}",
+            f"# TYPE {full} counter",
+            f"{full} {getattr(counters, one.name)}",
+        ]
+    for name, gauge in gauges.items():
+        lines += [f"# TYPE {prefix}_{name} gauge", f"{prefix}_{name} {gauge:g}"]
+    return "\n".join(lines) + "\n"

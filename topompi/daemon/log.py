@@ -1,0 +1,42 @@
+"""A daemon's log: a line of JSON per event on standard error."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import Any
+
+__all__ = ["AsJson", "log_as_json"]
+
+
+class AsJson(logging.Formatter):
+    """One line of JSON per event: time, level, event, and the event's own fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of an event.
+
+        :param record: the event; its attribute ``fields``, if any, holds the fields of its own.
+        """
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        fields: dict[str, Any] = {
+            "time": f"{moment}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(fields, default=str)
+
+
+def log_as_json(name: str) -> None:
+    """Write the events of a logger and of those below it to standard error.
+
+    :param name: name of the logger.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(AsJson())
+    logger = logging.getLogger(name)
+    logger.handlers, logger.propagate = [handler], False
+    logger.setLevel(logging.INFO)

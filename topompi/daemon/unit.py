@@ -1,0 +1,124 @@
+"""A systemd unit that starts a daemon and takes away from it what it does not need."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Unit", "folder_of_socket", "own_command", "quoted"]
+
+_TEXT = """\
+[Unit]
+Description={description}
+After=network.target
+
+[Service]
+Type=notify
+ExecStart={command}
+ExecReload=/bin/kill -HUP $MAINPID
+Restart=on-failure
+RestartSec=2
+TimeoutStopSec={stop:g}
+WatchdogSec=30
+LimitNOFILE={files}
+MemoryMax={memory}
+Environment=PYTHONDONTWRITEBYTECODE=1 OPENBLAS_NUM_THREADS=1
+
+# It reads files and answers questions.
+UMask=0077
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+ProtectSystem=strict
+ProtectHome=read-only
+PrivateTmp=yes
+ProtectProc=invisible
+ProtectClock=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectControlGroups=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+RemoveIPC=yes
+KeyringMode=private
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+SystemCallErrorNumber=EPERM
+
+# What it needs besides.
+{own}
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The service file of one daemon.
+
+    :param description: sentence for ``systemctl status``.
+    :param words: command that starts the daemon, with whole paths.
+    :param own: further lines of the section ``[Service]``; they override the common ones as systemd lets them.
+    :param stop_seconds: seconds from the wish to stop to a kill.
+    :param files: number of files that the daemon may have open at once.
+    :param memory: bytes that it may hold, with systemd's units.
+    """
+
+    description: str
+    words: Sequence[str]
+    own: Sequence[str] = ()
+    stop_seconds: float = 10.0
+    files: int = 1024
+    memory: str = "4G"
+
+    def text(self) -> str:
+        """The file's text, to be kept below ``/etc/systemd/system``."""
+        return _TEXT.format(
+            description=self.description,
+            command=" ".join(map(quoted, self.words)),
+            own="\n".join(self.own),
+            stop=self.stop_seconds,
+            files=self.files,
+            memory=self.memory,
+        )
+
+
+def folder_of_socket(path: Path) -> str:
+    """The line that lets a daemon make its socket: systemd makes folders below ``/run``, others have to be there.
+
+    :param path: folder of the socket.
+    """
+    if path.parent == Path("/run"):
+        return f"RuntimeDirectory={path.name}"
+    return f"ReadWritePaths={path}"
+
+
+def quoted(word: str) -> str:
+    """A word as systemd reads it, which has its own meanings of ``%`` and ``$``."""
+    text = re.sub(r'(["\\])', r"\\\1", word).replace("%", "%%").replace("$", "$$")
+    return f'"{text}"' if re.search(r"[\s\"'\\;]", word) or not word else text
+
+
+def own_command(words: Sequence[str], verb: str, *, without: str) -> list[str]:
+    """The running command with whole paths, as systemd starts it from any directory.
+
+    :param words: the command line behind the program's name.
+    :param verb: the subcommand; the words behind it that name files become whole paths.
+    :param without: option that is left out.
+    """
+    begin = words.index(verb) + 1
+    found = [sys.executable, "-P", "-m", "topompi", *words[:begin]]
+    for word in words[begin:]:
+        name, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+        if word != without:
+            found.append(name + equals + (str(Path(value).absolute()) if Path(value).exists() and value else value))
+    return found

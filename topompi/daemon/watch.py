@@ -1,0 +1,79 @@
+"""Watched files: whether they have changed, and whether they are at rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+__all__ = ["Watch"]
+
+MOST_FILES = 16_384  # of a directory
+
+State = tuple[int, int, int]  # time of the last change in ns, size, number of the file
+
+
+class Watch:
+    """Files that have changed, and stayed as they are between two looks because nobody is writing them.
+
+    Only those files of a directory count that the daemon reads; a log that grows beside them does not.
+
+    :param paths: files and directories.
+    :param is_input: whether a file below a directory is read; asked again whenever it has changed.
+    :param most: number of files of a directory that are looked at.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        is_input: Callable[[Path], bool] = lambda _: True,
+        most: int = MOST_FILES,
+    ) -> None:
+        self._paths, self._is_input, self._most = tuple(map(Path, paths)), is_input, most
+        self._known: dict[Path, tuple[State, bool]] = {}
+        self._taken = self._seen = self._look()
+
+    def is_due(self) -> bool:
+        """Look again: whether there is a change that was there at the last look, too, and was not yet taken."""
+        now = self._look()
+        at_rest, self._seen = now == self._seen, now
+        return at_rest and now != self._taken
+
+    def take(self) -> None:
+        """The change of the last look is being read: it is due no more."""
+        self._taken = self._seen
+
+    def is_unchanged(self) -> bool:
+        """Whether the files are still what was taken."""
+        return self._look() == self._taken
+
+    def _look(self) -> dict[Path, State]:
+        """The state of each file that counts; what is not there, or goes away meanwhile, has none."""
+        found, known = {}, {}
+        for file, is_named in self._files():
+            try:
+                status = os.stat(file)
+            except OSError:
+                continue
+            state = status.st_mtime_ns, status.st_size, status.st_ino
+            if not is_named:
+                before = self._known.get(file)
+                known[file] = before if before and before[0] == state else (state, self._is_input(file))
+            if is_named or known[file][1]:
+                found[file] = state
+        self._known = known
+        return found
+
+    def _files(self) -> Iterator[tuple[Path, bool]]:
+        """The files, and whether each was named itself; of a directory no more than `most`."""
+        for path in self._paths:
+            if not path.is_dir():
+                yield path, True
+                continue
+            count = 0
+            for at, _, names in os.walk(path):
+                for name in names[: self._most - count]:
+                    yield Path(at) / name, False
+                count += len(names)
+                if count >= self._most:
+                    break

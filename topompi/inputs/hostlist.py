@@ -1,0 +1,200 @@
+"""Host lists as Slurm writes them: ``tux[0-3,12],rack[1,4-5]-u[42-46]``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import NoReturn
+
+from ..errors import SourceError
+from .limits import current_limits
+
+__all__ = ["ALL", "compress", "expand", "read_hosts"]
+
+ALL = "all"  # in place of a host list: every host that a source has
+MAX_LENGTH = 255  # of a host name: POSIX's HOST_NAME_MAX, RFC 1123
+MAX_DIGITS = 18  # numbers of ranges stay within 64 bits, whatever a file says
+
+_TEXT = re.compile(r"[^\[\],\s]+")
+_BLANK = re.compile(r"\s*")
+_NUMBER = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_LAST_NUMBER = re.compile(rf"(.*?)(?<![0-9])([0-9]{{1,{MAX_DIGITS}}})([^0-9]*)")
+
+
+def expand(expression: str) -> list[str]:
+    """The host names a host-list expression stands for, in its order, repeated ones kept.
+
+    A range takes its zero padding from its first number; of several brackets in one name the left one varies
+    slowest; blanks may surround names and commas; an expression without any name yields no host.
+
+    :param expression: e.g. ``"n[001-016],n[019-020]"``.
+    :raises SourceError: with the expression and the position (counted from 0) of what is wrong, or if there
+        are more names than the limit of hosts, or longer ones than 255 characters. Cost: linear in the number of names.
+    """
+    hosts: list[str] = []
+    most = current_limits().hosts
+    position = _skip_blanks(expression, 0)
+    while position < len(expression):
+        parts, position = _parse_name(expression, position, most - len(hosts))
+        hosts.extend(map("".join, product(*parts)))
+        position = _skip_blanks(expression, position)
+        if position < len(expression):
+            if expression[position] != ",":
+                _fail(expression, "','", position)
+            position = _skip_blanks(expression, position + 1)
+            if position == len(expression):
+                _fail(expression, "a host name", position)
+    return hosts
+
+
+def _parse_name(text: str, position: int, allowed: int) -> tuple[list[list[str]], int]:
+    """The alternatives of each part of the name at a position, and the position after it."""
+    parts: list[list[str]] = []
+    count = 1
+    while position < len(text):
+        if text[position] == "[":
+            end = text.find("]", position)
+            if end < 0:
+                _fail(text, "']'", len(text))
+            parts.append(_parse_bracket(text, position + 1, end, allowed // count))
+            position = end + 1
+        elif match := _TEXT.match(text, position):
+            parts.append([match[0]])
+            position = match.end()
+        else:
+            break
+        count *= len(parts[-1])
+    if not parts:
+        _fail(text, "a host name", position)
+    if sum(max(map(len, part)) for part in parts) > MAX_LENGTH:
+        _fail(text, f"names of at most {MAX_LENGTH} characters", position)
+    if count > allowed:
+        _too_many(text)
+    return parts, position
+
+
+def _parse_bracket(text: str, start: int, end: int, allowed: int) -> list[str]:
+    numbers: list[str] = []
+    for entry in text[start:end].split(","):
+        match = _NUMBER.fullmatch(entry)
+        if not match or max(map(len, match.groups(""))) > MAX_DIGITS:
+            _fail(text, f"a number or a range of at most {MAX_DIGITS} digits", start)
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            _fail(text, "a range that ascends", start)
+        if len(numbers) + last - first + 1 > allowed:
+            _too_many(text)
+        numbers += (f"{number:0{len(match[1])}d}" for number in range(first, last + 1))
+        start += len(entry) + 1
+    return numbers
+
+
+def _skip_blanks(text: str, position: int) -> int:
+    match = _BLANK.match(text, position)
+    return match.end() if match else position
+
+
+def _shorten(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def _fail(text: str, wanted: str, position: int) -> NoReturn:
+    raise SourceError(f"host list {_shorten(text)}: expecting {wanted} at position {position}")
+
+
+def _too_many(text: str) -> NoReturn:
+    most = f"{current_limits().hosts:,}"
+    raise SourceError(
+        f"host list {_shorten(text)}: expecting at most {most} names, got more; raise this with --limit hosts=NUMBER"
+    )
+
+
+def compress(hosts: Sequence[str]) -> str:
+    """The shortest usual expression that expands to the hosts in the same order.
+
+    Neighbours that differ only in their last number share a bracket; a range joins numbers that ascend by one
+    with the same zero padding.
+
+    :raises SourceError: for a name that no expression can hold (empty, or with a bracket, comma or blank).
+    """
+    return ",".join(_write_groups(hosts))
+
+
+def _write_groups(hosts: Sequence[str]) -> Iterator[str]:
+    frame: tuple[str, str] = ("", "")
+    numbers: list[str] = []
+    for host in hosts:
+        before, number, after = _split(host)
+        if numbers and (frame != (before, after) or not number or not numbers[-1]):
+            yield _write_group(frame, numbers)
+            numbers = []
+        frame = (before, after)
+        numbers.append(number)
+    if numbers:
+        yield _write_group(frame, numbers)
+
+
+def _split(host: str) -> tuple[str, str, str]:
+    if not _TEXT.fullmatch(host):
+        raise SourceError(f"host list: expecting a name without brackets, commas and blanks, got {host!r}")
+    match = _LAST_NUMBER.fullmatch(host)
+    return (match[1], match[2], match[3]) if match else (host, "", "")
+
+
+def _write_group(frame: tuple[str, str], numbers: Sequence[str]) -> str:
+    if len(numbers) == 1:
+        return frame[0] + numbers[0] + frame[1]
+    return f"{frame[0]}[{','.join(_write_ranges(numbers))}]{frame[1]}"
+
+
+def _write_ranges(numbers: Sequence[str]) -> Iterator[str]:
+    first = last = numbers[0]
+    for number in [*numbers[1:], ""]:
+        if number and _follows(last, number):
+            last = number
+            continue
+        yield first if first == last else f"{first}-{last}"
+        first = last = number
+
+
+def _follows(last: str, number: str) -> bool:
+    same_padding = len(number) == len(last) or (last[0] != "0" and number[0] != "0")
+    return same_padding and int(number) == int(last) + 1
+
+
+def read_hosts(argument: str) -> list[str]:
+    """The hosts that ``--hosts`` or ``TOPOMPI_HOSTS`` names, one a rank, repeated ones kept.
+
+    :param argument: a host-list expression, or the path of a file (packed or not) with one host or expression
+        a line and ``#`` comments; whatever has a slash is a path.
+    :raises SourceError: if the file is absent, or there is no host, or an expression is wrong (with file and
+        line).
+    """
+    if os.path.exists(argument) and not os.path.isdir(argument):
+        hosts = list(_read_file(argument))
+    elif "/" in argument:
+        got = "a directory" if os.path.isdir(argument) else "none"
+        raise SourceError(f"{argument}: expecting a file of hosts, got {got}")
+    else:
+        hosts = expand(argument)
+    if not hosts:
+        raise SourceError(f"{argument or 'host list'}: expecting at least one host, got none")
+    return hosts
+
+
+def _read_file(path: str) -> Iterator[str]:
+    from .files import open_inputs  # of a job's ranks one reads files
+
+    names = 0
+    for text in open_inputs(path, SourceError, "a list of hosts"):
+        text.head()  # refuses empty and binary files
+        for number, line in text.lines():
+            try:
+                hosts = expand(line.partition("#")[0])
+            except SourceError as error:
+                raise SourceError(f"{text.name}:{number}: {error}") from error
+            names += len(hosts)
+            current_limits().check("ranks", names, f"{text.name}:{number}", SourceError)
+            yield from hosts

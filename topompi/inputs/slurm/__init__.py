@@ -1,0 +1,1 @@
+"""Everything that Slurm writes, as values: topologies, environment, commands, queues, accounts."""

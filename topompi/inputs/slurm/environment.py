@@ -1,0 +1,62 @@
+"""What Slurm tells a job's tasks in their environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ...errors import SettingError, TopompiError
+
+__all__ = ["ADDRESS", "HOSTS", "JOB", "MEANINGS", "PATTERN", "SLOTS", "hosts_of_job", "own_address", "parse_slots"]
+
+JOB, HOSTS, SLOTS = "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE"
+ADDRESS, PATTERN = "SLURM_TOPOLOGY_ADDR", "SLURM_TOPOLOGY_ADDR_PATTERN"
+MEANINGS = {
+    HOSTS: "Slurm: the job's hosts, where a command is told none",
+    ADDRESS: "Slurm: the switches above this host, for the source auto",
+    PATTERN: "Slurm: what the parts of it are",
+    SLOTS: "Slurm: the slots of each, for topompi map",
+}
+_SLOTS = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?")
+
+
+def hosts_of_job(environment: Mapping[str, str]) -> list[str] | None:
+    """The hosts of the job; None outside of one.
+
+    :param environment: variables of a task or a batch script.
+    :raises SourceError: for a host list that is none.
+    """
+    from ..hostlist import read_hosts  # a job's ranks look at their own address, and at no list
+
+    written = environment.get(HOSTS)
+    return read_hosts(written) if written else None
+
+
+def own_address(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """The address of this host below its switches, and the pattern of that; None without one.
+
+    :param environment: variables of a task.
+    """
+    address = environment.get(ADDRESS)
+    return (address, environment.get(PATTERN, "")) if address else None
+
+
+def parse_slots(written: str, hosts: int, error: type[TopompiError] = SettingError, where: str = SLOTS) -> list[int]:
+    """Slots of each host: one number for all, or one per host, ``16,16,8`` or as Slurm writes it, ``16(x2),8``.
+
+    :param written: the numbers.
+    :param hosts: number of hosts.
+    :param error: what to raise for another word, or another number of slots than of hosts.
+    :param where: option or variable that has them.
+    """
+    slots: list[int] = []
+    for word in written.split(","):
+        match = _SLOTS.fullmatch(word.strip())
+        if not match or int(match[2] or 1) > hosts:
+            raise error(f"expecting {where} like 16, 16,16,8 or 16(x2),8 for {hosts} hosts, got {written!r}")
+        slots += [int(match[1])] * int(match[2] or 1)
+    if len(slots) == 1 and "(" not in written:
+        slots *= hosts
+    if len(slots) != hosts:
+        raise error(f"expecting {where} for {hosts} hosts, got {len(slots)}: {written}")
+    return slots

@@ -1,0 +1,116 @@
+"""Running jobs and their hosts: ``squeue --json``, or lines of a job and its host list."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from ...errors import SourceError, TopompiError
+from ..files import InputFile, open_inputs
+from ..hostlist import expand
+from ..jsontext import parse_json
+
+__all__ = ["RunningJob", "read_running"]
+
+Row = tuple[str, str, str]  # the job's name, its host list, and the place of both
+
+
+@dataclass(frozen=True)
+class RunningJob:
+    """A job's name and hosts.
+
+    :param name: any text; no two jobs of a list have the same one.
+    :param hosts: names of its hosts, each once.
+    :param place: ``file:line``, or the file.
+    """
+
+    name: str
+    hosts: tuple[str, ...]
+    place: str = ""
+
+
+def read_running(path: str | os.PathLike[str], error: type[TopompiError] = SourceError) -> list[RunningJob]:
+    """The running jobs of a file, in its order.
+
+    The file is what ``squeue --json`` prints, of which only running jobs count; or CSV, ``job,hosts`` a line, where the
+    commas of a host list need no quotes; or lines of a job and its host list with blanks between.
+
+    :param path: of the file, packed or not.
+    :param error: what to raise.
+    :raises TopompiError: ``error``, with file and line or job, for a line without hosts, a list that is none, a name
+        that comes twice, and beyond a limit.
+    """
+    (text, *more) = open_inputs(path, error, "running jobs")
+    if more:
+        raise error(f"{path}: expecting one file of running jobs, got {1 + len(more)} files")
+    jobs, places = [], dict[str, str]()
+    for name, expression, place in _form_of(text)(text):
+        if name in places:
+            raise error(f"{place}: expecting each job once, got {name!r} again, first at {places[name]}")
+        places[name] = place
+        try:
+            jobs.append(RunningJob(name, tuple(dict.fromkeys(expand(expression))), place))
+        except SourceError as problem:
+            raise error(f"{place}: {problem}") from problem
+    return jobs
+
+
+def _form_of(text: InputFile) -> Callable[[InputFile], Iterator[Row]]:
+    """The reader of a text; a file is CSV by its name, or if in its first line a comma comes before any blank."""
+    first = next((line.strip() for line in text.head().splitlines() if line.strip() and not _is_comment(line)), "")
+    if first.startswith("{"):
+        return _of_squeue
+    names = text.name.removesuffix(".xz").removesuffix(".gz")
+    return _of_csv if names.endswith(".csv") or "," in first.partition(" ")[0].partition("\t")[0] else _of_lines
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _of_squeue(text: InputFile) -> Iterator[Row]:
+    content = parse_json(text.data(), text.name, text.error)
+    try:
+        listed: Sequence[Any] = content["jobs"]
+        found = {str(job["job_id"]): job["nodes"] for job in listed if "RUNNING" in job["job_state"]}
+    except (KeyError, TypeError) as problem:
+        got = f"{type(problem).__name__}: {problem}"
+        raise text.error(f"{text.name}: expecting squeue --json, got {got}") from problem
+    for name, hosts in found.items():
+        place = f"{text.name}: job {name}"
+        if not isinstance(hosts, str) or not hosts:
+            raise text.error(f"{place}: expecting a host list, got {hosts!r}")
+        yield name, hosts, place
+
+
+def _of_csv(text: InputFile) -> Iterator[Row]:
+    rows = chain(_csv_rows(text), [None])
+    first = next(rows)
+    if first is None:
+        raise text.error(f"{text.name}: expecting lines 'job,hosts', got none")
+    yield from (row for row in chain([first], rows) if row is not None)
+
+
+def _csv_rows(text: InputFile) -> Iterator[Row | None]:
+    for number, line in text.lines():
+        cells = next(csv.reader([line.strip()]), [])
+        if not cells or _is_comment(line) or (number == 1 and cells[0].strip().lower() == "job"):
+            continue
+        place, hosts = f"{text.name}:{number}", ",".join(cells[1:]).strip()
+        if not cells[0].strip() or not hosts:
+            raise text.error(f"{place}: expecting job,hosts, got {line.strip()[:80]!r}")
+        yield cells[0].strip(), hosts, place
+
+
+def _of_lines(text: InputFile) -> Iterator[Row]:
+    for number, line in text.lines():
+        words = line.split()
+        if not words or _is_comment(line):
+            continue
+        if len(words) != 2:
+            raise text.error(f"{text.name}:{number}: expecting a job's name and a host list, got {line[:60]!r}")
+        yield words[0], words[1], f"{text.name}:{number}"

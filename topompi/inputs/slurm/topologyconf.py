@@ -1,0 +1,119 @@
+"""Slurm's ``topology.conf``: switches with their nodes or child switches, or blocks of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...errors import SourceError
+from ..files import InputFile
+from ..hostlist import expand
+from .switches import Problem, SwitchRow, counted, join_blocks
+
+__all__ = ["NAME", "read_switches", "recognise"]
+
+NAME = "Slurm topology.conf or what scontrol show topology prints"
+
+_FIRST_KEY = re.compile(r"^[ \t]*(?:switchname|blockname)\s*=", re.IGNORECASE | re.MULTILINE)
+_PAIR = re.compile(r'([A-Za-z]+)\s*=\s*(?:"([^"]*)"|([^\s"]+))(?:\s+|$)')
+_KEYS = {
+    "switchname": {"nodes", "switches", "linkspeed", "level"},
+    "blockname": {"nodes", "blockindex", "blocksize"},
+    "aggregatedblock": {"nodes", "blockindex", "blocksize"},
+    "blocksizes": set(),
+    "allowemptyswitch": set(),
+}
+_KEYS_SHOWN = {
+    "switchname": "SwitchName, Nodes, Switches or LinkSpeed",
+    "blockname": "BlockName or Nodes",
+}
+
+
+def recognise(head: str) -> bool:
+    """Whether a line starts with ``SwitchName=`` or ``BlockName=``."""
+    return _FIRST_KEY.search(head) is not None
+
+
+def read_switches(texts: Sequence[InputFile], problem: Problem) -> tuple[list[SwitchRow], bool]:
+    """The switches of a ``topology.conf`` (several texts are read as one file), and whether one may be empty.
+
+    ``LinkSpeed`` has a unit of the site's own choice (Slurm's manual: "arbitrary"), and is not read.
+    A block is one leaf switch, and several blocks hang below one switch named ``topology/block``;
+    ``BlockSizes`` and ``AggregatedBlock`` only say how Slurm may aggregate neighbouring blocks. What
+    ``scontrol show topology`` prints is read too: there a switch with ``Level`` names all nodes below it beside its
+    child switches, and only these count.
+
+    :param texts: the files.
+    :param problem: takes what is wrong, with file and line.
+    :raises SourceError: where there is no switch.
+    """
+    lines = [(place, _parse_line(place, line, problem)) for text in texts for place, line in _logical_lines(text)]
+    rows, blocks = (list(counted(_rows_of(kind, lines, problem))) for kind in ("switchname", "blockname"))
+    allow_empty = any(values.get("allowemptyswitch", "").lower() in ("yes", "true", "1") for _, values in lines)
+    if rows and blocks:
+        problem(SourceError(f"{blocks[0].place}: expecting SwitchName as in the lines before, got BlockName"))
+    rows += join_blocks(blocks)
+    if not rows:
+        raise SourceError(f"{texts[0].name}: expecting SwitchName or BlockName lines, got none")
+    return rows, allow_empty
+
+
+def _logical_lines(text: InputFile) -> Iterator[tuple[str, str]]:
+    """Lines without comments; one that ends with a backslash goes on in the next, and keeps its own place."""
+    start, joined = 0, ""
+    for number, line in text.lines():
+        start = start or number
+        line = line.partition("#")[0].rstrip()
+        continued = line.endswith("\\")
+        joined += line[:-1] + " " if continued else line
+        if not continued:
+            if joined.strip():
+                yield f"{text.name}:{start}", joined.strip()
+            start, joined = 0, ""
+    if joined.strip():
+        yield f"{text.name}:{start}", joined.strip()
+
+
+def _parse_line(place: str, line: str, problem: Problem) -> dict[str, str]:
+    """The line's values by lower-case key; what does not belong there is reported and left out."""
+    values: dict[str, str] = {}
+    position = 0
+    while position < len(line):
+        match = _PAIR.match(line, position)
+        if not match:
+            problem(SourceError(f"{place}: expecting KEY=VALUE, got {line[position : position + 40]!r}"))
+            break
+        key, position = match[1].lower(), match.end()
+        if key in values:
+            problem(SourceError(f"{place}: expecting {match[1]} once, got it twice"))
+        else:
+            values[key] = match[2] if match[2] is not None else match[3]
+    _check_keys(place, values, problem)
+    return values
+
+
+def _check_keys(place: str, values: dict[str, str], problem: Problem) -> None:
+    first = next((key for key in _KEYS if key in values), None)
+    for key in [key for key in values if first is None or key not in {first} | _KEYS[first]]:
+        shown = _KEYS_SHOWN.get(first or "", "a line with SwitchName or BlockName")
+        problem(SourceError(f"{place}: expecting {shown}, got {key}"))
+        del values[key]
+
+
+def _rows_of(kind: str, lines: Iterable[tuple[str, dict[str, str]]], problem: Problem) -> Iterator[SwitchRow]:
+    return (row for place, values in lines if kind in values for row in _make_rows(place, values, problem))
+
+
+def _make_rows(place: str, values: dict[str, str], problem: Problem) -> list[SwitchRow]:
+    """One row, or none if its name or a list is malformed."""
+    try:
+        names = expand(values.get("switchname", values.get("blockname", "")))
+        if len(names) != 1:
+            raise SourceError(f"expecting one switch name, got {len(names)}")
+        nodes, switches = expand(values.get("nodes", "")), expand(values.get("switches", ""))
+        if "level" in values and switches:
+            nodes = []
+    except SourceError as error:
+        problem(SourceError(f"{place}: {error}"))
+        return []
+    return [SwitchRow(names[0], tuple(nodes), tuple(switches), place)]

@@ -1,0 +1,102 @@
+"""YAML values that know where they stand in their file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import yaml
+
+from ..errors import SourceError, TopompiError
+from .files import InputFile
+
+__all__ = ["Entry", "parse_yaml"]
+
+Problem = Callable[[TopompiError], None]
+
+_NULL, _BOOL = "tag:yaml.org,2002:null", "tag:yaml.org,2002:bool"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A YAML value that knows its file, so that messages can say where it is."""
+
+    node: yaml.Node
+    file: str
+
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.node.start_mark.line + 1}"
+
+    def fields(self, allowed: Sequence[str], problem: Problem) -> dict[str, Entry]:
+        """The values of a mapping by key, without empty ones.
+
+        :param allowed: keys that it may have.
+        :param problem: takes an error for each other key, and for one that comes twice.
+        """
+        shown = ", ".join(allowed)
+        if not isinstance(self.node, yaml.MappingNode):
+            raise SourceError(f"{self.place}: expecting a mapping with {shown}, got {self._describe()}")
+        found: dict[str, Entry] = {}
+        for key, value in self.node.value:
+            place = f"{self.file}:{key.start_mark.line + 1}"
+            if key.value not in allowed:
+                problem(SourceError(f"{place}: expecting one of {shown}, got {key.value!r}"))
+            elif key.value in found:
+                problem(SourceError(f"{place}: expecting {key.value} once, got it twice"))
+            elif value.tag != _NULL:
+                found[key.value] = Entry(value, self.file)
+        return found
+
+    def items(self) -> list[Entry]:
+        """The values of a list."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            raise SourceError(f"{self.place}: expecting a list, got {self._describe()}")
+        return [Entry(node, self.file) for node in self.node.value]
+
+    def text(self) -> str:
+        """The value of a scalar."""
+        if not isinstance(self.node, yaml.ScalarNode):
+            raise SourceError(f"{self.place}: expecting a name or a host list, got {self._describe()}")
+        return str(self.node.value)
+
+    def is_true(self) -> bool:
+        """Whether the value is a true boolean."""
+        return self.node.tag == _BOOL and self.text().lower() in ("true", "yes", "on")
+
+    def _describe(self) -> str:
+        if isinstance(self.node, yaml.ScalarNode):
+            return repr(self.node.value)
+        return "a list" if isinstance(self.node, yaml.SequenceNode) else "a mapping"
+
+
+class _Stream:
+    """What PyYAML reads from: the lines of a text, with their limits."""
+
+    def __init__(self, text: InputFile) -> None:
+        self._lines = (line if number == 1 else f"\n{line}" for number, line in text.lines())
+
+    def read(self, size: int = -1) -> str:
+        """Some more of the text; empty at its end."""
+        return "".join(islice(self._lines, 256))
+
+
+def parse_yaml(text: InputFile) -> Entry:
+    """The value that a file has.
+
+    :raises SourceError: with file and line.
+    """
+    try:
+        node = yaml.compose(_Stream(text), Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise SourceError(f"{text.name}:{line}: expecting YAML, but {error.problem}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise SourceError(f"{text.name}: expecting YAML, but {str(error).splitlines()[0]}") from error
+    except (ValueError, IndexError, TypeError) as error:  # PyYAML's scanner raises them over some nonsense
+        raise SourceError(f"{text.name}: expecting YAML, but {error}") from error
+    if node is None:
+        raise SourceError(f"{text.name}: expecting a list of topologies, got an empty file")
+    return Entry(node, text.name)

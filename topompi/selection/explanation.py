@@ -1,0 +1,93 @@
+"""An explanation of what would run for a call where nothing has been measured; without MPI."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..execution.eligibility import why_not
+from ..execution.specs import CALLS
+from ..prediction.predictor import Predictor
+from ..prediction.scope import unmodelled
+from ..prediction.untuned import predict
+from ..schedules.registry import ALGORITHMS
+from ..topology import TopologyInterface
+from ..views.job import Job
+from .choice import Choice
+from .classes import class_bytes, size_class
+from .rules import Rules
+
+if TYPE_CHECKING:
+    from ..prediction.libraries.base import Library
+
+__all__ = ["explain"]
+
+
+def explain(
+    interface: TopologyInterface,
+    method: str,
+    nbytes: int,
+    root: int = 0,
+    library: Library | None = None,
+    rules: str | None = None,
+    *,
+    virtual: bool = False,
+) -> dict[str, Any]:
+    """What would run for a call, and why, ready for JSON.
+
+    ``algorithm`` and ``reason`` are always there. Unless a rule decides or no library has a model, there are ``native``
+    with the library's own algorithm and its seconds, ``default`` with what may run without a trial, and ``trial`` with
+    the fastest of all.
+
+    :param interface: the job's ranks on their hosts, as if they were real.
+    :param method: mpi4py's name of the call.
+    :param nbytes: size of the call in bytes, as rules count it.
+    :param root: rank of the root, for a rooted collective.
+    :param library: model of the MPI library; None for the fastest of those that the libraries with a model would take.
+    :param rules: a rules file, if there is one.
+    :param virtual: whether the job's placement is virtual, so that native runs in it.
+    :raises RulesError: for a rules file that is not as wanted.
+    """
+    collective = CALLS[method].collective
+
+    def runs(algorithm: str) -> bool:
+        return algorithm.partition("/")[0] in ALGORITHMS[collective]
+
+    predictor = Predictor(interface, library)
+    ruled, said = _by_rules(rules, method, nbytes, interface)
+    found = predict(predictor, method, nbytes, root, runs)
+    if found.native is None or ruled:
+        choice = ruled or found
+        return {"algorithm": choice.algorithm, "reason": "; ".join(filter(None, (choice.reason, said)))}
+    best = predictor.rank(method, nbytes, root, lambda name: runs(name) and not _joint(method, name))[0]
+    facts: dict[str, Any] = {
+        "operation": method,
+        "bytes": nbytes,
+        "job": interface.describe(),
+        "native": {"algorithm": found.native.says, "seconds": found.native.seconds},
+        "default": [{"algorithm": name, "seconds": seconds} for name, seconds in found.ours],
+        "algorithm": found.algorithm,
+        "reason": "; ".join(filter(None, (found.reason, said))),
+        "trial": {"algorithm": best[0], "seconds": best[1]},
+    }
+    if virtual:
+        facts["virtual"] = {"algorithm": "native", "reason": unmodelled(replace(interface, virtual=True))}
+    return facts
+
+
+def _by_rules(path: str | None, method: str, nbytes: int, interface: TopologyInterface) -> tuple[Choice | None, str]:
+    """The choice of the rule that decides, if one does, and what is to be said of rules that cannot run."""
+    if not path:
+        return None, ""
+
+    def runs(algorithm: str) -> bool:
+        divides = algorithm != "levels" or len(interface.levels) > 0
+        return divides and not _joint(method, algorithm) and not why_not(method, algorithm)
+
+    found, job, smallest = Rules.read(path), Job(interface, ""), class_bytes(size_class(nbytes))[0]
+    return found.choice(method, smallest, job, runs), found.passed_over(method, smallest, job, runs)
+
+
+def _joint(method: str, name: str) -> bool:
+    found = ALGORITHMS[CALLS[method].collective].get(name)
+    return found is not None and found.joint

@@ -1,0 +1,19 @@
+"""What administrators ask of a fabric: which links carry most routes, what changed, what a failure costs."""
+
+from .difference import Difference, compare
+from .jobs import JobRow, JobsStudy, study_jobs
+from .usage import LinkUse, leaf_rows, link_rows, link_use
+from .without import without
+
+__all__ = [
+    "Difference",
+    "JobRow",
+    "JobsStudy",
+    "LinkUse",
+    "compare",
+    "leaf_rows",
+    "link_rows",
+    "link_use",
+    "study_jobs",
+    "without",
+]

@@ -1,0 +1,208 @@
+"""What differs between two fabrics: hosts, switches, cables, routes, and the way between a job's hosts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...inputs.slurm.running import RunningJob
+from ..fabric import Fabric
+from ..hostroutes import HostRoutes
+from ..routes import WALKS_AT_ONCE, Routes
+from ..summary import levels_of
+from .names import end_name, switch_labels
+
+__all__ = ["MOST_PAIRED", "Difference", "compare"]
+
+MOST_PAIRED = 2048  # hosts whose pairs are compared
+CHANGED, LOST, FOUND = "changed", "lost", "found"
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What changed from one fabric to another, ready for JSON.
+
+    :param hosts: those that are only in the first (``gone``) and only in the second (``new``).
+    :param switches: likewise, by label; switches are the same where their ids are.
+    :param cables: likewise, as ``end:port - end:port``.
+    :param routes: ``entries`` of both tables for switches and adapters that both have, and how many of them are
+        ``changed`` (another next switch or port), ``lost`` or ``found``.
+    :param pairs: ordered ``pairs`` of the hosts that both have, and how many have another path (``changed``), another
+        number of ``hops``, none any more (``lost``) or only now (``found``); None beyond MOST_PAIRED hosts.
+    :param examples: of such pairs: from, to, and hops before and after, None without a route.
+    :param levels: of both fabrics, see ``levels_of``: before and after.
+    :param jobs: of those asked about, the ones with such pairs: name, hosts, and the counts as in ``pairs``.
+    """
+
+    hosts: dict[str, list[str]]
+    switches: dict[str, list[str]]
+    cables: dict[str, list[str]]
+    routes: dict[str, int]
+    pairs: dict[str, int] | None
+    examples: list[dict[str, Any]]
+    levels: list[list[dict[str, Any]]]
+    jobs: list[dict[str, Any]]
+
+    def __bool__(self) -> bool:
+        """Whether anything differs."""
+        sets = (*self.hosts.values(), *self.switches.values(), *self.cables.values())
+        counts = [self.routes[key] for key in (CHANGED, LOST, FOUND)]
+        return any(sets) or any(counts) or self._pairs_differ()
+
+    def _pairs_differ(self) -> bool:
+        return self.pairs is not None and any(count for key, count in self.pairs.items() if key != "pairs")
+
+
+def compare(
+    before: Routes,
+    after: Routes,
+    hosts: Sequence[str] | None = None,
+    jobs: Sequence[RunningJob] = (),
+    examples: int = 10,
+) -> Difference:
+    """Compare two fabrics with their routes; of several paths to a host the first one counts.
+
+    :param before: the first fabric, and the routes over it.
+    :param after: the second one.
+    :param hosts: whose pairs to compare, those of them that both have; by default all, up to MOST_PAIRED.
+    :param jobs: to name where their pairs differ.
+    :param examples: pairs to name at most.
+    Cost: entries of one table, and n * n * (longest route) numbers for n hosts.
+    """
+    one, other = before.fabric, after.fabric
+    same = _Numbers(one, other)
+    common = [host for host in (one.hosts if hosts is None else dict.fromkeys(hosts)) if same.has_host(host)]
+    pairs, found = (None, []) if len(common) > MOST_PAIRED else _pairs(before, after, common, same, examples)
+    affected = []
+    for job in jobs:
+        theirs = [host for host in dict.fromkeys(job.hosts) if same.has_host(host)]
+        counts = _pairs(before, after, theirs, same, 0)[0]
+        if any(count for key, count in counts.items() if key != "pairs"):
+            affected.append({"job": job.name, "hosts": len(theirs), **counts})
+    return Difference(
+        hosts=_sides(one.hosts, other.hosts),
+        switches=_switches(one, other),
+        cables=_sides(list(_cables(one)), list(_cables(other))),
+        routes=_entries(before, after, same),
+        pairs=pairs,
+        examples=found,
+        levels=[levels_of(before), levels_of(after)],
+        jobs=affected,
+    )
+
+
+class _Numbers:
+    """One number for what both fabrics have: vertices by id, links by the ids of their ends and the first port."""
+
+    def __init__(self, one: Fabric, other: Fabric) -> None:
+        self.one, self.other = one, other
+        number: dict[str, int] = {}
+        self.vertex = [
+            np.array(
+                [number.setdefault(name, len(number)) for name in (*of.adapter_ids, *of.switch_ids)], dtype=np.int64
+            )
+            for of in (one, other)
+        ]
+
+    def has_host(self, host: str) -> bool:
+        return host in self.one.host_index and host in self.other.host_index
+
+    def of_links(self, side: int) -> Ids:
+        """A number of each link by where it leads from, by which port, and where to; the last one, -1, is no link."""
+        fabric = (self.one, self.other)[side]
+        count = sum(map(len, self.vertex))
+        source, target = self.vertex[side][fabric.link_source], self.vertex[side][fabric.link_target]
+        keys = (source * (1 << 17) + fabric.link_source_port) * count + target
+        return np.append(keys, -1)
+
+
+def _sides(before: Sequence[str], after: Sequence[str]) -> dict[str, list[str]]:
+    """What is only in one of two lists, each as often as it is more in one; in the order of the lists."""
+    first, second = Counter(before), Counter(after)
+    return {"gone": list((first - second).elements()), "new": list((second - first).elements())}
+
+
+def _switches(one: Fabric, other: Fabric) -> dict[str, list[str]]:
+    sides = _sides(one.switch_ids, other.switch_ids)
+    labels = {
+        key: dict(zip(of.switch_ids, switch_labels(of), strict=True)) for key, of in (("gone", one), ("new", other))
+    }
+    return {key: [labels[key][identity] for identity in ids] for key, ids in sides.items()}
+
+
+def _cables(fabric: Fabric) -> Iterator[str]:
+    """Both ends of each cable, once."""
+    labels = switch_labels(fabric)
+    columns = (fabric.link_source, fabric.link_source_port, fabric.link_target, fabric.link_target_port)
+    for source, port, target, target_port in zip(*(column.tolist() for column in columns), strict=True):
+        ends = sorted(
+            f"{end_name(fabric, labels, vertex)}:{number}" if number else end_name(fabric, labels, vertex)
+            for vertex, number in ((source, port), (target, target_port))
+        )
+        if fabric.vertex_id(source) <= fabric.vertex_id(target):
+            yield " - ".join(ends)
+
+
+def _entries(before: Routes, after: Routes, same: _Numbers) -> dict[str, int]:
+    one, other = before.fabric, after.fabric
+    switches = [
+        (one.switch_index[name], other.switch_index[name]) for name in one.switch_ids if name in other.switch_index
+    ]
+    adapters = [
+        (one.adapter_index[name], other.adapter_index[name]) for name in one.adapter_ids if name in other.adapter_index
+    ]
+    here = np.array(adapters, dtype=np.int32).reshape(-1, 2)
+    keys = same.of_links(0), same.of_links(1)
+    count: Counter[str] = Counter()
+    step = max(1, WALKS_AT_ONCE // max(1, len(adapters)))
+    for first in range(0, len(switches), step):
+        rows = np.array(switches[first : first + step], dtype=np.int32)
+        was, now = (
+            keys[side][routes.links_at(np.repeat(rows[:, side], len(here)), np.tile(here[:, side], len(rows)))]
+            for side, routes in enumerate((before, after))
+        )
+        count.update(_kinds(was, now))
+    return {"entries": count["entries"], **{key: count[key] for key in (CHANGED, LOST, FOUND)}}
+
+
+def _kinds(was: Ids, now: Ids) -> dict[str, int]:
+    return {
+        "entries": int(((was >= 0) | (now >= 0)).sum()),
+        CHANGED: int(((was != now) & (was >= 0) & (now >= 0)).sum()),
+        LOST: int(((was >= 0) & (now < 0)).sum()),
+        FOUND: int(((was < 0) & (now >= 0)).sum()),
+    }
+
+
+def _pairs(
+    before: Routes, after: Routes, hosts: Sequence[str], same: _Numbers, examples: int
+) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    """Counts of pairs of hosts by what changed, and some of these pairs, those without a route first."""
+    if not hosts:
+        return {"pairs": 0, CHANGED: 0, "hops": 0, LOST: 0, FOUND: 0}, []
+    sides = [
+        HostRoutes(routes, np.array([routes.fabric.host_index[host] for host in hosts], dtype=np.int32))
+        for routes in (before, after)
+    ]
+    hops = [side.hops for side in sides]
+    paths = [same.of_links(number)[side.paths()] for number, side in enumerate(sides)]
+    most = max(path.shape[2] for path in paths)
+    padded = [np.pad(path, ((0, 0), (0, 0), (0, most - path.shape[2])), constant_values=-1) for path in paths]
+    lost, found = (hops[0] >= 0) & (hops[1] < 0), (hops[0] < 0) & (hops[1] >= 0)
+    changed = (padded[0] != padded[1]).any(axis=2) & (hops[0] >= 0) & (hops[1] >= 0)
+    longer = (hops[0] != hops[1]) & changed
+    order = np.argsort(-(4 * lost + 3 * found + 2 * longer + changed).ravel(), kind="stable")[:examples]
+    rows = []
+    for at in order.tolist():
+        i, j = divmod(at, len(hosts))
+        if changed[i, j] or lost[i, j] or found[i, j]:
+            ends = [None if side[i, j] < 0 else int(side[i, j]) for side in hops]
+            rows.append({"from": hosts[i], "to": hosts[j], "before": ends[0], "after": ends[1]})
+    counts = {CHANGED: changed, "hops": longer, LOST: lost, FOUND: found}
+    return {"pairs": len(hosts) * (len(hosts) - 1), **{key: int(value.sum()) for key, value in counts.items()}}, rows

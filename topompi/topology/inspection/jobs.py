@@ -1,0 +1,126 @@
+"""Many jobs on one fabric: where each sits, how thin its uplinks are, and whose links it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from ...inputs.slurm.running import RunningJob
+from ..fabric import Fabric
+from ..hostnames import require_hosts
+from ..routes import Routes
+from .names import end_name, switch_labels
+from .usage import LinkUse, leaf_rows, link_use
+
+__all__ = ["JobRow", "JobsStudy", "study_jobs"]
+
+
+@dataclass(frozen=True)
+class JobRow:
+    """What one job has of the fabric.
+
+    :param job: its name.
+    :param hosts: number of its hosts.
+    :param leaves: leaf switches that hold them.
+    :param levels: levels of switches that its routes cross.
+    :param oversubscription: what its hosts on a leaf can send over what the uplinks that its routes use there carry, on
+        the worst leaf; None where no route leaves a leaf, or the source lists no cables.
+    :param busiest: the link between switches with most of its routes, in words; empty without one.
+    :param busiest_routes: ordered pairs of its hosts whose routes cross that link.
+    :param lost: ordered pairs of its hosts without a route.
+    :param links: directed links between switches that its routes use.
+    :param shared_links: those of them that routes of other jobs use, too.
+    :param shares_with: names of these jobs, those with most common links first.
+    """
+
+    job: str
+    hosts: int
+    leaves: int
+    levels: int
+    oversubscription: float | None
+    busiest: str
+    busiest_routes: int
+    lost: int
+    links: int
+    shared_links: int
+    shares_with: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """The fields, ready for JSON."""
+        return asdict(self) | {"shares_with": list(self.shares_with)}
+
+
+@dataclass(frozen=True)
+class JobsStudy:
+    """Jobs that run at the same time, and the directed links between switches that they share.
+
+    :param rows: one per job, in their order.
+    :param pairs: names of two jobs, in their order -> number of links that both can use.
+    :param links: number of links that two jobs or more can use.
+    """
+
+    rows: tuple[JobRow, ...]
+    pairs: Mapping[tuple[str, str], int]
+    links: int
+
+
+def study_jobs(routes: Routes, jobs: Sequence[RunningJob]) -> JobsStudy:
+    """Where each job sits, and whose links it shares: the links of all paths to a host and of all adapters count.
+
+    :param routes: over the whole fabric.
+    :param jobs: jobs that run at the same time.
+    :raises HostError: for hosts that the fabric has not.
+    Cost: see ``link_use``, for each job and path; (jobs x links) bits.
+    """
+    fabric = routes.fabric
+    numbers = [np.unique(require_hosts(fabric, job.hosts)) for job in jobs]
+    uses = [link_use(routes, hosts) for hosts in numbers]
+    links = fabric.switch_links
+    used = np.zeros((len(jobs), len(links)), dtype=bool)
+    for mine, hosts, use in zip(used, numbers, uses, strict=True):
+        mine |= use.routes[links] > 0
+        for path in range(1, routes.num_paths):
+            mine |= link_use(routes, hosts, path).routes[links] > 0
+    common = used.astype(np.int32) @ used.T.astype(np.int32)
+    by_many = used.sum(axis=0) > 1
+    labels = switch_labels(fabric)
+    rows = []
+    for number, (job, use) in enumerate(zip(jobs, uses, strict=True)):
+        others = [
+            at for at in np.argsort(-common[number], kind="stable").tolist() if at != number and common[number, at]
+        ]
+        counts = int(used[number].sum()), int((used[number] & by_many).sum())
+        rows.append(_row(job, use, labels, counts, tuple(jobs[at].name for at in others)))
+    pairs = {(jobs[a].name, jobs[b].name): int(common[a, b]) for a, b in np.argwhere(np.triu(common, 1)).tolist()}
+    return JobsStudy(tuple(rows), pairs, int(by_many.sum()))
+
+
+def _row(job: RunningJob, use: LinkUse, labels: list[str], counts: tuple[int, int], others: tuple[str, ...]) -> JobRow:
+    fabric, crossed, leaves = use.fabric, use.switch_links, leaf_rows(use)
+    thinnest = [row["oversubscription"] for row in leaves if row["oversubscription"] is not None]
+    busiest = int(crossed[0]) if len(crossed) else -1
+    return JobRow(
+        job=job.name,
+        hosts=len(use.hosts),
+        leaves=len(leaves),
+        levels=_levels(fabric, crossed) if len(crossed) else int(bool(leaves)),
+        oversubscription=max(thinnest, default=None),
+        busiest="" if busiest < 0 else _named(fabric, labels, busiest),
+        busiest_routes=0 if busiest < 0 else int(use.routes[busiest]),
+        lost=use.lost,
+        links=counts[0],
+        shared_links=counts[1],
+        shares_with=others,
+    )
+
+
+def _levels(fabric: Fabric, links: np.ndarray) -> int:
+    ends = np.concatenate((fabric.link_source[links], fabric.link_target[links])) - fabric.num_adapters
+    return int(fabric.switch_level[ends].max()) + 1
+
+
+def _named(fabric: Fabric, labels: list[str], link: int) -> str:
+    ends = (int(fabric.link_source[link]), int(fabric.link_target[link]))
+    return " → ".join(end_name(fabric, labels, vertex) for vertex in ends)

@@ -1,0 +1,83 @@
+"""Hosts and slots on which a job's ranks can go, and the machine of mappers that they make up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import SettingError
+from ..inputs.hostlist import ALL, read_hosts
+from ..inputs.slurm.environment import SLOTS, hosts_of_job, parse_slots
+from ..mapping.machine import Machine
+from ..topology import Routes, TopologyInterface
+from .machine import machine_of
+
+__all__ = ["Allocation", "allocation_of", "machine_on"]
+
+MOST_ROUTED = 1024  # hosts; the routes of more take gigabytes
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Hosts with their slots.
+
+    :param hosts: names of the hosts, each once.
+    :param slots: number of ranks that each host can hold.
+    :param is_part: whether nobody named hosts, and these are the first of more.
+    """
+
+    hosts: tuple[str, ...]
+    slots: tuple[int, ...]
+    is_part: bool = False
+
+
+def allocation_of(
+    ranks: int,
+    all_hosts: Sequence[str],
+    hosts: str | None = None,
+    slots: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Allocation:
+    """Hosts and slots: as told, else the Slurm job's, else the first hosts that the ranks fill.
+
+    Without slots the ranks are dealt evenly in blocks over all hosts; a host that is named several times has as many.
+
+    :param ranks: number of ranks that need a slot.
+    :param all_hosts: the fabric's hosts, in its order.
+    :param hosts: a host list, a file of hosts, or ``all``.
+    :param slots: slots of each host, see `topompi.inputs.slurm.environment.parse_slots`.
+    :param environment: variables in which Slurm may name hosts and slots; none by default.
+    :raises SourceError: for a host list that is none.
+    :raises SettingError: for slots that are not as wanted, or beside a host that is named twice.
+    """
+    of_job = hosts_of_job(environment or {}) if hosts is None else None
+    is_named = hosts is not None or of_job is not None
+    listed = of_job or (list(all_hosts) if hosts in (None, ALL) else read_hosts(str(hosts)))
+    names = list(dict.fromkeys(listed))
+    if slots is None and of_job is not None:
+        slots = (environment or {}).get(SLOTS)
+    if slots is not None:
+        if len(names) < len(listed):
+            raise SettingError("expecting each host once beside --slots")
+        counts = parse_slots(slots, len(names), where="--slots")
+    elif len(names) < len(listed):  # one name a slot
+        counts = [listed.count(name) for name in names]
+    else:
+        counts = (ranks // len(names) + (np.arange(len(names)) < ranks % len(names))).tolist()
+    filled = len(names) if is_named else min(int(np.searchsorted(np.cumsum(counts), ranks)) + 1, len(names))
+    return Allocation(tuple(names[:filled]), tuple(counts[:filled]), filled < len(names))
+
+
+def machine_on(routes: Routes, hosts: Sequence[str], slots: Sequence[int], source: str = "") -> Machine:
+    """The machine of some hosts of a fabric; with the routes between them for at most MOST_ROUTED hosts.
+
+    :param routes: over the whole fabric.
+    :param hosts: names of the hosts, in the order in which slots are numbered.
+    :param slots: number of slots of each host.
+    :param source: name of the topology source.
+    :raises HostError: for a host that the fabric does not have.
+    """
+    interface = TopologyInterface.place(hosts, routes, source=source, virtual=True)
+    return machine_of(interface, slots, hosts, routes=len(hosts) <= MOST_ROUTED)

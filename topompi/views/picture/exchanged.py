@@ -1,0 +1,60 @@
+"""The loads of links when a job exchanges what a graph, a schedule or an algorithm says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import TopompiError
+from ...inputs import read_text
+from ...mapping.readers import read_graph
+from ...schedules.analysis.loads import messages_of
+from ...schedules.exports.jsonio import from_json
+from ...schedules.registry import ALGORITHMS, make
+from ...schedules.segments import pieces_of
+from ...topology import Routes, TopologyInterface
+from ...topology.hostnames import require_hosts
+from ..network import network_of
+from .loads import Loads, PictureError, link_loads
+
+__all__ = ["exchanged_loads"]
+
+
+def exchanged_loads(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int) -> Loads:
+    """The loads of all links when a job exchanges what a text names.
+
+    :param exchanged: a communication graph's file, a schedule's FILE.json, or ``COLLECTIVE:ALGORITHM``.
+    :param routes: over the whole fabric.
+    :param hosts: host of each rank of the job.
+    :param nbytes: bytes of the schedule's block, or of a message that is cut.
+    :raises PictureError: for what is none of them, or has more ranks than the job.
+    """
+    try:
+        source, target, volume = _messages(exchanged, routes, hosts, nbytes)
+    except TopompiError:
+        raise
+    except ValueError as error:
+        raise PictureError(f"--loads {exchanged}: {error}") from error
+    most = int(max(source.max(initial=-1), target.max(initial=-1))) + 1
+    if most > len(hosts):
+        raise PictureError(f"--loads {exchanged}: expecting at most {len(hosts)} ranks, as the job has, got {most}")
+    return link_loads(routes, require_hosts(routes.fabric, hosts).astype(np.int64), (source, target, volume))
+
+
+def _messages(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int) -> tuple[Any, Any, Any]:
+    """Sending rank, receiving rank and bytes of each message."""
+    collective, colon, algorithm = exchanged.partition(":")
+    if colon and collective in ALGORITHMS and not Path(exchanged).exists():
+        network = network_of(TopologyInterface.place(hosts, routes, virtual=True))
+        pieces = pieces_of(collective, algorithm, nbytes)
+        found = messages_of(make(collective, pieces.name, network, 0, pieces.blocks))
+        return found.source, found.destination, found.blocks * -(-nbytes // (pieces.blocks or 1))
+    text = read_text(exchanged, PictureError, "what a job exchanges") if Path(exchanged).suffix == ".json" else ""
+    if '"collective"' in text[:4096]:
+        found = messages_of(from_json(text))
+        return found.source, found.destination, found.blocks * nbytes
+    graph = read_graph(exchanged)
+    return graph.sources, graph.targets, graph.volume

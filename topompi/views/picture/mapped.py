@@ -1,0 +1,32 @@
+"""The picture of a mapping on its fabric."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...mapping.graph import CommunicationGraph
+from ...mapping.mapping import Mapping
+from ...topology import Routes
+from ...topology.hostnames import require_hosts
+from .fabricscene import Job, fabric_scene
+from .loads import link_loads
+from .scene import Scene
+
+__all__ = ["mapped_scene"]
+
+
+def mapped_scene(routes: Routes, graph: CommunicationGraph, given: Mapping, mapped: Mapping, words: str) -> Scene:
+    """The scene of a mapping on its fabric; full width is the busiest link of either order.
+
+    :param routes: over the whole fabric.
+    :param graph: bytes between ranks.
+    :param given: the given order of the ranks.
+    :param mapped: the mapping that is drawn, over the same hosts.
+    :param words: heading of the picture.
+    :raises HostError: for a host that the fabric does not have.
+    """
+    number = require_hosts(routes.fabric, mapped.hosts).astype(np.int64)
+    messages = (graph.sources, graph.targets, graph.volume)
+    before, after = (link_loads(routes, number[one.host_of_rank], messages) for one in (given, mapped))
+    full = max(float(side.seconds.max(initial=0.0)) for side in (before, after))
+    return fabric_scene(routes, words, Job.of_ranks(number[mapped.host_of_rank]), after, full or None)

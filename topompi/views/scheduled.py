@@ -1,0 +1,187 @@
+"""Schedules on a job's network: their loads, costs and steps, in numbers and with the names of links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..schedules import Network, Schedule
+from ..schedules.alltoall.dcss import dcss
+from ..schedules.analysis.cost import Cost, cost
+from ..schedules.analysis.loads import Analysis, analyse
+from ..schedules.analysis.model import Model
+from ..schedules.registry import find_algorithm
+from ..schedules.schedule import ROOTED
+from ..schedules.segments import cut, make_cut
+from ..topology import TopologyInterface
+from .network import UNKNOWN_RATE
+
+__all__ = ["PRESETS", "Made", "calibrated", "link_names", "steps_of", "summarise"]
+
+PRESETS = ("stampede", "ranger")
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """One schedule with its analysis and cost on a network.
+
+    :param name: of the algorithm, perhaps cut (``ring/32K``).
+    :param schedule: what is sent, in blocks.
+    :param block_bytes: size of a block.
+    :param lanes: parts into which every transfer is cut.
+    :param analysis: loads of the links, conflicts and the lower bound.
+    :param cost: seconds in all and of each step.
+    """
+
+    name: str
+    schedule: Schedule
+    block_bytes: int
+    lanes: int
+    analysis: Analysis
+    cost: Cost
+
+    @classmethod
+    def make(
+        cls,
+        collective: str,
+        name: str,
+        network: Network,
+        model: Model,
+        root: int,
+        nbytes: int,
+        blocks: int | None = None,
+        parameters: dict[str, Any] | None = None,
+    ) -> Made:
+        """The schedule of an algorithm for messages of ``nbytes``, divided into whole blocks, rounded up.
+
+        :param collective: such as ``bcast``.
+        :param name: of the algorithm among the collective's, perhaps cut.
+        :param network: hosts of the ranks, routes and capacities.
+        :param model: start-up and per-byte costs.
+        :param root: rank of the root; 0 where the collective has none.
+        :param nbytes: size of the message in bytes.
+        :param blocks: number of blocks to divide the message into; by default the algorithm's own choice, none below a
+            byte.
+        :param parameters: further ones of the algorithm, by name.
+        """
+        made = make_cut(collective, name, network, root, nbytes, blocks, **(parameters or {}))
+        schedule, block_bytes, lanes = made.schedule, made.block_bytes, made.lanes
+        analysis = analyse(schedule, network, block_bytes, alpha=min(model.t_s))
+        costs = cost(schedule, network, model, block_bytes, lanes=lanes)
+        return cls(name, schedule, block_bytes, lanes, analysis, costs)
+
+
+def calibrated(network: Network, model: str) -> tuple[Network, Model]:
+    """Network and model that agree on the cost of a byte.
+
+    It is the fabric's if its rates are known and the model is no measurement, else the model's.
+
+    :param network: rates and routes of the job.
+    :param model: one of PRESETS, or a JSON file of measurements.
+    """
+    costs = Model.preset(model) if model in PRESETS else Model.from_measured(model)
+    if (network.capacity == UNKNOWN_RATE).all():
+        rate = 1 / costs.t_w[-1] if costs.t_w[-1] else UNKNOWN_RATE
+        return replace(network, capacity=network.capacity * rate), costs
+    first = network.links[:, :, :1]
+    fastest = float(network.capacity[first[first >= 0]].max(initial=0.0))
+    if model in PRESETS and fastest:
+        costs = replace(costs, t_w=(1 / fastest,) * len(costs.hops))
+    return network, costs
+
+
+def link_names(interface: TopologyInterface) -> list[str] | None:
+    """Both ends of each link, by what people call them; None where no fabric is known."""
+    return None if interface.routes is None else list(interface.routes.fabric.link_names)
+
+
+def summarise(
+    collective: str,
+    made: Sequence[Made],
+    interface: TopologyInterface,
+    network: Network,
+    root: int,
+    nbytes: int,
+    model: str,
+    *,
+    proved: bool,
+) -> dict[str, Any]:
+    """The figures of some schedules of one collective, ready for JSON.
+
+    :param collective: such as ``bcast``.
+    :param made: the schedules, at least one.
+    :param interface: where the ranks are placed.
+    :param network: the same placement as arrays.
+    :param root: rank of the root; left out of the summary where the collective has none.
+    :param nbytes: size of the message in bytes.
+    :param model: its name.
+    :param proved: whether the schedules have been checked.
+    """
+    bound = made[0].analysis.bound
+    summary: dict[str, Any] = {
+        "collective": collective,
+        "placement": interface.describe(),
+        "ranks": interface.num_ranks,
+        "hosts": interface.num_hosts,
+        "root": root if collective in ROOTED else None,
+        "bytes": nbytes,
+        "model": model,
+        "bound": {"seconds": bound.seconds, **asdict(bound)},
+        "proved": made[0].schedule.collective if proved else None,
+        "schedules": [_figures(collective, one) for one in made],
+    }
+    if len({one.analysis.bound for one in made}) > 1:  # rows and columns of an FFT are two exchanges
+        del summary["bound"]
+    if collective == "alltoall":
+        choice = dcss(network)
+        summary["dcss"] = {"choice": choice.algorithm, "reason": choice.reason}
+    return summary
+
+
+def _figures(collective: str, made: Made) -> dict[str, Any]:
+    analysis = made.analysis
+    busy = analysis.idle_ranks[analysis.idle_ranks < made.schedule.size]  # steps of local moves alone left out
+    by_hops = {
+        str(hops): {"messages": int(messages) * made.lanes, "bytes": int(size)}
+        for hops, (messages, size) in enumerate(zip(analysis.messages_by_hops, analysis.bytes_by_hops, strict=True))
+        if messages
+    }
+    return {
+        "algorithm": made.name,
+        "schedule": made.schedule.algorithm,
+        "blocks": made.schedule.blocks,
+        "block_bytes": made.block_bytes,
+        "steps": analysis.active_steps,
+        "messages": int(analysis.messages_by_hops.sum()) * made.lanes,
+        "by_hops": by_hops,
+        "conflicts": int(analysis.conflicts.sum()),
+        "idle": float(busy.mean() / made.schedule.size) if len(busy) else 0.0,
+        "bound": analysis.bound.seconds,
+        "ratio": None if np.isnan(analysis.ratio) else analysis.ratio,
+        "cost": made.cost.seconds,
+        "wins": find_algorithm(collective, cut(made.name)[0]).when,
+    }
+
+
+def steps_of(made: Made, interface: TopologyInterface) -> list[dict[str, Any]]:
+    """What happens in each step."""
+    analysis, names = made.analysis, link_names(interface)
+    rows = made.schedule.messages
+    messages = np.bincount(made.schedule.step[rows], minlength=analysis.num_steps)
+    table = []
+    for step in range(analysis.num_steps):
+        link = int(analysis.busiest_link[step])
+        table.append(
+            {
+                "step": step,
+                "transfers": int(messages[step]),
+                "conflicts": int(analysis.conflicts_of_step[step]),
+                "idle": int(analysis.idle_ranks[step]),
+                "busiest": "" if link < 0 else f"link {link}" if names is None else names[link],
+                "seconds": float(made.cost.step_seconds[step]),
+            }
+        )
+    return table
