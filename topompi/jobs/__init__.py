@@ -10,7 +10,7 @@ from .errors import AllocationError, JobsError, WorkloadError
 from .isolation import Conflicts, check
 from .observers import IsolationCheck, Observer, Promises
 from .outcome import Outcome
-from .queueing import ORDERS, Backfill
+from .queueing import ORDERS, QUEUES, Backfill, find_queue
 from .simulation import simulate
 from .speed import find_speed
 from .workload import Workload, read_swf, read_workload
@@ -18,6 +18,7 @@ from .workload import Workload, read_swf, read_workload
 __all__ = [
     "ALLOCATORS",
     "ORDERS",
+    "QUEUES",
     "AllocationError",
     "Backfill",
     "Cluster",
@@ -31,6 +32,7 @@ __all__ = [
     "WorkloadError",
     "check",
     "find_allocator",
+    "find_queue",
     "find_speed",
     "read_swf",
     "read_workload",

@@ -26,14 +26,19 @@ JOBS = (
 
 
 def write_jobs(outcome: Outcome, path: Path) -> None:
-    """One line a job, as Batsim writes and evalys reads them; rejected jobs have no times."""
-    jobs = outcome.workload
+    """One line a job, as Batsim writes and evalys reads them; rejected jobs have no times.
+
+    If jobs held slots, these are the resources, numbered node by node.
+    """
+    jobs, asked = outcome.workload, outcome.workload.nodes
+    if outcome.slots is not None:
+        asked = np.where(jobs.slots > 0, jobs.slots, jobs.nodes)
     with open_output(path, newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(JOBS)
         for job in range(len(jobs)):
             start, end, submit = int(outcome.start[job]), int(outcome.end[job]), int(jobs.submit[job])
-            front = [int(jobs.number[job]), csv_cell(Path(jobs.name).name), "log", submit, int(jobs.nodes[job])]
+            front = [int(jobs.number[job]), csv_cell(Path(jobs.name).name), "log", submit, int(asked[job])]
             front.append(int(jobs.estimate[job]))
             if start < 0:
                 writer.writerow([*front, 0, "REJECTED", "", "", "", "", "", "", ""])
@@ -42,7 +47,7 @@ def write_jobs(outcome: Outcome, path: Path) -> None:
             state = "COMPLETED_WALLTIME_REACHED" if ended else "COMPLETED_SUCCESSFULLY"
             run, around = end - start, end - submit
             times = [start, run, end, start - submit, around, around / max(run, 1)]
-            writer.writerow([*front, int(not ended), state, *times, _ranges(outcome.held_by(job))])
+            writer.writerow([*front, int(not ended), state, *times, _ranges(outcome.resources_of(job))])
 
 
 def write_schedule(outcome: Outcome, path: Path) -> None:
@@ -70,7 +75,7 @@ def write_schedule(outcome: Outcome, path: Path) -> None:
 
 
 def to_json(outcome: Outcome) -> str:
-    """What ran where under which policy, the figures, and start and end of every job."""
+    """What ran where under which policy, the figures, start and end of every job, and slots if jobs held such."""
     queue, allocator, speed = outcome.policy
     content: dict[str, Any] = {
         "version": 1,
@@ -84,14 +89,15 @@ def to_json(outcome: Outcome) -> str:
         "start": outcome.start.tolist(),
         "end": outcome.end.tolist(),
     }
+    if outcome.slots is not None:
+        content["slots"] = [_ranges(outcome.resources_of(job)) for job in range(len(outcome.workload))]
     return json.dumps(content)
 
 
 def _ranges(nodes: NDArray[np.integer]) -> str:
-    """Ascending ranges such as ``0-3 7``."""
+    """Ranges of ascending numbers, such as ``0-3 7``."""
     if not len(nodes):
         return ""
-    nodes = np.sort(nodes)
     cuts = np.flatnonzero(np.diff(nodes) > 1)
     first, last = nodes[np.append(0, cuts + 1)], nodes[np.append(cuts, len(nodes) - 1)]
     return " ".join(f"{a}-{b}" if a != b else str(a) for a, b in zip(first.tolist(), last.tolist(), strict=True))

@@ -14,10 +14,10 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from .allocation import Allocator, Placement
+from .allocation import Allocator, Placement, requests_of
 from .cluster import Cluster
 from .observers import Observer
-from .queueing import Backfill, Order, Situation, find_order
+from .queueing import Order, Queue, Situation, find_order
 from .speed import Speed
 from .workload import Workload
 
@@ -40,7 +40,7 @@ class Loop:
         self,
         workload: Workload,
         cluster: Cluster,
-        queue: Backfill,
+        queue: Queue,
         allocator: Allocator,
         speed: Speed,
         observers: Sequence[Observer],
@@ -53,11 +53,13 @@ class Loop:
             estimates = np.where(workload.request > 0, workload.request, slow)
         self.submit: list[int] = workload.submit.tolist()
         self.estimates: list[int] = estimates.tolist()
-        self.situation = Situation(cluster, allocator, workload.nodes.tolist(), self.estimates, self._started)
+        asked = requests_of(workload, cluster, allocator)
+        self.situation = Situation(cluster, allocator, asked, self.estimates, self._started)
         self.start = np.full(len(workload), -1, dtype=np.int64)
         self.start_pass, self.end = self.start.copy(), self.start.copy()
         self._passes = 0
         self.nodes: list[NDArray[np.integer]] = [np.empty(0, dtype=np.int32)] * len(workload)
+        self.slots: dict[int, NDArray[np.integer]] = {}  # of the jobs that hold less than whole nodes
         self._durations: list[int] = speed.durations(workload).tolist()
         self._ends: list[tuple[int, int]] = []  # (second, job), a heap; what is no longer so is passed over
         self._work = _Work() if not speed.steady else None
@@ -119,6 +121,8 @@ class Loop:
     def _started(self, index: int, placement: Placement) -> None:
         now = self.situation.now
         self.start[index], self.start_pass[index], self.nodes[index] = now, self._passes, placement.nodes
+        if placement.slots is not None:
+            self.slots[index] = placement.slots
         self._ends_at(index, now + self._durations[index])
         if self._work is not None:
             self._work.begin(index, now, self._durations[index])

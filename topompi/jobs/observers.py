@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .isolation import Conflicts, check
+from .isolation import Conflicts
 from .queueing import Situation
 
 __all__ = ["IsolationCheck", "Observer", "Promises"]
@@ -73,7 +73,5 @@ class IsolationCheck(Observer):
         if not self._changed:
             return
         self._changed, self.checks = False, self.checks + 1
-        state = situation.state
-        used = {index: placement.nodes[: job.size] for index, (job, placement) in state.running.items()}
-        if conflicts := check(used, state.cluster.links):
+        if conflicts := situation.state.conflicts():
             self.found.append((situation.now, conflicts))
