@@ -4,7 +4,7 @@
 and gives an ``Outcome``; `check` says which jobs share which directed links.
 """
 
-from .allocation import ALLOCATORS, find_allocator
+from .allocation import ALLOCATORS, check_allocator, find_allocator
 from .cluster import Cluster
 from .errors import AllocationError, JobsError, WorkloadError
 from .isolation import Conflicts, check
@@ -31,6 +31,7 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "check",
+    "check_allocator",
     "find_allocator",
     "find_queue",
     "find_speed",

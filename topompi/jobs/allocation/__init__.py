@@ -1,5 +1,6 @@
 """Policies of allocation: which free nodes a job gets, each a class with the same few methods."""
 
+from .proving import check_allocator
 from .registry import ALLOCATORS, find_allocator
 from .requests import Requests, requests_of
 from .slots import SlotState
@@ -13,6 +14,7 @@ __all__ = [
     "Requests",
     "SlotState",
     "State",
+    "check_allocator",
     "find_allocator",
     "requests_of",
 ]
