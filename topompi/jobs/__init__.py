@@ -8,6 +8,7 @@ from .allocation import ALLOCATORS, check_allocator, find_allocator
 from .cluster import Cluster
 from .errors import AllocationError, JobsError, WorkloadError
 from .isolation import Conflicts, check
+from .nodestates import NodeStates
 from .observers import IsolationCheck, Observer, Promises
 from .outcome import Outcome
 from .queueing import ORDERS, QUEUES, Backfill, find_queue
@@ -25,6 +26,7 @@ __all__ = [
     "Conflicts",
     "IsolationCheck",
     "JobsError",
+    "NodeStates",
     "Observer",
     "Outcome",
     "Promises",

@@ -29,7 +29,7 @@ POLICIES: dict[type[Allocator], int] = {Counts: 0, First: 1, Isolated: 2}
 
 
 class Ran(NamedTuple):
-    """Starts, passes of starts and ends of jobs; offsets of their nodes, shape (n + 1,), the nodes, and their slots."""
+    """Starts, passes of starts, ends; offsets of jobs' nodes, shape (n + 1,), the nodes and their slots; lost jobs."""
 
     start: Integers
     start_pass: Integers
@@ -37,6 +37,7 @@ class Ran(NamedTuple):
     offset: Integers
     nodes: NDArray[np.int32]
     slots: NDArray[np.int32] | None = None
+    lost: tuple[int, ...] = ()
 
 
 def knows(queue: Queue, allocator: Allocator, speed: Speed, observers: Sequence[Observer]) -> bool:

@@ -30,7 +30,7 @@ def write_jobs(outcome: Outcome, path: Path) -> None:
 
     If jobs held slots, these are the resources, numbered node by node.
     """
-    jobs, asked = outcome.workload, outcome.workload.nodes
+    jobs, asked, lost = outcome.workload, outcome.workload.nodes, set(outcome.lost.tolist())
     if outcome.slots is not None:
         asked = np.where(jobs.slots > 0, jobs.slots, jobs.nodes)
     with open_output(path, newline="") as stream:
@@ -45,6 +45,7 @@ def write_jobs(outcome: Outcome, path: Path) -> None:
                 continue
             ended = bool(jobs.run[job] > end - start == jobs.estimate[job])
             state = "COMPLETED_WALLTIME_REACHED" if ended else "COMPLETED_SUCCESSFULLY"
+            state, ended = ("COMPLETED_KILLED", True) if job in lost else (state, ended)
             run, around = end - start, end - submit
             times = [start, run, end, start - submit, around, around / max(run, 1)]
             writer.writerow([*front, int(not ended), state, *times, _ranges(outcome.resources_of(job))])
@@ -54,7 +55,9 @@ def write_schedule(outcome: Outcome, path: Path) -> None:
     """One line for all jobs, with Batsim's names."""
     figures, ran = summarise(outcome), outcome.ran
     around = (outcome.end - outcome.workload.submit)[ran]
-    killed = int((outcome.workload.run[ran] > outcome.workload.estimate[ran]).sum())
+    over = outcome.workload.run > outcome.workload.estimate
+    over[outcome.lost] = True
+    killed = int(over[ran].sum())
     row = {
         "nb_jobs": len(outcome.workload),
         "nb_jobs_finished": figures.jobs,

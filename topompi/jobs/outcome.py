@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -29,6 +29,7 @@ class Outcome:
     :param offset: of each job's first node in ``nodes``, shape (n + 1,); all 0 where nodes were only counted.
     :param nodes: nodes held by jobs, one after the other in the order of jobs.
     :param slots: the slot of each entry of ``nodes``, -1 for all slots of a node; none if all jobs held whole nodes.
+    :param lost: ascending positions of jobs that ended because a node of theirs went down.
     """
 
     workload: Workload
@@ -40,6 +41,7 @@ class Outcome:
     offset: Integers
     nodes: NDArray[np.int32]
     slots: NDArray[np.int32] | None = None
+    lost: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @cached_property
     def ran(self) -> NDArray[np.intp]:

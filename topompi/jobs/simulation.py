@@ -12,6 +12,7 @@ from .cluster import Cluster
 from .compiled import Ran, knows, run_compiled
 from .errors import JobsError
 from .loop import Loop
+from .nodestates import NodeStates
 from .observers import Observer
 from .outcome import Outcome
 from .queueing import Backfill, Queue, find_queue
@@ -29,10 +30,11 @@ def simulate(
     speed: str | Speed = "as-logged",
     observers: Sequence[Observer] = (),
     *,
+    node_states: NodeStates | None = None,
     compiled: bool | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Outcome:
-    """Run every job of a workload; one that the empty cluster cannot hold is rejected.
+    """Run every job of a workload; one that the empty cluster cannot hold, or never again, is rejected.
 
     :param workload: the jobs.
     :param cluster: where they run.
@@ -40,12 +42,13 @@ def simulate(
     :param allocator: a name that `find_allocator` knows, or an allocator.
     :param speed: a name that `find_speed` knows, or a model.
     :param observers: are told of each start, end and pass.
+    :param node_states: changes of nodes that are up at first; none: all stay up.
     :param compiled: the loop in C (True) or in Python (False); none: C where it can. Both find the same.
     :param progress: is told now and then how many jobs have ended.
     :raises JobsError: where C is asked for what it cannot do.
     """
     queue, allocator, speed = find_queue(queue), find_allocator(allocator), find_speed(speed)
-    able = knows(queue, allocator, speed, observers)
+    able = node_states is None and knows(queue, allocator, speed, observers)
     if compiled and not able:
         raise JobsError("simulate: expecting a policy and observers that the loop in C knows, got others")
     fits = _fitting(workload, cluster, allocator)
@@ -53,7 +56,9 @@ def simulate(
     if able and compiled is not False and isinstance(queue, Backfill):
         ran = run_compiled(jobs, cluster, queue, allocator, speed, progress)
     else:
-        ran = _run_in_python(jobs, cluster, queue, allocator, speed, observers, progress)
+        loop = Loop(jobs, cluster, queue, allocator, speed, observers, node_states)
+        loop.run(progress)
+        ran = _ran(loop)
     policy = queue.name, allocator.name, speed.name
     return _outcome(workload, cluster, policy, fits, ran)
 
@@ -67,20 +72,10 @@ def _fitting(workload: Workload, cluster: Cluster, allocator: Allocator) -> np.n
     return np.array(able, dtype=bool)[of_job]
 
 
-def _run_in_python(
-    jobs: Workload,
-    cluster: Cluster,
-    queue: Queue,
-    allocator: Allocator,
-    speed: Speed,
-    observers: Sequence[Observer],
-    progress: Callable[[int], None] | None,
-) -> Ran:
-    loop = Loop(jobs, cluster, queue, allocator, speed, observers)
-    loop.run(progress)
+def _ran(loop: Loop) -> Ran:
     offset = np.concatenate(([0], np.cumsum([len(nodes) for nodes in loop.nodes], dtype=np.int64)))
     nodes = np.concatenate([np.empty(0, np.int32), *loop.nodes]).astype(np.int32)
-    return Ran(loop.start, loop.start_pass, loop.end, offset.astype(np.int64), nodes, _slots(loop))
+    return Ran(loop.start, loop.start_pass, loop.end, offset.astype(np.int64), nodes, _slots(loop), tuple(loop.lost))
 
 
 def _slots(loop: Loop) -> NDArray[np.int32] | None:
@@ -100,6 +95,7 @@ def _outcome(
 ) -> Outcome:
     start, start_pass, end = (np.full(len(workload), -1, dtype=np.int64) for _ in range(3))
     start[fits], start_pass[fits], end[fits] = ran.start, ran.start_pass, ran.end
+    lost = np.flatnonzero(fits)[sorted(ran.lost)]
     held = np.zeros(len(workload) + 1, dtype=np.int64)
     held[1:][fits] = np.diff(ran.offset)
-    return Outcome(workload, cluster, policy, start, start_pass, end, np.cumsum(held), ran.nodes, ran.slots)
+    return Outcome(workload, cluster, policy, start, start_pass, end, np.cumsum(held), ran.nodes, ran.slots, lost)
