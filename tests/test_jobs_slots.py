@@ -332,3 +332,44 @@ def test_promises_hold_with_shared_nodes(depth):
         simulate(jobs, IRREGULAR, Backfill(depth), "shared", observers=[promises])
         assert promises.made
         assert promises.broken == []
+
+
+@pytest.mark.parametrize("queue", ["easy", "conservative"])
+@pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if name != "exact"])
+def test_promises_reckon_with_nodes_that_are_drained_under_running_jobs(allocator, queue):
+    rng = np.random.default_rng(5)
+    cluster = IRREGULAR if allocator == "shared" else Cluster.regular(10, 3, 2)
+    made = 0
+    for _ in range(12):
+        run, nodes = rng.integers(20, 90, 40), np.concatenate((rng.integers(1, 4, 3), rng.integers(1, 6, 37)))
+        submit = np.concatenate(([0, 0, 0], 2 + np.sort(rng.integers(0, 200, 37))))
+        shares = {"slots": nodes, "shared": rng.random(40) < 0.5}
+        jobs = Workload.of("drained", submit=submit, run=run, request=run, nodes=nodes, columns=shares)
+        drained = NodeStates.of(cluster, [(1, "drained", rng.integers(0, 10, 3))])  # before any job has to wait
+        promises = Promises()
+        simulate(jobs, cluster, queue, allocator, observers=[promises], node_states=drained)
+        made += promises.made
+        assert promises.broken == []
+    assert made
+
+
+def test_a_job_that_was_refused_starts_when_nodes_come_back():
+    """The second job has the reservation, and the third one needs a leaf whose two nodes are up."""
+    cluster = Cluster.regular(6, 2, 3)
+    jobs = Workload.of("three", submit=[0, 1, 1], run=[100, 10, 10], nodes=[3, 3, 2])
+    states = NodeStates.of(cluster, [(0, "drained", [4]), (50, "up", [4])])
+    outcome = simulate(jobs, cluster, "easy", "isolated", node_states=states)
+    assert outcome.start.tolist() == [0, 100, 50]
+
+
+def test_a_refused_job_keeps_only_jobs_of_its_kind_from_starting():
+    """On two nodes, a job that wants a node alone finds none, and one that shares the first node does."""
+    jobs = Workload.of(
+        "five",
+        submit=[0, 0, 1, 2, 2],
+        run=[100, 100, 10, 10, 10],
+        nodes=[1, 1, 2, 1, 1],
+        columns={"slots": [2, 0, 0, 0, 1], "shared": [True, False, False, False, True]},
+    )
+    outcome = simulate(jobs, Cluster.regular(2, 2).with_slots(4), "easy", "shared")
+    assert outcome.start.tolist() == [0, 0, 100, 110, 2]
