@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support import ROOT, command_line
 from tests.workloads import random_workload
 from topompi.jobs import (
     ALLOCATORS,
@@ -373,3 +375,55 @@ def test_a_refused_job_keeps_only_jobs_of_its_kind_from_starting():
     )
     outcome = simulate(jobs, Cluster.regular(2, 2).with_slots(4), "easy", "shared")
     assert outcome.start.tolist() == [0, 0, 100, 110, 2]
+
+
+SMALL = "; MaxNodes: 6\n" + "".join(
+    f"{job} {submit} -1 {run} {slots} -1 -1 {slots} {2 * run} -1 1 1 -1 -1 -1 -1 -1 -1\n"
+    for job, (submit, run, slots) in enumerate(
+        [(0, 600, 12), (10, 300, 3), (20, 200, 2), (30, 100, 10), (30, 100, 10)], 1
+    )
+)
+
+
+def command(tmp_path: Path, *words: str) -> dict[str, object]:
+    (tmp_path / "small.swf").write_text(SMALL)
+    done = command_line("jobs", *words, "small.swf", "--cluster", "leaves=3", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_command_runs_jobs_on_slots(tmp_path: Path):
+    told = command(tmp_path, "compare", "--slots", "8", "--share", "-p", "first,shared")
+    assert told["first"]["mean_wait"] == 20
+    assert told["shared"]["mean_wait"] == 0
+    used = (600 * 12 + 300 * 3 + 200 * 2 + 2 * 100 * 10) / (600 * 48)
+    assert [told[name]["utilisation"] for name in told] == pytest.approx([used, used])
+    assert told["shared"]["held"] == pytest.approx(used)
+    assert told["first"]["held"] > used + 0.1
+    one = command(
+        tmp_path, "simulate", "--slots", "8", "--share", "-p", "shared", "--jobs-csv", str(tmp_path / "j.csv")
+    )
+    assert one["slots"] == ["0-11", "12-14", "15 24", "25-34", "16-20 35-39"]
+    asked = [row["requested_number_of_resources"] for row in csv.DictReader((tmp_path / "j.csv").open())]
+    assert asked == ["12", "3", "2", "10", "10"]
+
+
+def test_without_share_and_with_cores_the_command_gives_whole_nodes(tmp_path: Path):
+    alone = command(tmp_path, "simulate", "--slots", "8", "-p", "shared")
+    assert "slots" not in alone
+    assert alone["start"] == command(tmp_path, "simulate", "--cores", "8", "-p", "first")["start"]
+
+
+def test_the_command_names_queues(tmp_path: Path):
+    (tmp_path / "own.py").write_text("from topompi.jobs import Backfill\n\ndef strict():\n    return Backfill(0)\n")
+    told = [command(tmp_path, "simulate", "--cores", "4", "--queue", name)["queue"] for name in ("own:strict", "easy")]
+    assert told == ["fcfs no overtaking", "fcfs EASY"]
+
+
+def test_the_programs_of_the_page_run(capsys: pytest.CaptureFixture[str]):
+    page = (ROOT / "docs" / "jobs.md").read_text(encoding="utf-8")
+    programs = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(programs) == 2
+    for program in programs:
+        exec(compile(program, "docs/jobs.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines()[:2] == ["[0] [5 6 7] [1]", "{(0, 1): array([0])}"]

@@ -11,7 +11,7 @@ from .isolation import Conflicts, check
 from .nodestates import NodeStates
 from .observers import IsolationCheck, Observer, Promises
 from .outcome import Outcome
-from .queueing import ORDERS, QUEUES, Backfill, find_queue
+from .queueing import ORDERS, QUEUES, Backfill, Queue, find_queue
 from .simulation import simulate
 from .speed import find_speed
 from .workload import Workload, read_swf, read_workload
@@ -30,6 +30,7 @@ __all__ = [
     "Observer",
     "Outcome",
     "Promises",
+    "Queue",
     "Workload",
     "WorkloadError",
     "check",
