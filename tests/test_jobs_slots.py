@@ -30,7 +30,8 @@ from topompi.jobs import (
     find_allocator,
     simulate,
 )
-from topompi.jobs.allocation import Job, SlotState, requests_of
+from topompi.jobs.allocation import Job, Placement, SlotState, State, requests_of
+from topompi.jobs.allocation.shared import Shared
 from topompi.jobs.exports import to_json, write_jobs, write_schedule
 from topompi.jobs.metrics import average_hops, figures, fragmentation, utilisation
 
@@ -228,6 +229,32 @@ def test_an_allocator_is_told_of_the_columns_that_it_heeds_and_jobs_of_one_kind_
     assert whole.of_job(1) == Job(1, 1)
 
 
+class Forgetful(Shared):
+    """The allocator of slots, which finds nothing for a job of 6 slots once the first job has ended."""
+
+    name = "forgetful"
+    monotone = False
+
+    def place(self, job: Job, state: State) -> Placement | None:
+        return None if job.slots == 6 and 1 in state.running and 0 not in state.running else super().place(job, state)
+
+
+def test_a_promise_of_slots_holds_beside_a_job_on_other_slots_of_a_node():
+    """The last job is promised the end of the third one; the first one then ends before its request."""
+    jobs = Workload.of(
+        "four",
+        submit=[0, 0, 0, 1],
+        run=[15, 90, 20, 10],
+        request=[50, 90, 20, 10],
+        nodes=[1] * 4,
+        columns={"slots": [2, 3, 6, 6], "shared": [True] * 4},
+    )
+    promises = Promises()
+    outcome = simulate(jobs, Cluster.regular(3, 3).with_slots(4), "easy", Forgetful(), observers=[promises])
+    assert outcome.start[3] == 20
+    assert promises.broken == []
+
+
 def changes(cluster: Cluster, seed: int, until: int) -> list[tuple[int, str, list[int]]]:
     """Nodes that fail, are drained and come back, at random seconds."""
     rng = np.random.default_rng(seed)
@@ -284,6 +311,7 @@ def test_a_job_ends_when_a_node_of_its_own_goes_down_and_not_when_it_is_drained(
     assert (outcome.start[2], outcome.held_by(2).tolist()) == (10, [0, 1])
     write_jobs(outcome, tmp_path / "jobs.csv")
     assert [row["final_state"][:11] for row in csv.DictReader((tmp_path / "jobs.csv").open())][1] == "COMPLETED_K"
+    assert json.loads(to_json(outcome))["lost"] == [2]
     write_schedule(outcome, tmp_path / "schedule.csv")
     assert next(csv.DictReader((tmp_path / "schedule.csv").open()))["nb_jobs_killed"] == "1"
 

@@ -78,7 +78,7 @@ def write_schedule(outcome: Outcome, path: Path) -> None:
 
 
 def to_json(outcome: Outcome) -> str:
-    """What ran where under which policy, the figures, start and end of every job, and slots if jobs held such."""
+    """What ran where under which policy, the figures, start and end of every job, and, if any, lost jobs and slots."""
     queue, allocator, speed = outcome.policy
     content: dict[str, Any] = {
         "version": 1,
@@ -92,6 +92,8 @@ def to_json(outcome: Outcome) -> str:
         "start": outcome.start.tolist(),
         "end": outcome.end.tolist(),
     }
+    if len(outcome.lost):
+        content["lost"] = outcome.workload.number[outcome.lost].tolist()
     if outcome.slots is not None:
         content["slots"] = [_ranges(outcome.resources_of(job)) for job in range(len(outcome.workload))]
     return json.dumps(content)

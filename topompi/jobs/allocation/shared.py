@@ -57,11 +57,6 @@ class Shared(Allocator):
         order = np.concatenate([_by_leaf(room, state.cluster) for room in (begun, empty)])
         return state.take_slots(order, job.slots)
 
-    def admits(self, placement: Placement, state: State) -> bool:
-        """Whether a job may start on slots that were found for it in another state."""
-        assert isinstance(state, SlotState)
-        return state.admits(placement)
-
 
 def _shares(job: Job) -> bool:
     return job.shared and job.slots > 0

@@ -44,7 +44,7 @@ class SlotState(State):
         on = self.cluster.node_of_slot[slots]
         return Placement(on, slots=slots - self.cluster.slot_start[on])
 
-    def admits(self, placement: Placement) -> bool:
+    def has_free(self, placement: Placement) -> bool:
         """Whether all slots of a placement are free."""
         return not self.held[self.cluster.slots_of(placement.nodes, placement.slots)].any()
 

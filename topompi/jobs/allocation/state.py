@@ -94,6 +94,10 @@ class State:
         job, placement = self.running.pop(index)
         self._change(job, placement, -1)
 
+    def has_free(self, placement: Placement) -> bool:
+        """Whether all nodes, or slots, of a placement are free."""
+        return not self.busy[placement.nodes].any()
+
     def close(self, nodes: ArrayLike) -> None:
         """No job starts on these nodes until they are reopened; jobs that run there go on."""
         self._set_closed(np.asarray(nodes, dtype=np.int64), 1)
@@ -209,4 +213,4 @@ class Allocator:
 
     def admits(self, placement: Placement, state: State) -> bool:
         """Whether a job may start on nodes that were found for it in another state."""
-        return not state.busy[placement.nodes].any()
+        return state.has_free(placement)

@@ -82,10 +82,9 @@ class Situation:
 
     def frees(self, index: int) -> int:
         """Number of nodes that become free when a running job ends: closed ones do not."""
-        nodes = self.state.running[index][1].nodes
-        if not self.state.any_closed or not len(nodes):
+        if not self.state.any_closed or not self.allocator.names_nodes:
             return self.sizes[index]
-        return int((~self.state.closed[nodes]).sum())
+        return int((~self.state.closed[self.state.running[index][1].nodes]).sum())
 
     def releases_by_time(self) -> Iterator[tuple[int, list[int]]]:
         """Estimated ends, ascending, and the jobs of each; an estimate of 0 holds nodes until the next second."""
