@@ -240,18 +240,19 @@ class Forgetful(Shared):
 
 
 def test_a_promise_of_slots_holds_beside_a_job_on_other_slots_of_a_node():
-    """The last job is promised the end of the third one; the first one then ends before its request."""
+    """The fourth job is promised the end of the third one; the first one then ends before its request."""
     jobs = Workload.of(
-        "four",
-        submit=[0, 0, 0, 1],
-        run=[15, 90, 20, 10],
-        request=[50, 90, 20, 10],
-        nodes=[1] * 4,
-        columns={"slots": [2, 3, 6, 6], "shared": [True] * 4},
+        "five",
+        submit=[0, 0, 0, 1, 2],
+        run=[15, 90, 20, 10, 3],
+        request=[50, 90, 20, 10, 3],
+        nodes=[1] * 5,
+        columns={"slots": [2, 3, 6, 6, 1], "shared": [True] * 5},
     )
     promises = Promises()
     outcome = simulate(jobs, Cluster.regular(3, 3).with_slots(4), "easy", Forgetful(), observers=[promises])
     assert outcome.start[3] == 20
+    assert promises.made
     assert promises.broken == []
 
 
