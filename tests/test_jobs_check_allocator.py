@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topompi.jobs import ALLOCATORS, AllocationError, check_allocator, find_allocator, simulate
+from topompi.jobs import ALLOCATORS, AllocationError, WorkloadError, check_allocator, find_allocator, simulate
 from topompi.jobs.allocation import Job, Placement, SlotState, State
 from topompi.jobs.allocation.oblivious import Counts, First
 from topompi.jobs.allocation.shared import Shared
@@ -290,6 +290,65 @@ def test_policies_of_a_user_s_own_are_named_where_built_in_names_are(own):
     assert outcome.start.tolist() == [0, 55, 55, 50]  # the largest waiting job first, after the half of 100 s
     assert check_allocator("own:Last") > 50
     assert find_allocator("own:Last").name == "own:Last"
+
+
+WRONG = """
+import numpy as np
+from topompi.jobs.allocation import Allocator, Placement
+from topompi.jobs.speed import Speed
+
+class Twice(Allocator):
+    def place(self, job, state):
+        return Placement(np.arange(job.size))
+
+class Raises(Allocator):
+    def place(self, job, state):
+        return {}["x"]
+
+class Late(Twice):
+    def place(self, job, state):
+        return [1] if state.running else super().place(job, state)
+
+class Slow(Speed):
+    def durations(self, workload):
+        return workload["rack"]
+
+class Fails(Speed):
+    def durations(self, workload):
+        return 1 / 0
+"""
+TAKEN = r"own:Twice: expecting free slots, each once, got nodes \[0\]; job 1 of 1 nodes at 1 s"
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ({"allocator": "own:Twice"}, TAKEN),
+        ({"allocator": "own:Raises"}, "own:Raises: KeyError: 'x'"),
+        ({"allocator": "own:Late"}, "own:Late: AttributeError: 'list' object has no attribute 'nodes'"),
+        ({"speed": "own:Slow"}, "four: expecting a column of number, .*, got 'rack'"),
+        ({"speed": "own:Fails", "allocator": "first"}, "own:Fails: ZeroDivisionError"),
+    ],
+)
+def test_what_a_policy_of_a_user_s_own_does_wrong_is_one_error_under_its_name(own, tmp_path, policy, message):
+    from topompi.jobs import Cluster, JobsError
+
+    (tmp_path / "own.py").write_text(WRONG)
+    with pytest.raises((AllocationError, JobsError, WorkloadError), match=f"^{message}"):
+        simulate(workload(), Cluster.regular(4, 4), **policy)
+
+
+@pytest.mark.parametrize("allocator", ["first", "leaf-exclusive", "blocks", "shared"])
+def test_an_allocator_of_ours_passes_the_check_of_every_start(allocator):
+    from tests.workloads import random_workload
+    from topompi.jobs import Cluster, NodeStates, PlacementCheck
+
+    cluster = Cluster.regular(24, 4, 3).with_slots(2)
+    jobs = random_workload(3, 80, 20)
+    jobs = jobs.with_columns(slots=2 * jobs.nodes - 1, shared=jobs.number % 2 == 0)
+    states = NodeStates.of(cluster, [(100, "drained", [3, 4]), (300, "down", [4, 9]), (600, "up", [3, 4])])
+    watch = PlacementCheck(cluster, find_allocator(allocator))
+    assert len(simulate(jobs, cluster, "easy", allocator, observers=[watch], node_states=states).ran) > 60
 
 
 @pytest.mark.parametrize("kind", ["allocator", "speed", "queue"])

@@ -9,7 +9,7 @@ from .cluster import Cluster
 from .errors import AllocationError, JobsError, WorkloadError
 from .isolation import Conflicts, check
 from .nodestates import NodeStates
-from .observers import IsolationCheck, Observer, Promises
+from .observers import IsolationCheck, Observer, PlacementCheck, Promises
 from .outcome import Outcome
 from .queueing import ORDERS, QUEUES, Backfill, Queue, find_queue
 from .simulation import simulate
@@ -29,6 +29,7 @@ __all__ = [
     "NodeStates",
     "Observer",
     "Outcome",
+    "PlacementCheck",
     "Promises",
     "Queue",
     "Workload",

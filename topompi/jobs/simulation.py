@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import TopompiError
+from ..extensions import names_function
 from .allocation import Allocator, find_allocator, requests_of
 from .cluster import Cluster
 from .compiled import Ran, knows, run_compiled
 from .errors import JobsError
 from .loop import Loop
 from .nodestates import NodeStates
-from .observers import Observer
+from .observers import Observer, PlacementCheck
 from .outcome import Outcome
 from .queueing import Backfill, Queue, find_queue
 from .speed import Speed, find_speed
@@ -45,20 +48,26 @@ def simulate(
     :param node_states: changes of nodes that are up at first; none: all stay up.
     :param compiled: the loop in C (True) or in Python (False); none: C where it can. Both find the same.
     :param progress: is told now and then how many jobs have ended.
-    :raises JobsError: where C is asked for what it cannot do.
+    :raises JobsError: where C is asked for what it cannot do, and for what a policy named as ``module:function`` does
+        wrong.
     """
+    names = (queue, allocator, speed)
     queue, allocator, speed = find_queue(queue), find_allocator(allocator), find_speed(speed)
+    own = [name for name in (*names, queue.order) if isinstance(name, str) and names_function(name)]
+    if names[1] in own:
+        observers = [PlacementCheck(cluster, allocator), *observers]
     able = node_states is None and knows(queue, allocator, speed, observers)
     if compiled and not able:
         raise JobsError("simulate: expecting a policy and observers that the loop in C knows, got others")
-    fits = _fitting(workload, cluster, allocator)
-    jobs = workload if fits.all() else workload.select(fits)
-    if able and compiled is not False and isinstance(queue, Backfill):
-        ran = run_compiled(jobs, cluster, queue, allocator, speed, progress)
-    else:
-        loop = Loop(jobs, cluster, queue, allocator, speed, observers, node_states)
-        loop.run(progress)
-        ran = _ran(loop)
+    with _named(own):
+        fits = _fitting(workload, cluster, allocator)
+        jobs = workload if fits.all() else workload.select(fits)
+        if able and compiled is not False and isinstance(queue, Backfill):
+            ran = run_compiled(jobs, cluster, queue, allocator, speed, progress)
+        else:
+            loop = Loop(jobs, cluster, queue, allocator, speed, observers, node_states)
+            loop.run(progress)
+            ran = _ran(loop)
     policy = queue.name, allocator.name, speed.name
     return _outcome(workload, cluster, policy, fits, ran)
 
@@ -70,6 +79,19 @@ def _fitting(workload: Workload, cluster: Cluster, allocator: Allocator) -> np.n
     empty, jobs = allocator.state(cluster), [asked.of_job(index) for index in first.tolist()]
     able = [job.size <= cluster.num_nodes and allocator.feasible(job, empty) for job in jobs]
     return np.array(able, dtype=bool)[of_job]
+
+
+@contextmanager
+def _named(own: Sequence[str]) -> Iterator[None]:
+    """Whatever a user's own policies do wrong is one error under their names."""
+    try:
+        yield
+    except TopompiError:
+        raise
+    except Exception as error:
+        if not own:
+            raise
+        raise JobsError(f"{', '.join(own)}: {type(error).__name__}: {error}") from error
 
 
 def _ran(loop: Loop) -> Ran:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..cluster import Cluster
 from ..errors import AllocationError
 from ..workload import Workload
 from .registry import find_allocator
 from .requests import requests_of
+from .slots import SlotState
 from .state import Allocator, Job, Placement, State
 
-__all__ = ["check_allocator"]
+__all__ = ["check_allocator", "wrong_placement"]
 
 JOBS_A_WALK = 25
-Indices = NDArray[np.integer]
+Filled = TypeVar("Filled", bound=State)
 
 
 def check_allocator(
@@ -68,12 +68,18 @@ class _Case:
     job: Job
 
     def state(self, policy: Allocator, *, backwards: bool = False) -> State:
-        """The state, made of the jobs in their order, or the other way round."""
-        made = policy.state(self.cluster)
-        for job, placement in reversed(self.running) if backwards else self.running:
-            made.start(job, placement)
-        made.close(list(self.closed))
-        return made
+        """The allocator's state, made of the jobs in their order, or the other way round."""
+        return self._fill(policy.state(self.cluster), reversed(self.running) if backwards else self.running)
+
+    def others(self) -> SlotState:
+        """What is taken, whatever the allocator's state says."""
+        return self._fill(SlotState(self.cluster), self.running)
+
+    def _fill(self, state: Filled, running: Iterable[tuple[Job, Placement]]) -> Filled:
+        for job, placement in running:
+            state.start(job, placement)
+        state.close(list(self.closed))
+        return state
 
     def told(self) -> str:
         """The case in one line."""
@@ -146,13 +152,20 @@ def _fault(policy: Allocator, case: _Case) -> str:
         return f"expecting the same answer in the same state, got {_held(placement)}, {_held(again)}, {_held(other)}"
     if fits != (placement is not None):
         return f"expecting `feasible` and `place` to agree, got {fits} and {_held(placement)}"
-    return (_wrong(policy, case, placement) if placement is not None else "") or _claims(policy, case, fits)
+    if placement is not None and (wrong := wrong_placement(policy, case.others(), job, placement)):
+        return wrong
+    return _claims(policy, case, fits)
 
 
-def _wrong(policy: Allocator, case: _Case, placement: Placement) -> str:
-    """What is wrong with nodes that were found."""
-    cluster, job, got = case.cluster, case.job, _held(placement)
-    nodes, slots = placement.nodes, placement.slots
+def wrong_placement(policy: Allocator, others: SlotState, job: Job, placement: Placement) -> str:
+    """The first thing that is wrong with the nodes found for a job; empty for nothing.
+
+    :param policy: the allocator that found them.
+    :param others: the closed nodes, and the jobs that run beside it.
+    :param job: the job.
+    :param placement: the nodes, or slots.
+    """
+    cluster, nodes, slots, got = others.cluster, placement.nodes, placement.slots, _held(placement)
     if not policy.names_nodes:
         return f"expecting nodes to be counted, got {got}" if len(nodes) else ""
     if nodes.dtype.kind not in "iu" or (len(nodes) and not 0 <= nodes.min() <= nodes.max() < cluster.num_nodes):
@@ -160,16 +173,16 @@ def _wrong(policy: Allocator, case: _Case, placement: Placement) -> str:
     if slots is not None and (len(slots) != len(nodes) or (slots < 0).any() or (slots >= cluster.slots[nodes]).any()):
         return f"expecting a slot of its node for each node, got {got}"
     given = cluster.slots_of(nodes, slots)
-    taken = [cluster.slots_of(other.nodes, other.slots) for _, other in case.running]
-    if len(np.unique(given)) < len(given) or np.isin(given, np.concatenate([given[:0], *taken])).any():
-        return f"expecting free slots, each once, got {got}"
-    if np.isin(nodes, case.closed).any():
+    if others.closed[nodes].any():
         return f"expecting no closed node, got {got}"
+    if len(np.unique(given)) < len(given) or others.held[given].any():
+        return f"expecting free slots, each once, got {got}"
     wanted, count = (job.size, len(nodes)) if slots is None else (job.slots, len(slots))
     if count < wanted or (count > wanted and not policy.holds_more) or len(given) < job.slots * job.shared:
         return f"expecting {wanted} {'nodes' if slots is None else 'slots'}, got {count}: {got}"
-    for other, held in case.running:
-        if np.isin(nodes, held.nodes).any() and not (job.shared and other.shared):
+    if others.busy[nodes].any():
+        met = [other for other, held in others.running.values() if np.isin(nodes, held.nodes).any()]
+        if not all(one.shared for one in (job, *met)):
             return f"expecting nodes without a job that does not share, got {got}"
     return ""
 
