@@ -72,7 +72,7 @@ class _Case:
         return self._fill(policy.state(self.cluster), reversed(self.running) if backwards else self.running)
 
     def others(self) -> SlotState:
-        """What is taken, whatever the allocator's state says."""
+        """A state of ours, with the slots that jobs and closed nodes take."""
         return self._fill(SlotState(self.cluster), self.running)
 
     def _fill(self, state: Filled, running: Iterable[tuple[Job, Placement]]) -> Filled:
@@ -188,7 +188,7 @@ def wrong_placement(policy: Allocator, others: SlotState, job: Job, placement: P
 
 
 def _claims(policy: Allocator, case: _Case, fits: bool) -> str:
-    """What does not hold of ``by_count`` and ``monotone``."""
+    """The claim, ``by_count`` or ``monotone``, that does not hold; empty if both do."""
     state, job = case.state(policy), case.job
     if policy.by_count and fits != (job.size <= state.free):
         return f"by_count: expecting nodes if and only if enough are free, got {fits} with {state.free} free"
@@ -201,7 +201,7 @@ def _claims(policy: Allocator, case: _Case, fits: bool) -> str:
 
 
 def _forgetful(policy: Allocator, case: _Case, history: State) -> str:
-    """Whether the allocator answers otherwise in a state that came about by starts and ends."""
+    """The difference in answers to a state that starts and ends made, and to the same state made anew; empty for none."""
     found, made = policy.place(case.job, history), policy.place(case.job, case.state(policy))
     if _alike(found, made):
         return ""

@@ -1,4 +1,4 @@
-"""What the jobs of a workload ask an allocator for, as far as it heeds that."""
+"""Requests: sizes of jobs, and the columns of a workload that an allocator heeds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Requests:
     asks: Sequence[Mapping[str, Any]] = ()
 
     def of_job(self, index: int, estimate: int = 0) -> Job:
-        """What an allocator is told of a job."""
+        """The job as an allocator is told of it."""
         asks = self.asks[int(self.kinds[index])] if self.asks else NOTHING
         return Job(index, int(self.sizes[index]), estimate, asks)
 

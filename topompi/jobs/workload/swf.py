@@ -126,7 +126,7 @@ def _unusable(values: list[int]) -> str:
 
 
 def write_swf(workload: Workload, path: str | os.PathLike[str], cores_per_node: int = 1) -> None:
-    """A log that `read_swf` reads: processors are slots, or where a job asks for none nodes times cores per node.
+    """A log that `read_swf` reads: processors are slots, or nodes times cores per node if a job asks for no slots.
 
     The columns ``group``, ``program``, ``queue`` and ``partition`` are written if they have whole numbers; what else a
     workload has, the format cannot hold.
