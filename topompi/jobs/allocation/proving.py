@@ -201,7 +201,7 @@ def _claims(policy: Allocator, case: _Case, fits: bool) -> str:
 
 
 def _forgetful(policy: Allocator, case: _Case, history: State) -> str:
-    """The difference in answers to a state that starts and ends made, and to the same state made anew; empty for none."""
+    """How answers to a state made by starts and ends differ from those to the same state made anew; empty if not."""
     found, made = policy.place(case.job, history), policy.place(case.job, case.state(policy))
     if _alike(found, made):
         return ""
