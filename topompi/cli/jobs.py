@@ -119,7 +119,11 @@ def compare(
     share: Share = False,
     policies: Annotated[
         str,
-        typer.Option("--policies", "-p", help="ALLOCATOR[@SPEED], several with commas; blocks-ab is without a and b."),
+        typer.Option(
+            "--policies",
+            "-p",
+            help="ALLOCATOR[@SPEED], several with commas; blocks-ab is without a and b; module:function.",
+        ),
     ] = "first,contiguous,bestfit,exclusive,blocks,isolated",
     scenario: Annotated[
         str | None, typer.Option("--scenario", help=f"Policies of a study: {' or '.join(SCENARIOS)}.")

@@ -138,9 +138,10 @@ def check(
     """
     jobs = sorted(allocations)
     nodes = [np.asarray(allocations[job], dtype=np.int64).ravel() for job in jobs]
-    shared = _nodes_of_several(jobs, nodes, slots or {})
-    links = [routes.links_of(of_job) for of_job in nodes]
-    return Conflicts(_pairs(jobs, links), shared)
+    slots = slots or {}
+    shared = _nodes_of_several(jobs, nodes, slots)
+    once = [np.unique(of_job) if job in slots else of_job for job, of_job in zip(jobs, nodes, strict=True)]
+    return Conflicts(_pairs(jobs, [routes.links_of(of_job) for of_job in once]), shared)
 
 
 def _pairs(jobs: Sequence[int], things: Sequence[NDArray[np.integer]]) -> dict[tuple[int, int], NDArray[np.integer]]:
