@@ -80,23 +80,23 @@ class Loop:
     def run(self, progress: Callable[[int], None] | None) -> None:
         """Until no job can start any more; ``progress`` is told now and then how many have ended."""
         arrived, ended, changed, total = 0, 0, 0, len(self.workload)
-        situation, end = self.situation, self.end
+        situation, end, submit = self.situation, self.end, self.submit
+        next_change = self._changes[0][0]
         while ended < total:
             while self._ends and end[self._ends[0][1]] != self._ends[0][0]:
                 heappop(self._ends)
-            now = min(self.submit[arrived], self._changes[changed][0])
-            if self._ends:
-                now = min(now, self._ends[0][0])
-            elif now == NEVER:  # too few nodes are up for those that wait
+            now = min(submit[arrived], next_change, self._ends[0][0] if self._ends else NEVER)
+            if now == NEVER:  # too few nodes are up for those that wait
                 break
             situation.now = now
             for index in self._pop_ended(now):
                 self._ended(index)
                 ended += 1
-            while self._changes[changed][0] == now:
+            while next_change == now:
                 ended += self._change_nodes(*self._changes[changed][1:])
                 changed += 1
-            while arrived < total and self.submit[arrived] == now:
+                next_change = self._changes[changed][0]
+            while submit[arrived] == now:
                 self._enqueue(arrived)
                 arrived += 1
             self._pass()
