@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import topompi
 from tests.support import ROOT
 
 TOPOMPI = [
@@ -156,6 +157,17 @@ def test_names_are_listed_and_completed(without_mpi):
     assert done.returncode == 0, done.stderr
     for name in ("Intracomm", "Cartcomm", "topology", "schedules", "mapping"):
         assert repr(name) in done.stdout
+
+
+@pytest.mark.parametrize("room", topompi.ROOMS)
+def test_a_public_room_is_an_attribute_after_import_topompi_alone(without_mpi, room):
+    done = run(["-c", f"import topompi; print(topompi.{room}.__name__, {room!r} in dir(topompi))"], **without_mpi)
+    assert (done.stdout, done.stderr) == (f"topompi.{room} True\n", "")
+
+
+def test_every_package_of_the_rooms_that_think_is_public():
+    for room in ("jobs", "mapping", "netsim", "schedules", "topology", "views"):
+        assert room in topompi.ROOMS
 
 
 def test_settings_that_resemble_ours_are_refused_and_others_are_told_of(capsys):

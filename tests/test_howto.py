@@ -125,6 +125,18 @@ def test_a_call_goes_the_way_that_the_page_says(tmp_path):
     assert list(files) == [f"execution/{name}.py" for name in ("running", "keys", "latest")]
 
 
+def test_the_allocator_of_the_page_is_proved_and_gives_neighbouring_nodes_last(tmp_path, monkeypatch):
+    from topompi.jobs import Cluster, Workload, check_allocator, simulate
+
+    code = re.search(r"^```python file=spread.py\n(.*?)^```", HOWTO["allocator"], re.MULTILINE | re.DOTALL)[1]
+    (tmp_path / "spread.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert check_allocator("spread:Spread") > 100
+    jobs = Workload.of("one", submit=[0], run=[1], nodes=[5])
+    assert simulate(jobs, Cluster.regular(6, 2), allocator="spread:Spread").held_by(0).tolist() == [0, 2, 4, 1, 3]
+
+
 @pytest.mark.parametrize("kind", ["algorithm", "source", "mapper"])
 def test_what_one_adds_from_outside_works_through_the_command_line(kind):
     blocks = re.findall(r"^```(\w+)", HOWTO[kind], re.MULTILINE)

@@ -15,10 +15,13 @@ __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "
 __version__ = "0.1.0"
 ROOMS = (
     "errors",
+    "jobs",
     "mapping",
+    "netsim",
     "profile",
     "schedules",
     "topology",
+    "views",
 )  # packages that programs use, imported when first asked for
 
 

@@ -5,14 +5,15 @@ and gives an ``Outcome``; `check` says which jobs share which directed links, an
 beside those that run.
 """
 
-from .allocation import ALLOCATORS, find_allocator
+from .allocation import ALLOCATORS, check_allocator, find_allocator
 from .cluster import Cluster
 from .errors import AllocationError, JobsError, WorkloadError
 from .isolation import Conflicts, check
+from .nodestates import NodeStates
 from .now import Offer, offer
-from .observers import IsolationCheck, Observer, Promises
+from .observers import IsolationCheck, Observer, PlacementCheck, Promises
 from .outcome import Outcome
-from .queueing import ORDERS, Backfill
+from .queueing import ORDERS, QUEUES, Backfill, Queue, find_queue
 from .simulation import simulate
 from .speed import find_speed
 from .workload import Workload, read_swf, read_workload
@@ -20,20 +21,26 @@ from .workload import Workload, read_swf, read_workload
 __all__ = [
     "ALLOCATORS",
     "ORDERS",
+    "QUEUES",
     "AllocationError",
     "Backfill",
     "Cluster",
     "Conflicts",
     "IsolationCheck",
     "JobsError",
+    "NodeStates",
     "Observer",
     "Offer",
     "Outcome",
+    "PlacementCheck",
     "Promises",
+    "Queue",
     "Workload",
     "WorkloadError",
     "check",
+    "check_allocator",
     "find_allocator",
+    "find_queue",
     "find_speed",
     "offer",
     "read_swf",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from .isolation import Routes, TreeRoutes
 __all__ = ["Cluster"]
 
 Indices = NDArray[np.int32]
+MOST_SLOTS = 2**16 - 1
 _REGULAR = re.compile(r"(?:leaves=)?([1-9][0-9]{0,6})(?:x([1-9][0-9]{0,6}))?(?:x([1-9][0-9]{0,6}))?")
 
 
@@ -27,6 +28,7 @@ class Cluster:
     :param pod_start: first leaf of each pod and, last, the number of leaves, shape (pods + 1,).
     :param hosts: names of the nodes; empty where they have none.
     :param routes: directed links that jobs use; none: those of the tree of leaves and pods.
+    :param node_slots: slots of each node, shape (nodes,); none: one each.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Cluster:
     pod_start: Indices
     hosts: tuple[str, ...] = ()
     routes: Routes | None = None
+    node_slots: Indices | None = None
 
     @classmethod
     def of(
@@ -94,10 +97,55 @@ class Cluster:
             raise JobsError(f"cluster: expecting the number of nodes beside {text!r}, got none")
         return cls.regular(nodes, leaf, each)
 
+    def with_slots(self, slots: ArrayLike) -> Cluster:
+        """The same cluster with other numbers of slots.
+
+        :param slots: of every node, or of each, 1 to 65,535.
+        :raises JobsError: for other numbers, or another count of them than of nodes.
+        """
+        each = np.asarray(slots)
+        if each.dtype.kind not in "iu" or each.ndim > 1 or (each.ndim and len(each) != self.num_nodes):
+            raise JobsError(f"{self.name}: expecting slots of {self.num_nodes} nodes, got {each.dtype} {each.shape}")
+        if each.min() < 1 or each.max() > MOST_SLOTS:
+            raise JobsError(f"{self.name}: expecting 1 to {MOST_SLOTS} slots a node, got {each.min()} to {each.max()}")
+        return replace(self, node_slots=np.broadcast_to(each, self.num_nodes).astype(np.int32))
+
     @property
     def num_nodes(self) -> int:
         """Number of nodes."""
         return int(self.leaf_start[-1])
+
+    @property
+    def num_slots(self) -> int:
+        """Number of slots of all nodes."""
+        return self.num_nodes if self.node_slots is None else int(self.node_slots.sum())
+
+    @cached_property
+    def slots(self) -> Indices:
+        """Slots of each node."""
+        return np.ones(self.num_nodes, dtype=np.int32) if self.node_slots is None else self.node_slots
+
+    @cached_property
+    def slot_start(self) -> NDArray[np.int64]:
+        """Number of each node's first slot, if slots are numbered node by node, and last the number of slots."""
+        return np.concatenate(([0], np.cumsum(self.slots, dtype=np.int64)))
+
+    @cached_property
+    def node_of_slot(self) -> Indices:
+        """Node of each slot."""
+        return np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.slots)
+
+    def slots_of(self, nodes: NDArray[np.integer], slots: NDArray[np.integer] | None = None) -> NDArray[np.int64]:
+        """Numbers of slots of the whole cluster, node by node.
+
+        :param nodes: nodes of the slots; without ``slots``, each node once.
+        :param slots: places of the slots in their nodes, from 0, -1 for all of a node; none: all of every node.
+        """
+        nodes = np.asarray(nodes, dtype=np.int64)
+        each = self.slots[nodes] if slots is None else np.where(slots < 0, self.slots[nodes], 1)
+        first = self.slot_start[nodes] + (0 if slots is None else np.maximum(slots, 0))
+        ends = np.cumsum(each)
+        return np.repeat(first - ends + each, each) + np.arange(ends[-1] if len(ends) else 0)
 
     @property
     def num_leaves(self) -> int:

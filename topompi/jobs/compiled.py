@@ -13,7 +13,7 @@ from .allocation.isolated import Isolated
 from .allocation.oblivious import Counts, First
 from .cluster import Cluster
 from .observers import Observer
-from .queueing import Backfill, find_order
+from .queueing import Backfill, Queue, find_order
 from .speed import Speed
 from .workload import Workload
 
@@ -29,21 +29,25 @@ POLICIES: dict[type[Allocator], int] = {Counts: 0, First: 1, Isolated: 2}
 
 
 class Ran(NamedTuple):
-    """Starts, passes of the starts and ends of jobs, the offsets of their nodes, shape (n + 1,), and the nodes."""
+    """Starts, passes of starts, ends; offsets of jobs' nodes, shape (n + 1,), the nodes and their slots; lost jobs."""
 
     start: Integers
     start_pass: Integers
     end: Integers
     offset: Integers
     nodes: NDArray[np.int32]
+    slots: NDArray[np.int32] | None = None
+    lost: tuple[int, ...] = ()
 
 
-def knows(queue: Backfill, allocator: Allocator, speed: Speed, observers: Sequence[Observer]) -> bool:
+def knows(queue: Queue, allocator: Allocator, speed: Speed, observers: Sequence[Observer]) -> bool:
     """Whether the loop in C runs these.
 
     :param queue: the discipline; likewise ``allocator``, ``speed`` and ``observers``.
     """
     if _engine is None or observers or not speed.steady or not find_order(queue.order).fixed:
+        return False
+    if type(queue) is not Backfill:
         return False
     return type(allocator) in POLICIES and (allocator.by_count or queue.depth in (0, 1))
 

@@ -44,7 +44,7 @@ def draw(outcome: Outcome, path: Path) -> None:
         _gantt(panels[0], outcome)
     origin = _first_arrival(outcome)
     for axes, steps, label in (
-        (panels[-2], utilisation(outcome), "nodes in use"),
+        (panels[-2], utilisation(outcome), "nodes in use" if outcome.cluster.node_slots is None else "slots in use"),
         (panels[-1], queue_length(outcome), "jobs waiting"),
     ):
         axes.step((steps.times - origin) / DAY, steps.values, where="post", color=COLOURS[0], linewidth=0.7)
@@ -95,7 +95,7 @@ def _gantt(axes: Any, outcome: Outcome) -> None:
     origin = _first_arrival(outcome)
     corners, sizes = [], []
     for job in outcome.ran.tolist():
-        nodes = np.sort(outcome.held_by(job))
+        nodes = outcome.resources_of(job)
         cuts = np.flatnonzero(np.diff(nodes) > 1)
         left, right = (outcome.start[job] - origin) / DAY, (outcome.end[job] - origin) / DAY
         for low, high in zip(nodes[np.append(0, cuts + 1)], nodes[np.append(cuts, len(nodes) - 1)] + 1, strict=True):
@@ -107,8 +107,9 @@ def _gantt(axes: Any, outcome: Outcome) -> None:
     bars = PolyCollection(corners, array=np.array(sizes), cmap="cividis_r", norm=LogNorm(1, most), linewidths=0)
     axes.add_collection(bars)
     axes.autoscale_view()
-    axes.set(ylabel="node", ylim=(0, outcome.cluster.num_nodes))
-    for pod in outcome.cluster.leaf_start[outcome.cluster.pod_start[1:-1]]:
+    axes.set(ylabel="node" if outcome.slots is None else "slot", ylim=(0, outcome.num_resources))
+    pods = outcome.cluster.leaf_start[outcome.cluster.pod_start[1:-1]]
+    for pod in pods if outcome.slots is None else outcome.cluster.slot_start[pods]:
         axes.axhline(pod, color="black", linewidth=0.5)
     axes.figure.colorbar(bars, ax=axes, label="nodes of a job", location="top", aspect=60)
 

@@ -26,30 +26,38 @@ JOBS = (
 
 
 def write_jobs(outcome: Outcome, path: Path) -> None:
-    """One line a job, as Batsim writes and evalys reads them; rejected jobs have no times."""
-    jobs = outcome.workload
+    """One line a job, as Batsim writes and evalys reads them; rejected jobs have no times.
+
+    If jobs held slots, these are the resources, numbered node by node.
+    """
+    jobs, asked, lost = outcome.workload, outcome.workload.nodes, set(outcome.lost.tolist())
+    if outcome.slots is not None:
+        asked = np.where(jobs.slots > 0, jobs.slots, jobs.nodes)
     with open_output(path, newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(JOBS)
         for job in range(len(jobs)):
             start, end, submit = int(outcome.start[job]), int(outcome.end[job]), int(jobs.submit[job])
-            front = [int(jobs.number[job]), csv_cell(Path(jobs.name).name), "log", submit, int(jobs.nodes[job])]
+            front = [int(jobs.number[job]), csv_cell(Path(jobs.name).name), "log", submit, int(asked[job])]
             front.append(int(jobs.estimate[job]))
             if start < 0:
                 writer.writerow([*front, 0, "REJECTED", "", "", "", "", "", "", ""])
                 continue
             ended = bool(jobs.run[job] > end - start == jobs.estimate[job])
             state = "COMPLETED_WALLTIME_REACHED" if ended else "COMPLETED_SUCCESSFULLY"
+            state, ended = ("COMPLETED_KILLED", True) if job in lost else (state, ended)
             run, around = end - start, end - submit
             times = [start, run, end, start - submit, around, around / max(run, 1)]
-            writer.writerow([*front, int(not ended), state, *times, _ranges(outcome.held_by(job))])
+            writer.writerow([*front, int(not ended), state, *times, _ranges(outcome.resources_of(job))])
 
 
 def write_schedule(outcome: Outcome, path: Path) -> None:
     """One line for all jobs, with Batsim's names."""
     figures, ran = summarise(outcome), outcome.ran
     around = (outcome.end - outcome.workload.submit)[ran]
-    killed = int((outcome.workload.run[ran] > outcome.workload.estimate[ran]).sum())
+    over = outcome.workload.run > outcome.workload.estimate
+    over[outcome.lost] = True
+    killed = int(over[ran].sum())
     row = {
         "nb_jobs": len(outcome.workload),
         "nb_jobs_finished": figures.jobs,
@@ -70,7 +78,7 @@ def write_schedule(outcome: Outcome, path: Path) -> None:
 
 
 def to_json(outcome: Outcome) -> str:
-    """What ran where under which policy, the figures, and start and end of every job."""
+    """What ran where under which policy, the figures, start and end of every job, and, if any, lost jobs and slots."""
     queue, allocator, speed = outcome.policy
     content: dict[str, Any] = {
         "version": 1,
@@ -84,14 +92,17 @@ def to_json(outcome: Outcome) -> str:
         "start": outcome.start.tolist(),
         "end": outcome.end.tolist(),
     }
+    if len(outcome.lost):
+        content["lost"] = outcome.workload.number[outcome.lost].tolist()
+    if outcome.slots is not None:
+        content["slots"] = [_ranges(outcome.resources_of(job)) for job in range(len(outcome.workload))]
     return json.dumps(content)
 
 
 def _ranges(nodes: NDArray[np.integer]) -> str:
-    """Ascending ranges such as ``0-3 7``."""
+    """Ranges of ascending numbers, such as ``0-3 7``."""
     if not len(nodes):
         return ""
-    nodes = np.sort(nodes)
     cuts = np.flatnonzero(np.diff(nodes) > 1)
     first, last = nodes[np.append(0, cuts + 1)], nodes[np.append(cuts, len(nodes) - 1)]
     return " ".join(f"{a}-{b}" if a != b else str(a) for a, b in zip(first.tolist(), last.tolist(), strict=True))

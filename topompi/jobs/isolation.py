@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Protocol
@@ -110,9 +110,11 @@ class Conflicts:
     """Pairs of jobs and the links that they share.
 
     :param pairs: (job, other job) -> ascending link numbers; the first job is the smaller.
+    :param nodes: (job, other job) -> ascending nodes of which both hold slots; they share these nodes' own links.
     """
 
     pairs: Mapping[tuple[int, int], NDArray[np.integer]]
+    nodes: Mapping[tuple[int, int], NDArray[np.integer]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -123,27 +125,57 @@ class Conflicts:
         return len(np.unique(np.concatenate([[], *self.pairs.values()])))
 
 
-def check(allocations: Mapping[int, ArrayLike], routes: Routes) -> Conflicts:
+def check(
+    allocations: Mapping[int, ArrayLike], routes: Routes, slots: Mapping[int, ArrayLike] | None = None
+) -> Conflicts:
     """Which jobs share which directed links between switches; links between a node and its leaf are the node's own.
 
     :param allocations: job -> its nodes.
     :param routes: the cluster's.
-    :raises AllocationError: where two jobs hold one node.
+    :param slots: job -> the slot on each entry of its nodes, -1 for all slots; other jobs hold whole nodes.
+    :raises AllocationError: if a slot, or a whole node, is held twice.
     Cost: the jobs' routes once, and the pairs of jobs on each shared link.
     """
     jobs = sorted(allocations)
     nodes = [np.asarray(allocations[job], dtype=np.int64).ravel() for job in jobs]
-    held, times = np.unique(np.concatenate([np.empty(0, np.int64), *nodes]), return_counts=True)
-    if (times > 1).any():
-        raise AllocationError(f"expecting nodes of one job each, got node {held[times > 1][0]} twice")
-    links = [routes.links_of(of_job) for of_job in nodes]
-    owner = np.repeat(np.arange(len(jobs)), [len(of_job) for of_job in links])
-    link = np.concatenate([np.empty(0, np.int64), *links])
-    order = np.lexsort((owner, link))
-    link, owner = link[order], owner[order]
+    slots = slots or {}
+    shared = _nodes_of_several(jobs, nodes, slots)
+    once = [np.unique(of_job) if job in slots else of_job for job, of_job in zip(jobs, nodes, strict=True)]
+    return Conflicts(_pairs(jobs, [routes.links_of(of_job) for of_job in once]), shared)
+
+
+def _pairs(jobs: Sequence[int], things: Sequence[NDArray[np.integer]]) -> dict[tuple[int, int], NDArray[np.integer]]:
+    """Pairs of jobs that have a thing in common, and these things, ascending; each job has one only once."""
+    owner = np.repeat(np.arange(len(jobs)), [len(of_job) for of_job in things])
+    thing = np.concatenate([np.empty(0, np.int64), *things])
+    order = np.lexsort((owner, thing))
+    thing, owner = thing[order], owner[order]
     found: dict[tuple[int, int], list[int]] = {}
-    starts = np.flatnonzero(np.diff(link, prepend=-1))
-    for first, last in pairwise((*starts.tolist(), len(link))):
+    starts = np.flatnonzero(np.diff(thing, prepend=-1))
+    for first, last in pairwise((*starts.tolist(), len(thing))):
         for one, other in combinations(owner[first:last].tolist(), 2):
-            found.setdefault((jobs[one], jobs[other]), []).append(int(link[first]))
-    return Conflicts({pair: np.array(shared) for pair, shared in found.items()})
+            found.setdefault((jobs[one], jobs[other]), []).append(int(thing[first]))
+    return {pair: np.array(common) for pair, common in found.items()}
+
+
+def _nodes_of_several(
+    jobs: Sequence[int], nodes: Sequence[NDArray[np.integer]], slots: Mapping[int, ArrayLike]
+) -> dict[tuple[int, int], NDArray[np.integer]]:
+    """Pairs of jobs on one node, none of whose slots is held twice."""
+    every = np.concatenate([np.empty(0, np.int64), *nodes])
+    held, times = np.unique(every, return_counts=True)
+    several = held[times > 1]
+    if not len(several):
+        return {}
+    whole = [np.full(len(of_job), -1) for of_job in nodes]
+    slot = np.concatenate([np.asarray(slots.get(job, one)).ravel() for job, one in zip(jobs, whole, strict=True)])
+    if len(slot) != len(every):
+        raise AllocationError(f"expecting a slot for each of {len(every)} nodes, got {len(slot)}")
+    wrong = np.intersect1d(every[slot < 0], several)
+    if len(wrong):
+        raise AllocationError(f"expecting nodes of one job each, got node {wrong[0]} twice")
+    twice, times = np.unique(np.stack((every, slot)), axis=1, return_counts=True)
+    if (times > 1).any():
+        node, at = twice[:, times > 1][:, 0].tolist()
+        raise AllocationError(f"expecting slots of one job each, got slot {at} of node {node} twice")
+    return _pairs(jobs, [np.unique(of_job) for of_job in nodes])

@@ -1,7 +1,7 @@
 """The event loop in Python: any queue, allocator and speed, and observers.
 
-At one instant all ends come first, then all arrivals, then one pass; a job of 0 seconds ends in a further pass of its
-instant.
+At one instant all ends come first, then changes of nodes, then all arrivals, then one pass; a job of 0 seconds ends in
+a further pass of its instant.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from .allocation import Allocator, Placement
+from .allocation import Allocator, Placement, requests_of
 from .cluster import Cluster
+from .nodestates import DOWN, UP, Capable, NodeStates
 from .observers import Observer
-from .queueing import Backfill, Order, Situation, find_order
+from .queueing import Order, Queue, Situation, find_order
 from .speed import Speed
 from .workload import Workload
 
 __all__ = ["Loop"]
 
 EVENTS_A_REPORT = 2**12
+NEVER = 2**62  # seconds
 Integers = NDArray[np.int64]
 
 
@@ -34,16 +36,18 @@ class Loop:
     :param cluster: where they run.
     :param queue: the discipline; likewise ``allocator`` and ``speed``.
     :param observers: are told what happens.
+    :param node_states: changes of nodes; none: all nodes are up.
     """
 
     def __init__(
         self,
         workload: Workload,
         cluster: Cluster,
-        queue: Backfill,
+        queue: Queue,
         allocator: Allocator,
         speed: Speed,
         observers: Sequence[Observer],
+        node_states: NodeStates | None = None,
     ) -> None:
         self.workload, self.queue, self.speed, self.observers = workload, queue, speed, observers
         self.order: Order = find_order(queue.order)
@@ -51,13 +55,18 @@ class Loop:
         if not speed.steady:
             slow = np.ceil(workload.run / speed.slowest).astype(np.int64)
             estimates = np.where(workload.request > 0, workload.request, slow)
-        self.submit: list[int] = workload.submit.tolist()
+        self.submit: list[int] = [*workload.submit.tolist(), NEVER]
         self.estimates: list[int] = estimates.tolist()
-        self.situation = Situation(cluster, allocator, workload.nodes.tolist(), self.estimates, self._started)
+        asked = requests_of(workload, cluster, allocator)
+        self.situation = Situation(cluster, allocator, asked, self.estimates, self._started)
         self.start = np.full(len(workload), -1, dtype=np.int64)
         self.start_pass, self.end = self.start.copy(), self.start.copy()
         self._passes = 0
+        self._changes = [*(node_states.changes if node_states is not None else ()), (NEVER, UP, asked.sizes[:0])]
+        self._capable, self._put_off = Capable(allocator, cluster), list[int]()
+        self.lost: list[int] = []  # jobs that ended because a node of theirs went down
         self.nodes: list[NDArray[np.integer]] = [np.empty(0, dtype=np.int32)] * len(workload)
+        self.slots: dict[int, NDArray[np.integer]] = {}  # of the jobs that hold less than whole nodes
         self._durations: list[int] = speed.durations(workload).tolist()
         self._ends: list[tuple[int, int]] = []  # (second, job), a heap; what is no longer so is passed over
         self._work = _Work() if not speed.steady else None
@@ -69,20 +78,25 @@ class Loop:
             self._rank = rank.tolist()
 
     def run(self, progress: Callable[[int], None] | None) -> None:
-        """Until all jobs have ended; ``progress`` is told now and then how many have."""
-        arrived, ended, total = 0, 0, len(self.submit)
-        situation, end = self.situation, self.end
+        """Until no job can start any more; ``progress`` is told now and then how many have ended."""
+        arrived, ended, changed, total = 0, 0, 0, len(self.workload)
+        situation, end, submit = self.situation, self.end, self.submit
+        next_change = self._changes[0][0]
         while ended < total:
             while self._ends and end[self._ends[0][1]] != self._ends[0][0]:
                 heappop(self._ends)
-            now = self._ends[0][0] if self._ends else self.submit[arrived]
-            if arrived < total:
-                now = min(now, self.submit[arrived])
+            now = min(submit[arrived], next_change, self._ends[0][0] if self._ends else NEVER)
+            if now == NEVER:  # too few nodes are up for those that wait
+                break
             situation.now = now
             for index in self._pop_ended(now):
                 self._ended(index)
                 ended += 1
-            while arrived < total and self.submit[arrived] == now:
+            while next_change == now:
+                ended += self._change_nodes(*self._changes[changed][1:])
+                changed += 1
+                next_change = self._changes[changed][0]
+            while submit[arrived] == now:
                 self._enqueue(arrived)
                 arrived += 1
             self._pass()
@@ -110,8 +124,33 @@ class Loop:
         for observer in self.observers:
             observer.passed(situation)
 
+    def _change_nodes(self, state: str, nodes: NDArray[np.integer]) -> int:
+        """Nodes go up, or are drained, or down; the number of jobs that end for it."""
+        situation, lost = self.situation, list[int]()
+        if state == UP:
+            situation.state.reopen(nodes)
+        else:
+            situation.state.close(nodes)
+        if state == DOWN:
+            held = situation.state.running.items()
+            lost = [index for index, (_, placement) in held if np.isin(placement.nodes, nodes).any()]
+        for index in lost:
+            self.end[index] = situation.now
+            self._ended(index)
+        self.lost += lost
+        situation.shadow = situation.promise = None  # which reckoned with other nodes
+        self._capable.change(situation.state)
+        again = sorted((*situation.waiting, *self._put_off))
+        situation.waiting.clear()
+        self._put_off.clear()
+        for index in again:
+            self._enqueue(index)
+        return len(lost)
+
     def _enqueue(self, index: int) -> None:
-        if self._rank:
+        if self._capable.limited and not self._capable.holds(self.situation.job(index), self.situation.kinds[index]):
+            self._put_off.append(index)
+        elif self._rank:
             insort(self.situation.waiting, index, key=self._rank.__getitem__)
         else:
             self.situation.waiting.append(index)
@@ -119,6 +158,8 @@ class Loop:
     def _started(self, index: int, placement: Placement) -> None:
         now = self.situation.now
         self.start[index], self.start_pass[index], self.nodes[index] = now, self._passes, placement.nodes
+        if placement.slots is not None:
+            self.slots[index] = placement.slots
         self._ends_at(index, now + self._durations[index])
         if self._work is not None:
             self._work.begin(index, now, self._durations[index])

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from .isolation import Conflicts, check
+import numpy as np
+
+from .allocation import Allocator, SlotState
+from .allocation.proving import wrong_placement
+from .cluster import Cluster
+from .errors import AllocationError
+from .isolation import Conflicts
 from .queueing import Situation
 
-__all__ = ["IsolationCheck", "Observer", "Promises"]
+__all__ = ["IsolationCheck", "Observer", "PlacementCheck", "Promises"]
 
 
 class Observer:
@@ -73,7 +79,36 @@ class IsolationCheck(Observer):
         if not self._changed:
             return
         self._changed, self.checks = False, self.checks + 1
-        state = situation.state
-        used = {index: placement.nodes[: job.size] for index, (job, placement) in state.running.items()}
-        if conflicts := check(used, state.cluster.links):
+        if conflicts := situation.state.conflicts():
             self.found.append((situation.now, conflicts))
+
+
+class PlacementCheck(Observer):
+    """Whether each job gets free slots, as many as it needs, whatever the allocator's state says.
+
+    :param cluster: where jobs run.
+    :param allocator: the allocator that is watched.
+    """
+
+    def __init__(self, cluster: Cluster, allocator: Allocator) -> None:
+        self._allocator, self._others = allocator, SlotState(cluster)
+
+    def started(self, job: int, situation: Situation) -> None:
+        """Compares with the slots of other jobs.
+
+        :raises AllocationError: for a wrong placement.
+        """
+        told, placement = situation.state.running[job]
+        changed = np.flatnonzero(situation.state.closed != self._others.closed)
+        if len(changed):
+            self._others.close(changed[situation.state.closed[changed]])
+            self._others.reopen(changed[~situation.state.closed[changed]])
+        wrong = wrong_placement(self._allocator, self._others, told, placement)
+        if wrong:
+            where = f"job {job} of {told.size} nodes at {situation.now} s"
+            raise AllocationError(f"{self._allocator.name}: {wrong}; {where}")
+        self._others.start(told, placement)
+
+    def ended(self, job: int, situation: Situation) -> None:
+        """Takes note of the free slots."""
+        self._others.end(job)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .allocation import Allocator, Job, find_allocator
+from ..errors import TopompiError
+from ..extensions import names_function
+from .allocation import Allocator, find_allocator, requests_of
 from .cluster import Cluster
 from .compiled import Ran, knows, run_compiled
 from .errors import JobsError
 from .loop import Loop
-from .observers import Observer
+from .nodestates import NodeStates
+from .observers import Observer, PlacementCheck
 from .outcome import Outcome
-from .queueing import Backfill
+from .queueing import Backfill, Queue, find_queue
 from .speed import Speed, find_speed
 from .workload import Workload
 
@@ -23,63 +28,84 @@ __all__ = ["simulate"]
 def simulate(
     workload: Workload,
     cluster: Cluster,
-    queue: Backfill | None = None,
+    queue: str | Queue | None = None,
     allocator: str | Allocator = "counts",
     speed: str | Speed = "as-logged",
     observers: Sequence[Observer] = (),
     *,
+    node_states: NodeStates | None = None,
     compiled: bool | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Outcome:
-    """Run every job of a workload; one that the empty cluster cannot hold is rejected.
+    """Run every job of a workload; one that the empty cluster cannot hold, or never again, is rejected.
 
     :param workload: the jobs.
     :param cluster: where they run.
-    :param queue: order and depth of reservations; none: EASY in the order of arrival.
-    :param allocator: a name of ``ALLOCATORS``, or an allocator.
+    :param queue: a name of ``QUEUES``, or a queue; none: EASY in the order of arrival.
+    :param allocator: a name that `find_allocator` knows, or an allocator.
     :param speed: a name that `find_speed` knows, or a model.
     :param observers: are told of each start, end and pass.
+    :param node_states: changes of nodes that are up at first; none: all stay up.
     :param compiled: the loop in C (True) or in Python (False); none: C where it can. Both find the same.
     :param progress: is told now and then how many jobs have ended.
-    :raises JobsError: where C is asked for what it cannot do.
+    :raises JobsError: where C is asked for what it cannot do, and for what a policy named as ``module:function`` does
+        wrong.
     """
-    queue = queue or Backfill()
-    allocator, speed = find_allocator(allocator), find_speed(speed)
-    able = knows(queue, allocator, speed, observers)
+    names = (queue, allocator, speed)
+    queue, allocator, speed = find_queue(queue), find_allocator(allocator), find_speed(speed)
+    own = [name for name in (*names, queue.order) if isinstance(name, str) and names_function(name)]
+    if names[1] in own:
+        observers = [PlacementCheck(cluster, allocator), *observers]
+    able = node_states is None and knows(queue, allocator, speed, observers)
     if compiled and not able:
         raise JobsError("simulate: expecting a policy and observers that the loop in C knows, got others")
-    fits = _fitting(workload, cluster, allocator)
-    jobs = workload if fits.all() else workload.select(fits)
-    if able and compiled is not False:
-        ran = run_compiled(jobs, cluster, queue, allocator, speed, progress)
-    else:
-        ran = _run_in_python(jobs, cluster, queue, allocator, speed, observers, progress)
+    with _named(own):
+        fits = _fitting(workload, cluster, allocator)
+        jobs = workload if fits.all() else workload.select(fits)
+        if able and compiled is not False and isinstance(queue, Backfill):
+            ran = run_compiled(jobs, cluster, queue, allocator, speed, progress)
+        else:
+            loop = Loop(jobs, cluster, queue, allocator, speed, observers, node_states)
+            loop.run(progress)
+            ran = _ran(loop)
     policy = queue.name, allocator.name, speed.name
     return _outcome(workload, cluster, policy, fits, ran)
 
 
 def _fitting(workload: Workload, cluster: Cluster, allocator: Allocator) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which jobs the empty cluster can hold; asked once for each size."""
-    sizes, of_job = np.unique(workload.nodes, return_inverse=True)
-    empty = allocator.state(cluster)
-    able = [size <= cluster.num_nodes and allocator.feasible(Job(0, size), empty) for size in sizes.tolist()]
+    """Which jobs the empty cluster can hold; asked once for each kind."""
+    asked = requests_of(workload, cluster, allocator)
+    _, first, of_job = np.unique(asked.kinds, return_index=True, return_inverse=True)
+    empty, jobs = allocator.state(cluster), [asked.of_job(index) for index in first.tolist()]
+    able = [job.size <= cluster.num_nodes and allocator.feasible(job, empty) for job in jobs]
     return np.array(able, dtype=bool)[of_job]
 
 
-def _run_in_python(
-    jobs: Workload,
-    cluster: Cluster,
-    queue: Backfill,
-    allocator: Allocator,
-    speed: Speed,
-    observers: Sequence[Observer],
-    progress: Callable[[int], None] | None,
-) -> Ran:
-    loop = Loop(jobs, cluster, queue, allocator, speed, observers)
-    loop.run(progress)
+@contextmanager
+def _named(own: Sequence[str]) -> Iterator[None]:
+    """Whatever a user's own policies do wrong is one error under their names."""
+    try:
+        yield
+    except TopompiError:
+        raise
+    except Exception as error:
+        if not own:
+            raise
+        raise JobsError(f"{', '.join(own)}: {type(error).__name__}: {error}") from error
+
+
+def _ran(loop: Loop) -> Ran:
     offset = np.concatenate(([0], np.cumsum([len(nodes) for nodes in loop.nodes], dtype=np.int64)))
     nodes = np.concatenate([np.empty(0, np.int32), *loop.nodes]).astype(np.int32)
-    return Ran(loop.start, loop.start_pass, loop.end, offset.astype(np.int64), nodes)
+    return Ran(loop.start, loop.start_pass, loop.end, offset.astype(np.int64), nodes, _slots(loop), tuple(loop.lost))
+
+
+def _slots(loop: Loop) -> NDArray[np.int32] | None:
+    """The slots of the nodes that jobs held, if any job held less than whole nodes."""
+    if not loop.slots:
+        return None
+    rows = [loop.slots.get(index, np.full(len(nodes), -1)) for index, nodes in enumerate(loop.nodes)]
+    return np.concatenate(rows).astype(np.int32)
 
 
 def _outcome(
@@ -91,6 +117,7 @@ def _outcome(
 ) -> Outcome:
     start, start_pass, end = (np.full(len(workload), -1, dtype=np.int64) for _ in range(3))
     start[fits], start_pass[fits], end[fits] = ran.start, ran.start_pass, ran.end
+    lost = np.flatnonzero(fits)[sorted(ran.lost)]
     held = np.zeros(len(workload) + 1, dtype=np.int64)
     held[1:][fits] = np.diff(ran.offset)
-    return Outcome(workload, cluster, policy, start, start_pass, end, np.cumsum(held), ran.nodes)
+    return Outcome(workload, cluster, policy, start, start_pass, end, np.cumsum(held), ran.nodes, ran.slots, lost)

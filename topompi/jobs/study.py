@@ -15,7 +15,7 @@ from .allocation.blocks import RULES
 from .cluster import Cluster
 from .errors import JobsError
 from .metrics import figures, summarise
-from .queueing import Backfill
+from .queueing import Queue
 from .simulation import simulate
 from .workload import Workload
 
@@ -74,7 +74,7 @@ def replay(
     cluster: Cluster,
     allocator: str,
     speed: str = "as-logged",
-    queue: Backfill | None = None,
+    queue: str | Queue | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Interval]:
     """The figures of `metrics.figures` over parts of a log, or draws of a load, each run by itself.
@@ -93,7 +93,7 @@ def replay(
 
 
 def mean_wait(
-    workload: Workload, cluster: Cluster, allocator: str, speed: str = "as-logged", queue: Backfill | None = None
+    workload: Workload, cluster: Cluster, allocator: str, speed: str = "as-logged", queue: str | Queue | None = None
 ) -> float:
     """The mean wait of a workload in seconds.
 
@@ -107,7 +107,7 @@ def mean_wait(
 def break_even(
     workload: Workload,
     cluster: Cluster,
-    queue: Backfill | None = None,
+    queue: str | Queue | None = None,
     measure: Callable[[str, str], float] | None = None,
     *,
     isolating: str = "isolated",
@@ -140,7 +140,7 @@ def break_even(
     return high
 
 
-def _turnaround(workload: Workload, cluster: Cluster, queue: Backfill | None, allocator: str, speed: str) -> float:
+def _turnaround(workload: Workload, cluster: Cluster, queue: str | Queue | None, allocator: str, speed: str) -> float:
     outcome = simulate(workload, cluster, queue, allocator, speed)
     ran = outcome.ran
     return float((outcome.end - workload.submit)[ran].mean()) if len(ran) else 0.0

@@ -13,12 +13,15 @@ import typer
 
 from ...jobs import (
     ALLOCATORS,
+    QUEUES,
     Backfill,
     Cluster,
     IsolationCheck,
     JobsError,
     Outcome,
+    Queue,
     Workload,
+    find_queue,
     read_workload,
     simulate,
 )
@@ -43,9 +46,16 @@ ClusterSpec = Annotated[
 ]
 Nodes = Annotated[int | None, typer.Option("--nodes", help="Nodes of leaves=...; else the log's.", min=1)]
 Lfts = Annotated[Path | None, typer.Option("--lfts", help="Forwarding tables of the topology source.")]
-Cores = Annotated[int, typer.Option("--cores", help="Processors of one node, for the log's sizes.", min=1)]
+Cores = Annotated[
+    int | None, typer.Option("--cores", help="Processors of one node, for the log's sizes; else --slots.", min=1)
+]
+Slots = Annotated[int | None, typer.Option("--slots", help="Slots of each node; else one.", min=1)]
+Share = Annotated[bool, typer.Option("--share", help="All jobs may share nodes, unless the log says which.")]
 Depth = Annotated[str, typer.Option("--depth", help="Reservations: 0, 1 (EASY), a number, or all (conservative).")]
-OrderName = Annotated[str, typer.Option("--order", help="fcfs, sjf, saf, xf or multifactor.")]
+OrderName = Annotated[str, typer.Option("--order", help="fcfs, sjf, saf, xf, multifactor or module:function.")]
+QueueName = Annotated[
+    str | None, typer.Option("--queue", help=f"{', '.join(QUEUES)} or module:function, for --depth and --order.")
+]
 Limit = Annotated[int | None, typer.Option("--limit", help="Only the first jobs.", min=1)]
 Partial = Annotated[bool, typer.Option("--partial", help="Go on after lines that are wrong, and count them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -58,12 +68,17 @@ def simulate_command(
     cluster: ClusterSpec,
     nodes: Nodes = None,
     lfts: Lfts = None,
-    cores: Cores = 1,
-    policy: Annotated[str, typer.Option("--policy", "-p", help=f"One of {', '.join(ALLOCATORS)}.")] = "first",
+    cores: Cores = None,
+    slots: Slots = None,
+    share: Share = False,
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", help=f"{', '.join(ALLOCATORS)} or module:function.")
+    ] = "first",
     depth: Depth = "1",
     order: OrderName = "fcfs",
+    queue: QueueName = None,
     speed: Annotated[
-        str, typer.Option("--speed", help="as-logged, faster:10, V1:SEED, V2:SEED or shared:5.")
+        str, typer.Option("--speed", help="as-logged, faster:10, V1:SEED, V2:SEED, shared:5 or module:function.")
     ] = "as-logged",
     limit: Limit = None,
     partial: Partial = False,
@@ -74,11 +89,11 @@ def simulate_command(
     check: Annotated[bool, typer.Option("--check", help="After every start: do running jobs share links?")] = False,
 ) -> None:
     """Run a log under one policy: when each job starts, and what that is worth."""
-    workload, machine = _inputs(log, cluster, nodes, lfts, cores, limit, partial, plot)
+    workload, machine = _inputs(log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot)
     watch = IsolationCheck()
     with _progress(policy, len(workload)) as progress:
-        queue, observers = _queue(depth, order), [watch] if check else []
-        outcome = simulate(workload, machine, queue, policy, speed, observers, progress=progress)
+        discipline, observers = _queue(depth, order, queue), [watch] if check else []
+        outcome = simulate(workload, machine, discipline, policy, speed, observers, progress=progress)
     if plot is not None:
         draw(outcome, plot)
     if jobs_csv is not None:
@@ -100,10 +115,16 @@ def compare(
     cluster: ClusterSpec,
     nodes: Nodes = None,
     lfts: Lfts = None,
-    cores: Cores = 1,
+    cores: Cores = None,
+    slots: Slots = None,
+    share: Share = False,
     policies: Annotated[
         str,
-        typer.Option("--policies", "-p", help="ALLOCATOR[@SPEED], several with commas; blocks-ab is without a and b."),
+        typer.Option(
+            "--policies",
+            "-p",
+            help="ALLOCATOR[@SPEED], several with commas; blocks-ab is without a and b; module:function.",
+        ),
     ] = "first,contiguous,bestfit,exclusive,blocks,isolated",
     scenario: Annotated[
         str | None, typer.Option("--scenario", help=f"Policies of a study: {' or '.join(SCENARIOS)}.")
@@ -114,6 +135,7 @@ def compare(
     times: Annotated[int, typer.Option("--larger", help="Every job needs so many times its nodes.", min=1)] = 1,
     depth: Depth = "1",
     order: OrderName = "fcfs",
+    queue: QueueName = None,
     limit: Limit = None,
     partial: Partial = False,
     as_json: AsJson = False,
@@ -121,17 +143,17 @@ def compare(
 ) -> None:
     """Run a log under several policies, and set waits, use and sharing side by side."""
     chosen = _policies(policies, scenario)
-    workload, machine = _inputs(log, cluster, nodes, lfts, cores, limit, partial, plot)
-    workload, queue = larger(workload, times) if times > 1 else workload, _queue(depth, order)
+    workload, machine = _inputs(log, cluster, nodes, lfts, cores, slots, share, limit, partial, plot)
+    workload, discipline = larger(workload, times) if times > 1 else workload, _queue(depth, order, queue)
     if scenario is not None or parts > 1:
         if plot is not None:
             raise JobsError("--plot: expecting neither --scenario nor --segments, got one of them")
-        _compare_parts(workload, machine, queue, chosen, parts, scenario, as_json)
+        _compare_parts(workload, machine, discipline, chosen, parts, scenario, as_json)
         return
     outcomes: dict[str, Outcome] = {}
     for name, (policy, speed) in chosen.items():
         with _progress(name, len(workload)) as progress:
-            outcomes[name] = simulate(workload, machine, queue, policy, speed, progress=progress)
+            outcomes[name] = simulate(workload, machine, discipline, policy, speed, progress=progress)
     if plot is not None:
         draw_comparison(outcomes, plot)
     if as_json:
@@ -158,7 +180,7 @@ def _policies(policies: str, scenario: str | None) -> dict[str, tuple[str, str]]
 def _compare_parts(
     workload: Workload,
     cluster: Cluster,
-    queue: Backfill,
+    queue: Queue,
     policies: dict[str, tuple[str, str]],
     count: int,
     scenario: str | None,
@@ -203,7 +225,9 @@ def _inputs(
     cluster: str,
     nodes: int | None,
     lfts: Path | None,
-    cores: int,
+    cores: int | None,
+    slots: int | None,
+    share: bool,
     limit: int | None,
     partial: bool,
     plot: Path | None,
@@ -211,12 +235,17 @@ def _inputs(
     if plot is not None:
         check_plot(plot)
     with console(to_error=True).status(f"reading {log}"):
-        workload = read_workload(log, cores, partial)
+        workload = read_workload(log, cores or slots or 1, partial)
         machine = read_cluster(cluster, workload.machine_nodes if nodes is None else nodes, lfts)
+    machine = machine if slots is None else machine.with_slots(slots)
+    if share and "shared" not in workload.columns:
+        workload = workload.with_columns(shared=[True] * len(workload))
     return (workload if limit is None else workload.select(slice(limit))), machine
 
 
-def _queue(depth: str, order: str) -> Backfill:
+def _queue(depth: str, order: str, queue: str | None) -> Queue:
+    if queue is not None:
+        return find_queue(queue)
     if depth == "all":
         return Backfill(None, order)
     if not depth.isascii() or not depth.isdigit():

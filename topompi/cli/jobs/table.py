@@ -27,7 +27,8 @@ def print_workload(workload: Workload, cluster: Cluster) -> None:
     told = workload.machine_nodes
     more = f", the log's machine has {told:,}" if told is not None and told != cluster.num_nodes else ""
     shape = f"{_count(cluster.num_leaves, 'leaf', 'leaves')}, {_count(cluster.num_pods, 'pod', 'pods')}"
-    screen.print(f"{cluster.name}: {_count(cluster.num_nodes, 'node', 'nodes')}, {shape}{more}")
+    slots = f", {_count(cluster.num_slots, 'slot', 'slots')}" if cluster.node_slots is not None else ""
+    screen.print(f"{cluster.name}: {_count(cluster.num_nodes, 'node', 'nodes')}{slots}, {shape}{more}")
 
 
 def print_outcomes(outcomes: Mapping[str, Outcome]) -> None:

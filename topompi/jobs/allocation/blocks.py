@@ -78,12 +78,15 @@ class Blocks(Allocator):
         """The state of the cluster without jobs."""
         return _Blocks(cluster, self.remainder_leaves)
 
-    def adopt(self, job: Job, nodes: NDArray[np.integer], cluster: Cluster) -> Placement:
+    def adopt(
+        self, job: Job, nodes: NDArray[np.integer], cluster: Cluster, slots: NDArray[np.integer] | None = None
+    ) -> Placement:
         """A job that fits a leaf counts to the small block, any other to the big one.
 
         :param job: the job.
-        :param nodes: on which it runs.
+        :param nodes: on which it runs, whole.
         :param cluster: of these nodes.
+        :param slots: not heeded.
         """
         return Placement(nodes, ("small" if job.size <= cluster.leaf_size else "big", NO_LEAF))
 

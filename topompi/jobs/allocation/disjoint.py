@@ -49,11 +49,11 @@ class _Links(State):
         self.table = table
         self.used = np.zeros(cluster.links.num_links, dtype=np.int32)
         self.crossed = np.zeros(table.steps.shape[:2], dtype=np.int16)
-        self.found: dict[int, Placement | None] = {}  # in this state, by the size of the job
+        self._found: dict[int, Placement | None] = {}  # kept answers for this state, by the size of the job
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
         super()._change(job, placement, sign)
-        self.found.clear()
+        self._found.clear()
         links = self.cluster.links.links_of(placement.nodes[: job.size])
         self.used[links] += sign
         changed = links[self.used[links] == (1 if sign > 0 else 0)]
@@ -91,9 +91,9 @@ class Exact(Allocator):
             return Placement(state.first_free(leaf, job.size))
         if job.size > state.free:
             return None
-        if job.size not in state.found:
-            state.found[job.size] = self._search(job.size, state)
-        return state.found[job.size]
+        if job.size not in state._found:
+            state._found[job.size] = self._search(job.size, state)
+        return state._found[job.size]
 
     def _search(self, size: int, state: _Links) -> Placement | None:
         return _solve(size, state)

@@ -66,6 +66,7 @@ class LeafExclusive(Allocator):
     """
 
     name = "leaf-exclusive"
+    holds_more = True
 
     def place(self, job: Job, state: State) -> Placement | None:
         """Nodes of one leaf, or whole leaves."""

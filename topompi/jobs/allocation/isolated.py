@@ -46,7 +46,9 @@ class _Kinds(State):
         return made
 
     def preview(self) -> State:
-        """A copy without nodes."""
+        """A copy without nodes; where some are closed it needs them, to know what an end makes free."""
+        if self.any_closed:
+            return self.copy()
         made = copy.copy(self)
         made.running, made.rooms = self.running.copy(), self.rooms.copy()
         made._is_preview = True
@@ -56,11 +58,15 @@ class _Kinds(State):
         parts = held = placement.role or self._parts_of(placement.nodes)
         count = len(placement.nodes)
         if not self._is_preview:
-            changed = self._hold(placement.nodes, sign)
+            changed = self._hold(placement, sign)
             if len(changed) < count:
                 parts, count = self._parts_of(changed), len(changed)
         self.rooms.change(self.kind(job.size), held, parts, sign)
         self.free -= sign * count
+
+    def _count(self, changed: NDArray[np.integer], sign: int) -> None:
+        self.rooms.change(SMALL, (), self._parts_of(changed), sign)
+        self.free -= sign * len(changed)
 
     def _parts_of(self, nodes: NDArray[np.integer]) -> Parts:
         return sorted(Counter(self.cluster.leaf[nodes].tolist()).items())

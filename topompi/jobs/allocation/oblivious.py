@@ -29,6 +29,7 @@ class Counts(_ByCount):
     """Nodes are counted, not named."""
 
     name = "counts"
+    names_nodes = False
 
     def _choose(self, size: int, state: State) -> NDArray[np.integer]:
         return np.empty(0, dtype=np.int64)

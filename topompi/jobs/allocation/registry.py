@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...extensions import names_function
 from ..errors import AllocationError
+from ..named import made_by
 from .blocks import Blocks
 from .disjoint import Disjoint, Exact
 from .exclusive import Exclusive, LeafExclusive
 from .isolated import Isolated
 from .oblivious import BestFit, Contiguous, Counts, First
+from .shared import Shared
 from .state import Allocator
 
 __all__ = ["ALLOCATORS", "find_allocator"]
@@ -27,6 +30,7 @@ ALLOCATORS: dict[str, Callable[[], Allocator]] = {
         LeafExclusive,
         Disjoint,
         Exact,
+        Shared,
     )
 }
 
@@ -34,12 +38,19 @@ ALLOCATORS: dict[str, Callable[[], Allocator]] = {
 def find_allocator(name: str | Allocator) -> Allocator:
     """An allocator by its name, or the given one; ``blocks-ab`` is ``blocks`` without its rules a and b.
 
-    :raises AllocationError: for a name that the registry does not have.
+    ``module:function`` makes one of a user's own, which `check_allocator` proves.
+
+    :raises AllocationError: for a name that the registry does not have, or a function that makes no allocator.
     """
     if isinstance(name, Allocator):
         return name
     if name.startswith("blocks-"):
         return Blocks(off=name.removeprefix("blocks-"))
-    if name not in ALLOCATORS:
-        raise AllocationError(f"allocator: expecting one of {', '.join(ALLOCATORS)}, got {name!r}")
-    return ALLOCATORS[name]()
+    if name in ALLOCATORS:
+        return ALLOCATORS[name]()
+    if not names_function(name):
+        known = f"one of {', '.join(ALLOCATORS)}, or a module:function"
+        raise AllocationError(f"allocator: expecting {known}, got {name!r}")
+    made = made_by(name, Allocator, AllocationError)
+    made.name = made.name or name
+    return made

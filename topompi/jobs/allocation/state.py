@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..cluster import Cluster
 from ..errors import AllocationError
+from ..isolation import Conflicts, check
+from ..workload import Workload
 
-__all__ = ["Allocator", "Job", "Placement", "State"]
+__all__ = ["NOTHING", "Allocator", "Job", "Placement", "State"]
+
+NOTHING: Mapping[str, Any] = {}
 
 
 class Job(NamedTuple):
-    """What an allocator is told of a job: its number, nodes, and estimated seconds."""
+    """What an allocator is told of a job: number, least nodes, estimated seconds, and its columns that it ``heeds``."""
 
     number: int
     size: int
     estimate: int = 0
+    asks: Mapping[str, Any] = NOTHING
+
+    @property
+    def slots(self) -> int:
+        """Slots that the job asks for; 0 for whole nodes."""
+        slots: int = self.asks.get("slots", 0)
+        return slots
+
+    @property
+    def shared(self) -> bool:
+        """Whether other jobs may use further slots of its nodes."""
+        shared: bool = self.asks.get("shared", False)
+        return shared
 
 
 class Placement(NamedTuple):
-    """Nodes held by a job, of which it uses the first ``job.size``; and what the allocator wants to know later."""
+    """The nodes, or slots of nodes, that a job holds, and what the allocator wants to know later.
+
+    Without ``slots`` the nodes are whole, and the job uses the first ``job.size``. With ``slots`` the job uses the slot
+    ``slots[i]`` of the node ``nodes[i]``, for each i.
+    """
 
     nodes: NDArray[np.integer]
     role: Any = None
+    slots: NDArray[np.integer] | None = None
+
+    def used(self, size: int) -> NDArray[np.integer]:
+        """The entries of ``nodes`` that a job of this size uses; a node of several slots is there as often."""
+        return self.nodes[:size] if self.slots is None else self.nodes
 
 
 class State:
@@ -41,6 +68,8 @@ class State:
         self.busy = np.zeros(cluster.num_nodes, dtype=np.int32)
         self._leaf_free = np.diff(cluster.leaf_start).astype(np.int64)
         self._pod_free = np.diff(cluster.leaf_start[cluster.pod_start]).astype(np.int64)
+        self.closed = np.zeros(cluster.num_nodes, dtype=bool)
+        self.any_closed = False
         self.running: dict[int, tuple[Job, Placement]] = {}
 
     @property
@@ -65,6 +94,31 @@ class State:
         job, placement = self.running.pop(index)
         self._change(job, placement, -1)
 
+    def has_free(self, placement: Placement) -> bool:
+        """Whether all nodes, or slots, of a placement are free."""
+        return not self.busy[placement.nodes].any()
+
+    def close(self, nodes: ArrayLike) -> None:
+        """No job starts on these nodes until they are reopened; jobs that run there go on."""
+        self._set_closed(np.asarray(nodes, dtype=np.int64), 1)
+
+    def reopen(self, nodes: ArrayLike) -> None:
+        """Jobs may start on these nodes again."""
+        self._set_closed(np.asarray(nodes, dtype=np.int64), -1)
+
+    def _set_closed(self, nodes: NDArray[np.integer], sign: int) -> None:
+        changed = np.unique(nodes)
+        changed = changed[self.closed[changed] != (sign > 0)]
+        self.closed[changed] = sign > 0
+        self.any_closed = bool(self.closed.any())
+        self._count(self._hold(Placement(changed), sign), sign)
+
+    def conflicts(self) -> Conflicts:
+        """`isolation.check` of the running jobs, on the nodes that they use, not those that they only hold."""
+        nodes = {index: placement.used(job.size) for index, (job, placement) in self.running.items()}
+        slots = {index: held.slots for index, (_, held) in self.running.items() if held.slots is not None}
+        return check(nodes, self.cluster.links, slots)
+
     def copy(self) -> State:
         """A state that changes on its own."""
         made = copy.copy(self)
@@ -78,18 +132,21 @@ class State:
         return self.copy()
 
     def _change(self, job: Job, placement: Placement, sign: int) -> None:
-        nodes = placement.nodes
-        if not len(nodes):  # only counted
+        if not len(placement.nodes):  # only counted
             self.free -= sign * job.size
             return
-        changed = self._hold(nodes, sign)
+        self._count(self._hold(placement, sign), sign)
+
+    def _count(self, changed: NDArray[np.integer], sign: int) -> None:
+        """The sums of free nodes, after these are no longer free (1) or free again (-1)."""
         leaves = np.bincount(self.cluster.leaf[changed], minlength=self.cluster.num_leaves)
         self._leaf_free -= sign * leaves
         self._pod_free -= sign * np.add.reduceat(leaves, self.cluster.pod_start[:-1])
         self.free -= sign * len(changed)
 
-    def _hold(self, nodes: NDArray[np.integer], sign: int) -> NDArray[np.integer]:
+    def _hold(self, placement: Placement, sign: int) -> NDArray[np.integer]:
         """One job more or less on some nodes; those that are no longer free, or free again."""
+        nodes = placement.nodes
         self.busy[nodes] += sign
         changed: NDArray[np.integer] = nodes[self.busy[nodes] == (1 if sign > 0 else 0)]
         return changed
@@ -114,17 +171,25 @@ class Allocator:
     """A policy of allocation: which free nodes a job gets, or none.
 
     ``by_count`` says that a job fits wherever enough nodes are free. ``monotone`` says that a job that fits still fits
-    after other jobs have ended; where it is not, a promise to a job keeps the nodes found for it. Which nodes are found
-    depends on the job's size and the state alone.
+    after other jobs have ended; where it is not, a promise to a job keeps the nodes found for it. ``heeds`` names
+    further columns of the workload: which nodes are found depends on these, the job's size and the state alone.
+    ``holds_more`` allows placements of more nodes than the job needs, ``names_nodes`` is false if nodes are counted.
     """
 
     name = ""
     by_count = False
     monotone = True
+    heeds: tuple[str, ...] = ()
+    holds_more = False
+    names_nodes = True
 
     def state(self, cluster: Cluster) -> State:
         """The state of the cluster without jobs."""
         return State(cluster)
+
+    def sizes(self, workload: Workload, cluster: Cluster) -> NDArray[np.integer]:
+        """The least nodes of each job."""
+        return workload.nodes
 
     def place(self, job: Job, state: State) -> Placement | None:
         """Nodes for a job now, or None where it has to wait."""
@@ -134,15 +199,18 @@ class Allocator:
         """Whether `place` finds nodes."""
         return self.place(job, state) is not None
 
-    def adopt(self, job: Job, nodes: NDArray[np.integer], cluster: Cluster) -> Placement:
-        """What a job holds that somebody else has started.
+    def adopt(
+        self, job: Job, nodes: NDArray[np.integer], cluster: Cluster, slots: NDArray[np.integer] | None = None
+    ) -> Placement:
+        """The placement of a job that was started outside.
 
         :param job: the job.
         :param nodes: on which it runs.
         :param cluster: of these nodes.
+        :param slots: for each entry of ``nodes``, the slot that the job holds there; none: it holds whole nodes.
         """
-        return Placement(nodes)
+        return Placement(nodes, slots=slots)
 
     def admits(self, placement: Placement, state: State) -> bool:
         """Whether a job may start on nodes that were found for it in another state."""
-        return not state.busy[placement.nodes].any()
+        return state.has_free(placement)

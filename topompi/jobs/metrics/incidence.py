@@ -13,32 +13,51 @@ from ..outcome import Outcome
 __all__ = ["Incidence", "incidence_of"]
 
 Indices = NDArray[np.int64]
+_Rows = NDArray[np.integer]
 
 
 class Incidence(NamedTuple):
-    """One row for each job and each group (leaf or pod) that it used, sorted by job; ``nodes`` says how many."""
+    """One row for each job and each group (leaf or pod) that it used, sorted by job, and how many nodes, or slots."""
 
     job: Indices
     group: Indices
-    nodes: Indices
+    amount: Indices
 
 
-def incidence_of(outcome: Outcome, group: NDArray[np.integer], *, held: bool = False) -> Incidence:
-    """The rows for one group a node; cost: a sort of all nodes of all jobs.
+def incidence_of(outcome: Outcome, group: NDArray[np.integer], *, held: bool = False, slots: bool = False) -> Incidence:
+    """The rows for one group per node; cost: a sort of all nodes of all jobs.
 
     :param outcome: with nodes.
     :param group: of each node, such as its leaf, shape (nodes,).
     :param held: count nodes that a job held but did not use, too.
+    :param slots: count slots, not nodes.
     :raises JobsError: where nodes were only counted.
     """
     if not outcome.has_nodes and len(outcome.ran):
         raise JobsError("metrics: expecting an allocator that names nodes, got one that counts them")
+    job, nodes, weight = _entries(outcome, held, slots)
+    groups = int(group.max()) + 1
+    keys = job * groups + group[nodes]
+    if weight is None:
+        key, amount = np.unique(keys, return_counts=True)
+    else:
+        key, at = np.unique(keys, return_inverse=True)
+        amount = np.bincount(at, weight, len(key)).astype(np.int64)
+    return Incidence(key // groups, key % groups, amount)
+
+
+def _entries(outcome: Outcome, held: bool, slots: bool) -> tuple[_Rows, _Rows, _Rows | None]:
+    """Job and node of each node of a job, and the slots there if they are to be counted."""
     each = np.diff(outcome.offset)
-    job = np.repeat(np.arange(len(each)), each)
-    nodes = outcome.nodes
+    job, nodes, slot = np.repeat(np.arange(len(each)), each), outcome.nodes, outcome.slots
     if not held:
         used = np.arange(len(nodes)) - outcome.offset[job] < outcome.workload.nodes[job]
-        job, nodes = job[used], nodes[used]
-    groups = int(group.max()) + 1
-    key, count = np.unique(job * groups + group[nodes], return_counts=True)
-    return Incidence(key // groups, key % groups, count)
+        if slot is not None:
+            used |= slot >= 0
+        job, nodes, slot = job[used], nodes[used], None if slot is None else slot[used]
+    weight = None
+    if slots:
+        weight = outcome.cluster.slots[nodes] if slot is None else np.where(slot < 0, outcome.cluster.slots[nodes], 1)
+    elif slot is not None:  # a node of several slots counts once
+        job, nodes = np.unique(np.stack((job, nodes)), axis=1)
+    return job, nodes, weight

@@ -17,11 +17,14 @@ def average_hops(outcome: Outcome) -> NDArray[np.float64]:
 
     The average packing of Pollard et al., SC18, section IV-C, by its closed form; a job of one node has 0.
     """
-    size = outcome.workload.nodes.astype(np.float64)
-    apart = np.zeros(len(size))
+    count, size = len(outcome.workload), outcome.workload.nodes.astype(np.float64)
+    if outcome.slots is not None:
+        rows = incidence_of(outcome, outcome.cluster.leaf)
+        size = np.bincount(rows.job, rows.amount, count).astype(np.float64)
+    apart = np.zeros(count)
     for group in (outcome.cluster.leaf, outcome.cluster.pod):
         rows = incidence_of(outcome, group)
-        apart += 2 * (size**2 - np.bincount(rows.job, rows.nodes.astype(np.float64) ** 2, len(size)))
+        apart += 2 * (size**2 - np.bincount(rows.job, rows.amount.astype(np.float64) ** 2, count))
     hops = apart / np.maximum(size * (size - 1), 1)
     hops[outcome.rejected] = np.nan
     return hops
@@ -39,11 +42,15 @@ def ideal_hops(size: int, cluster: Cluster) -> float:
 
 
 def fragmentation(outcome: Outcome) -> float:
-    """The share of free node-seconds that lie on leaves where some job holds nodes, from first arrival to last end."""
+    """The share of free node-seconds that lie on leaves where some job holds nodes, from first arrival to last end.
+
+    Of slot-seconds, if jobs held slots.
+    """
     jobs, cluster, ran = outcome.workload, outcome.cluster, outcome.ran
     if not len(ran):
         return 0.0
-    rows = incidence_of(outcome, cluster.leaf, held=True)
+    by_slots = outcome.slots is not None
+    rows = incidence_of(outcome, cluster.leaf, held=True, slots=by_slots)
     begin, span = int(jobs.submit.min()), int(outcome.end.max() - jobs.submit.min())
     order = np.lexsort((outcome.start[rows.job], rows.group))
     leaf, job = rows.group[order], rows.job[order]
@@ -52,8 +59,8 @@ def fragmentation(outcome: Outcome) -> float:
     start, end = outcome.start[job] + axis, outcome.end[job] + axis
     before = np.concatenate(([-1], np.maximum.accumulate(end)[:-1]))
     used = np.bincount(leaf, np.maximum(0, end - np.maximum(start, before)), cluster.num_leaves)
-    sizes = np.diff(cluster.leaf_start)
+    sizes = np.diff(cluster.slot_start[cluster.leaf_start] if by_slots else cluster.leaf_start)
     wholly = float((sizes * (span - used)).sum())
-    busy = float((rows.nodes * (outcome.end - outcome.start)[rows.job]).sum())
-    free = cluster.num_nodes * span - busy
+    busy = float((rows.amount * (outcome.end - outcome.start)[rows.job]).sum())
+    free = outcome.num_resources * span - busy
     return 1 - wholly / free if free else 0.0

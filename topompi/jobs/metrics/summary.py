@@ -25,7 +25,8 @@ class Summary:
     :param mean_wait: likewise ``median_wait`` and ``max_wait``.
     :param slowdown: (wait + run) over run, of jobs that ran at all.
     :param bounded_slowdown: (wait + run) over the run or 10 s, whatever is longer, at least 1.
-    :param utilisation: the share of node-seconds in use until the last end; likewise ``held``, with nodes held unused.
+    :param utilisation: the share of node-seconds in use until the last end; of slot-seconds, if nodes have slots.
+    :param held: the same share, with nodes, or slots, that jobs held without using them.
     :param sum_of_starts: of all jobs, to compare runs.
     """
 

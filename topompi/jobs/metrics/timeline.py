@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..outcome import Outcome
+from .incidence import incidence_of
 
 __all__ = ["Steps", "queue_length", "utilisation"]
 
@@ -25,15 +26,27 @@ class Steps(NamedTuple):
 
 
 def utilisation(outcome: Outcome, *, held: bool = False) -> Steps:
-    """The share of nodes that jobs use, from the first arrival on.
+    """The share of nodes that jobs use, from the first arrival on; of slots, if the cluster says how many nodes have.
 
     :param outcome: what ran.
-    :param held: count nodes that jobs hold without using them, too.
+    :param held: count nodes, or slots, that jobs hold without using them, too.
     """
     ran = outcome.ran
     nodes = np.diff(outcome.offset)[ran] if held and outcome.has_nodes else outcome.workload.nodes[ran]
-    share = nodes / outcome.cluster.num_nodes
+    share = nodes.astype(np.float64) / outcome.cluster.num_nodes
+    if outcome.cluster.node_slots is not None:
+        share = _slots(outcome, held)[ran] / outcome.cluster.num_slots
     return _steps(outcome.workload.submit[:1], outcome.start[ran], outcome.end[ran], share)
+
+
+def _slots(outcome: Outcome, held: bool) -> NDArray[np.float64]:
+    """Slots of each job: held ones, or used ones: those asked for, else all of the nodes that it used."""
+    jobs, cluster = outcome.workload, outcome.cluster
+    total = jobs.nodes.astype(np.float64) * (cluster.num_slots / cluster.num_nodes)
+    if outcome.has_nodes:
+        rows = incidence_of(outcome, cluster.leaf, held=held, slots=True)
+        total = np.bincount(rows.job, rows.amount, len(jobs)).astype(np.float64)
+    return total if held else np.where(jobs.slots > 0, np.minimum(jobs.slots, total), total)
 
 
 def queue_length(outcome: Outcome) -> Steps:

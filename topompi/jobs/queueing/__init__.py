@@ -1,7 +1,17 @@
 """Queues: the order of waiting jobs, and which of them a pass may start before others."""
 
-from .backfill import Backfill
+from .backfill import QUEUES, Backfill, Queue, find_queue
 from .order import ORDERS, Order, find_order
 from .situation import Promise, Situation
 
-__all__ = ["ORDERS", "Backfill", "Order", "Promise", "Situation", "find_order"]
+__all__ = [
+    "ORDERS",
+    "QUEUES",
+    "Backfill",
+    "Order",
+    "Promise",
+    "Queue",
+    "Situation",
+    "find_order",
+    "find_queue",
+]

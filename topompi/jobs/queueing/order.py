@@ -7,7 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ...extensions import names_function
 from ..errors import JobsError
+from ..named import made_by
 from ..workload import Workload
 
 __all__ = ["FCFS", "ORDERS", "SAF", "SJF", "XF", "Multifactor", "Order", "find_order"]
@@ -131,12 +133,16 @@ ORDERS: dict[str, Callable[[], Order]] = {one.name: one for one in (FCFS, SJF, S
 
 
 def find_order(name: str | Order) -> Order:
-    """A new order of this name, or the given one.
+    """A new order of this name, or the given one; ``module:function`` makes one of a user's own.
 
-    :raises JobsError: for a name that is not there.
+    :raises JobsError: for a name that is not there, or a function that makes no order.
     """
     if isinstance(name, Order):
         return name
-    if name not in ORDERS:
-        raise JobsError(f"order: expecting one of {', '.join(ORDERS)}, got {name!r}")
-    return ORDERS[name]()
+    if name in ORDERS:
+        return ORDERS[name]()
+    if not names_function(name):
+        raise JobsError(f"order: expecting one of {', '.join(ORDERS)}, or a module:function, got {name!r}")
+    made = made_by(name, Order, JobsError)
+    made.name = made.name or name
+    return made

@@ -74,7 +74,7 @@ class _CountedPlan:
         self.times, self.free = [situation.now], [situation.state.free]
         for when, jobs in situation.releases_by_time():
             self.times.append(when)
-            self.free.append(self.free[-1] + sum(situation.sizes[job] for job in jobs))
+            self.free.append(self.free[-1] + sum(situation.frees(job) for job in jobs))
 
     def earliest(self, job: Job, only_now: bool) -> _Slot | None:
         """The first time from which enough nodes are free for the whole estimate."""

@@ -26,11 +26,11 @@ def start_heads(situation: Situation) -> bool:
 
 def start_behind_head(situation: Situation) -> None:
     """Start the jobs behind the head that do not delay it, each on the nodes that the allocator finds first."""
-    waiting, sizes, state = situation.waiting, situation.sizes, situation.state
+    waiting, sizes, kinds, state = situation.waiting, situation.sizes, situation.kinds, situation.state
     shadow, started = _shadow_of(situation), set[int]()
     refused = shadow.refused
     for index in waiting[1:]:
-        if (size := sizes[index]) in refused or size > state.free:
+        if kinds[index] in refused or sizes[index] > state.free:
             continue
         placement = shadow.admit(job := situation.job(index))
         if placement is not None:
@@ -52,7 +52,7 @@ def _shadow_of(situation: Situation) -> _Shadow:
 class _Shadow:
     """What jobs behind the head may use; those that start there leave the head's time as it is.
 
-    ``refused`` has the sizes for which no nodes are found now.
+    ``refused`` has the kinds of jobs for which no nodes are found now.
     """
 
     def __init__(self, situation: Situation, head: Job) -> None:
@@ -85,7 +85,7 @@ class _CountedShadow(_Shadow):
     def _find(self) -> int:
         free, when = self.situation.state.free, self.situation.now
         for when, jobs in self.situation.releases_by_time():  # noqa: B007  (the last one counts)
-            free += sum(self.situation.sizes[job] for job in jobs)
+            free += sum(self.situation.frees(job) for job in jobs)
             if free >= self.head.size:
                 break
         self.extra = free - self.head.size
@@ -106,7 +106,7 @@ class _CountedShadow(_Shadow):
 class _PlacedShadow(_Shadow):
     """Where it matters which nodes are free: the state at the shadow time, tried with each job that would still run.
 
-    ``delaying`` has the sizes whose nodes the head needs then.
+    ``delaying`` has the kinds of jobs whose nodes the head needs then.
     """
 
     def __init__(self, situation: Situation, head: Job) -> None:
@@ -170,11 +170,12 @@ class _PlacedShadow(_Shadow):
 
     def admit(self, job: Job) -> Placement | None:
         """The allocator's nodes, where the head still finds nodes at the shadow time."""
-        if self.later is not None and job.size in self.delaying and self.situation.now + job.estimate > self.when:
+        kind = self.situation.kinds[job.number]
+        if self.later is not None and kind in self.delaying and self.situation.now + job.estimate > self.when:
             return None
         placement = self.situation.find(job, self.situation.state)
         if placement is None:
-            self.refused.add(job.size)
+            self.refused.add(kind)
             return None
         if self.later is None:
             self.later = self._find()
@@ -184,7 +185,7 @@ class _PlacedShadow(_Shadow):
         if self._fits(self.later):
             return placement
         self.later.end(job.number)
-        self.delaying.add(job.size)
+        self.delaying.add(kind)
         return None
 
     def start(self, job: Job, placement: Placement) -> None:

@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..allocation import Allocator, Job, Placement, State
+from ..allocation import Allocator, Job, Placement, Requests, State
 from ..cluster import Cluster
 
 __all__ = ["Promise", "Situation"]
@@ -25,7 +25,7 @@ class Situation:
 
     :param cluster: where jobs run.
     :param allocator: who finds their nodes.
-    :param sizes: nodes of each job of the workload.
+    :param requests: what each job of the workload asks the allocator for.
     :param estimates: seconds that each is estimated to run.
     :param on_start: told of each job that a pass starts, and of its placement.
     """
@@ -34,12 +34,14 @@ class Situation:
         self,
         cluster: Cluster,
         allocator: Allocator,
-        sizes: list[int],
+        requests: Requests,
         estimates: list[int],
         on_start: Callable[[int, Placement], None],
     ) -> None:
         self.allocator, self.state = allocator, allocator.state(cluster)
-        self.sizes, self.estimates, self._on_start = sizes, estimates, on_start
+        self.sizes: list[int] = requests.sizes.tolist()
+        self.kinds = self.sizes if requests.kinds is requests.sizes else requests.kinds.tolist()
+        self.asks, self.estimates, self._on_start = requests.asks_of_jobs(), estimates, on_start
         self.now = 0
         self.releases: list[tuple[int, int]] = []  # (estimated end, job), ascending
         self.waiting: list[int] = []
@@ -51,7 +53,7 @@ class Situation:
 
     def job(self, index: int) -> Job:
         """What an allocator is told of a job."""
-        return Job(index, self.sizes[index], self.estimates[index])
+        return Job(index, self.sizes[index], self.estimates[index], self.asks[index])
 
     def find(self, job: Job, state: State) -> Placement | None:
         """Nodes for a job; where the allocator finds none any more, those promised, if they are still good."""
@@ -77,6 +79,12 @@ class Situation:
         self.ended.append(index)
         self.state.end(index)
         del self.releases[bisect_left(self.releases, (self._end_of.pop(index), index))]
+
+    def frees(self, index: int) -> int:
+        """Number of nodes that become free when a running job ends: closed ones do not."""
+        if not self.state.any_closed or not self.allocator.names_nodes:
+            return self.sizes[index]
+        return int((~self.state.closed[self.state.running[index][1].nodes]).sum())
 
     def releases_by_time(self) -> Iterator[tuple[int, list[int]]]:
         """Estimated ends, ascending, and the jobs of each; an estimate of 0 holds nodes until the next second."""

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ...extensions import names_function
 from ..allocation import State
 from ..errors import JobsError
-from ..isolation import check
+from ..named import made_by
 from ..workload import Workload
 
 __all__ = ["SPEEDS", "AsLogged", "Faster", "Ranges", "SharedLinks", "Speed", "find_speed"]
@@ -112,8 +113,7 @@ class SharedLinks(Speed):
 
     def rates(self, state: State) -> dict[int, float]:
         """The rate of all jobs that share; cost: a check of the running jobs."""
-        held = {index: placement.nodes[: job.size] for index, (job, placement) in state.running.items()}
-        sharing = {job for pair in check(held, state.cluster.links).pairs for job in pair}
+        sharing = {job for pair in state.conflicts().pairs for job in pair}
         return dict.fromkeys(sharing, self.slowest)
 
 
@@ -136,15 +136,21 @@ SPEEDS: dict[str, Callable[[str], Speed]] = {
 def find_speed(name: str | Speed) -> Speed:
     """The model of a name such as ``as-logged``, ``faster:10``, ``V1:SEED`` or ``shared:5``, or the given one.
 
-    :raises JobsError: for a name or number that is not one.
+    ``module:function`` makes one of a user's own, unless the module is called as one of ``SPEEDS``.
+
+    :raises JobsError: for a name or number that is not one, or a function that makes no model.
     """
     if isinstance(name, Speed):
         return name
     kind, _, word = name.partition(":")
+    if kind not in SPEEDS and names_function(name):
+        made = made_by(name, Speed, JobsError)
+        made.name = made.name or name
+        return made
     try:
         return SPEEDS[kind](word)
     except (KeyError, ValueError) as error:
         if isinstance(error, JobsError):
             raise
-        known = "as-logged, faster:PERCENT, V1:SEED, V2:SEED or shared:PERCENT"
+        known = "as-logged, faster:PERCENT, V1:SEED, V2:SEED, shared:PERCENT or a module:function"
         raise JobsError(f"speed: expecting {known}, got {name!r}") from None

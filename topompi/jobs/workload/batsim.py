@@ -9,15 +9,17 @@ from typing import Any
 from ...inputs import parse_json
 from ...inputs.writing import write_text
 from ..errors import WorkloadError
-from .columns import gather
+from .columns import Value, gather
 from .text import Source, open_log
 from .workload import LATEST, Reading, Workload
 
 __all__ = ["read_batsim", "write_batsim"]
 
+KNOWN = ("id", "subtime", "walltime", "res", "profile", "user")
+
 
 def read_batsim(path: Source, partial: bool = False) -> Workload:
-    """The jobs of a file; times are rounded to whole seconds.
+    """The jobs of a file; times are rounded to whole seconds, and further numbers and texts of jobs become columns.
 
     :param path: of the file, plain or packed.
     :param partial: go on after a wrong job, and count it.
@@ -33,6 +35,7 @@ def read_batsim(path: Source, partial: bool = False) -> Workload:
         lambda job: _values(f"{log.name}: job {job[0]}", *job, profiles),
         reading,
         (f"; MaxNodes: {nodes}",) if isinstance(nodes, int) else (),
+        lambda job: _further(f"{log.name}: job {job[0]}", job[1], profiles),
     )
 
 
@@ -49,15 +52,31 @@ def _values(where: str, number: int, job: Any, profiles: dict[str, Any]) -> dict
     if not isinstance(profile, dict) or profile.get("type") != "delay":
         raise WorkloadError(f"{where}: profile: expecting one of type delay, got {str(job.get('profile'))[:40]!r}")
     name = str(job.get("id", number)).rpartition("!")[2]
-    request = job.get("walltime", 0)
+    request, user = job.get("walltime", 0), job.get("user")
     return {
         "number": int(name) if name.isascii() and name.isdigit() and len(name) < 15 else number,
         "submit": _seconds(f"{where}: subtime", job.get("subtime")),
         "run": _seconds(f"{where}: delay", profile.get("delay")),
         "request": 0 if request in (None, -1) else _seconds(f"{where}: walltime", request),
         "nodes": _seconds(f"{where}: res", job.get("res"), 1, 2**31),
-        "user": -1,
+        "user": user if type(user) is int and -1 <= user < 2**31 else -1,
     }
+
+
+def _further(where: str, job: dict[str, Any], profiles: dict[str, Any]) -> dict[str, Value]:
+    """Numbers and texts under names that Batsim does not have, and the profile's name, unless we made it."""
+    found: dict[str, Value] = {}
+    for word, value in job.items():
+        if word == "slots":
+            found[word] = _seconds(f"{where}: slots", value, 0, 2**31)
+        elif word == "shared" and not isinstance(value, bool):
+            raise WorkloadError(f"{where}: shared: expecting true or false, got {str(value)[:40]!r}")
+        elif word not in KNOWN and isinstance(value, Value) and (type(value) is not int or abs(value) < LATEST):
+            found[word] = value
+    if isinstance(job.get("user"), str):
+        found["user_name"] = job["user"]
+    profile = str(job["profile"])
+    return found if profile == f"delay{profiles[profile]['delay']}" else found | {"profile": profile}
 
 
 def _seconds(where: str, value: Any, least: int = 0, below: int = LATEST) -> int:
@@ -71,14 +90,25 @@ def _seconds(where: str, value: Any, least: int = 0, below: int = LATEST) -> int
 def write_batsim(workload: Workload, path: str | os.PathLike[str], nodes: int) -> None:
     """A file of delays for a machine of so many nodes; a job is ended by its walltime where it asked for one.
 
+    Further columns stand in the jobs, a column ``profile`` in the names of the profiles.
+
     :param workload: the jobs.
     :param path: the file's path.
     :param nodes: of the machine.
+    :raises WorkloadError: for a further column under a name that Batsim has.
     """
-    jobs, profiles = [], {}
-    columns = (workload.number, workload.submit, workload.run, workload.request, workload.nodes)
-    for number, submit, run, request, size in zip(*(column.tolist() for column in columns), strict=True):
-        job = {"id": str(number), "subtime": submit, "res": size, "profile": f"delay{run}"}
-        jobs.append(job | ({"walltime": request} if request else {}))
-        profiles[f"delay{run}"] = {"type": "delay", "delay": run}
+    if taken := set(KNOWN[:4]) & set(workload.columns):
+        raise WorkloadError(f"{workload.name}: expecting further columns of other names than Batsim's, got {taken}")
+    free = {word: column.tolist() for word, column in workload.columns.items()}
+    names = free.pop("profile", None)
+    columns = (workload.number, workload.submit, workload.run, workload.request, workload.nodes, workload.user)
+    jobs, profiles = [], dict[str, dict[str, Any]]()
+    for at, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        number, submit, run, request, size, user = values
+        profile = (names[at] if names is not None else "") or f"delay{run}"
+        while profiles.setdefault(profile, {"type": "delay", "delay": run})["delay"] != run:
+            profile = f"{profile} {run}"
+        job = {"id": str(number), "subtime": submit, "res": size, "profile": profile}
+        job |= ({"walltime": request} if request else {}) | ({"user": user} if user >= 0 else {})
+        jobs.append(job | {word: column[at] for word, column in free.items()})
     write_text(path, json.dumps({"nb_res": nodes, "jobs": jobs, "profiles": profiles}))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from ..errors import WorkloadError
-from .workload import Reading, Workload
+from .workload import FIXED, Column, Reading, Workload
 
-__all__ = ["gather"]
+__all__ = ["Value", "gather"]
 
 Job = TypeVar("Job")
-WORDS = ("number", "submit", "run", "request", "nodes", "user")
+Value = bool | int | float | str
+MOST = 64  # further columns of a file; each takes 8 bytes a job, if only one job has a value
+NO_VALUE: dict[type, Value] = {bool: False, int: -1, float: float("nan"), str: ""}
 
 
 def gather(
@@ -23,6 +26,7 @@ def gather(
     values: Callable[[Job], dict[str, int] | None],
     reading: Reading,
     header: tuple[str, ...] = (),
+    further: Callable[[Job], Mapping[str, Value]] | None = None,
 ) -> Workload:
     """The workload of the values of each job.
 
@@ -31,17 +35,38 @@ def gather(
     :param values: number, submit, run, request, nodes and user of a job; None where it does not count.
     :param reading: is told of each job that ``values`` refuses.
     :param header: lines to keep.
+    :param further: the values of a job's further columns, of those jobs that count.
     :raises WorkloadError: what ``values`` raises, unless the reading is partial.
     """
-    columns = {word: array("q") for word in WORDS}
+    columns = {word: array("q") for word in FIXED}
+    more: list[Mapping[str, Value]] = []
     for job in jobs:
         try:
             found = values(job)
+            beside = further(job) if further is not None and found is not None else {}
         except WorkloadError as error:
             reading.problem(error)
             continue
         if found is not None:
             for word, column in columns.items():
                 column.append(found[word])
+            more.append(beside)
     rows = {word: np.array(column, dtype=np.int64) for word, column in columns.items()}
-    return Workload.of(name, **rows, header=header, reading=reading)
+    words = dict.fromkeys(word for of in more for word in of)
+    if len(words) > MOST:
+        raise WorkloadError(f"{name}: expecting at most {MOST} further columns, got {len(words)}")
+    free = {word: _typed(word, [of.get(word) for of in more]) for word in words}
+    return Workload.of(name, **rows, header=header, reading=reading, columns=free)
+
+
+def _typed(word: str, values: Sequence[Value | None]) -> Column:
+    """A column of the values' one type, else of texts; a missing value is False, -1 (``slots``: 0), NaN or empty."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        kinds = {float}
+    kind = kinds.pop() if len(kinds) == 1 else str
+    missing = 0 if word == "slots" else NO_VALUE[kind]
+    made = [missing if value is None else kind(value) for value in values]
+    if kind is str:
+        return np.array([sys.intern(str(one)) for one in made], dtype=object)
+    return np.array(made, dtype=kind)

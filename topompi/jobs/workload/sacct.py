@@ -1,18 +1,20 @@
 """What Slurm's ``sacct -P`` prints: a line of field names, and one job a line, with bars between.
 
-Wanted are JobID, Submit, NNodes, and Elapsed, or Start and End; Timelimit and User are read where they are there. Steps
-of jobs, whose JobID has a dot, are passed over.
+Wanted are JobID, Submit, NNodes, and Elapsed, or Start and End; Timelimit and User are read where they are there, and
+the fields of ``FREE``. Steps of jobs, whose JobID has a dot, are passed over.
 """
 
 from __future__ import annotations
 
 from ...inputs.slurm.accounting import UNKNOWN, job_number, moment, span, words_of
 from ..errors import WorkloadError
-from .columns import gather
+from .columns import Value, gather
 from .text import Source, lines, open_log, whole
 from .workload import Reading, Workload
 
 __all__ = ["read_sacct"]
+
+FREE = {"User": "user_name", "Account": "account", "Partition": "partition", "QOS": "class", "JobName": "program"}
 
 
 def read_sacct(path: Source, partial: bool = False) -> Workload:
@@ -41,7 +43,7 @@ def read_sacct(path: Source, partial: bool = False) -> Workload:
             found["user"] = users.setdefault(user, len(users)) if user else -1
         return found
 
-    return gather(log.name, rows, values, reading)
+    return gather(log.name, rows, values, reading, further=lambda row: _further(row[0], names, words_of(row[1])))
 
 
 def _check_names(where: str, names: list[str]) -> None:
@@ -73,6 +75,13 @@ def _values(where: str, fields: dict[str, str], reading: Reading) -> dict[str, i
     limit = fields.get("Timelimit", "")
     request = 0 if limit in UNKNOWN else _span(where, "Timelimit", limit)
     return {"number": number, "submit": submit, "run": max(run, 0), "request": request, "nodes": nodes}
+
+
+def _further(where: str, names: list[str], words: list[str]) -> dict[str, Value]:
+    fields = dict(zip(names, words, strict=True))
+    found: dict[str, Value] = {word: fields[field] for field, word in FREE.items() if field in fields}
+    slots = fields.get("AllocCPUS", "")
+    return found | ({"slots": whole(where, "AllocCPUS", slots, 0)} if slots else {})
 
 
 def _moment(where: str, word: str, text: str) -> int:

@@ -13,10 +13,11 @@ __all__ = ["extract", "larger", "scale_run", "segments", "shake"]
 
 
 def larger(workload: Workload, factor: int) -> Workload:
-    """Every job needs so many times the nodes; times stay (Pollard et al., SC18, the 2x and 3x logs)."""
+    """Every job needs so many times the nodes and slots; times stay (Pollard et al., SC18, the 2x and 3x logs)."""
     if factor < 1:
         raise WorkloadError(f"larger: expecting a factor of 1 or more, got {factor}")
-    return replace(workload, name=f"{workload.name} {factor}x", nodes=workload.nodes * np.int32(factor))
+    made = replace(workload, name=f"{workload.name} {factor}x", nodes=workload.nodes * np.int32(factor))
+    return made.with_columns(slots=workload.slots * factor) if "slots" in workload.columns else made
 
 
 def scale_run(workload: Workload, factor: float) -> Workload:

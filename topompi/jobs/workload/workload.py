@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,9 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import WorkloadError
 
-__all__ = ["LATEST", "Reading", "Workload"]
+__all__ = ["LATEST", "Column", "Reading", "Workload"]
 
 Integers = NDArray[np.int64]
+Column = NDArray[Any]
+FIXED = ("number", "submit", "run", "request", "nodes", "user")
 LATEST = 10**15  # seconds; sums over a million jobs stay within 64 bits
 
 
@@ -55,6 +58,8 @@ class Workload:
     :param user: numbers of users, -1 where unknown.
     :param header: the log's header, line by line.
     :param reading: what the reader left out.
+    :param columns: further columns of length n by their names: truth values, whole or real numbers, or texts. Two have
+        a meaning: ``slots`` that a job asks for, 0 for whole nodes; whether its nodes may be ``shared``.
     """
 
     name: str
@@ -66,6 +71,7 @@ class Workload:
     user: NDArray[np.int32]
     header: tuple[str, ...] = ()
     reading: Reading = field(default_factory=Reading)
+    columns: Mapping[str, Column] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -80,6 +86,7 @@ class Workload:
         user: ArrayLike | None = None,
         header: tuple[str, ...] = (),
         reading: Reading | None = None,
+        columns: Mapping[str, ArrayLike] | None = None,
     ) -> Workload:
         """A workload of columns in any order: they are sorted by arrival; equal arrivals keep their order.
 
@@ -90,25 +97,28 @@ class Workload:
         :param user: numbers of users; -1 if none.
         :param header: lines to keep.
         :param reading: what the reader left out.
-        :raises WorkloadError: for columns of unlike lengths, negative times, or jobs without nodes.
+        :param columns: further columns by their names.
+        :raises WorkloadError: for columns of unlike lengths or of other types, negative times, or jobs without nodes.
         """
         arrive = _column(name, "submit", submit, 0)
         count = len(arrive)
-        columns = {
+        fixed = {
             "run": _column(name, "run", run, 0),
             "request": np.zeros(count, np.int64) if request is None else _column(name, "request", request, 0),
             "number": np.arange(1, count + 1) if number is None else _column(name, "number", number, -LATEST),
             "nodes": _column(name, "nodes", nodes, 1, 2**31),
             "user": np.full(count, -1) if user is None else _column(name, "user", user, -1, 2**31),
         }
-        for word, column in columns.items():
+        free = {word: _free_column(name, word, values) for word, values in (columns or {}).items()}
+        for word, column in (*fixed.items(), *free.items()):
             if len(column) != count:
                 raise WorkloadError(f"{name}: expecting {count} values of {word}, got {len(column)}")
         order = np.argsort(arrive, kind="stable")
         kinds = {"nodes": np.int32, "user": np.int32}
         in_order: dict[str, Any] = {
-            word: column[order].astype(kinds.get(word, np.int64)) for word, column in columns.items()
+            word: column[order].astype(kinds.get(word, np.int64)) for word, column in fixed.items()
         }
+        in_order["columns"] = {word: column[order] for word, column in free.items()}
         return cls(name, submit=arrive[order], header=header, reading=reading or Reading(), **in_order)
 
     def __len__(self) -> int:
@@ -117,8 +127,42 @@ class Workload:
     def select(self, chosen: ArrayLike | slice, name: str = "") -> Workload:
         """The jobs of these positions, this mask or slice, in their order; times stay as they are."""
         at = np.arange(len(self))[chosen if isinstance(chosen, slice) else np.asarray(chosen)]
-        columns = {one: getattr(self, one)[at] for one in ("number", "submit", "run", "request", "nodes", "user")}
-        return replace(self, name=name or self.name, **columns)
+        fixed = {one: getattr(self, one)[at] for one in FIXED}
+        free = {one: column[at] for one, column in self.columns.items()}
+        return replace(self, name=name or self.name, columns=free, **fixed)
+
+    def __getitem__(self, name: str) -> Column:
+        """The column of this name, of the fixed ones or the further ones.
+
+        :raises WorkloadError: for a name that the workload does not have.
+        """
+        if name not in FIXED and name not in self.columns:
+            raise WorkloadError(
+                f"{self.name}: expecting a column of {', '.join((*FIXED, *self.columns))}, got {name!r}"
+            )
+        column: Column = getattr(self, name) if name in FIXED else self.columns[name]
+        return column
+
+    def with_columns(self, **columns: ArrayLike) -> Workload:
+        """The same jobs with these further columns, added or in place of those of the same name.
+
+        :raises WorkloadError: for a column of another length or type, or the name of a fixed one.
+        """
+        made = {word: _free_column(self.name, word, values) for word, values in columns.items()}
+        for word, column in made.items():
+            if len(column) != len(self):
+                raise WorkloadError(f"{self.name}: expecting {len(self)} values of {word}, got {len(column)}")
+        return replace(self, columns={**self.columns, **made})
+
+    @property
+    def slots(self) -> Integers:
+        """Slots that jobs ask for, 0 for whole nodes."""
+        return self.columns.get("slots", np.zeros(len(self), dtype=np.int64))
+
+    @property
+    def shared(self) -> NDArray[np.bool_]:
+        """Whether a job's nodes may be shared with others that allow it."""
+        return self.columns.get("shared", np.zeros(len(self), dtype=bool))
 
     @cached_property
     def machine_nodes(self) -> int | None:
@@ -137,6 +181,21 @@ class Workload:
     def duration(self) -> Integers:
         """Seconds that jobs run: they are ended at their request."""
         return np.minimum(self.run, self.estimate)
+
+
+def _free_column(name: str, word: str, values: ArrayLike) -> Column:
+    if word in FIXED:
+        raise WorkloadError(f"{name}: expecting a further column, got {word}, which every workload has")
+    if word == "slots":
+        return _column(name, word, values, 0, 2**31)
+    column = np.asarray(values)
+    if column.dtype.kind == "U":
+        column = column.astype(object)  # in rows of one width, each would take the memory of the longest text
+    kinds, wanted = ("b", "truth values") if word == "shared" else ("biufO", "numbers, truth values or texts")
+    texts = column.dtype.kind != "O" or all(type(one) is str for one in column.flat)
+    if column.ndim != 1 or (column.size and column.dtype.kind not in kinds) or not texts:
+        raise WorkloadError(f"{name}: expecting {wanted} of {word} in one row, got {column.dtype} {column.shape}")
+    return column.astype({"i": np.int64, "u": np.int64, "b": bool}.get(column.dtype.kind, column.dtype))
 
 
 def _column(name: str, word: str, values: ArrayLike, least: int, below: int = LATEST) -> Integers:

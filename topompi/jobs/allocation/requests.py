@@ -1,0 +1,61 @@
+"""Requests: sizes of jobs, and the columns of a workload that an allocator heeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from ..workload import Workload
+from .state import NOTHING, Allocator, Job
+
+__all__ = ["Requests", "requests_of"]
+
+Integers = NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """Requests of jobs, rows of length n.
+
+    :param sizes: least nodes of each job.
+    :param kinds: numbers of the jobs' kinds: jobs of one kind ask for the same; without further columns the sizes.
+    :param asks: values of the columns that the allocator heeds, for each kind; empty without such columns.
+    """
+
+    sizes: Integers
+    kinds: Integers
+    asks: Sequence[Mapping[str, Any]] = ()
+
+    def of_job(self, index: int, estimate: int = 0) -> Job:
+        """The job as an allocator is told of it."""
+        asks = self.asks[int(self.kinds[index])] if self.asks else NOTHING
+        return Job(index, int(self.sizes[index]), estimate, asks)
+
+    def asks_of_jobs(self) -> list[Mapping[str, Any]]:
+        """The values of each job."""
+        if not self.asks:
+            return [NOTHING] * len(self.sizes)
+        return [self.asks[kind] for kind in self.kinds.tolist()]
+
+
+def requests_of(workload: Workload, cluster: Cluster, allocator: Allocator) -> Requests:
+    """The requests of all jobs; cost: a sort of each column that the allocator heeds.
+
+    :param workload: the jobs.
+    :param cluster: where they run.
+    :param allocator: who is asked.
+    """
+    sizes = allocator.sizes(workload, cluster)
+    if not allocator.heeds:
+        return Requests(sizes, sizes)
+    columns = {"slots": workload.slots, "shared": workload.shared, **workload.columns}
+    heeded = [columns[word] if word in columns else workload[word] for word in allocator.heeds]
+    codes = np.stack([sizes, *(np.unique(column, return_inverse=True)[1] for column in heeded)])
+    _, first, kinds = np.unique(codes, axis=1, return_index=True, return_inverse=True)
+    rows = zip(*(column[first].tolist() for column in heeded), strict=True)
+    return Requests(sizes, kinds.reshape(-1), [dict(zip(allocator.heeds, row, strict=True)) for row in rows])

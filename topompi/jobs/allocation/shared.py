@@ -1,0 +1,78 @@
+"""The allocator of slots: jobs that allow it share nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from ..workload import Workload
+from .oblivious import _tightest
+from .slots import SlotState
+from .state import Allocator, Job, Placement, State
+
+__all__ = ["Shared"]
+
+Indices = NDArray[np.integer]
+
+
+class Shared(Allocator):
+    """Slots of nodes that other jobs share for jobs that share theirs; whole nodes for the others.
+
+    A job that shares gets the tightest shared node that has all its slots; else the free slots of shared nodes, then
+    empty nodes, both leaf by leaf, the leaf with the most such slots first. Any other job gets whole nodes: of the
+    tightest leaf, else leaf by leaf, the leaf with the most empty nodes first. Ties go to the lowest number.
+    """
+
+    name = "shared"
+    heeds = ("slots", "shared")
+
+    def state(self, cluster: Cluster) -> State:
+        """The state of the cluster without jobs."""
+        return SlotState(cluster)
+
+    def sizes(self, workload: Workload, cluster: Cluster) -> Indices:
+        """The nodes of each job; of jobs that share, the number of largest nodes that have their slots."""
+        most = np.cumsum(np.sort(cluster.slots)[::-1])
+        least = 1 + np.searchsorted(most, workload.slots)
+        return np.where(workload.shared & (workload.slots > 0), least, workload.nodes)
+
+    def feasible(self, job: Job, state: State) -> bool:
+        """Whether enough slots are free, or enough nodes are empty."""
+        assert isinstance(state, SlotState)
+        return job.slots <= state.room.sum() if _shares(job) else job.size <= len(state.empty)
+
+    def place(self, job: Job, state: State) -> Placement | None:
+        """Slots, or whole nodes."""
+        assert isinstance(state, SlotState)
+        if not self.feasible(job, state):
+            return None
+        empty = np.where(state.busy == 0, state.room, 0)
+        if not _shares(job):
+            return Placement(_whole(job.size, empty > 0, state.cluster))
+        begun = state.room - empty
+        node = _tightest(begun, job.slots)
+        if node >= 0:
+            return state.take_slots(np.array([node]), job.slots)
+        order = np.concatenate([_by_leaf(room, state.cluster) for room in (begun, empty)])
+        return state.take_slots(order, job.slots)
+
+
+def _shares(job: Job) -> bool:
+    return job.shared and job.slots > 0
+
+
+def _whole(size: int, empty: NDArray[np.bool_], cluster: Cluster) -> Indices:
+    """As many of the empty nodes."""
+    in_leaf = np.add.reduceat(empty, cluster.leaf_start[:-1], dtype=np.int64)
+    leaf = _tightest(in_leaf, size)
+    if leaf >= 0:
+        return np.flatnonzero(empty & (cluster.leaf == leaf))[:size]
+    return _by_leaf(empty, cluster)[:size]
+
+
+def _by_leaf(room: Indices | NDArray[np.bool_], cluster: Cluster) -> Indices:
+    """The nodes with room, leaf by leaf, the leaf with the most room first."""
+    in_leaf = np.add.reduceat(room, cluster.leaf_start[:-1], dtype=np.int64)
+    nodes = np.flatnonzero(room)
+    return nodes[np.argsort(-in_leaf[cluster.leaf[nodes]], kind="stable")]

@@ -1,0 +1,60 @@
+"""The state for allocators of slots: which slots of which nodes running jobs hold."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster import Cluster
+from .state import Placement, State
+
+__all__ = ["SlotState"]
+
+Indices = NDArray[np.integer]
+
+
+class SlotState(State):
+    """Jobs on each slot, and the free slots of each node.
+
+    A node counts as free while it has a free slot, so ``free`` bounds the nodes that any job can get. ``busy`` counts
+    the jobs of a node; a job on whole nodes, or a closed node, leaves no free slot.
+
+    ``held`` counts the jobs on each slot of the cluster, ``room`` the free slots of each node.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.held = np.zeros(cluster.num_slots, dtype=np.int32)
+        self.room = cluster.slots.astype(np.int64)
+
+    @property
+    def empty(self) -> Indices:
+        """Nodes without a job."""
+        return np.flatnonzero(self.busy == 0)
+
+    def take_slots(self, nodes: Indices, count: int) -> Placement:
+        """The first free slots of these nodes, in the order of the nodes.
+
+        :param nodes: nodes with ``count`` free slots or more together.
+        :param count: slots.
+        """
+        last = int(np.searchsorted(np.cumsum(self.room[nodes]), count)) + 1
+        slots = self.cluster.slots_of(nodes[:last])
+        slots = slots[self.held[slots] == 0][:count]
+        on = self.cluster.node_of_slot[slots]
+        return Placement(on, slots=slots - self.cluster.slot_start[on])
+
+    def has_free(self, placement: Placement) -> bool:
+        """Whether all slots of a placement are free."""
+        return not self.held[self.cluster.slots_of(placement.nodes, placement.slots)].any()
+
+    def _hold(self, placement: Placement, sign: int) -> Indices:
+        """One job more or less on some slots; the nodes whose last free slot goes, or whose first one comes."""
+        slots, nodes = self.cluster.slots_of(placement.nodes, placement.slots), np.unique(placement.nodes)
+        before = self.room[nodes] > 0
+        self.busy[nodes] += sign
+        self.held[slots] += sign
+        changed = slots[self.held[slots] == (1 if sign > 0 else 0)]
+        np.subtract.at(self.room, self.cluster.node_of_slot[changed], sign)
+        crossed: Indices = nodes[before != (self.room[nodes] > 0)]
+        return crossed

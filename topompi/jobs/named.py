@@ -1,0 +1,34 @@
+"""Policies of a user's own, by the name of the function that makes them: ``module:function``."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ..errors import TopompiError
+from ..extensions import imported
+
+__all__ = ["made_by"]
+
+Made = TypeVar("Made")
+
+
+def made_by(name: str, kind: type[Made], error: type[TopompiError]) -> Made:
+    """The object that the named function makes without arguments; a class may stand for the function.
+
+    :param name: ``module:function``; the current directory is searched first.
+    :param kind: class of the object.
+    :param error: class of the error for a function that is not there, fails, or makes an object of another class.
+    """
+    try:
+        function = imported(name)
+    except ValueError as problem:
+        raise error(str(problem)) from problem
+    try:
+        made = function()
+    except TopompiError as problem:
+        raise error(f"{name}: {problem}") from problem
+    except Exception as problem:  # whatever the user's function does wrong
+        raise error(f"{name}: {type(problem).__name__}: {problem}") from problem
+    if not isinstance(made, kind):
+        raise error(f"{name}: expecting a function that makes one {kind.__name__}, got {type(made).__name__}")
+    return made
