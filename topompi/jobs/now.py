@@ -52,8 +52,8 @@ def offer(size: int, cluster: Cluster, running: Iterable[RunningJob] = (), polic
         jobs hold.
     """
     jobs, allocator = held_nodes(running, cluster), find_allocator(policy)
-    if policy == "counts":
-        raise AllocationError("allocate: expecting a policy that names nodes, got counts")
+    if not allocator.names_nodes:
+        raise AllocationError(f"allocate: expecting a policy that names nodes, got {policy}")
     state = allocator.state(cluster)
     for number, held in enumerate(jobs.values()):
         job = Job(number, len(held))
