@@ -104,13 +104,13 @@ class Scores:
     @classmethod
     def of(cls, cell: Cell, predictor: Predictor) -> Scores:
         """Predict what was measured."""
-        found = predict(predictor, cell.method, cell.nbytes, 0, lambda name: name in cell.seconds)
-        native = found.native or predictor.native(cell.method, cell.nbytes, 0)
+        found = predict(predictor, cell.method, cell.nbytes, 0, cell.seconds.__contains__, always_native=True)
+        assert found.native is not None  # of cells that the model applies to
         ours = [name for name in cell.seconds if name not in (NATIVE, LEVELS)]
         predicted = {name: predictor.seconds(cell.method, name, cell.nbytes, 0) for name in ours}
         allowed = (NATIVE, *(name for name, _ in found.ours))
-        times = {NATIVE: native.seconds, **predicted}
-        return cls(cell, times, found.algorithm, native.says, allowed)
+        times = {NATIVE: found.native.seconds, **predicted}
+        return cls(cell, times, found.algorithm, found.native.says, allowed)
 
     @cached_property
     def correlation(self) -> float:

@@ -42,7 +42,14 @@ class Prediction:
 
 
 def predict(
-    predictor: Predictor, method: str, nbytes: int, root: int, runs: Runs, commutative: bool = True
+    predictor: Predictor,
+    method: str,
+    nbytes: int,
+    root: int,
+    runs: Runs,
+    commutative: bool = True,
+    *,
+    always_native: bool = False,
 ) -> Prediction:
     """The choice for a class of calls by the model alone: of the default set, or native.
 
@@ -52,14 +59,18 @@ def predict(
     :param root: of a rooted collective.
     :param runs: whether an algorithm can run for the call.
     :param commutative: whether a reduction's operation commutes.
+    :param always_native: whether the library's call is costed although no schedule may be chosen. It can take a second
+        on thousands of ranks.
     """
     if predictor.inapplicable or not nbytes:
         return Prediction(NATIVE, f"native: {predictor.inapplicable or UNSIZED}")
     names = candidates(predictor, method, nbytes, runs)
-    if not names:  # what the library runs can take a second to find out
+    if not names and not always_native:
         return Prediction(NATIVE, f"native: {UNPROVEN}")
     native = predictor.native(method, nbytes, root, commutative)
     library = f"{native.says} ({1e6 * native.seconds:,.0f} us)"
+    if not names:
+        return Prediction(NATIVE, f"native: {UNPROVEN}; cost model: {library}", native.seconds, native)
     ours = sorted(((name, predictor.seconds(method, name, nbytes, root)) for name in names), key=lambda row: row[1])
     collective = CALLS[method].collective
     # Of those whose predictions differ by less than GAIN: the one that has proved itself for long calls alone.

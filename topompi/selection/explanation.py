@@ -55,7 +55,7 @@ def explain(
 
     predictor = Predictor(interface, library)
     ruled, said = _by_rules(rules, method, nbytes, interface)
-    found = predict(predictor, method, nbytes, root, runs)
+    found = predict(predictor, method, nbytes, root, runs, always_native=True)
     if found.native is None or ruled:
         choice = ruled or found
         return {"algorithm": choice.algorithm, "reason": "; ".join(filter(None, (choice.reason, said)))}
