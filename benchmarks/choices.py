@@ -75,7 +75,7 @@ class Cell:
 
 
 def cells(arena: FlowArena, interface: TopologyInterface, collective: str, sizes: Sequence[int]) -> Iterator[Cell]:
-    """The cells of a collective; one that neither library has an algorithm for is left out.
+    """The cells of a collective; those of which the libraries' or the chosen algorithm has no time are left out.
 
     :param arena: the simulated network.
     :param interface: the job on it.
@@ -94,6 +94,8 @@ def cells(arena: FlowArena, interface: TopologyInterface, collective: str, sizes
         names = _names(predictor, method, collective, counted)
         seconds = {name: _seconds(arena, collective, name, nbytes, root) for name in {*names, chosen} - {NATIVE}}
         known = {name: value for name, value in seconds.items() if value is not None}
+        if chosen != NATIVE and chosen not in known:  # too many messages to simulate
+            continue
         yield Cell(collective, nbytes, arena.bound(collective, nbytes, root), min(libraries), known, chosen)
 
 
