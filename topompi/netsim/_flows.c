@@ -8,13 +8,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "_buffers.h"
 #include "_fair.h"
 
 enum { COMPUTE, RECEIVE, SEND };
 enum { COMPUTED, RECEIVED, DEPART, START, TIMER }; /* kinds of events */
 enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };
 enum { SENT = 1, POSTED = 2, HERE = 4 }; /* how far a message is: a bit each */
-enum { OVER, ENDLESS, NO_MEMORY, NO_TIME };
+enum { OVER, ENDLESS, NO_MEMORY, NO_TIME, RAISED };
+enum { WORK_A_SIGNAL = 1 << 18 }; /* events, and flows that get another rate */
 
 static const double TIE = 1e-12, CLOCK = 1e-15, ACCURACY = 1e-10; /* relative, of a duration and of a time */
 
@@ -58,6 +60,7 @@ typedef struct {
     uint8_t *state;
     int32_t waiting; /* jobs that have to run once and have not yet */
     int changed, failure;
+    int64_t work; /* since signals were last looked for */
 } Run;
 
 static int
@@ -342,6 +345,7 @@ share(Run *run)
     for (int32_t one = 0; one < run->num_fresh; one++)
         fair_fill(fair, run->fresh[one]);
     fair_solve(fair);
+    run->work += fair->num_changed;
     for (int32_t one = 0; one < fair->num_changed; one++) {
         Flow *flow = &fair->flow[fair->changed[one]];
         if (flow->rate == flow->before)
@@ -444,53 +448,90 @@ count_parts(Run *run)
     }
 }
 
+/* Go on for a while: OVER once nothing is waited for. */
+static int
+play(Run *run)
+{
+    while (run->work < WORK_A_SIGNAL && run->waiting && !run->failure) {
+        run->work++;
+        if (!proceed(run))
+            return ENDLESS;
+    }
+    run->work = 0;
+    return run->failure;
+}
+
 static int
 simulate(Run *run)
 {
-    if (!prepare(run))
-        return NO_MEMORY;
-    while (run->waiting && !run->failure)
-        if (!proceed(run))
-            return ENDLESS;
+    int state = prepare(run) ? OVER : NO_MEMORY;
+    while (run->waiting && state == OVER) {
+        Py_BEGIN_ALLOW_THREADS
+        state = play(run);
+        Py_END_ALLOW_THREADS
+        if (PyErr_CheckSignals() < 0)
+            state = RAISED;
+    }
     count_parts(run);
-    return run->failure;
+    return state;
 }
 
 enum { ARRAYS = 23 };
 
-/* Fill in the arrays, in the order in which the caller gives them. */
+/* Check the arrays, in the order in which the caller gives them, and let the run read them. */
 static int
-read_arrays(Run *run, PyObject *arrays, Py_buffer *views)
+read_arrays(Run *run, PyObject *arrays, Buffers *buffers)
 {
-    const void **to[ARRAYS] = {
-        (const void **)&run->first_row,    (const void **)&run->first_step,   (const void **)&run->window,
-        (const void **)&run->job_of_rank,  (const void **)&run->kind,         (const void **)&run->step_of_row,
-        (const void **)&run->message_of_row, (const void **)&run->operations, (const void **)&run->rank_of_step,
-        (const void **)&run->destination,  (const void **)&run->send_step,    (const void **)&run->receive_step,
-        (const void **)&run->first_rank,   (const void **)&run->first_message, (const void **)&run->repeat,
-        (const void **)&run->paths,        (const void **)&run->start,        (const void **)&run->amount,
-        (const void **)&run->nbytes,       (const void **)&run->latency,      (const void **)&run->fair.capacity,
-        (const void **)&run->end,          (const void **)&run->arrivals,
+    Py_ssize_t ranks = BUFFERS_ANY, rows = BUFFERS_ANY, steps = BUFFERS_ANY, messages = BUFFERS_ANY, jobs = BUFFERS_ANY;
+    Py_ssize_t links = BUFFERS_ANY, after_ranks = BUFFERS_ANY, after_jobs = BUFFERS_ANY;
+    struct {
+        const char *name;
+        void *to;
+        BufferItem item;
+        Py_ssize_t *length;
+    } wanted[ARRAYS] = {
+        {"first_row", &run->first_row, BUFFERS_INT32, &after_ranks},
+        {"first_step", &run->first_step, BUFFERS_INT32, &after_ranks},
+        {"window", &run->window, BUFFERS_INT32, &ranks},
+        {"job_of_rank", &run->job_of_rank, BUFFERS_INT32, &ranks},
+        {"kind", &run->kind, BUFFERS_INT32, &rows},
+        {"step_of_row", &run->step_of_row, BUFFERS_INT32, &rows},
+        {"message_of_row", &run->message_of_row, BUFFERS_INT32, &rows},
+        {"operations", &run->operations, BUFFERS_INT32, &steps},
+        {"rank_of_step", &run->rank_of_step, BUFFERS_INT32, &steps},
+        {"destination", &run->destination, BUFFERS_INT32, &messages},
+        {"send_step", &run->send_step, BUFFERS_INT32, &messages},
+        {"receive_step", &run->receive_step, BUFFERS_INT32, &messages},
+        {"first_rank", &run->first_rank, BUFFERS_INT32, &after_jobs},
+        {"first_message", &run->first_message, BUFFERS_INT32, &after_jobs},
+        {"repeat", &run->repeat, BUFFERS_INT32, &jobs},
+        {"paths", &run->paths, BUFFERS_INT32, NULL},
+        {"start", &run->start, BUFFERS_FLOAT64, &ranks},
+        {"amount", &run->amount, BUFFERS_FLOAT64, &rows},
+        {"nbytes", &run->nbytes, BUFFERS_FLOAT64, &messages},
+        {"latency", &run->latency, BUFFERS_FLOAT64, &messages},
+        {"capacity", &run->fair.capacity, BUFFERS_FLOAT64, &links},
+        {"end", &run->end, BUFFERS_FLOAT64, &ranks},
+        {"arrivals", &run->arrivals, BUFFERS_FLOAT64, &messages},
     };
     for (int one = 0; one < ARRAYS; one++) {
-        int writable = one >= ARRAYS - 2 ? PyBUF_WRITABLE : 0;
-        if (PyObject_GetBuffer(PyTuple_GET_ITEM(arrays, one), &views[one], PyBUF_C_CONTIGUOUS | writable) != 0)
+        Py_ssize_t table[] = {messages, BUFFERS_ANY}, *shape = wanted[one].length == NULL ? table : wanted[one].length;
+        int dimensions = wanted[one].length == NULL ? 2 : 1, access = one >= ARRAYS - 2 ? BUFFERS_WRITE : BUFFERS_READ;
+        const void *found = buffers_take(buffers, PyTuple_GET_ITEM(arrays, one), wanted[one].name, wanted[one].item,
+                                         access, dimensions, shape);
+        if (found == NULL)
             return 0;
-        Py_ssize_t wide = one < 16 ? sizeof(int32_t) : sizeof(double);
-        if (views[one].itemsize != wide) {
-            PyErr_Format(PyExc_TypeError, "array %d: expecting items of %zd bytes, got %zd", one, wide,
-                         views[one].itemsize);
-            return 0;
-        }
-        *to[one] = views[one].buf;
+        memcpy(wanted[one].to, &found, sizeof found);
+        if (dimensions == 2)
+            run->fair.longest = (int32_t)table[1];
     }
-    run->ranks = (int32_t)(views[2].len / 4);
-    run->rows = (int32_t)(views[4].len / 4);
-    run->steps = (int32_t)(views[7].len / 4);
-    run->messages = (int32_t)(views[9].len / 4);
-    run->jobs = (int32_t)(views[14].len / 4);
-    run->fair.links = (int32_t)(views[20].len / 8);
-    run->fair.longest = run->messages ? (int32_t)(views[15].len / 4 / run->messages) : 1;
+    if (after_ranks != ranks + 1 || after_jobs != jobs + 1) {
+        PyErr_Format(PyExc_ValueError, "expecting %zd first rows and %zd first ranks, got %zd and %zd", ranks + 1, jobs + 1,
+                     after_ranks, after_jobs);
+        return 0;
+    }
+    run->ranks = (int32_t)ranks, run->rows = (int32_t)rows, run->steps = (int32_t)steps;
+    run->messages = (int32_t)messages, run->jobs = (int32_t)jobs, run->fair.links = (int32_t)links;
     return 1;
 }
 
@@ -504,17 +545,14 @@ module_run(PyObject *Py_UNUSED(module), PyObject *arguments)
         return NULL;
     if (PyTuple_GET_SIZE(arrays) != ARRAYS)
         return PyErr_Format(PyExc_TypeError, "expecting %d arrays, got %zd", (int)ARRAYS, PyTuple_GET_SIZE(arrays));
-    Py_buffer views[ARRAYS] = {{0}};
-    int result = -1;
-    if (read_arrays(&run, arrays, views)) {
-        Py_BEGIN_ALLOW_THREADS
+    Buffers buffers = {.count = 0};
+    int result = RAISED;
+    if (read_arrays(&run, arrays, &buffers)) {
         result = simulate(&run);
         clear(&run);
-        Py_END_ALLOW_THREADS
     }
-    for (int one = 0; one < ARRAYS; one++)
-        PyBuffer_Release(&views[one]);
-    return result < 0 ? NULL : result == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(result);
+    buffers_release(&buffers);
+    return result == RAISED ? NULL : result == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(result);
 }
 
 static PyMethodDef functions[] = {

@@ -1,24 +1,31 @@
 #include "_arrays.h"
 
+/* An array by its name, of one dimension or two; what is BUFFERS_ANY of its shape is filled in. */
 static void *
-array(Given *given, const char *name, size_t item, int64_t *length)
+table(Given *given, const char *name, BufferItem item, int dimensions, Py_ssize_t *shape)
 {
     PyObject *one = given->failed ? NULL : PyDict_GetItemString(given->arrays, name);
-    Py_buffer *view = &given->views[given->count];
-    if (one == NULL || given->count == MOST_ARRAYS || PyObject_GetBuffer(one, view, PyBUF_CONTIG) != 0) {
-        if (!given->failed && !PyErr_Occurred())
-            PyErr_Format(PyExc_KeyError, "expecting an array %s, got none", name);
-        given->failed = 1;
-        return NULL;
-    }
-    given->count++;
-    if (view->itemsize != (Py_ssize_t)item) {
-        PyErr_Format(PyExc_TypeError, "%s: expecting %zu bytes an item, got %zd", name, item, view->itemsize);
-        given->failed = 1;
-    }
-    if (length != NULL)
-        *length = view->len / (int64_t)item;
-    return view->buf;
+    if (one == NULL && !given->failed)
+        PyErr_Format(PyExc_KeyError, "expecting an array %s, got none", name);
+    void *found = one == NULL ? NULL : buffers_take(&given->buffers, one, name, item, BUFFERS_WRITE, dimensions, shape);
+    given->failed |= found == NULL;
+    return found;
+}
+
+static void *
+column(Given *given, const char *name, BufferItem item, Py_ssize_t length)
+{
+    return table(given, name, item, 1, &length);
+}
+
+/* A column whose length is that of others, too. */
+static void *
+first_column(Given *given, const char *name, BufferItem item, int64_t *length)
+{
+    Py_ssize_t found = BUFFERS_ANY;
+    void *items = table(given, name, item, 1, &found);
+    *length = found;
+    return items;
 }
 
 static double
@@ -66,15 +73,17 @@ read_numbers(Sim *s, Given *given)
 static int
 read_links(Sim *s, Given *given)
 {
-    int64_t length;
-    const int32_t *source = array(given, "link_source", 4, &s->num_links), *target = array(given, "link_target", 4, NULL);
-    const double *inverse = array(given, "link_inverse", 8, NULL);
-    const int64_t *latency = array(given, "link_latency", 8, NULL), *fill = array(given, "link_fill", 8, NULL);
-    s->uplink = array(given, "uplink", 4, &s->num_hosts);
-    s->next_link = array(given, "next_link", 4, &length);
+    const int32_t *source = first_column(given, "link_source", BUFFERS_INT32, &s->num_links);
+    const int32_t *target = column(given, "link_target", BUFFERS_INT32, s->num_links);
+    const double *inverse = column(given, "link_inverse", BUFFERS_FLOAT64, s->num_links);
+    const int64_t *latency = column(given, "link_latency", BUFFERS_INT64, s->num_links);
+    const int64_t *fill = column(given, "link_fill", BUFFERS_INT64, s->num_links);
+    s->uplink = first_column(given, "uplink", BUFFERS_INT32, &s->num_hosts);
+    Py_ssize_t shape[] = {BUFFERS_ANY, s->num_hosts};
+    s->next_link = table(given, "next_link", BUFFERS_INT32, 2, shape);
     if (given->failed)
         return 0;
-    s->num_switches = s->num_hosts ? length / s->num_hosts : 0;
+    s->num_switches = shape[0];
     s->ports = calloc((size_t)s->num_links + 1, sizeof(Port));
     s->lanes = calloc((size_t)(s->num_links * s->num_lanes) + 1, sizeof(Lane));
     s->inputs = calloc((size_t)(s->one_queue ? s->num_links * s->num_lanes : 0) + 1, sizeof(Input));
@@ -116,20 +125,22 @@ read_links(Sim *s, Given *given)
 static int
 read_jobs(Sim *s, Given *given)
 {
-    const int32_t *lane = array(given, "job_lane", 4, &s->num_jobs), *repeat = array(given, "job_repeat", 4, NULL);
-    const int32_t *host = array(given, "rank_host", 4, &s->num_ranks), *job = array(given, "rank_job", 4, NULL);
-    const int32_t *window = array(given, "rank_window", 4, NULL);
-    const int64_t *start = array(given, "rank_start", 8, NULL);
-    int64_t steps;
-    s->job_first_rank = array(given, "job_first_rank", 4, NULL);
-    s->job_first_message = array(given, "job_first_message", 4, NULL);
-    s->rank_first_row = array(given, "rank_first_row", 4, NULL);
-    s->rank_first_step = array(given, "rank_first_step", 4, NULL);
-    s->row_kind = array(given, "row_kind", 1, NULL);
-    s->row_step = array(given, "row_step", 4, NULL);
-    s->row_value = array(given, "row_value", 8, NULL);
-    s->step_operations = array(given, "step_operations", 4, &steps);
-    s->step_rank = array(given, "step_rank", 4, NULL);
+    int64_t rows, steps;
+    const int32_t *lane = first_column(given, "job_lane", BUFFERS_INT32, &s->num_jobs);
+    const int32_t *repeat = column(given, "job_repeat", BUFFERS_INT32, s->num_jobs);
+    const int32_t *host = first_column(given, "rank_host", BUFFERS_INT32, &s->num_ranks);
+    const int32_t *job = column(given, "rank_job", BUFFERS_INT32, s->num_ranks);
+    const int32_t *window = column(given, "rank_window", BUFFERS_INT32, s->num_ranks);
+    const int64_t *start = column(given, "rank_start", BUFFERS_INT64, s->num_ranks);
+    s->job_first_rank = column(given, "job_first_rank", BUFFERS_INT32, s->num_jobs + 1);
+    s->job_first_message = column(given, "job_first_message", BUFFERS_INT32, s->num_jobs + 1);
+    s->rank_first_row = column(given, "rank_first_row", BUFFERS_INT32, s->num_ranks + 1);
+    s->rank_first_step = column(given, "rank_first_step", BUFFERS_INT32, s->num_ranks + 1);
+    s->row_kind = first_column(given, "row_kind", BUFFERS_INT8, &rows);
+    s->row_step = column(given, "row_step", BUFFERS_INT32, rows);
+    s->row_value = column(given, "row_value", BUFFERS_INT64, rows);
+    s->step_operations = first_column(given, "step_operations", BUFFERS_INT32, &steps);
+    s->step_rank = column(given, "step_rank", BUFFERS_INT32, steps);
     if (given->failed)
         return 0;
     s->jobs = calloc((size_t)s->num_jobs + 1, sizeof(Job));
@@ -160,10 +171,12 @@ read_jobs(Sim *s, Given *given)
 static int
 read_messages(Sim *s, Given *given)
 {
-    const int64_t *nbytes = array(given, "message_bytes", 8, &s->num_messages);
-    const int32_t *source = array(given, "message_source", 4, NULL), *target = array(given, "message_target", 4, NULL);
-    const int32_t *send = array(given, "send_step", 4, NULL), *into = array(given, "receive_step", 4, NULL);
-    const int32_t *connection = array(given, "message_connection", 4, NULL);
+    const int64_t *nbytes = first_column(given, "message_bytes", BUFFERS_INT64, &s->num_messages);
+    const int32_t *source = column(given, "message_source", BUFFERS_INT32, s->num_messages);
+    const int32_t *target = column(given, "message_target", BUFFERS_INT32, s->num_messages);
+    const int32_t *send = column(given, "send_step", BUFFERS_INT32, s->num_messages);
+    const int32_t *into = column(given, "receive_step", BUFFERS_INT32, s->num_messages);
+    const int32_t *connection = column(given, "message_connection", BUFFERS_INT32, s->num_messages);
     if (given->failed)
         return 0;
     s->messages = malloc(((size_t)s->num_messages + 1) * sizeof(Message));
@@ -178,16 +191,15 @@ read_messages(Sim *s, Given *given)
     return s->messages != NULL;
 }
 
-/* 0 where something fails: ``given->failed`` tells a fault of the arrays from a lack of memory. */
+/* 0 where something fails, with an exception unless memory is short. */
 int
 read_all(Sim *s, Given *given)
 {
-    int64_t length[2];
+    Py_ssize_t high[] = {BUFFERS_ANY, 2}, low[] = {BUFFERS_ANY, 2};
     read_numbers(s, given);
-    s->entries[0] = array(given, "high", 4, &length[0]);
-    s->entries[1] = array(given, "low", 4, &length[1]);
-    for (int table = 0; table < 2 && !given->failed; table++)
-        s->num_entries[table] = (int)(length[table] / 2);
+    s->entries[0] = table(given, "high", BUFFERS_INT32, 2, high);
+    s->entries[1] = table(given, "low", BUFFERS_INT32, 2, low);
+    s->num_entries[0] = (int)high[0], s->num_entries[1] = (int)low[0];
     return !given->failed && read_links(s, given) && read_jobs(s, given) && read_messages(s, given);
 }
 
@@ -243,8 +255,11 @@ waiting(Sim *s)
 PyObject *
 outcome(Sim *s, Given *given, int status)
 {
-    int64_t *rank_end = array(given, "rank_end", 8, NULL), *job_end = array(given, "job_end", 8, NULL);
-    int64_t *bytes = array(given, "lane_bytes", 8, NULL), *wait = array(given, "lane_wait", 8, NULL);
+    Py_ssize_t lanes[] = {s->num_links, s->num_lanes};
+    int64_t *rank_end = column(given, "rank_end", BUFFERS_INT64, s->num_ranks);
+    int64_t *job_end = column(given, "job_end", BUFFERS_INT64, s->num_jobs);
+    int64_t *bytes = table(given, "lane_bytes", BUFFERS_INT64, 2, lanes);
+    int64_t *wait = table(given, "lane_wait", BUFFERS_INT64, 2, lanes);
     if (given->failed)
         return NULL;
     for (int64_t at = 0; at < s->num_ranks; at++)

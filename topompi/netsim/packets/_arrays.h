@@ -3,15 +3,13 @@
 #ifndef TOPOMPI_NETSIM_ARRAYS_H
 #define TOPOMPI_NETSIM_ARRAYS_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
+#include "_buffers.h"
 #include "_sim.h"
 
 typedef struct {
     PyObject *arrays, *numbers;
-    Py_buffer views[MOST_ARRAYS];
-    int count, failed;
+    Buffers buffers;
+    int failed;
 } Given;
 
 int read_all(Sim *s, Given *given);

@@ -38,12 +38,14 @@ handle(Sim *s, int kind, Index number)
     }
 }
 
-/* Go on for a while. */
+/* Go on for a while; at first let all ranks start. */
 static int
 play(Sim *s)
 {
-    if (setjmp(s->no_memory))
+    if (setjmp(s->no_memory) != 0)
         return NO_MEMORY;
+    for (; s->started < s->num_ranks; s->started++)
+        start_at(s, (Index)s->started, s->ranks[s->started].processor);
     for (int64_t count = 0; count < EVENTS_AT_ONCE; count++) {
         if (s->at == s->num_current && !refill(s))
             return STALLED;
@@ -84,19 +86,14 @@ simulate(PyObject *Py_UNUSED(module), PyObject *args)
     s->free_packet = s->free_work = s->free_event = s->free_task = s->first_ready = NONE;
     memset(s->bucket, 0xff, sizeof s->bucket);
     if (read_all(s, &given)) {
-        int status = setjmp(s->no_memory) ? NO_MEMORY : RUNNING;
-        for (int64_t rank = 0; rank < s->num_ranks && status == RUNNING; rank++)
-            start_at(s, (Index)rank, s->ranks[rank].processor);
-        if (status == RUNNING)
-            status = play_on(s);
+        int status = play_on(s);
         if (status == NO_MEMORY)
             PyErr_NoMemory();
         else if (status >= 0)
             found = outcome(s, &given, status);
-    } else if (!given.failed)
+    } else if (!PyErr_Occurred())
         PyErr_NoMemory();
-    for (int at = 0; at < given.count; at++)
-        PyBuffer_Release(&given.views[at]);
+    buffers_release(&given.buffers);
     free_sim(s);
     return found;
 }

@@ -20,7 +20,7 @@ typedef uint32_t Index;
 #define NONE UINT32_MAX
 #define NEVER INT64_MAX
 
-enum { BUCKETS = 1 << 14, MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 21, MOST_ARRAYS = 40 };
+enum { BUCKETS = 1 << 14, MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 20 };
 enum { COMPUTE, RECEIVE, SEND };                                /* kinds of rows, as in program.py */
 enum { EAGER, READY_TO_SEND, REQUEST, DATA, FINISHED };         /* what packets carry */
 enum { SENT = 1, POSTED = 2, ARRIVED = 4, IS_EAGER = 8, IS_LOCAL = 16 }; /* of a message */
@@ -160,7 +160,8 @@ typedef struct {
     int shift;
 
     Time now;
-    int unfinished, stop, status;
+    int64_t started; /* ranks that have been told to */
+    int unfinished, status;
     int64_t hops, events, sent, delivered;
     jmp_buf no_memory;
 } Sim;
