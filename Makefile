@@ -103,7 +103,7 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 WATCHED = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	PYTHONPATH= TOPOMPI_SHARED_DATA=$(CURDIR)/../shared/data $(CURDIR)/$(PY)
-SANITIZE_TESTS ?= tests/test_extensions.py tests/test_netsim.py tests/test_packets.py tests/test_jobs.py \
+SANITIZE_TESTS ?= tests/test_extensions.py tests/test_netsim.py tests/test_packets.py tests/test_sessions.py tests/test_jobs.py \
 	tests/test_refine.py
 test-sanitize: venv
 	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)

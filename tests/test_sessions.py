@@ -1,5 +1,6 @@
 """Sessions: programs that come and go while time passes, against batches, smaller steps and an independent oracle."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from topompi.netsim import run as flow
 from topompi.netsim.packets import PacketSession, Settings, running
 from topompi.netsim.program import REPEATS
 
+from .support import ROOT
 from .test_netsim import one_switch, program, random_program, random_wiring
 from .test_packets import EAGER, MTU, PACKET, network
 from .test_packets import flows as packet_flows
@@ -409,3 +411,10 @@ def test_misuse_is_told(model):
 def test_a_named_step_stays_with_its_last_part():
     cut = program(2, (0, 0, 1, 1e3), (1, 1, 0, 1e3), compute=[(2, 0, 1e-3)], named={"back": 1, "work": 2}).cut(4)
     assert cut.named == {"back": 7, "work": 8}
+
+
+def test_the_example_of_the_page_prints_what_the_page_shows(capsys):
+    page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8").partition("## Sessions\n")[2]
+    code, shown = re.search(r"```python\n(.*?)```\n+```text\n(.*?)```", page, re.DOTALL).groups()
+    exec(compile(code, "docs/models.md", "exec"), {})
+    assert capsys.readouterr().out == shown

@@ -14,7 +14,7 @@ from .interpreter import Interpreter
 from .program import BACKGROUND, Program
 from .session import Programs, Rates
 from .tables import Tables
-from .tape import Tape, Traffic, loads_of
+from .tape import Tape, Traffic, joined, loads_of
 from .wiring import Wiring
 
 try:
@@ -109,6 +109,7 @@ class FlowSession(Programs):
         rates = np.ascontiguousarray(wiring.rate, dtype=np.float64)
         self._engine = kind(rates, about.copy_rate, about.send_overhead, about.receive_overhead, about.eager, tolerance)
         self._traffic: list[Traffic] = []
+        self._entered: list[int] = []  # first message of each traffic
         self._starts: list[Floats] = []
         super().__init__("flows", self._engine)
 
@@ -117,6 +118,7 @@ class FlowSession(Programs):
         start = np.repeat(begins, np.diff(tape.first_rank))
         self._engine.add(tape.arrays(start + self._random.uniform(0.0, 1.0, tape.num_ranks) * self._hosts.skew))
         self._traffic.append(tape.traffic)
+        self._entered.append(int(self._first_message[-1]))
         self._starts.append(start)
         super()._enter(programs, begins)
 
@@ -125,17 +127,13 @@ class FlowSession(Programs):
 
     def _read(self) -> tuple[Floats, Floats]:
         """When each rank ended its first run, and how often each message has come, the last time perhaps in part."""
-        ranks, messages = sum(map(len, self._starts)), sum(len(one.nbytes) for one in self._traffic)
-        ends, arrivals = np.full(ranks, np.nan), np.zeros(messages)
+        ends, arrivals = np.full(self._first_rank[-1], np.nan), np.zeros(self._first_message[-1])
         self._engine.read(ends, arrivals)
         return ends, arrivals
 
     def rates(self) -> Rates:
         """The messages that flow now, and their rates."""
-        message, rate = self._flows()
-        first = np.cumsum([0, *(len(one.program.messages.nbytes) for one in self._entries)])
-        handle = np.searchsorted(first, message, "right") - 1
-        return Rates(handle, message - first[handle], rate)
+        return self._rates(*self._flows())
 
     def _flows(self) -> tuple[NDArray[np.int64], Floats]:
         """Messages that flow, ascending among all of the session, and bytes/s."""
@@ -145,16 +143,16 @@ class FlowSession(Programs):
     def loads(self) -> Floats:
         """Bytes/s that cross each link now, shape (links,)."""
         message, rate = self._flows()
-        first = np.cumsum([0, *(len(one.nbytes) for one in self._traffic)])
-        spans = zip(self._traffic, pairwise(np.searchsorted(message, first).tolist()), first.tolist(), strict=False)
-        crossing = [(one.paths[message[low:high] - base], rate[low:high]) for one, (low, high), base in spans]
-        return loads_of(crossing, len(self._wiring.rate))
+        place = np.searchsorted(self._entered, message, "right") - 1
+        here = [(one, message[place == one]) for one in np.unique(place).tolist()]
+        paths = [self._traffic[one].paths[some - self._entered[one]] for one, some in here]
+        return loads_of(joined(paths), rate, len(self._wiring.rate))
 
     def link_bytes(self) -> Floats:
         """Bytes that have crossed each link so far, shape (links,)."""
-        arrivals = np.split(self._read()[1], np.cumsum([len(one.nbytes) for one in self._traffic])[:-1])
-        crossed = [(one.paths, one.nbytes * times) for one, times in zip(self._traffic, arrivals, strict=False)]
-        return loads_of(crossed, len(self._wiring.rate))
+        nbytes = [np.zeros(0), *(one.nbytes for one in self._traffic)]
+        crossed = np.concatenate(nbytes) * self._read()[1]
+        return loads_of(joined([one.paths for one in self._traffic]), crossed, len(self._wiring.rate))
 
     def outcome(self) -> Outcome:
         """The first runs of all programs that were added, as far as they have ended.
@@ -162,8 +160,8 @@ class FlowSession(Programs):
         :raises NetsimError: for a time below a job's bound.
         """
         seconds = self._read()[0] - np.concatenate(self._starts)
-        sizes = np.cumsum([0, *(one.program.num_ranks for one in self._entries)])
-        jobs = np.array([seconds[slice(*span)].max(initial=0.0) for span in pairwise(sizes.tolist())])
+        spans = pairwise(self._first_rank.tolist())
+        jobs = np.array([seconds[slice(*span)].max(initial=0.0) for span in spans])
         bounds = np.concatenate([one.bounds() for one in self._traffic])
         for entry, taken, bound in zip(self._entries, jobs, bounds, strict=True):
             if taken < bound * (1 - ROUNDING):

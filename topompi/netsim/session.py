@@ -155,6 +155,7 @@ class Programs:
         self._model, self._events = model, engine
         self._now = 0.0
         self._entries: list[_Entry] = []
+        self._first_rank = self._first_message = np.zeros(1, dtype=np.int64)  # of each program, and the number of all
         self._marks = 0
 
     @property
@@ -186,6 +187,13 @@ class Programs:
         for program, begin in zip(programs, begins.tolist(), strict=True):
             self._entries.append(_Entry(program, begin, self._marks))
             self._marks += len(program.marks)
+        self._first_rank = _counted_on(self._first_rank, [one.num_ranks for one in programs])
+        self._first_message = _counted_on(self._first_message, [len(one.messages.nbytes) for one in programs])
+
+    def _rates(self, message: Integers, rate: Floats) -> Rates:
+        """Rates of messages that are numbered through all programs."""
+        handle = np.searchsorted(self._first_message, message, "right") - 1
+        return Rates(handle, message - self._first_message[handle], rate)
 
     def remove(self, handle: int) -> None:
         """Take a program away; see ``Session``.
@@ -242,11 +250,10 @@ class Programs:
 
         :param unfinished: whether each rank of all programs is still in its first run, shape (ranks,).
         """
-        sizes = [one.program.num_ranks for one in self._entries]
-        counts = np.repeat([one.program.repeat != BACKGROUND and not one.removed for one in self._entries], sizes)
-        rank, first = int(np.flatnonzero(unfinished & counts)[0]), np.cumsum([0, *sizes])
-        job = int(np.searchsorted(first, rank, "right")) - 1
-        text = f"{self._model}: {self._entries[job].program.name}: rank {rank - first[job]}"
+        counts = [one.program.repeat != BACKGROUND and not one.removed for one in self._entries]
+        rank = int(np.flatnonzero(unfinished & np.repeat(counts, np.diff(self._first_rank)))[0])
+        job = int(np.searchsorted(self._first_rank, rank, "right")) - 1
+        text = f"{self._model}: {self._entries[job].program.name}: rank {rank - self._first_rank[job]}"
         return NetsimError(f"{text}: expecting an end of its program, got a step that waits for ever")
 
     def runs(self, handle: int) -> Runs:
@@ -263,3 +270,7 @@ class Programs:
         if not 0 <= handle < len(self._entries):
             raise NetsimError(f"{self._model}: expecting a handle in range({len(self._entries)}), got {handle}")
         return self._entries[handle]
+
+
+def _counted_on(first: Integers, counts: Sequence[int]) -> Integers:
+    return np.concatenate((first, first[-1] + np.cumsum(counts, dtype=np.int64)))

@@ -15,7 +15,7 @@ from .program import REPEATS, Program
 from .tables import Tables
 from .wiring import Wiring
 
-__all__ = ["Tape", "Traffic", "loads_of", "marks_of"]
+__all__ = ["Tape", "Traffic", "joined", "loads_of", "marks_of"]
 
 Integers = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -42,23 +42,31 @@ class Traffic:
     def bounds(self) -> Floats:
         """Seconds that the busiest link of each job needs for the job's bytes, shape (jobs,)."""
         spans = [slice(*span) for span in pairwise(self.first_message.tolist())]
-        loads = (loads_of([(self.paths[span], self.nbytes[span])], len(self.capacity)) for span in spans)
+        loads = (loads_of(self.paths[span], self.nbytes[span], len(self.capacity)) for span in spans)
         return np.array([(load / self.capacity).max(initial=0.0) for load in loads])
 
 
-def loads_of(traffic: Sequence[tuple[Integers, Floats]], links: int) -> Floats:
-    """Sums of numbers over the links that they cross, shape (links,).
+def loads_of(paths: Integers, amounts: Floats, links: int) -> Floats:
+    """Sums of the messages' amounts over the links that they cross, shape (links,).
 
-    :param traffic: for some messages, the links of each, shape (messages, longest), padded with -1, and its number.
+    :param paths: links of each message, shape (messages, longest), padded with -1.
+    :param amounts: bytes, or bytes/s, of each message, shape (messages,).
     :param links: how many links count, from 0 on.
     """
     loads = np.zeros(links + 2)
-    for step in range(max((paths.shape[1] for paths, _ in traffic), default=0)):
-        some = [(paths[:, step], amounts) for paths, amounts in traffic if step < paths.shape[1]]
-        link, amount = (np.concatenate(columns) for columns in zip(*some, strict=True))
+    for column in paths.T:
         # What is padded counts for one link more, and so does what lies behind.
-        loads += np.bincount(np.minimum(link, links) + 1, amount, len(loads))
+        loads += np.bincount(np.minimum(column, links) + 1, amounts, len(loads))
     return loads[1:-1]
+
+
+def joined(paths: Sequence[Integers]) -> Integers:
+    """Paths of several tapes, one behind the other, padded with -1 to the longest of all."""
+    if len(paths) == 1:
+        return paths[0]
+    longest = max((one.shape[1] for one in paths), default=0)
+    padded = [np.pad(one, ((0, 0), (0, longest - one.shape[1])), constant_values=-1) for one in paths]
+    return np.concatenate(padded) if padded else np.empty((0, 0), dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)

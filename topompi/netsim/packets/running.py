@@ -132,22 +132,24 @@ class PacketSession(Programs):
 
     def _read(self) -> tuple[dict[str, NDArray[np.int64]], dict[str, int]]:
         """Ends of first runs in picoseconds, -1 before, what links did, and what is counted."""
-        jobs, ranks = len(self._entries), sum(one.program.num_ranks for one in self._entries)
         lanes = (len(self._tables.rate), self._settings.lanes)
-        shapes = {"rank_end": (ranks,), "job_end": (jobs,), "lane_bytes": lanes, "lane_wait": lanes}
+        shapes = {
+            "rank_end": self._first_rank[-1:],
+            "job_end": (len(self._entries),),
+            "lane_bytes": lanes,
+            "lane_wait": lanes,
+        }
         arrays = {name: np.zeros(shape, dtype=np.int64) for name, shape in shapes.items()}
         return arrays, self._engine.read(arrays)
 
     def rates(self) -> Rates:
         """The messages that left their hosts since rates were last asked for, and their mean rates in that time."""
-        first = np.cumsum([0, *(len(one.program.messages.nbytes) for one in self._entries)])
-        sent = np.zeros(first[-1], dtype=np.int64)
+        sent = np.zeros(self._first_message[-1], dtype=np.int64)
         self._engine.sent(sent)
         rate = self._sent.mean(self._now, sent)
-        handle = np.repeat(np.arange(len(self._entries)), np.diff(first))
-        there = ~np.array([one.removed for one in self._entries], dtype=bool)[handle]
-        message = np.flatnonzero((rate > 0) & there)
-        return Rates(handle[message], message - first[handle[message]], rate[message])
+        there = np.repeat([not one.removed for one in self._entries], np.diff(self._first_message))
+        message = np.flatnonzero((rate > 0) & there.astype(bool))
+        return self._rates(message, rate[message])
 
     def loads(self) -> Floats:
         """Mean bytes/s of messages on each link since loads were last asked for, shape (links,)."""
@@ -165,11 +167,10 @@ class PacketSession(Programs):
         """
         arrays, counts = self._read()
         start = np.array([one.begin for one in self._entries])
-        sizes = [one.program.num_ranks for one in self._entries]
         ends = [np.where(arrays[name] < 0, np.nan, arrays[name] / PICO) for name in ("job_end", "rank_end")]
         outcome = PacketOutcome(
             job_seconds=ends[0] - start,
-            rank_seconds=ends[1] - np.repeat(start, sizes),
+            rank_seconds=ends[1] - np.repeat(start, np.diff(self._first_rank)),
             link_bytes=arrays["lane_bytes"].sum(axis=1).astype(np.float64),
             bounds=np.concatenate(self._bounds),
             lane_bytes=arrays["lane_bytes"],
