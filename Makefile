@@ -114,7 +114,7 @@ test-sanitize: venv
 		$(CURDIR)/$(PY) -m zipfile -e wheel/*.whl .
 	cd $(SANITIZED) && $(WATCHED) -c "import topompi.netsim._flows, topompi.netsim.packets._packets, \
 		topompi.jobs._engine, topompi.mapping.mappers._annealing"
-	cd $(SANITIZED) && $(WATCHED) -m pytest -q -p no:cacheprovider -m "not long and not exhaustive" -k "not simgrid" \
+	cd $(SANITIZED) && $(WATCHED) -m pytest -q -p no:cacheprovider -m "not long and not exhaustive" -k "not simgrid and not page" \
 		$(SANITIZE_TESTS) $(PYTEST_OPTIONS)
 
 # mpi4py's own tests in every mode at 1 to 5 ranks.

@@ -95,4 +95,6 @@ void run_free(Run *run);
 int run_add(Run *run, const Columns *columns);
 void run_remove(Run *run, int32_t job);
 
+#pragma GCC visibility pop
+
 #endif

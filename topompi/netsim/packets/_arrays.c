@@ -7,7 +7,7 @@ given_table(Given *given, const char *name, BufferItem item, int dimensions, Py_
     PyObject *one = given->failed ? NULL : PyDict_GetItemString(given->arrays, name);
     if (one == NULL && !given->failed)
         PyErr_Format(PyExc_KeyError, "expecting an array %s, got none", name);
-    void *found = one == NULL ? NULL : buffers_take(&given->buffers, one, name, item, BUFFERS_WRITE, dimensions, shape);
+    void *found = one == NULL ? NULL : buffers_take(&given->buffers, one, name, item, given->access, dimensions, shape);
     given->failed |= found == NULL;
     return found;
 }

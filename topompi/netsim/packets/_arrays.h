@@ -9,7 +9,7 @@
 typedef struct {
     PyObject *arrays, *numbers;
     Buffers buffers;
-    int failed;
+    int access, failed; /* access: BUFFERS_WRITE for arrays that are filled in */
 } Given;
 
 void *given_table(Given *given, const char *name, BufferItem item, int dimensions, Py_ssize_t *shape);

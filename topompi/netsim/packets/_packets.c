@@ -1,13 +1,15 @@
 /* The engine's loop, and the module. */
 
+#include "_buffers.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
 #include "_arrays.h"
 #include "_events.h"
 #include "_hosts.h"
 #include "_processors.h"
 #include "_switches.h"
-
-#include <stddef.h>
-#include <structmember.h>
 
 static void
 handle(Sim *s, int kind, Index number)
@@ -202,7 +204,7 @@ engine_records(PyObject *object, PyObject *Py_UNUSED(none))
 static PyObject *
 engine_read(PyObject *object, PyObject *arrays)
 {
-    Given given = {.arrays = arrays};
+    Given given = {.arrays = arrays, .access = BUFFERS_WRITE};
     if (!is_free((Engine *)object))
         return NULL;
     if (!PyDict_Check(arrays))
