@@ -30,7 +30,7 @@ class AlarmError(Exception):
 
 @contextlib.contextmanager
 def alarm(seconds):
-    """A signal after some time, which has to end what runs within a second."""
+    """A signal after some time, which has to end what runs within three seconds."""
 
     def ring(*_):
         raise AlarmError
@@ -44,7 +44,7 @@ def alarm(seconds):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert time.perf_counter() - began < seconds + 1
+    assert time.perf_counter() - began < seconds + 3
 
 
 def endless():

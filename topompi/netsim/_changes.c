@@ -37,7 +37,7 @@ run_free(Run *run)
     fair_free(&run->fair);
 }
 
-#define A(name) (void **)&run->name
+#define A(name) (void *)&run->name
 
 static int
 make_room(Run *run, const Columns *columns)
@@ -45,20 +45,24 @@ make_room(Run *run, const Columns *columns)
     int32_t longest = run->fair.longest;
     size_t path = (size_t)longest * sizeof *run->paths;
     return group_widen(&run->ranks, columns->ranks, 8,
-                 (void **const[]){A(first_row), A(first_step), A(window), A(job_of_rank), A(end), A(processor), A(row), A(oldest)},
-                 (const size_t[]){4, 4, 4, 4, 8, 8, 4, 4}) &&
-           group_widen(&run->rows, columns->rows, 4, (void **const[]){A(kind), A(step_of_row), A(message_of_row), A(amount)},
-                 (const size_t[]){4, 4, 4, 8}) &&
-           group_widen(&run->steps, columns->steps, 4, (void **const[]){A(operations), A(rank_of_step), A(mark_of_step), A(pending)},
-                 (const size_t[]){4, 4, 4, 4}) &&
+                       (void *const[]){A(first_row), A(first_step), A(window), A(job_of_rank), A(end), A(processor), A(row),
+                                       A(oldest)},
+                       (const size_t[]){4, 4, 4, 4, 8, 8, 4, 4}) &&
+           group_widen(&run->rows, columns->rows, 4,
+                       (void *const[]){A(kind), A(step_of_row), A(message_of_row), A(amount)},
+                       (const size_t[]){4, 4, 4, 8}) &&
+           group_widen(&run->steps, columns->steps, 4,
+                       (void *const[]){A(operations), A(rank_of_step), A(mark_of_step), A(pending)},
+                       (const size_t[]){4, 4, 4, 4}) &&
            group_widen(&run->messages, columns->messages, 11,
-                 (void **const[]){A(destination), A(send_step), A(receive_step), A(paths), A(nbytes), A(latency), A(arrivals),
-                                  A(state), A(soonest), A(held), A(fresh)},
-                 (const size_t[]){4, 4, 4, path, 8, 8, 8, 1, sizeof(Flight), sizeof(Held), 4}) &&
+                       (void *const[]){A(destination), A(send_step), A(receive_step), A(paths), A(nbytes), A(latency),
+                                       A(arrivals), A(state), A(soonest), A(held), A(fresh)},
+                       (const size_t[]){4, 4, 4, path, 8, 8, 8, 1, sizeof(Flight), sizeof(Held), 4}) &&
            group_widen(&run->jobs, columns->jobs, 7,
-                 (void **const[]){A(first_rank), A(first_message), A(first_mark), A(repeat), A(left), A(began), A(over)},
-                 (const size_t[]){4, 4, 4, 4, 4, 8, 1}) &&
-           group_widen(&run->marks, columns->marks, 2, (void **const[]){A(mark_size), A(mark_left)}, (const size_t[]){4, 4});
+                       (void *const[]){A(first_rank), A(first_message), A(first_mark), A(repeat), A(left), A(began),
+                                       A(over)},
+                       (const size_t[]){4, 4, 4, 4, 4, 8, 1}) &&
+           group_widen(&run->marks, columns->marks, 2, (void *const[]){A(mark_size), A(mark_left)}, (const size_t[]){4, 4});
 }
 
 /* Let paths be longer. */

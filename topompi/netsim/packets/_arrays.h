@@ -23,6 +23,6 @@ void free_sim(Sim *s);
 /* _changes.c */
 int add_jobs(Sim *s, Given *given);
 void remove_job(Sim *s, int32_t job);
-void read_sent(const Sim *s, int64_t *sent);
+int read_sent(const Sim *s, int64_t *sent);
 
 #endif

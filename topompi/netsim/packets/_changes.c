@@ -45,25 +45,25 @@ read_columns(Columns *to, Given *given)
     return !given->failed;
 }
 
-#define A(name) (void **)&s->name
+#define A(name) (void *)&s->name
 
 static int
 make_room(Sim *s, const Columns *more)
 {
     return group_widen(&s->jobs_group, (int32_t)more->jobs, 4,
-                       (void **const[]){A(jobs), A(job_first_rank), A(job_first_message), A(job_first_mark)},
+                       (void *const[]){A(jobs), A(job_first_rank), A(job_first_message), A(job_first_mark)},
                        (const size_t[]){sizeof(Job), 4, 4, 4}) &&
            group_widen(&s->ranks_group, (int32_t)more->ranks, s->processors ? 4 : 3,
-                       (void **const[]){A(ranks), A(rank_first_row), A(rank_first_step), A(turns)},
+                       (void *const[]){A(ranks), A(rank_first_row), A(rank_first_step), A(turns)},
                        (const size_t[]){sizeof(Rank), 4, 4, sizeof(Turn)}) &&
-           group_widen(&s->rows_group, (int32_t)more->rows, 3, (void **const[]){A(row_kind), A(row_step), A(row_value)},
+           group_widen(&s->rows_group, (int32_t)more->rows, 3, (void *const[]){A(row_kind), A(row_step), A(row_value)},
                        (const size_t[]){1, 4, 8}) &&
            group_widen(&s->steps_group, (int32_t)more->steps, 4,
-                       (void **const[]){A(step_operations), A(step_rank), A(step_mark), A(pending)},
+                       (void *const[]){A(step_operations), A(step_rank), A(step_mark), A(pending)},
                        (const size_t[]){4, 4, 4, 4}) &&
-           group_widen(&s->messages_group, (int32_t)more->messages, 1, (void **const[]){A(messages)},
+           group_widen(&s->messages_group, (int32_t)more->messages, 1, (void *const[]){A(messages)},
                        (const size_t[]){sizeof(Message)}) &&
-           group_widen(&s->marks_group, (int32_t)more->marks, 2, (void **const[]){A(mark_size), A(mark_left)},
+           group_widen(&s->marks_group, (int32_t)more->marks, 2, (void *const[]){A(mark_size), A(mark_left)},
                        (const size_t[]){4, 4});
 }
 
@@ -270,22 +270,24 @@ remove_job(Sim *s, int32_t job)
     share_processors(s);
 }
 
-/* Bytes of each message that have left its host so far, in all runs of its job. */
-void
+/* Bytes of each message that have left its host so far, in all runs of its job: those that were handed over, without those
+   that adapters still have. 0 without memory. */
+int
 read_sent(const Sim *s, int64_t *sent)
 {
-    for (int64_t at = 0; at < s->messages_group.count; at++) {
-        const Message *message = &s->messages[at];
-        int crosses = !(message->flags & IS_LOCAL);
-        sent[at] = crosses ? message->nbytes * (s->jobs[s->ranks[message->source].job].runs + !!(message->flags & ON_ITS_WAY)) : 0;
-    }
     uint8_t *is_free = calloc((size_t)s->num_works + 1, 1);
     if (is_free == NULL)
-        return;
+        return 0;
     for (Index at = s->free_work; at != NONE; at = s->works[at].next)
         is_free[at] = 1;
+    for (int64_t at = 0; at < s->messages_group.count; at++) {
+        const Message *message = &s->messages[at];
+        int64_t times = s->jobs[s->ranks[message->source].job].runs + !!(message->flags & ON_ITS_WAY);
+        sent[at] = message->flags & IS_LOCAL ? 0 : message->nbytes * times;
+    }
     for (int64_t at = 0; at < s->num_works; at++)
         if (!is_free[at] && s->works[at].left > 0)
             sent[s->works[at].message] -= s->works[at].left;
     free(is_free);
+    return 1;
 }

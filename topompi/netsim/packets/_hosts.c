@@ -152,13 +152,19 @@ begin(Sim *s, Index rank, Index row)
 }
 
 static void
+clear_messages(Sim *s, Index job)
+{
+    for (int32_t at = s->job_first_message[job]; at < s->job_first_message[job + 1]; at++)
+        s->messages[at].flags &= IS_EAGER | IS_LOCAL;
+}
+
+static void
 restart(Sim *s, Index job)
 {
     Index first = (Index)s->job_first_rank[job], last = (Index)s->job_first_rank[job + 1];
     Index step = (Index)s->rank_first_step[first], count = (Index)s->rank_first_step[last] - step;
     memcpy(s->pending + step, s->step_operations + step, count * sizeof *s->pending);
-    for (int32_t at = s->job_first_message[job]; at < s->job_first_message[job + 1]; at++)
-        s->messages[at].flags &= IS_EAGER | IS_LOCAL;
+    clear_messages(s, job);
     memcpy(s->mark_left + s->job_first_mark[job], s->mark_size + s->job_first_mark[job],
            (size_t)(s->job_first_mark[job + 1] - s->job_first_mark[job]) * sizeof *s->mark_left);
     s->jobs[job].began = s->now;
@@ -190,8 +196,7 @@ end_rank(Sim *s, Index rank)
     }
     if (job->repeat == ONCE || (job->repeat == UNTIL_ALL_RAN && !s->unfinished)) {
         job->over = 1;
-        for (int32_t at = s->job_first_message[s->ranks[rank].job]; at < s->job_first_message[s->ranks[rank].job + 1]; at++)
-            s->messages[at].flags &= (uint8_t)~ON_ITS_WAY;
+        clear_messages(s, s->ranks[rank].job);
     } else if (job->began == s->now)
         s->status = NO_TIME;
     else

@@ -223,10 +223,11 @@ engine_sent(PyObject *object, PyObject *array)
     if (!is_free((Engine *)object))
         return NULL;
     int64_t *sent = buffers_column(&buffers, array, "sent", BUFFERS_INT64, BUFFERS_WRITE, &messages);
-    if (sent != NULL)
-        read_sent(s, sent);
+    int read = sent != NULL && read_sent(s, sent);
     buffers_release(&buffers);
-    return sent == NULL ? NULL : Py_NewRef(Py_None);
+    if (!read)
+        return sent == NULL ? NULL : PyErr_NoMemory();
+    Py_RETURN_NONE;
 }
 
 static PyObject *
