@@ -137,20 +137,28 @@ static int
 append_links(Run *run, const Columns *columns)
 {
     int32_t first = run->ranks.count, links = run->links + first + columns->ranks;
-    double *capacity = realloc(run->capacity, ((size_t)links + 1) * sizeof *capacity);
-    if (capacity == NULL)
+    int32_t room = run->fair.link_room;
+    if (!fair_widen(&run->fair, links))
         return 0;
-    run->fair.capacity = run->capacity = capacity;
+    if (run->fair.link_room > room) {
+        double *capacity = realloc(run->capacity, ((size_t)run->fair.link_room + 1) * sizeof *capacity);
+        if (capacity == NULL)
+            return 0;
+        run->fair.capacity = run->capacity = capacity;
+    }
     for (int32_t rank = first; rank < first + columns->ranks; rank++)
-        capacity[run->links + rank] = run->copy_rate;
-    return fair_widen(&run->fair, links);
+        run->capacity[run->links + rank] = run->copy_rate;
+    return 1;
 }
 
 int
 run_add(Run *run, const Columns *columns)
 {
-    if (!lengthen(run, columns->longest) || !make_room(run, columns) || !append_links(run, columns))
+    if (run->failure == NO_MEMORY || !lengthen(run, columns->longest) || !make_room(run, columns) ||
+        !append_links(run, columns)) {
+        run->failure = NO_MEMORY; /* some arrays are longer than others now: nothing goes on with them */
         return 0;
+    }
     append_ranks(run, columns);
     append_work(run, columns);
     int32_t first = run->ranks.count;

@@ -10,6 +10,7 @@ int
 fair_init(Fair *all)
 {
     size_t links = (size_t)all->links + 1;
+    all->link_room = all->links;
     all->link = calloc(links, sizeof *all->link);
     all->looked = calloc(links, sizeof *all->looked);
     return all->link && all->looked;
@@ -55,7 +56,7 @@ grow(Fair *all)
     RESIZE(all->changed, room);
     RESIZE(all->filled, room);
     RESIZE(all->lacking, room);
-    RESIZE(all->shares, room + all->links);
+    RESIZE(all->shares, room + all->link_room);
     all->room = (int32_t)room;
     return 1;
 }
@@ -64,12 +65,14 @@ grow(Fair *all)
 int
 fair_widen(Fair *all, int32_t links)
 {
-    if (links <= all->links)
-        return 1;
-    RESIZE(all->link, (int64_t)links + 1);
-    RESIZE(all->looked, (int64_t)links + 1);
-    RESIZE(all->shares, (int64_t)all->room + links);
-    memset(all->link + all->links, 0, (size_t)(links + 1 - all->links) * sizeof *all->link);
+    if (links > all->link_room) {
+        int32_t room = links > all->link_room + all->link_room / 4 ? links : all->link_room + all->link_room / 4;
+        RESIZE(all->link, (int64_t)room + 1);
+        RESIZE(all->looked, (int64_t)room + 1);
+        RESIZE(all->shares, (int64_t)all->room + room);
+        memset(all->link + all->link_room + 1, 0, (size_t)(room - all->link_room) * sizeof *all->link);
+        all->link_room = room;
+    }
     all->links = links;
     return 1;
 }

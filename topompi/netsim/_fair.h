@@ -53,6 +53,7 @@ typedef struct {
 
 typedef struct {
     int32_t links, longest;
+    int32_t link_room; /* links for which there is memory */
     const double *capacity;
     Flow *flow; /* those under way, in places that others take after them */
     int32_t flows, room;
