@@ -14,13 +14,13 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures studies fuzz test test-long test-exhaustive test-mpi4py test-strangers soak lint venv wheel audit clean
+.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures studies fuzz test test-long test-exhaustive test-sanitize test-mpi4py test-strangers soak lint venv wheel audit clean
 
 venv: $(VENV)/done
 
 # The stamp depends on what is installed; the package itself is installed editable, and compiled as if it were not: where
 # Python is told to write no bytecode, every rank would else compile it at its start.
-$(VENV)/done: pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/*/_*.h topompi/*/*/_*.h)
+$(VENV)/done: pyproject.toml $(wildcard topompi/*/_*.c topompi/*/*/_*.c topompi/_*.h topompi/*/_*.h topompi/*/*/_*.h)
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA),plot,test,lint,docs]'
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[peers]' || \
@@ -98,6 +98,28 @@ test-long: venv
 
 test-exhaustive: venv
 	$(JOBS) exhaustive $(PYTEST_OPTIONS)
+
+# The tests that run C, with extensions that AddressSanitizer and UndefinedBehaviorSanitizer watch; a minute or two. They
+# are built from a copy in build/sanitize, so that none of their files is taken for an ordinary one. What Python itself
+# never frees is not looked for. The import at the end fails where an extension was not built: tests would only be skipped.
+SANITIZED := build/sanitize
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+WATCHED = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	PYTHONPATH= TOPOMPI_SHARED_DATA=$(CURDIR)/../shared/data $(CURDIR)/$(PY)
+SANITIZE_TESTS ?= tests/test_extensions.py tests/test_netsim.py tests/test_packets.py tests/test_sessions.py tests/test_jobs.py \
+	tests/test_refine.py
+test-sanitize: venv
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED)
+	cp -a topompi schedules mapping osu_like_bench tests benchmarks pyproject.toml README.md LICENSE $(SANITIZED)
+	find $(SANITIZED) -name '*.so' -delete
+	cd $(SANITIZED) && CFLAGS="$(SANITIZE) -g -O1" LDFLAGS="$(SANITIZE)" \
+		$(CURDIR)/$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w wheel . && \
+		$(CURDIR)/$(PY) -m zipfile -e wheel/*.whl .
+	cd $(SANITIZED) && $(WATCHED) -c "import topompi.netsim._flows, topompi.netsim.packets._packets, \
+		topompi.jobs._engine, topompi.mapping.mappers._annealing"
+	cd $(SANITIZED) && $(WATCHED) -m pytest -q -p no:cacheprovider -m "not long and not exhaustive" -k "not simgrid and not page" \
+		$(SANITIZE_TESTS) $(PYTEST_OPTIONS)
 
 # mpi4py's own tests in every mode at 1 to 5 ranks.
 test-mpi4py: venv

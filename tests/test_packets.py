@@ -476,7 +476,7 @@ def test_wrong_jobs_are_refused():
         run(tables, [program(1, compute=[(0, 0, 2e6)])])
     with pytest.raises(NetsimError, match="expecting a program that is not background, got none of 1"):
         run(tables, [flows(2, (0, 1), repeat=BACKGROUND)])
-    with pytest.raises(NetsimError, match="expecting jobs that repeat to take time"):
+    with pytest.raises(NetsimError, match="expecting programs that repeat to take time"):
         run(tables, [flows(2, (0, 1)), Program([0], [], [], [], [], [], repeat=BACKGROUND)])
 
 
@@ -514,6 +514,6 @@ def test_each_number_of_a_preset_has_a_source(name):
 
 
 def test_without_the_extension_the_error_says_what_is_missing(monkeypatch):
-    monkeypatch.setattr("topompi.netsim.packets.running.simulate", None)
+    monkeypatch.setattr("topompi.netsim.packets.running.Engine", None)
     with pytest.raises(NetsimError, match="expecting the C extension, got none"):
         run(network([2]), [flows(2, (0, 1))])

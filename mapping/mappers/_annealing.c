@@ -8,10 +8,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_buffers.h"
+
 enum { STEP = 512, BATCH = 16, LOGS = 4096, GROUP = 4, FRESH = 64 };
 /* proposals at one temperature, where none is accepted, and drawn at once; entries of logs; columns that are priced anew
    together; swaps a rank after which all prices are summed anew, since sums of float drift */
 
+enum { STEPS_A_SIGNAL = 1 << 12 };
 enum { SWAP = 3, NEIGHBOUR = 4 }; /* work of a swap in proposals, and groups of columns a neighbour in one of work */
 
 #ifdef __GNUC__
@@ -236,31 +239,49 @@ one_batch(Search *s, float heat, int64_t *swaps, int64_t *work)
     }
 }
 
-/* Leaves the best places in place, and what is saved after each step in trace; returns what the best places save. Each
-   step has the same work, so that what it takes does not depend on how many swaps are accepted. */
+/* How far an annealing is. */
+typedef struct {
+    double saved, most; /* by the places now, and by the best ones */
+    int64_t step, work, swaps, fresh;
+} Cooled;
+
+/* Go on with a step: each has the same work, so that its time does not depend on how many swaps are accepted. */
+static void
+cool(Search *s, const double *heat, double *trace, Cooled *so_far)
+{
+    int64_t step = so_far->step++;
+    while (so_far->work < (step + 1) * STEP)
+        so_far->saved += one_batch(s, (float)heat[step], &so_far->swaps, &so_far->work);
+    trace[step] = so_far->saved;
+    if (so_far->saved > so_far->most) {
+        so_far->most = so_far->saved;
+        memcpy(s->best, s->place, s->ranks * sizeof *s->best);
+    }
+    if (so_far->swaps - so_far->fresh > (int64_t)FRESH * s->ranks) {
+        price_all(s);
+        so_far->fresh = so_far->swaps;
+    }
+}
+
+/* Leaves the best places in place, and what is saved after each step in trace; returns what the best places save, NaN
+   where a signal's handler raises. */
 static double
 anneal(Search *s, const double *heat, double *trace, int64_t steps)
 {
-    double saved = 0.0, most = 0.0;
-    int64_t work = 0, swaps = 0, fresh = 0;
-    size_t size = s->ranks * sizeof *s->best;
-    memcpy(s->best, s->place, size);
+    Cooled so_far = {0};
+    memcpy(s->best, s->place, s->ranks * sizeof *s->best);
     price_all(s);
-    for (int64_t step = 0; step < steps; step++) {
-        while (work < (step + 1) * STEP)
-            saved += one_batch(s, (float)heat[step], &swaps, &work);
-        trace[step] = saved;
-        if (saved > most) {
-            most = saved;
-            memcpy(s->best, s->place, size);
-        }
-        if (swaps - fresh > (int64_t)FRESH * s->ranks) {
-            price_all(s);
-            fresh = swaps;
-        }
+    while (so_far.step < steps) {
+        int64_t pause = steps - so_far.step < STEPS_A_SIGNAL ? steps : so_far.step + STEPS_A_SIGNAL;
+        Py_BEGIN_ALLOW_THREADS
+        while (so_far.step < pause)
+            cool(s, heat, trace, &so_far);
+        Py_END_ALLOW_THREADS
+        if (PyErr_CheckSignals() < 0)
+            return NAN;
     }
-    memcpy(s->place, s->best, size);
-    return most;
+    memcpy(s->place, s->best, s->ranks * sizeof *s->best);
+    return so_far.most;
 }
 
 /* Memory; false where there is none. */
@@ -274,37 +295,67 @@ allocate(Search *s, int by_edges)
     return s->best != NULL && (by_edges || s->price != NULL) && s->change != NULL && s->changed != NULL;
 }
 
+/* Check the arrays and let the search read them; 0 with an exception for one of another kind. */
+static int
+read_arrays(Search *s, PyObject *const *given, Buffers *buffers, int by_edges)
+{
+    Py_ssize_t offsets = BUFFERS_ANY, edges = BUFFERS_ANY, starts = BUFFERS_ANY, movable = BUFFERS_ANY, ranks = BUFFERS_ANY;
+    if (!((s->place = buffers_column(buffers, given[10], "place", BUFFERS_INT32, BUFFERS_WRITE, &ranks)) &&
+          (s->rank_at = buffers_column(buffers, given[8], "rank_at", BUFFERS_INT32, BUFFERS_WRITE, &ranks)) &&
+          (s->slot_of = buffers_column(buffers, given[9], "slot_of", BUFFERS_INT32, BUFFERS_WRITE, &ranks)) &&
+          (offsets = ranks + 1,
+           s->offsets = buffers_column(buffers, given[0], "offsets", BUFFERS_INT32, BUFFERS_READ, &offsets)) &&
+          (s->targets = buffers_column(buffers, given[1], "targets", BUFFERS_INT32, BUFFERS_READ, &edges)) &&
+          (s->weight = buffers_column(buffers, given[2], "weight", BUFFERS_FLOAT32, BUFFERS_READ, &edges)) &&
+          (s->first = buffers_column(buffers, given[6], "first", BUFFERS_INT32, BUFFERS_READ, &starts)) &&
+          (s->movable = buffers_column(buffers, given[7], "movable", BUFFERS_INT32, BUFFERS_READ, &movable))))
+        return 0;
+    Py_ssize_t far[] = {starts - 1, BUFFERS_ANY}, column[] = {starts - 1, BUFFERS_ANY}, near[] = {starts - 1, BUFFERS_ANY};
+    if (!((s->far = buffers_take(buffers, given[3], "far", BUFFERS_FLOAT32, BUFFERS_READ, 2, far)) &&
+          (s->column = buffers_take(buffers, given[4], "column", BUFFERS_INT32, BUFFERS_READ, 2, column)) &&
+          (s->near = buffers_take(buffers, given[5], "near", BUFFERS_INT32, BUFFERS_READ, 2, near))))
+        return 0;
+    if (far[1] % GROUP || !movable || !near[1] || (by_edges && column[1] != 1)) {
+        PyErr_Format(PyExc_ValueError,
+                     "expecting columns in groups of %d, ranks with edges, places nearby and, by edges, one axis; got %zd, "
+                     "%zd, %zd and %zd", (int)GROUP, far[1], movable, near[1], column[1]);
+        return 0;
+    }
+    s->ranks = (int32_t)ranks, s->places = (int32_t)starts - 1;
+    s->columns = (int32_t)far[1], s->axes = (int32_t)column[1];
+    s->near_count = (int32_t)near[1], s->movable_count = (int32_t)movable;
+    s->alone = s->ranks == s->places;
+    return 1;
+}
+
 /* anneal(offsets, targets, weight, far, column, near, first, movable, rank_at, slot_of, place, heat, trace, seed, by_edges)
-   leaves the best places in place, and spoils rank_at and slot_of. The columns of far are a multiple of four; by edges
-   there is one axis. */
+   leaves the best places in place, and spoils rank_at and slot_of. */
 static PyObject *
 run(PyObject *module, PyObject *args)
 {
     Search s = {0};
-    Py_buffer in[13];
+    Buffers buffers = {.count = 0};
+    PyObject *given[13], *answer = NULL;
     unsigned long long seed;
     int by_edges;
-    double saved = 0.0;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*y*w*w*w*y*w*Kp", &in[0], &in[1], &in[2], &in[3], &in[4], &in[5], &in[6],
-                          &in[7], &in[8], &in[9], &in[10], &in[11], &in[12], &seed, &by_edges))
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOKp", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5], &given[6],
+                          &given[7], &given[8], &given[9], &given[10], &given[11], &given[12], &seed, &by_edges))
         return NULL;
-    s.offsets = in[0].buf, s.targets = in[1].buf, s.weight = in[2].buf, s.far = in[3].buf, s.column = in[4].buf;
-    s.near = in[5].buf, s.first = in[6].buf, s.movable = in[7].buf;
-    s.rank_at = in[8].buf, s.slot_of = in[9].buf, s.place = in[10].buf;
-    s.ranks = (int32_t)(in[10].len / 4), s.places = (int32_t)(in[6].len / 4) - 1;
-    s.columns = (int32_t)(in[3].len / 4 / s.places), s.axes = (int32_t)(in[4].len / 4 / s.places);
-    s.near_count = (int32_t)(in[5].len / 4 / s.places), s.movable_count = (int32_t)(in[7].len / 4);
-    s.random = seed, s.alone = s.ranks == s.places;
-    int allocated = allocate(&s, by_edges);
-    if (allocated) {
-        Py_BEGIN_ALLOW_THREADS
-        saved = anneal(&s, in[11].buf, in[12].buf, in[11].len / 8);
-        Py_END_ALLOW_THREADS
+    s.random = seed;
+    Py_ssize_t steps = BUFFERS_ANY;
+    double *trace = buffers_column(&buffers, given[12], "trace", BUFFERS_FLOAT64, BUFFERS_WRITE, &steps);
+    const double *heat =
+        trace ? buffers_column(&buffers, given[11], "heat", BUFFERS_FLOAT64, BUFFERS_READ, &steps) : NULL;
+    if (heat && read_arrays(&s, given, &buffers, by_edges)) {
+        if (allocate(&s, by_edges)) {
+            double saved = anneal(&s, heat, trace, steps);
+            answer = isnan(saved) ? NULL : PyFloat_FromDouble(saved);
+        } else
+            PyErr_NoMemory();
     }
     PyMem_RawFree(s.best), PyMem_RawFree(s.price), PyMem_RawFree(s.change), PyMem_RawFree(s.changed);
-    for (int at = 0; at < 13; at++)
-        PyBuffer_Release(&in[at]);
-    return allocated ? PyFloat_FromDouble(saved) : PyErr_NoMemory();
+    buffers_release(&buffers);
+    return answer;
 }
 
 static PyMethodDef methods[] = {

@@ -2,10 +2,8 @@
    has loaded. Functions and handles come as numbers from mpi4py, so that this file needs no mpi.h and serves every
    library. A handle is an int or a pointer; passed as a machine word it is right for both. */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "_buffers.h"
 #include <stdint.h>
-#include <string.h>
 
 enum { RECEIVE, SEND, START_RECEIVE, START_SEND, WAIT, COPY, REDUCE, NUM_KINDS }; /* compiled.py has the same */
 enum { KIND, FIRST, SECOND, COUNT, DATATYPE, PEER, NUM_FIELDS };
@@ -189,20 +187,21 @@ allocate(Program *self, Py_ssize_t status_bytes)
 }
 
 static int
-take(Program *self, const Py_buffer *view)
+take(Program *self, PyObject *table)
 {
-    if (view->ndim != 2 || view->shape[1] != NUM_FIELDS || view->itemsize != sizeof(int64_t)) {
-        PyErr_SetString(PyExc_ValueError, "expecting instructions of six 64-bit numbers");
-        return 0;
+    Buffers buffers = {.count = 0};
+    Py_ssize_t shape[2] = {BUFFERS_ANY, NUM_FIELDS};
+    const void *items = buffers_take(&buffers, table, "instructions", BUFFERS_INT64, BUFFERS_READ, 2, shape);
+    if (items != NULL) {
+        self->length = shape[0];
+        self->instructions = PyMem_Malloc((size_t)shape[0] * sizeof(Instruction) + 1);
+        if (self->instructions == NULL)
+            PyErr_NoMemory();
+        else
+            memcpy(self->instructions, items, (size_t)shape[0] * sizeof(Instruction));
     }
-    self->length = view->shape[0];
-    self->instructions = PyMem_Malloc((size_t)view->len + 1);
-    if (self->instructions == NULL) {
-        PyErr_NoMemory();
-        return 0;
-    }
-    memcpy(self->instructions, view->buf, (size_t)view->len);
-    return 1;
+    buffers_release(&buffers);
+    return self->instructions != NULL;
 }
 
 static int
@@ -232,11 +231,8 @@ new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
     PyObject *functions, *revoked, *error, *table;
     Py_ssize_t request_bytes, status_bytes, null, comm, op;
     int tag;
-    Py_buffer view;
     if (!PyArg_ParseTuple(arguments, "O!(nnn)O!OOnin:Program", &PyTuple_Type, &functions, &request_bytes, &status_bytes,
                           &null, &PyTuple_Type, &revoked, &error, &table, &comm, &tag, &op))
-        return NULL;
-    if (PyObject_GetBuffer(table, &view, PyBUF_C_CONTIGUOUS) != 0)
         return NULL;
     Program *self = (Program *)type->tp_alloc(type, 0);
     if (self != NULL) {
@@ -250,10 +246,9 @@ new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(keywords))
         int known = request_bytes > 0 && request_bytes <= (Py_ssize_t)sizeof null && status_bytes > 0;
         if (!known)
             PyErr_SetString(PyExc_ValueError, "expecting requests of at most a machine word, and statuses");
-        if (!known || !take_functions(self, functions) || !take(self, &view) || !allocate(self, status_bytes))
+        if (!known || !take_functions(self, functions) || !take(self, table) || !allocate(self, status_bytes))
             Py_CLEAR(self);
     }
-    PyBuffer_Release(&view);
     return (PyObject *)self;
 }
 

@@ -5,9 +5,10 @@
 #include <Python.h>
 #include <string.h>
 
+#include "_buffers.h"
 #include "_engine.h"
 
-enum { EVENTS_A_REPORT = 1 << 17 };
+enum { EVENTS_A_REPORT = 1 << 17, EVENTS_A_SIGNAL = 1 << 4 }; /* passes; one over a long queue takes milliseconds */
 
 /* ---- running jobs ---- */
 
@@ -94,8 +95,6 @@ end_job(Engine *e, int32_t job)
 static int
 report(PyObject *progress, int32_t ended)
 {
-    if (PyErr_CheckSignals() < 0)
-        return -1;
     if (progress == Py_None)
         return 0;
     PyObject *answer = PyObject_CallFunction(progress, "i", (int)ended);
@@ -121,7 +120,9 @@ loop(Engine *e, PyObject *progress)
             PyErr_NoMemory();
             return -1;
         }
-        if (++e->passes % EVENTS_A_REPORT == 0 && report(progress, ended) < 0)
+        if (++e->passes % EVENTS_A_SIGNAL == 0 && PyErr_CheckSignals() < 0)
+            return -1;
+        if (e->passes % EVENTS_A_REPORT == 0 && report(progress, ended) < 0)
             return -1;
     }
     return 0;
@@ -164,36 +165,62 @@ allocate(Engine *e)
     return block;
 }
 
+/* Check the arrays and let the engine read them; 0 with an exception for one of another kind. */
+static int
+read_arrays(Engine *e, PyObject *const *given, Buffers *buffers)
+{
+    Py_ssize_t jobs = BUFFERS_ANY, leaf_starts = BUFFERS_ANY, pod_starts = BUFFERS_ANY;
+    if (!((e->submit = buffers_column(buffers, given[0], "submit", BUFFERS_INT64, BUFFERS_READ, &jobs)) &&
+          (e->duration = buffers_column(buffers, given[1], "duration", BUFFERS_INT64, BUFFERS_READ, &jobs)) &&
+          (e->estimate = buffers_column(buffers, given[2], "estimate", BUFFERS_INT64, BUFFERS_READ, &jobs)) &&
+          (e->rank = buffers_column(buffers, given[3], "rank", BUFFERS_INT64, BUFFERS_READ, &jobs)) &&
+          (e->size = buffers_column(buffers, given[4], "size", BUFFERS_INT32, BUFFERS_READ, &jobs)) &&
+          (e->leaf_start = buffers_column(buffers, given[5], "leaf_start", BUFFERS_INT32, BUFFERS_READ, &leaf_starts)) &&
+          (e->pod_start = buffers_column(buffers, given[6], "pod_start", BUFFERS_INT32, BUFFERS_READ, &pod_starts)) &&
+          (e->start = buffers_column(buffers, given[7], "start", BUFFERS_INT64, BUFFERS_WRITE, &jobs)) &&
+          (e->pass_of = buffers_column(buffers, given[8], "pass", BUFFERS_INT64, BUFFERS_WRITE, &jobs))))
+        return 0;
+    if (leaf_starts < 1 || pod_starts < 1) {
+        PyErr_SetString(PyExc_ValueError, "expecting an end of the leaves and of the pods, got none");
+        return 0;
+    }
+    e->jobs = (int32_t)jobs;
+    e->leaves = (int32_t)leaf_starts - 1;
+    e->pods = (int32_t)pod_starts - 1;
+    e->nodes = e->leaf_start[e->leaves];
+    return 1;
+}
+
+static PyObject *
+simulate(Engine *e, PyObject *progress)
+{
+    PyObject *answer = NULL;
+    void *block = allocate(e);
+    if (block == NULL)
+        return PyErr_NoMemory();
+    jobs_set_up(e);
+    if (loop(e, progress) == 0)
+        answer = Py_BuildValue("y#y#", (char *)e->offset, e->policy == COUNTS ? 0 : (Py_ssize_t)e->jobs * 8,
+                               (char *)(e->list ? e->list : e->order), (Py_ssize_t)e->list_len * 4);
+    PyMem_RawFree(block);
+    PyMem_RawFree(e->list);
+    return answer;
+}
+
 /* run(policy, depth, (leaf size, pod size), submit, duration, estimate, rank, size, leaf starts, pod starts, start, pass, progress)
    fills start and pass and returns (offsets, nodes) as bytes, both empty where nodes are only counted. */
 static PyObject *
 run(PyObject *module, PyObject *args)
 {
     Engine e = {0};
-    Py_buffer in[9];
-    PyObject *progress, *answer = NULL;
-    if (!PyArg_ParseTuple(args, "ii(ii)y*y*y*y*y*y*y*w*w*O", &e.policy, &e.depth, &e.leaf_size, &e.pod_size, &in[0],
-                          &in[1], &in[2], &in[3], &in[4], &in[5], &in[6], &in[7], &in[8], &progress))
+    Buffers buffers = {.count = 0};
+    PyObject *given[9], *progress, *answer = NULL;
+    if (!PyArg_ParseTuple(args, "ii(ii)OOOOOOOOOO", &e.policy, &e.depth, &e.leaf_size, &e.pod_size, &given[0], &given[1],
+                          &given[2], &given[3], &given[4], &given[5], &given[6], &given[7], &given[8], &progress))
         return NULL;
-    e.submit = in[0].buf, e.duration = in[1].buf, e.estimate = in[2].buf, e.rank = in[3].buf;
-    e.size = in[4].buf, e.leaf_start = in[5].buf, e.pod_start = in[6].buf, e.start = in[7].buf, e.pass_of = in[8].buf;
-    e.jobs = (int32_t)(in[0].len / 8);
-    e.leaves = (int32_t)(in[5].len / 4) - 1;
-    e.pods = (int32_t)(in[6].len / 4) - 1;
-    e.nodes = e.leaf_start[e.leaves];
-    void *block = allocate(&e);
-    if (block == NULL)
-        PyErr_NoMemory();
-    else {
-        jobs_set_up(&e);
-        if (loop(&e, progress) == 0)
-            answer = Py_BuildValue("y#y#", (char *)e.offset, e.policy == COUNTS ? 0 : (Py_ssize_t)e.jobs * 8,
-                                   (char *)(e.list ? e.list : e.order), (Py_ssize_t)e.list_len * 4);
-    }
-    PyMem_RawFree(block);
-    PyMem_RawFree(e.list);
-    for (int at = 0; at < 9; at++)
-        PyBuffer_Release(&in[at]);
+    if (read_arrays(&e, given, &buffers))
+        answer = simulate(&e, progress);
+    buffers_release(&buffers);
     return answer;
 }
 

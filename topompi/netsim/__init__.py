@@ -2,13 +2,15 @@
 
 ``Wiring`` has the directed links and the routes of all pairs of hosts, ``Tables`` the links and what switches hold;
 ``Program`` has what the ranks of a job compute, send and receive after what. ``run`` gives an ``Outcome``: seconds of
-jobs and ranks, and bytes of links. ``topompi.views.program`` and ``topompi.views.tables`` make them from a job's
-network, a fabric's routes and a schedule. ``topompi.netsim.packets`` runs the same programs packet by packet.
+jobs and ranks, and bytes of links. In a ``FlowSession`` programs come and go while time passes.
+``topompi.views.program`` and ``topompi.views.tables`` make them from a job's network, a fabric's routes and a schedule.
+``topompi.netsim.packets`` runs the same programs packet by packet.
 """
 
 from .errors import NetsimError
-from .flows import Hosts, Outcome, run
+from .flows import FlowSession, Hosts, Outcome, run
 from .program import BACKGROUND, COMPUTE, ONCE, RECEIVE, SEND, UNTIL_ALL_RAN, Program
+from .session import Rates, Runs, Session
 from .tables import Tables
 from .timeline import link_bytes_at
 from .wiring import Wiring
@@ -20,10 +22,14 @@ __all__ = [
     "RECEIVE",
     "SEND",
     "UNTIL_ALL_RAN",
+    "FlowSession",
     "Hosts",
     "NetsimError",
     "Outcome",
     "Program",
+    "Rates",
+    "Runs",
+    "Session",
     "Tables",
     "Wiring",
     "link_bytes_at",

@@ -4,11 +4,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 int
 fair_init(Fair *all)
 {
     size_t links = (size_t)all->links + 1;
+    all->link_room = all->links;
     all->link = calloc(links, sizeof *all->link);
     all->looked = calloc(links, sizeof *all->looked);
     return all->link && all->looked;
@@ -54,8 +56,51 @@ grow(Fair *all)
     RESIZE(all->changed, room);
     RESIZE(all->filled, room);
     RESIZE(all->lacking, room);
-    RESIZE(all->shares, room + all->links);
+    RESIZE(all->shares, room + all->link_room);
     all->room = (int32_t)room;
+    return 1;
+}
+
+/* Let there be more links; 0 without memory. */
+int
+fair_widen(Fair *all, int32_t links)
+{
+    if (links > all->link_room) {
+        int32_t room = links > all->link_room + all->link_room / 4 ? links : all->link_room + all->link_room / 4;
+        RESIZE(all->link, (int64_t)room + 1);
+        RESIZE(all->looked, (int64_t)room + 1);
+        RESIZE(all->shares, (int64_t)all->room + room);
+        memset(all->link + all->link_room + 1, 0, (size_t)(room - all->link_room) * sizeof *all->link);
+        all->link_room = room;
+    }
+    all->links = links;
+    return 1;
+}
+
+/* Let paths have more links; 0 without memory. */
+int
+fair_lengthen(Fair *all, int32_t longest)
+{
+    int32_t before = all->longest;
+    if (longest <= before)
+        return 1;
+    if ((int64_t)all->room * longest > INT32_MAX)
+        return 0;
+    if (all->room) {
+        RESIZE(all->path, (int64_t)all->room * longest);
+        RESIZE(all->where, (int64_t)all->room * longest);
+    }
+    for (int64_t one = all->flows - 1; one > 0; one--)
+        for (int32_t step = all->flow[one].length - 1; step >= 0; step--) {
+            all->path[one * longest + step] = all->path[one * before + step];
+            all->where[one * longest + step] = all->where[one * before + step];
+        }
+    for (int32_t link = 0; link < all->links; link++)
+        for (int32_t at = 0; at < all->link[link].count; at++) {
+            Crossing *crossing = &all->link[link].flows[at];
+            crossing->at += crossing->flow * (longest - before);
+        }
+    all->longest = longest;
     return 1;
 }
 

@@ -53,6 +53,7 @@ typedef struct {
 
 typedef struct {
     int32_t links, longest;
+    int32_t link_room; /* links for which there is memory */
     const double *capacity;
     Flow *flow; /* those under way, in places that others take after them */
     int32_t flows, room;
@@ -85,6 +86,8 @@ fair_limit(Flow *flow, double left, int32_t link)
 
 int fair_init(Fair *all);
 void fair_free(Fair *all);
+int fair_widen(Fair *all, int32_t links);
+int fair_lengthen(Fair *all, int32_t longest);
 int32_t fair_add(Fair *all, int32_t message, const int32_t *path);
 void fair_remove(Fair *all, int32_t flow);
 void fair_begin(Fair *all);

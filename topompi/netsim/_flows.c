@@ -1,527 +1,262 @@
-/* Ranks at work on their programs, and the flows between them, event by event; flows.py has the same in Python, which
-   says what it all means. The order of events at one instant is the same there, for what keeps a processor busy first
-   makes the rest wait. */
+/* The flow model for Python: one object per session; see flows.py. */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include "_fair.h"
-
-enum { COMPUTE, RECEIVE, SEND };
-enum { COMPUTED, RECEIVED, DEPART, START, TIMER }; /* kinds of events */
-enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };
-enum { SENT = 1, POSTED = 2, HERE = 4 }; /* how far a message is: a bit each */
-enum { OVER, ENDLESS, NO_MEMORY, NO_TIME };
-
-static const double TIE = 1e-12, CLOCK = 1e-15, ACCURACY = 1e-10; /* relative, of a duration and of a time */
+#include "_buffers.h"
+#include "_run.h"
 
 typedef struct {
-    double time;
-    int32_t kind, number;
-} Event;
-
-typedef struct {
-    double finish;
-    int32_t flow;
-} Flight;
-
-typedef struct {
-    int32_t message, flow;
-} Held;
-
-/* All arrays belong to the caller; see tape.py. */
-typedef struct {
-    const int32_t *first_row, *first_step, *window, *job_of_rank;                         /* ranks */
-    const int32_t *kind, *step_of_row, *message_of_row;                                   /* rows */
-    const int32_t *operations, *rank_of_step;                                             /* steps */
-    const int32_t *destination, *send_step, *receive_step;                                /* messages */
-    const int32_t *first_rank, *first_message, *repeat;                                   /* jobs */
-    const double *start, *amount, *nbytes, *latency;
-    double *end, *arrivals; /* of messages under way the part that has flowed */
-    int32_t ranks, rows, steps, messages, jobs;
-    double send_overhead, receive_overhead, eager, tolerance;
-    const int32_t *paths; /* of each message, padded with -1 */
-    Fair fair;
-    Event *events;
-    int32_t num_events, room;
-    Flight *soonest;       /* flows by their finish, a heap; those that are not held */
-    Held *held;            /* at their finish, until all that is due is seen to */
-    int32_t flying, num_held;
-    int32_t *fresh, num_fresh;
-    double now, due;
-    double *processor; /* when it is free */
-    int32_t *row, *oldest, *pending, *left;
-    double *began; /* of the run at hand of each job */
-    uint8_t *state;
-    int32_t waiting; /* jobs that have to run once and have not yet */
-    int changed, failure;
-} Run;
+    PyObject_HEAD
+    Run run;
+    int busy; /* another thread lets time pass */
+} Engine;
 
 static int
-is_before(const Event *one, const Event *other)
+is_free(const Engine *self)
 {
-    if (one->time != other->time)
-        return one->time < other->time;
-    return one->kind != other->kind ? one->kind < other->kind : one->number < other->number;
+    if (self->busy)
+        PyErr_SetString(PyExc_RuntimeError, "expecting one thread at a time in a session, got two");
+    return !self->busy;
 }
 
-static void
-schedule(Run *run, double time, int32_t kind, int32_t number)
-{
-    if (run->num_events == run->room) {
-        int32_t room = run->room ? 2 * run->room : 1024;
-        Event *events = room > INT32_MAX / 2 ? NULL : realloc(run->events, (size_t)room * sizeof *events);
-        if (events == NULL) {
-            run->failure = NO_MEMORY;
-            return;
-        }
-        run->events = events;
-        run->room = room;
-    }
-    Event event = {time, kind, number};
-    int32_t at = run->num_events++;
-    for (; at && is_before(&event, &run->events[(at - 1) / 2]); at = (at - 1) / 2)
-        run->events[at] = run->events[(at - 1) / 2];
-    run->events[at] = event;
-}
-
-static Event
-next_event(Run *run)
-{
-    Event top = run->events[0], last = run->events[--run->num_events];
-    int32_t at = 0;
-    for (int32_t child = 1; child < run->num_events; child = 2 * at + 1) {
-        child += child + 1 < run->num_events && is_before(&run->events[child + 1], &run->events[child]);
-        if (!is_before(&run->events[child], &last))
-            break;
-        run->events[at] = run->events[child];
-        at = child;
-    }
-    run->events[at] = last;
-    return top;
-}
-
-/* The heap of flows by their finish, in which each knows its place. */
-static void
-put(Run *run, int32_t at, Flight flight)
-{
-    run->soonest[at] = flight;
-    run->fair.flow[flight.flow].place = at;
-}
-
-static void
-settle(Run *run, int32_t at, Flight flight)
-{
-    for (; at && flight.finish < run->soonest[(at - 1) / 2].finish; at = (at - 1) / 2)
-        put(run, at, run->soonest[(at - 1) / 2]);
-    for (int32_t child; (child = 2 * at + 1) < run->flying; at = child) {
-        child += child + 1 < run->flying && run->soonest[child + 1].finish < run->soonest[child].finish;
-        if (run->soonest[child].finish >= flight.finish)
-            break;
-        put(run, at, run->soonest[child]);
-    }
-    put(run, at, flight);
-}
-
-/* Hold the flow that finishes next, until it is due. */
-static void
-hold(Run *run)
-{
-    Flow *flow = &run->fair.flow[run->soonest[0].flow];
-    run->held[run->num_held++] = (Held){flow->message, run->soonest[0].flow};
-    if (--run->flying)
-        settle(run, 0, run->soonest[run->flying]);
-    double due = flow->finish + (run->tolerance / 2 + TIE) * (flow->finish - flow->began) + CLOCK * flow->finish;
-    run->due = due < run->due ? due : run->due;
-}
-
+/* Check a program's arrays, in the order in which the caller gives them. */
 static int
-is_eager(const Run *run, int32_t message)
+read_columns(PyObject *arrays, Buffers *buffers, Columns *to)
 {
-    return run->nbytes[message] <= run->eager;
-}
-
-static void
-work(Run *run, int32_t rank, double seconds, int32_t kind, int32_t number)
-{
-    double *processor = &run->processor[rank];
-    *processor = (*processor > run->now ? *processor : run->now) + seconds;
-    schedule(run, *processor, kind, number);
-}
-
-static void
-finish_rank(Run *run, int32_t rank)
-{
-    int32_t job = run->job_of_rank[rank];
-    if (isnan(run->end[rank])) {
-        run->end[rank] = run->now;
-        if (run->left[job] == 1 && run->repeat[job] != BACKGROUND)
-            run->waiting--;
-    }
-    if (--run->left[job] || run->repeat[job] == ONCE || !run->waiting)
-        return;
-    if (run->now <= run->began[job]) {
-        run->failure = NO_TIME;
-        return;
-    }
-    run->began[job] = run->now;
-    run->left[job] = run->first_rank[job + 1] - run->first_rank[job];
-    for (int32_t message = run->first_message[job]; message < run->first_message[job + 1]; message++)
-        run->state[message] = 0;
-    for (int32_t one = run->first_rank[job]; one < run->first_rank[job + 1]; one++) {
-        run->row[one] = run->first_row[one];
-        run->oldest[one] = run->first_step[one];
-        for (int32_t step = run->first_step[one]; step < run->first_step[one + 1]; step++)
-            run->pending[step] = run->operations[step];
-        schedule(run, run->now, TIMER, one);
-    }
-}
-
-static void
-start(Run *run, int32_t message, int ready)
-{
-    if (ready)
-        schedule(run, run->now + run->latency[message], START, message);
-}
-
-static void
-begin(Run *run, int32_t rank, int32_t row)
-{
-    int32_t message = run->message_of_row[row];
-    if (run->kind[row] == COMPUTE) {
-        work(run, rank, run->amount[row], COMPUTED, row);
-    } else if (run->kind[row] == SEND) {
-        work(run, rank, run->send_overhead, DEPART, message);
-    } else {
-        run->state[message] |= POSTED;
-        start(run, message, (run->state[message] & SENT) && !is_eager(run, message));
-        if (run->state[message] & HERE)
-            work(run, rank, run->receive_overhead, RECEIVED, message);
-    }
-}
-
-/* Let a rank do what its processor, its window and its program allow now. */
-static void
-advance(Run *run, int32_t rank)
-{
-    int32_t last = run->first_row[rank + 1], steps = run->first_step[rank + 1];
-    while (run->row[rank] < last) {
-        int32_t row = run->row[rank], window = run->window[rank];
-        if (window && run->step_of_row[row] - run->oldest[rank] >= window)
-            return;
-        if (run->processor[rank] > run->now) {
-            schedule(run, run->processor[rank], TIMER, rank);
-            return;
-        }
-        run->row[rank]++;
-        begin(run, rank, row);
-    }
-    if (run->oldest[rank] == steps) {
-        run->oldest[rank]++; /* it is through only once */
-        finish_rank(run, rank);
-    }
-}
-
-static void
-complete(Run *run, int32_t step)
-{
-    if (--run->pending[step])
-        return;
-    int32_t rank = run->rank_of_step[step];
-    while (run->oldest[rank] < run->first_step[rank + 1] && !run->pending[run->oldest[rank]])
-        run->oldest[rank]++;
-    schedule(run, run->now, TIMER, rank);
-}
-
-static void
-arrive(Run *run, int32_t message)
-{
-    run->state[message] |= HERE;
-    run->arrivals[message]++;
-    if (run->state[message] & POSTED)
-        work(run, run->destination[message], run->receive_overhead, RECEIVED, message);
-    if (!is_eager(run, message))
-        complete(run, run->send_step[message]);
-}
-
-/* Bytes/s of a message's slowest link, infinite for none. */
-static double
-slowest(const Run *run, int32_t message)
-{
-    double rate = INFINITY;
-    const int32_t *path = run->paths + (size_t)message * run->fair.longest;
-    for (int32_t at = 0; at < run->fair.longest; at++)
-        if (path[at] >= 0 && run->fair.capacity[path[at]] < rate)
-            rate = run->fair.capacity[path[at]];
-    return rate;
-}
-
-/* A message's latencies are over: it flows from when the rates are next found. */
-static void
-flow(Run *run, int32_t message)
-{
-    double least = run->nbytes[message] / slowest(run, message);
-    if (least == 0) {
-        arrive(run, message);
-        return;
-    }
-    run->fresh[run->num_fresh++] = message;
-    double due = run->now + run->tolerance / 2 * least + CLOCK * run->now;
-    run->due = due < run->due ? due : run->due;
-}
-
-static void
-handle(Run *run, Event event)
-{
-    int32_t number = event.number;
-    switch (event.kind) {
-    case TIMER:
-        advance(run, number);
-        break;
-    case COMPUTED:
-        complete(run, run->step_of_row[number]);
-        break;
-    case RECEIVED:
-        complete(run, run->receive_step[number]);
-        break;
-    case DEPART:
-        run->state[number] |= SENT;
-        start(run, number, is_eager(run, number) || run->state[number] & POSTED);
-        if (is_eager(run, number))
-            complete(run, run->send_step[number]);
-        break;
-    default:
-        flow(run, number);
-    }
-}
-
-static int
-compare(const void *one, const void *other)
-{
-    int32_t a = ((const Held *)one)->message, b = ((const Held *)other)->message;
-    return (a > b) - (a < b);
-}
-
-/* Let all arrive that is held. */
-static void
-release(Run *run)
-{
-    qsort(run->held, (size_t)run->num_held, sizeof *run->held, compare);
-    if (!run->changed)
-        fair_begin(&run->fair);
-    run->changed = 1;
-    for (int32_t one = 0; one < run->num_held; one++)
-        fair_remove(&run->fair, run->held[one].flow);
-    for (int32_t one = 0; one < run->num_held; one++)
-        arrive(run, run->held[one].message);
-    run->num_held = 0;
-}
-
-/* Rates for the flows that are there now. */
-static void
-share(Run *run)
-{
-    Fair *fair = &run->fair;
-    if (!run->changed)
-        fair_begin(fair);
-    for (int32_t one = 0; one < run->num_fresh; one++) {
-        int32_t message = run->fresh[one];
-        int32_t added = fair_add(fair, message, run->paths + (size_t)message * fair->longest);
-        if (added < 0) {
-            run->failure = NO_MEMORY;
-            return;
-        }
-        Flow *flow = &fair->flow[added];
-        flow->remaining = run->nbytes[message];
-        flow->updated = flow->began = run->now;
-        run->fresh[one] = added;
-    }
-    for (int32_t one = 0; one < run->num_fresh; one++)
-        fair_fill(fair, run->fresh[one]);
-    fair_solve(fair);
-    for (int32_t one = 0; one < fair->num_changed; one++) {
-        Flow *flow = &fair->flow[fair->changed[one]];
-        if (flow->rate == flow->before)
-            continue;
-        flow->remaining -= flow->before * (run->now - flow->updated);
-        flow->remaining = flow->remaining > 0 ? flow->remaining : 0;
-        flow->updated = run->now;
-        flow->finish = run->now + flow->remaining / flow->rate;
-        settle(run, flow->place < 0 ? run->flying++ : flow->place, (Flight){flow->finish, fair->changed[one]});
-    }
-    run->changed = run->num_fresh = 0;
-    run->due = INFINITY;
-}
-
-/* One thing that happens next; 0 if nothing does. */
-static int
-proceed(Run *run)
-{
-    double ends = run->flying ? run->soonest[0].finish : INFINITY;
-    double event = run->num_events ? run->events[0].time : INFINITY;
-    double next = ends < event ? ends : event;
-    next = run->due < next ? run->due : next;
-    if (isinf(next))
-        return 0;
-    run->now = next > run->now ? next : run->now;
-    if (ends <= run->now)
-        hold(run);
-    else if (run->num_held && run->due <= run->now)
-        release(run);
-    else if (event <= run->now)
-        handle(run, next_event(run));
-    else
-        share(run);
-    return 1;
-}
-
-static int
-prepare(Run *run)
-{
-    size_t ranks = (size_t)run->ranks + 1, messages = (size_t)run->messages + 1, jobs = (size_t)run->jobs + 1;
-    run->soonest = calloc(messages, sizeof *run->soonest);
-    run->held = calloc(messages, sizeof *run->held);
-    run->fresh = calloc(messages, sizeof *run->fresh);
-    run->state = calloc(messages, sizeof *run->state);
-    run->processor = calloc(ranks, sizeof *run->processor);
-    run->row = calloc(ranks, sizeof *run->row);
-    run->oldest = calloc(ranks, sizeof *run->oldest);
-    run->pending = calloc((size_t)run->steps + 1, sizeof *run->pending);
-    run->left = calloc(jobs, sizeof *run->left);
-    run->began = calloc(jobs, sizeof *run->began);
-    if (!(run->soonest && run->held && run->fresh && run->state && run->processor && run->row && run->oldest &&
-          run->pending && run->left && run->began && fair_init(&run->fair)))
-        return 0;
-    for (int32_t step = 0; step < run->steps; step++)
-        run->pending[step] = run->operations[step];
-    for (int32_t job = 0; job < run->jobs; job++) {
-        run->left[job] = run->first_rank[job + 1] - run->first_rank[job];
-        run->waiting += run->repeat[job] != BACKGROUND && run->left[job];
-        run->began[job] = -1;
-    }
-    for (int32_t rank = 0; rank < run->ranks; rank++) {
-        run->row[rank] = run->first_row[rank];
-        run->oldest[rank] = run->first_step[rank];
-        run->processor[rank] = run->start[rank];
-        run->end[rank] = NAN;
-        schedule(run, run->start[rank], TIMER, rank);
-    }
-    run->due = INFINITY;
-    run->fair.accuracy = ACCURACY;
-    return !run->failure;
-}
-
-static void
-clear(Run *run)
-{
-    free(run->events);
-    free(run->soonest);
-    free(run->held);
-    free(run->fresh);
-    free(run->state);
-    free(run->processor);
-    free(run->row);
-    free(run->oldest);
-    free(run->pending);
-    free(run->left);
-    free(run->began);
-    fair_free(&run->fair);
-}
-
-/* The parts of messages that have flowed when all is over. */
-static void
-count_parts(Run *run)
-{
-    for (int32_t one = 0; one < run->fair.flows; one++) {
-        const Flow *flow = &run->fair.flow[one];
-        if (flow->message < 0)
-            continue;
-        double left = flow->remaining - flow->rate * (run->now - flow->updated);
-        run->arrivals[flow->message] += 1 - (left > 0 ? left : 0) / run->nbytes[flow->message];
-    }
-}
-
-static int
-simulate(Run *run)
-{
-    if (!prepare(run))
-        return NO_MEMORY;
-    while (run->waiting && !run->failure)
-        if (!proceed(run))
-            return ENDLESS;
-    count_parts(run);
-    return run->failure;
-}
-
-enum { ARRAYS = 23 };
-
-/* Fill in the arrays, in the order in which the caller gives them. */
-static int
-read_arrays(Run *run, PyObject *arrays, Py_buffer *views)
-{
-    const void **to[ARRAYS] = {
-        (const void **)&run->first_row,    (const void **)&run->first_step,   (const void **)&run->window,
-        (const void **)&run->job_of_rank,  (const void **)&run->kind,         (const void **)&run->step_of_row,
-        (const void **)&run->message_of_row, (const void **)&run->operations, (const void **)&run->rank_of_step,
-        (const void **)&run->destination,  (const void **)&run->send_step,    (const void **)&run->receive_step,
-        (const void **)&run->first_rank,   (const void **)&run->first_message, (const void **)&run->repeat,
-        (const void **)&run->paths,        (const void **)&run->start,        (const void **)&run->amount,
-        (const void **)&run->nbytes,       (const void **)&run->latency,      (const void **)&run->fair.capacity,
-        (const void **)&run->end,          (const void **)&run->arrivals,
+    Py_ssize_t ranks = BUFFERS_ANY, rows = BUFFERS_ANY, steps = BUFFERS_ANY, messages = BUFFERS_ANY, jobs = BUFFERS_ANY;
+    Py_ssize_t marks = BUFFERS_ANY, after_ranks = BUFFERS_ANY, after_jobs = BUFFERS_ANY, table[2] = {0, BUFFERS_ANY};
+    struct {
+        const char *name;
+        void *to;
+        BufferItem item;
+        Py_ssize_t *shape;
+    } wanted[] = {
+        {"window", &to->window, BUFFERS_INT32, &ranks},
+        {"job_of_rank", &to->job_of_rank, BUFFERS_INT32, &ranks},
+        {"start", &to->start, BUFFERS_FLOAT64, &ranks},
+        {"first_row", &to->first_row, BUFFERS_INT32, &after_ranks},
+        {"first_step", &to->first_step, BUFFERS_INT32, &after_ranks},
+        {"kind", &to->kind, BUFFERS_INT32, &rows},
+        {"amount", &to->amount, BUFFERS_FLOAT64, &rows},
+        {"step_of_row", &to->step_of_row, BUFFERS_INT32, &rows},
+        {"message_of_row", &to->message_of_row, BUFFERS_INT32, &rows},
+        {"operations", &to->operations, BUFFERS_INT32, &steps},
+        {"rank_of_step", &to->rank_of_step, BUFFERS_INT32, &steps},
+        {"mark_of_step", &to->mark_of_step, BUFFERS_INT32, &steps},
+        {"destination", &to->destination, BUFFERS_INT32, &messages},
+        {"nbytes", &to->nbytes, BUFFERS_FLOAT64, &messages},
+        {"latency", &to->latency, BUFFERS_FLOAT64, &messages},
+        {"send_step", &to->send_step, BUFFERS_INT32, &messages},
+        {"receive_step", &to->receive_step, BUFFERS_INT32, &messages},
+        {"paths", &to->paths, BUFFERS_INT32, table},
+        {"repeat", &to->repeat, BUFFERS_INT32, &jobs},
+        {"first_rank", &to->first_rank, BUFFERS_INT32, &after_jobs},
+        {"first_message", &to->first_message, BUFFERS_INT32, &after_jobs},
+        {"first_mark", &to->first_mark, BUFFERS_INT32, &after_jobs},
+        {"mark_size", &to->mark_size, BUFFERS_INT32, &marks},
     };
-    for (int one = 0; one < ARRAYS; one++) {
-        int writable = one >= ARRAYS - 2 ? PyBUF_WRITABLE : 0;
-        if (PyObject_GetBuffer(PyTuple_GET_ITEM(arrays, one), &views[one], PyBUF_C_CONTIGUOUS | writable) != 0)
-            return 0;
-        Py_ssize_t wide = one < 16 ? sizeof(int32_t) : sizeof(double);
-        if (views[one].itemsize != wide) {
-            PyErr_Format(PyExc_TypeError, "array %d: expecting items of %zd bytes, got %zd", one, wide,
-                         views[one].itemsize);
-            return 0;
-        }
-        *to[one] = views[one].buf;
+    int count = (int)(sizeof wanted / sizeof *wanted);
+    if (PyTuple_GET_SIZE(arrays) != count) {
+        PyErr_Format(PyExc_TypeError, "expecting %d arrays, got %zd", count, PyTuple_GET_SIZE(arrays));
+        return 0;
     }
-    run->ranks = (int32_t)(views[2].len / 4);
-    run->rows = (int32_t)(views[4].len / 4);
-    run->steps = (int32_t)(views[7].len / 4);
-    run->messages = (int32_t)(views[9].len / 4);
-    run->jobs = (int32_t)(views[14].len / 4);
-    run->fair.links = (int32_t)(views[20].len / 8);
-    run->fair.longest = run->messages ? (int32_t)(views[15].len / 4 / run->messages) : 1;
+    for (int one = 0; one < count; one++) {
+        table[0] = messages;
+        after_ranks = ranks + 1;
+        after_jobs = jobs == BUFFERS_ANY ? BUFFERS_ANY : jobs + 1;
+        const void *found = buffers_take(buffers, PyTuple_GET_ITEM(arrays, one), wanted[one].name, wanted[one].item,
+                                         BUFFERS_READ, wanted[one].shape == table ? 2 : 1, wanted[one].shape);
+        if (found == NULL)
+            return 0;
+        memcpy(wanted[one].to, &found, sizeof found);
+    }
+    to->ranks = (int32_t)ranks, to->rows = (int32_t)rows, to->steps = (int32_t)steps;
+    to->messages = (int32_t)messages, to->jobs = (int32_t)jobs, to->marks = (int32_t)marks, to->longest = (int32_t)table[1];
     return 1;
 }
 
 static PyObject *
-module_run(PyObject *Py_UNUSED(module), PyObject *arguments)
+engine_add(PyObject *object, PyObject *arrays)
 {
-    Run run = {0};
-    PyObject *arrays;
-    if (!PyArg_ParseTuple(arguments, "O!dddd", &PyTuple_Type, &arrays, &run.send_overhead, &run.receive_overhead,
-                          &run.eager, &run.tolerance))
+    Engine *self = (Engine *)object;
+    Buffers buffers = {.count = 0};
+    Columns columns = {0};
+    PyObject *answer = NULL;
+    if (!is_free(self))
         return NULL;
-    if (PyTuple_GET_SIZE(arrays) != ARRAYS)
-        return PyErr_Format(PyExc_TypeError, "expecting %d arrays, got %zd", (int)ARRAYS, PyTuple_GET_SIZE(arrays));
-    Py_buffer views[ARRAYS] = {{0}};
-    int result = -1;
-    if (read_arrays(&run, arrays, views)) {
-        Py_BEGIN_ALLOW_THREADS
-        result = simulate(&run);
-        clear(&run);
-        Py_END_ALLOW_THREADS
-    }
-    for (int one = 0; one < ARRAYS; one++)
-        PyBuffer_Release(&views[one]);
-    return result < 0 ? NULL : result == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(result);
+    if (!PyTuple_Check(arrays))
+        return PyErr_Format(PyExc_TypeError, "expecting a tuple of arrays, got %s", Py_TYPE(arrays)->tp_name);
+    if (read_columns(arrays, &buffers, &columns))
+        answer = run_add(&self->run, &columns) ? Py_NewRef(Py_None) : PyErr_NoMemory();
+    buffers_release(&buffers);
+    return answer;
 }
 
-static PyMethodDef functions[] = {
-    {"run", module_run, METH_VARARGS,
-     "run(arrays, send_overhead, receive_overhead, eager, tolerance)\n--\n\nFill the last two arrays, ends of ranks and "
-     "arrivals of messages; 0, 1 for a program that waits for ever, 3 for one that repeats and takes no time."},
+static PyObject *
+engine_advance(PyObject *object, PyObject *arguments)
+{
+    Engine *self = (Engine *)object;
+    double until;
+    int to_end, found = PAUSED;
+    if (!PyArg_ParseTuple(arguments, "dp", &until, &to_end) || !is_free(self))
+        return NULL;
+    self->run.ended = 0;
+    while (found == PAUSED) {
+        self->busy = 1;
+        Py_BEGIN_ALLOW_THREADS
+        found = run_play(&self->run, until, to_end);
+        Py_END_ALLOW_THREADS
+        self->busy = 0;
+        if (PyErr_CheckSignals() < 0)
+            return NULL;
+    }
+    return found == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(found);
+}
+
+static PyObject *
+engine_remove(PyObject *object, PyObject *number)
+{
+    Engine *self = (Engine *)object;
+    long job = PyLong_AsLong(number);
+    if ((job == -1 && PyErr_Occurred()) || !is_free(self))
+        return NULL;
+    if (job < 0 || job >= self->run.jobs.count)
+        return PyErr_Format(PyExc_IndexError, "expecting a job in range(%d), got %ld", (int)self->run.jobs.count, job);
+    run_remove(&self->run, (int32_t)job);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+engine_records(PyObject *object, PyObject *Py_UNUSED(none))
+{
+    Run *run = &((Engine *)object)->run;
+    if (!is_free((Engine *)object))
+        return NULL;
+    PyObject *found = PyList_New(run->num_records);
+    for (int32_t one = 0; found != NULL && one < run->num_records; one++) {
+        const Record *record = &run->records[one];
+        PyObject *row = Py_BuildValue("(dii)", record->time, (int)record->job, (int)record->mark);
+        if (row == NULL)
+            Py_CLEAR(found);
+        else
+            PyList_SET_ITEM(found, one, row);
+    }
+    if (found != NULL)
+        run->num_records = 0;
+    return found;
+}
+
+static PyObject *
+engine_read(PyObject *object, PyObject *arguments)
+{
+    Run *run = &((Engine *)object)->run;
+    Buffers buffers = {.count = 0};
+    PyObject *ends, *arrivals, *answer = NULL;
+    Py_ssize_t ranks = run->ranks.count, messages = run->messages.count;
+    double *to_ends, *to_arrivals;
+    if (!PyArg_ParseTuple(arguments, "OO", &ends, &arrivals) || !is_free((Engine *)object))
+        return NULL;
+    if ((to_ends = buffers_column(&buffers, ends, "ends", BUFFERS_FLOAT64, BUFFERS_WRITE, &ranks)) &&
+        (to_arrivals = buffers_column(&buffers, arrivals, "arrivals", BUFFERS_FLOAT64, BUFFERS_WRITE, &messages))) {
+        memcpy(to_ends, run->end, (size_t)ranks * sizeof *to_ends);
+        memcpy(to_arrivals, run->arrivals, (size_t)messages * sizeof *to_arrivals);
+        for (int32_t one = 0; one < run->fair.flows; one++)
+            if (run->fair.flow[one].message >= 0)
+                to_arrivals[run->fair.flow[one].message] += run_part(run, &run->fair.flow[one]);
+        answer = Py_NewRef(Py_None);
+    }
+    buffers_release(&buffers);
+    return answer;
+}
+
+static PyObject *
+engine_flows(PyObject *object, PyObject *Py_UNUSED(none))
+{
+    const Run *run = &((Engine *)object)->run;
+    PyObject *found = is_free((Engine *)object) ? PyList_New(0) : NULL;
+    for (int32_t one = 0; found != NULL && one < run->fair.flows; one++) {
+        const Flow *flow = &run->fair.flow[one];
+        if (!run_is_flowing(run, flow))
+            continue;
+        PyObject *row = Py_BuildValue("(id)", (int)flow->message, flow->rate);
+        if (row == NULL || PyList_Append(found, row) < 0)
+            Py_CLEAR(found);
+        Py_XDECREF(row);
+    }
+    return found;
+}
+
+static PyObject *
+engine_now(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyFloat_FromDouble(((Engine *)object)->run.now);
+}
+
+static PyObject *
+engine_waiting(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromLong(((Engine *)object)->run.waiting);
+}
+
+static PyObject *
+engine_new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(named))
+{
+    PyObject *capacity;
+    double copy_rate, send_overhead, receive_overhead, eager, tolerance;
+    if (!PyArg_ParseTuple(arguments, "Oddddd", &capacity, &copy_rate, &send_overhead, &receive_overhead, &eager, &tolerance))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    Py_ssize_t links = BUFFERS_ANY;
+    const double *rates = buffers_column(&buffers, capacity, "capacity", BUFFERS_FLOAT64, BUFFERS_READ, &links);
+    Engine *self = rates == NULL ? NULL : (Engine *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->run.copy_rate = copy_rate;
+        self->run.send_overhead = send_overhead, self->run.receive_overhead = receive_overhead;
+        self->run.eager = eager, self->run.tolerance = tolerance;
+        if (links >= INT32_MAX || !run_init(&self->run, rates, (int32_t)links)) {
+            Py_CLEAR(self);
+            PyErr_NoMemory();
+        }
+    }
+    buffers_release(&buffers);
+    return (PyObject *)self;
+}
+
+static void
+engine_dealloc(PyObject *object)
+{
+    run_free(&((Engine *)object)->run);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyMethodDef engine_methods[] = {
+    {"add", engine_add, METH_O, "add(arrays)\n--\n\nAdd the jobs of a tape; see tape.py."},
+    {"advance", engine_advance, METH_VARARGS,
+     "advance(until, to_end)\n--\n\nLet time pass up to a time, or to the end of a run; 0, 1 if nothing more can happen, 3 "
+     "for a program that repeats and takes no time."},
+    {"remove", engine_remove, METH_O, "remove(job)\n--\n\nTake a job away."},
+    {"records", engine_records, METH_NOARGS,
+     "records()\n--\n\nNew (time, job, named step or -1 for the end of a run), in the order of time."},
+    {"read", engine_read, METH_VARARGS,
+     "read(ends, arrivals)\n--\n\nFill in when each rank ended its first run, and how often each message has come."},
+    {"flows", engine_flows, METH_NOARGS, "flows()\n--\n\n(message, bytes/s) of the messages that flow now."},
     {NULL},
+};
+
+static PyGetSetDef engine_getset[] = {
+    {"now", engine_now, NULL, "Seconds.", NULL},
+    {"waiting", engine_waiting, NULL, "Jobs that have to run once and have not yet.", NULL},
+    {NULL},
+};
+
+static PyTypeObject EngineType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "topompi.netsim._flows.Engine",
+    .tp_doc = "Engine(capacity, copy_rate, send_overhead, receive_overhead, eager, tolerance)\n--\n\nJobs on a network.",
+    .tp_basicsize = sizeof(Engine),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = engine_new,
+    .tp_dealloc = engine_dealloc,
+    .tp_methods = engine_methods,
+    .tp_getset = engine_getset,
 };
 
 static struct PyModuleDef module = {
@@ -529,11 +264,13 @@ static struct PyModuleDef module = {
     .m_name = "_flows",
     .m_doc = "The flow model in C; see flows.py.",
     .m_size = -1,
-    .m_methods = functions,
 };
 
 PyMODINIT_FUNC
 PyInit__flows(void)
 {
-    return PyModule_Create(&module);
+    PyObject *made = PyModule_Create(&module);
+    if (made != NULL && PyModule_AddType(made, &EngineType) < 0)
+        Py_CLEAR(made);
+    return made;
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,18 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import NetsimError
-from .interpreter import ENDLESS, NO_TIME, interpret
-from .program import BACKGROUND, ONCE, Program
+from .interpreter import Interpreter
+from .program import BACKGROUND, Program
+from .session import Programs, Rates
 from .tables import Tables
-from .tape import Tape
+from .tape import Tape, Traffic, joined, loads_of
 from .wiring import Wiring
 
 try:
-    from ._flows import run as _compiled
-except ImportError:  # topompi was installed without a compiler
-    _compiled = None  # type: ignore[assignment]
+    from . import _flows
 
-__all__ = ["Hosts", "Outcome", "run"]
+    _compiled: type[_flows.Engine] | None = _flows.Engine
+except ImportError:  # topompi was installed without a compiler
+    _compiled = None
+
+__all__ = ["FlowSession", "Hosts", "Outcome", "run"]
 
 Floats = NDArray[np.float64]
 
@@ -72,6 +75,100 @@ class Outcome:
     bounds: Floats
 
 
+class FlowSession(Programs):
+    """Programs on a network of flows, in time that the caller lets pass; a ``Session``.
+
+    A message flows once its sender has handed it over and, unless eager, its receiver has posted it; after the
+    latencies of its links it takes its max-min fair share of them. Rates and loads are those of this instant.
+
+    :param wiring: the network; tables where the routes between all pairs of hosts are too many to keep.
+    :param hosts: what the hosts add.
+    :param seed: of the skew.
+    :param tolerance: rates are found anew as late as no message becomes later by more than this part of its own time;
+        none is ever early. 0 is exact: at each instant at which a flow begins or ends.
+    :param compiled: whether the extension in C may do it, where it is installed.
+    Cost: 2 to 30 us a message in C, by how many rates change where one begins or ends; without it, Python for each
+    message, and max-min fair rates of all flows whenever rates are found. Memory for all messages that were ever added.
+    """
+
+    def __init__(
+        self,
+        wiring: Wiring | Tables,
+        *,
+        hosts: Hosts | None = None,
+        seed: int = 0,
+        tolerance: float = 0.0,
+        compiled: bool = True,
+    ) -> None:
+        if not tolerance >= 0:
+            raise NetsimError(f"flows: expecting a tolerance of at least 0, got {tolerance}")
+        self._wiring, self._hosts = wiring, hosts or Hosts()
+        self._random = np.random.default_rng(seed)
+        kind: type[_flows.Engine | Interpreter] = _compiled if compiled and _compiled is not None else Interpreter
+        about = self._hosts
+        rates = np.ascontiguousarray(wiring.rate, dtype=np.float64)
+        self._engine = kind(rates, about.copy_rate, about.send_overhead, about.receive_overhead, about.eager, tolerance)
+        self._traffic: list[Traffic] = []
+        self._entered: list[int] = []  # first message of each traffic
+        self._starts: list[Floats] = []
+        super().__init__("flows", self._engine)
+
+    def _enter(self, programs: Sequence[Program], begins: Floats) -> None:
+        tape = Tape.of(self._wiring, programs, self._hosts.copy_rate, self._hosts.copy_latency)
+        start = np.repeat(begins, np.diff(tape.first_rank))
+        self._engine.add(tape.arrays(start + self._random.uniform(0.0, 1.0, tape.num_ranks) * self._hosts.skew))
+        self._traffic.append(tape.traffic)
+        self._entered.append(int(self._first_message[-1]))
+        self._starts.append(start)
+        super()._enter(programs, begins)
+
+    def _stuck(self) -> NetsimError:
+        return self._waits_for_ever(np.isnan(self._read()[0]))
+
+    def _read(self) -> tuple[Floats, Floats]:
+        """When each rank ended its first run, and how often each message has come, the last time perhaps in part."""
+        ends, arrivals = np.full(self._first_rank[-1], np.nan), np.zeros(self._first_message[-1])
+        self._engine.read(ends, arrivals)
+        return ends, arrivals
+
+    def rates(self) -> Rates:
+        """The messages that flow now, and their rates."""
+        return self._rates(*self._flows())
+
+    def _flows(self) -> tuple[NDArray[np.int64], Floats]:
+        """Messages that flow, ascending among all of the session, and bytes/s."""
+        found = np.array(sorted(self._engine.flows()), dtype=np.float64).reshape(-1, 2)
+        return found[:, 0].astype(np.int64), found[:, 1]
+
+    def loads(self) -> Floats:
+        """Bytes/s that cross each link now, shape (links,)."""
+        message, rate = self._flows()
+        place = np.searchsorted(self._entered, message, "right") - 1
+        here = [(one, message[place == one]) for one in np.unique(place).tolist()]
+        paths = [self._traffic[one].paths[some - self._entered[one]] for one, some in here]
+        return loads_of(joined(paths), rate, len(self._wiring.rate))
+
+    def link_bytes(self) -> Floats:
+        """Bytes that have crossed each link so far, shape (links,)."""
+        nbytes = [np.zeros(0), *(one.nbytes for one in self._traffic)]
+        crossed = np.concatenate(nbytes) * self._read()[1]
+        return loads_of(joined([one.paths for one in self._traffic]), crossed, len(self._wiring.rate))
+
+    def outcome(self) -> Outcome:
+        """The first runs of all programs that were added, as far as they have ended.
+
+        :raises NetsimError: for a time below a job's bound.
+        """
+        seconds = self._read()[0] - np.concatenate(self._starts)
+        spans = pairwise(self._first_rank.tolist())
+        jobs = np.array([seconds[slice(*span)].max(initial=0.0) for span in spans])
+        bounds = np.concatenate([one.bounds() for one in self._traffic])
+        for entry, taken, bound in zip(self._entries, jobs, bounds, strict=True):
+            if taken < bound * (1 - ROUNDING):
+                raise NetsimError(f"flows: {entry.program.name}: expecting at least {bound:g} s, got {taken:g}")
+        return Outcome(jobs, seconds, self.link_bytes(), bounds)
+
+
 def run(
     wiring: Wiring | Tables,
     programs: Sequence[Program],
@@ -81,48 +178,21 @@ def run(
     tolerance: float = 0.0,
     compiled: bool = True,
 ) -> Outcome:
-    """The times of jobs that share a network.
-
-    A message flows once its sender has handed it over and, unless eager, its receiver has posted it; after the
-    latencies of its links it takes its max-min fair share of them.
+    """The times of jobs that share a network: a session to the end of the last first run that counts.
 
     :param wiring: the network; tables where the routes between all pairs of hosts are too many to keep.
-    :param programs: one a job.
+    :param programs: one program per job.
     :param hosts: what the hosts add.
     :param seed: of the skew.
-    :param tolerance: rates are found anew as late as no message becomes later by more than this part of its own time;
-        none is ever early. 0 is exact: at each instant at which a flow begins or ends.
+    :param tolerance: the part of its own time by which a message may be late, as ``FlowSession`` has it.
     :param compiled: whether the extension in C may do it, where it is installed.
     :raises NetsimError: for programs that wait for ever, and for a time below a job's bound.
-    Cost: 2 to 30 us a message in C, by how many rates change where one begins or ends; without it, Python for each
-    message, and max-min fair rates of all flows whenever rates are found.
+    Cost: that of ``FlowSession``.
     """
-    if not tolerance >= 0:
-        raise NetsimError(f"flows: expecting a tolerance of at least 0, got {tolerance}")
+    session = FlowSession(wiring, hosts=hosts, seed=seed, tolerance=tolerance, compiled=compiled)
     if programs and all(one.repeat == BACKGROUND for one in programs):
         raise NetsimError(f"flows: expecting a program that is not background, got none of {len(programs)}")
-    hosts = hosts or Hosts()
-    tape = Tape.of(wiring, programs, hosts.copy_rate, hosts.copy_latency)
-    start = tape.start + np.random.default_rng(seed).uniform(0.0, 1.0, tape.num_ranks) * hosts.skew
-    ends, arrivals = np.full(tape.num_ranks, np.nan), np.zeros(len(tape.nbytes))
-    arrays = (*tape.arrays(start), ends, arrivals)
-    engine: Callable[..., int] = _compiled if compiled and _compiled is not None else interpret
-    state = engine(arrays, hosts.send_overhead, hosts.receive_overhead, hosts.eager, tolerance)
-    _refuse(state, tape, programs, ends)
-    seconds = ends - tape.start
-    jobs = np.array([seconds[slice(*span)].max(initial=0.0) for span in pairwise(tape.first_rank.tolist())])
-    bounds = tape.bounds()
-    for program, taken, bound in zip(programs, jobs, bounds, strict=True):
-        if taken < bound * (1 - ROUNDING):
-            raise NetsimError(f"flows: {program.name}: expecting at least {bound:g} s, got {taken:g}")
-    return Outcome(jobs, seconds, tape.link_bytes(arrivals), bounds)
-
-
-def _refuse(state: int, tape: Tape, programs: Sequence[Program], ends: Floats) -> None:
-    if state == ENDLESS:
-        once = np.array([one.repeat != BACKGROUND for one in programs])[tape.job_of_rank]
-        rank = int(np.flatnonzero(np.isnan(ends) & once)[0])
-        raise NetsimError(f"flows: rank {rank}: expecting an end of its program, got a step that waits for ever")
-    if state == NO_TIME:
-        names = ", ".join(one.name for one in programs if one.repeat != ONCE)
-        raise NetsimError(f"flows: {names}: expecting programs that repeat to take time, got one that takes none")
+    session._enter(programs, np.array([one.start for one in programs], dtype=np.float64))
+    while session.waiting:
+        session.advance()
+    return session.outcome()

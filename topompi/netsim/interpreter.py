@@ -3,89 +3,92 @@
 from __future__ import annotations
 
 import heapq
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .fairness import max_min
-from .program import BACKGROUND, COMPUTE, ONCE, REPEATS, SEND
+from .ranks import COMPUTED, DEPART, IN_BACKGROUND, RECEIVED, TIMER, Ranks
+from .session import ENDLESS, NO_TIME, OVER
 
-__all__ = ["ENDLESS", "NO_TIME", "interpret"]
+__all__ = ["Interpreter"]
 
-Integers = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 TIE, CLOCK = 1e-12, 1e-15  # relative, of a duration and of a time
-# Kinds of events; at one instant ranks go on after all that ends.
-COMPUTED, RECEIVED, DEPART, START, TIMER = range(5)
-RUNS_ONCE, IN_BACKGROUND = REPEATS.index(ONCE), REPEATS.index(BACKGROUND)
-OVER, ENDLESS, _NO_MEMORY, NO_TIME = range(4)
 
 
-def interpret(
-    arrays: tuple[NDArray[Any], ...], send_overhead: float, receive_overhead: float, eager: float, tolerance: float
-) -> int:
-    """Run the programs of a tape.
+class Interpreter(Ranks):
+    """Ranks at work, and the flows between them; an ``Engine``.
 
-    :param arrays: ``Tape.arrays``, and two to fill in: seconds at which each rank is through, shape (ranks,), and how
-        often each message has arrived, the last one perhaps in part, shape (messages,).
-    :param send_overhead: seconds; likewise ``receive_overhead``.
+    :param capacity: bytes/s of each link of the network, shape (links,).
+    :param copy_rate: bytes/s at which a rank receives from its own host.
+    :param send_overhead: seconds of the sender's processor for each message.
+    :param receive_overhead: seconds of the receiver's processor for each message.
     :param eager: bytes up to which a send does not wait for its receiver.
     :param tolerance: part of its own time by which a message may be late.
-    :returns: ``OVER``, ``ENDLESS`` or ``NO_TIME``.
     """
-    run = _Run(arrays, send_overhead, receive_overhead, eager, tolerance)
-    while run.waiting and not run.idle:
-        if not run.proceed():
-            return ENDLESS
-    run.count_parts()
-    return NO_TIME if run.idle else OVER
-
-
-class _Run:
-    """Ranks that work through their steps, and the flows between them."""
 
     def __init__(
         self,
-        arrays: tuple[NDArray[Any], ...],
+        capacity: Floats,
+        copy_rate: float,
         send_overhead: float,
         receive_overhead: float,
         eager: float,
         tolerance: float,
     ) -> None:
-        (self.first_row, self.first_step, self.window, self.job_of_rank, self.kind, self.step_of_row) = arrays[:6]
-        (self.message_of_row, self.operations, self.rank_of_step, self.destination, self.send_step) = arrays[6:11]
-        (self.receive_step, self.first_rank, self.first_message, self.repeat, self.paths, start) = arrays[11:17]
-        (self.amount, self.nbytes, self.latency, self.capacity, self.end, self.arrivals) = arrays[17:]
-        self.send_overhead, self.receive_overhead, self.tolerance = send_overhead, receive_overhead, tolerance
-        self.now, self.due = 0.0, np.inf
-        self.events: list[tuple[float, int, int]] = [(time, TIMER, rank) for rank, time in enumerate(start.tolist())]
-        heapq.heapify(self.events)
-        self.processor = start.copy()
-        self.row = self.first_row[:-1].copy()  # next operation of each rank
-        self.oldest = self.first_step[:-1].copy()  # first step that is incomplete
-        self.pending = self.operations.copy()
-        self.left = np.diff(self.first_rank)  # ranks of each job that are not through
-        self.began = np.full(len(self.left), -1.0)
-        self.waiting = int(np.count_nonzero((self.repeat != IN_BACKGROUND) & (self.left > 0)))
-        self.idle = False
-        self.sent, self.posted, self.here = (np.zeros(len(self.nbytes), dtype=bool) for _ in range(3))
-        self.eager = self.nbytes <= eager
-        rates = np.append(self.capacity, np.inf)  # -1 is the last
-        self.least = self.nbytes / rates[self.paths].min(axis=1, initial=np.inf)
-        self.flows, self.rate = np.empty(0, dtype=np.int64), np.empty(0)
+        super().__init__(capacity, copy_rate, send_overhead, receive_overhead, eager)
+        self.tolerance, self.due = tolerance, np.inf
+        self.flowing, self.rate = np.empty(0, dtype=np.int64), np.empty(0)
         self.remaining, self.updated, self.finish, self.starts = (np.empty(0) for _ in range(4))
         self.held = np.empty(0, dtype=bool)
         self.fresh: list[int] = []  # flows that begin when rates are next found
 
-    def proceed(self) -> bool:
-        """One thing that happens next; False if nothing does."""
+    def remove(self, job: int, /) -> None:
+        """Take a job away."""
+        if self.over[job]:
+            return
+        self.over[job] = True
+        first, last = self.first_message[job : job + 2]
+        ranks = slice(*self.first_rank[job : job + 2])
+        self.events = [event for event in self.events if self._job_of(*event[1:]) != job]
+        heapq.heapify(self.events)
+        self.waiting -= int(np.isnan(self.end[ranks]).any() and self.repeat[job] != IN_BACKGROUND)
+        self.fresh = [one for one in self.fresh if not first <= one < last]
+        gone = (self.flowing >= first) & (self.flowing < last)
+        self.arrivals[self.flowing[gone]] += self._parts()[gone]
+        if gone.any():
+            self._keep(~gone)
+            self.due = self.now
+
+    def advance(self, until: float, to_end: bool, /) -> int:
+        """Let time pass up to a time, or to the end of a run; ``OVER``, ``ENDLESS`` or ``NO_TIME``."""
+        limit = np.inf if to_end else until * (1 + 4 * CLOCK)
+        self.ended, found = False, -1
+        while found < 0 and not self.idle and not (to_end and self.ended):
+            found = self._proceed(limit)
+        if not to_end and not self.idle:
+            self.now = max(self.now, until)
+        return NO_TIME if self.idle else max(found, OVER)
+
+    def read(self, ends: Floats, arrivals: Floats, /) -> None:
+        """Fill in when each rank ended its first run, and how often each message has come."""
+        ends[:], arrivals[:] = self.end, self.arrivals
+        arrivals[self.flowing] += self._parts()
+
+    def flows(self) -> list[tuple[int, float]]:
+        """(message, bytes/s) of the messages that flow now."""
+        here = self.finish > self.now
+        return list(zip(self.flowing[here].tolist(), self.rate[here].tolist(), strict=True))
+
+    def _proceed(self, limit: float) -> int:
+        """One thing that happens next, -1; ``OVER`` if nothing does up to the limit, ``ENDLESS`` if nothing does."""
         ends = self.finish[~self.held].min(initial=np.inf)
         event = self.events[0][0] if self.events else np.inf
         following = min(ends, event, self.due)
-        if following == np.inf:
-            return False
+        if following > limit or following == np.inf:
+            return ENDLESS if following == np.inf else OVER
         self.now = max(self.now, float(following))
         if ends <= self.now:
             self._hold()
@@ -95,12 +98,13 @@ class _Run:
             self._handle(*heapq.heappop(self.events)[1:])
         else:
             self._share()
-        return True
+        return -1
 
-    def count_parts(self) -> None:
-        """Add the parts of messages that have flowed when all is over."""
+    def _parts(self) -> Floats:
+        """The part of each flow that has flowed, of its message."""
         left = np.maximum(self.remaining - self.rate * (self.now - self.updated), 0.0)
-        self.arrivals[self.flows] += 1 - left / self.nbytes[self.flows]
+        parts: Floats = 1 - left / self.nbytes[self.flowing]
+        return parts
 
     def _hold(self) -> None:
         """Hold the flows that finish now, until they are due."""
@@ -112,13 +116,13 @@ class _Run:
 
     def _release(self) -> None:
         """Let all arrive that is held."""
-        arrived = np.sort(self.flows[self.held])
+        arrived = np.sort(self.flowing[self.held])
         self._keep(~self.held)
         for message in arrived.tolist():
             self._arrive(message)
 
     def _keep(self, flows: NDArray[np.bool_]) -> None:
-        for name in ("flows", "rate", "remaining", "finish", "starts", "held", "updated"):
+        for name in ("flowing", "rate", "remaining", "finish", "starts", "held", "updated"):
             setattr(self, name, getattr(self, name)[flows])
 
     def _share(self) -> None:
@@ -127,11 +131,11 @@ class _Run:
         self.fresh, self.due = [], np.inf
         now, none = np.full(len(fresh), self.now), np.zeros(len(fresh))
         before = np.concatenate((self.rate, none))
-        self.flows = np.concatenate((self.flows, fresh))
+        self.flowing = np.concatenate((self.flowing, fresh))
         self.remaining = np.concatenate((self.remaining, self.nbytes[fresh]))
         self.updated, self.starts = np.concatenate((self.updated, now)), np.concatenate((self.starts, now))
         self.held = np.concatenate((self.held, none > 0))
-        self.rate = max_min(self.paths[self.flows], self.capacity)
+        self.rate = max_min(self.paths[self.flowing], self.capacity)
         change = self.rate != before
         left = self.remaining - before * (self.now - self.updated)
         self.remaining = np.where(change, np.maximum(left, 0.0), self.remaining)
@@ -141,7 +145,7 @@ class _Run:
 
     def _handle(self, kind: int, number: int) -> None:
         if kind == TIMER:
-            self._advance(number)
+            self._go_on(number)
         elif kind == COMPUTED:
             self._complete(int(self.step_of_row[number]))
         elif kind == RECEIVED:
@@ -157,87 +161,3 @@ class _Run:
             self.fresh.append(number)
             late = self.tolerance / 2 * float(self.least[number]) + CLOCK * self.now
             self.due = min(self.due, self.now + late)
-
-    def _advance(self, rank: int) -> None:
-        """Let a rank do what its processor, its window and its program allow now."""
-        last, steps = self.first_row[rank + 1], self.first_step[rank + 1]
-        while self.row[rank] < last:
-            row, window = int(self.row[rank]), self.window[rank]
-            if window and self.step_of_row[row] - self.oldest[rank] >= window:
-                return  # until a step is complete
-            if self.processor[rank] > self.now:
-                heapq.heappush(self.events, (float(self.processor[rank]), TIMER, rank))
-                return
-            self.row[rank] += 1
-            self._begin(rank, row)
-        if self.oldest[rank] == steps:
-            self.oldest[rank] += 1  # it is through only once
-            self._finish(rank)
-
-    def _finish(self, rank: int) -> None:
-        job = int(self.job_of_rank[rank])
-        if np.isnan(self.end[rank]):
-            self.end[rank] = self.now
-            self.waiting -= int(self.left[job] == 1 and self.repeat[job] != IN_BACKGROUND)
-        self.left[job] -= 1
-        if self.left[job] or self.repeat[job] == RUNS_ONCE or not self.waiting:
-            return
-        if self.now <= self.began[job]:
-            self.idle = True
-            return
-        self.began[job] = self.now
-        self._again(job)
-
-    def _again(self, job: int) -> None:
-        """Set a job to its beginning."""
-        ranks = slice(*self.first_rank[job : job + 2])
-        messages = slice(*self.first_message[job : job + 2])
-        steps = slice(self.first_step[ranks.start], self.first_step[ranks.stop])
-        self.left[job] = ranks.stop - ranks.start
-        self.sent[messages] = self.posted[messages] = self.here[messages] = False
-        self.row[ranks], self.oldest[ranks] = self.first_row[:-1][ranks], self.first_step[:-1][ranks]
-        self.pending[steps] = self.operations[steps]
-        for rank in range(ranks.start, ranks.stop):
-            heapq.heappush(self.events, (self.now, TIMER, rank))
-
-    def _begin(self, rank: int, row: int) -> None:
-        """Start one operation of a rank whose processor is free."""
-        kind, message = self.kind[row], int(self.message_of_row[row])
-        if kind == COMPUTE:
-            self._work(rank, float(self.amount[row]), COMPUTED, row)
-        elif kind == SEND:
-            self._work(rank, self.send_overhead, DEPART, message)
-        else:
-            self.posted[message] = True
-            self._start(message, bool(self.sent[message] and not self.eager[message]))
-            if self.here[message]:
-                self._work(rank, self.receive_overhead, RECEIVED, message)
-
-    def _work(self, rank: int, seconds: float, kind: int, number: int) -> None:
-        """Keep a rank's processor busy, and note an event for its end."""
-        self.processor[rank] = max(float(self.processor[rank]), self.now) + seconds
-        heapq.heappush(self.events, (float(self.processor[rank]), kind, number))
-
-    def _start(self, message: int, ready: bool) -> None:
-        """Let a message go, after its latencies, if all is ready that it waits for."""
-        if ready:
-            heapq.heappush(self.events, (self.now + float(self.latency[message]), START, message))
-
-    def _arrive(self, message: int) -> None:
-        """The last byte of a message is at its receiver."""
-        self.here[message] = True
-        self.arrivals[message] += 1
-        if self.posted[message]:
-            self._work(int(self.destination[message]), self.receive_overhead, RECEIVED, message)
-        if not self.eager[message]:
-            self._complete(int(self.send_step[message]))
-
-    def _complete(self, step: int) -> None:
-        """One operation of a step is complete; so may be the step, and those before which it waited for."""
-        self.pending[step] -= 1
-        if self.pending[step]:
-            return
-        rank = int(self.rank_of_step[step])
-        while self.oldest[rank] < self.first_step[rank + 1] and not self.pending[self.oldest[rank]]:
-            self.oldest[rank] += 1
-        heapq.heappush(self.events, (self.now, TIMER, rank))

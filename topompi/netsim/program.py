@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -54,8 +55,9 @@ class Program:
     :param start: seconds at which the job begins.
     :param lane: virtual lane of its messages; only packets know lanes.
     :param repeat: ``ONCE``; ``UNTIL_ALL_RAN``: begins again until every job but the background has run once, its own
-        first run among them; ``BACKGROUND``: likewise, but no run of its own counts. Only first runs are timed.
+        first run among them; ``BACKGROUND``: likewise, but no run of its own counts.
     :param name: for messages to people.
+    :param named: names of steps whose times sessions note, each with the number of its step.
     """
 
     hosts: Integers
@@ -69,6 +71,7 @@ class Program:
     lane: int = 0
     repeat: str = ONCE
     name: str = "job"
+    named: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         columns = {name: np.asarray(getattr(self, name)) for name in ("rank", "step", "kind", "peer", "amount")}
@@ -91,6 +94,9 @@ class Program:
             raise NetsimError(f"{self.name}: expecting a lane of at least 0, got {self.lane}")
         if self.repeat not in REPEATS:
             raise NetsimError(f"{self.name}: repeat: expecting one of {', '.join(REPEATS)}, got {self.repeat!r}")
+        for name, step in self.named.items():
+            if not (self.step == step).any():
+                raise NetsimError(f"{self.name}: {name}: expecting a step with operations, got {step}")
         peers = np.where(self.kind == COMPUTE, self.rank, self.peer)
         self._refuse((self.kind < COMPUTE) | (self.kind > SEND), "kind", f"one of {', '.join(KINDS)}")
         self._refuse((self.rank < 0) | (self.rank >= size), "rank", f"a rank in range({size})")
@@ -109,8 +115,15 @@ class Program:
         """Number of ranks, p."""
         return len(self.hosts)
 
+    @property
+    def marks(self) -> list[int]:
+        """The steps that have names, each once, ascending."""
+        return sorted(set(self.named.values()))
+
     def cut(self, parts: int) -> Program:
         """The same with every message in ``parts`` equal parts, one a step, and as many times the steps in flight.
+
+        A name stays with the last part of its step.
 
         :raises NetsimError: for fewer than one part.
         """
@@ -122,7 +135,10 @@ class Program:
         kept = ~once | (part == 0)
         columns["step"] = columns["step"] * parts + part
         columns["amount"] = np.where(once, columns["amount"], columns["amount"] / parts)
-        return replace(self, window=self.window * parts, **{name: column[kept] for name, column in columns.items()})
+        cut = {name: column[kept] for name, column in columns.items()}
+        of_step = cut["step"] // parts
+        named = {name: int(cut["step"][of_step == step].max()) for name, step in self.named.items()}
+        return replace(self, window=self.window * parts, named=named, **cut)
 
     @cached_property
     def messages(self) -> Messages:

@@ -15,12 +15,58 @@ from .program import REPEATS, Program
 from .tables import Tables
 from .wiring import Wiring
 
-__all__ = ["Tape"]
+__all__ = ["Tape", "Traffic", "joined", "loads_of", "marks_of"]
 
 Integers = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 MOST = 2**31 - 1  # of what is numbered in 32 bits
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """Messages on links.
+
+    :param paths: links of each message, shape (messages, longest), padded with -1; a message inside a host has a link
+        of its receiver's own, numbered after those of the network.
+    :param nbytes: bytes of each message, shape (messages,).
+    :param first_message: first message of each job, shape (jobs + 1,).
+    :param capacity: bytes/s of all links.
+    """
+
+    paths: Integers
+    nbytes: Floats
+    first_message: Integers
+    capacity: Floats
+
+    def bounds(self) -> Floats:
+        """Seconds that the busiest link of each job needs for the job's bytes, shape (jobs,)."""
+        spans = [slice(*span) for span in pairwise(self.first_message.tolist())]
+        loads = (loads_of(self.paths[span], self.nbytes[span], len(self.capacity)) for span in spans)
+        return np.array([(load / self.capacity).max(initial=0.0) for load in loads])
+
+
+def loads_of(paths: Integers, amounts: Floats, links: int) -> Floats:
+    """Sums of the messages' amounts over the links that they cross, shape (links,).
+
+    :param paths: links of each message, shape (messages, longest), padded with -1.
+    :param amounts: bytes, or bytes/s, of each message, shape (messages,).
+    :param links: how many links count, from 0 on.
+    """
+    loads = np.zeros(links + 2)
+    for column in paths.T:
+        # What is padded counts for one link more, and so does what lies behind.
+        loads += np.bincount(np.minimum(column, links) + 1, amounts, len(loads))
+    return loads[1:-1]
+
+
+def joined(paths: Sequence[Integers]) -> Integers:
+    """Paths of several tapes, one behind the other, padded with -1 to the longest of all."""
+    if len(paths) == 1:
+        return paths[0]
+    longest = max((one.shape[1] for one in paths), default=0)
+    padded = [np.pad(one, ((0, 0), (0, longest - one.shape[1])), constant_values=-1) for one in paths]
+    return np.concatenate(padded) if padded else np.empty((0, 0), dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +80,13 @@ class Tape:
         and ``first_step``, which have one entry more.
     :param kind: of each operation, shape (rows,); likewise ``amount``, ``step_of_row`` and ``message_of_row``, -1 for
         none.
-    :param operations: of each step, shape (steps,); likewise ``rank_of_step``.
-    :param destination: of each message, shape (messages,); likewise ``nbytes``, ``latency``, ``send_step`` and
+    :param operations: of each step, shape (steps,); likewise ``rank_of_step``, and ``mark_of_step``, the number of its
+        name among all, -1 for none.
+    :param first_mark: number of the first name of each job, shape (jobs + 1,).
+    :param mark_size: ranks that have a step of each name, shape (names,).
+    :param destination: of each message, shape (messages,); likewise ``latency``, ``send_step`` and
         ``receive_step``.
-    :param paths: links of each message, shape (messages, longest), padded with -1; a message inside a host has a link
-        of its receiver's own, numbered after those of the network.
-    :param capacity: bytes/s of all links.
-    :param num_links: how many of them are the network's.
+    :param traffic: the bytes and links of the messages.
     """
 
     first_rank: Integers
@@ -57,14 +103,14 @@ class Tape:
     message_of_row: Integers
     operations: Integers
     rank_of_step: Integers
+    mark_of_step: Integers
+    first_mark: Integers
+    mark_size: Integers
     destination: Integers
-    nbytes: Floats
     latency: Floats
     send_step: Integers
     receive_step: Integers
-    paths: Integers
-    capacity: Floats
-    num_links: int
+    traffic: Traffic
 
     @property
     def num_ranks(self) -> int:
@@ -108,10 +154,13 @@ class Tape:
         paths, capacity = _paths(wiring, hosts, rank[send], rank[receive], copy_rate)
         if max(paths.size, len(rank)) > MOST:
             raise NetsimError(f"expecting at most {MOST:,} links of all messages together, got {paths.size:,}")
+        marks, sizes_of_marks, mark_of_step = marks_of(programs, base, rank_of_step, step[begins])
+        first_message = _whole(np.cumsum([0, *(len(one.nbytes) for one in found)]))
+        nbytes = np.concatenate([one.nbytes for one in found])
         latency = np.concatenate((wiring.latency, np.full(len(hosts), copy_latency), [0.0]))  # -1 is the last: none
         return cls(
             first_rank=_whole(base),
-            first_message=_whole(np.cumsum([0, *(len(one.nbytes) for one in found)])),
+            first_message=first_message,
             repeat=_whole([REPEATS.index(one.repeat) for one in programs]),
             job_of_rank=_whole(np.repeat(np.arange(len(sizes)), sizes)),
             start=np.repeat(np.array([one.start for one in programs], dtype=np.float64), sizes),
@@ -124,14 +173,14 @@ class Tape:
             message_of_row=_whole(message_of_row),
             operations=_whole(np.bincount(step_of_row, minlength=len(rank_of_step))),
             rank_of_step=_whole(rank_of_step),
+            mark_of_step=mark_of_step,
+            first_mark=marks,
+            mark_size=sizes_of_marks,
             destination=_whole(rank[receive]),
-            nbytes=np.concatenate([one.nbytes for one in found]),
             latency=sum((latency[column] for column in paths.T), np.zeros(len(paths))),
             send_step=_whole(step_of_row[send]),
             receive_step=_whole(step_of_row[receive]),
-            paths=paths,
-            capacity=capacity,
-            num_links=len(wiring.rate),
+            traffic=Traffic(paths, nbytes, first_message, capacity),
         )
 
     def arrays(self, start: Floats) -> tuple[NDArray[Any], ...]:
@@ -140,31 +189,40 @@ class Tape:
         :param start: seconds at which each rank begins, shape (ranks,).
         """
         return (
-            *(self.first_row, self.first_step, self.window, self.job_of_rank, self.kind, self.step_of_row),
-            *(self.message_of_row, self.operations, self.rank_of_step, self.destination, self.send_step),
-            *(self.receive_step, self.first_rank, self.first_message, self.repeat, self.paths, start),
-            *(self.amount, self.nbytes, self.latency, self.capacity),
+            *(self.window, self.job_of_rank, start, self.first_row, self.first_step),
+            *(self.kind, self.amount, self.step_of_row, self.message_of_row),
+            *(self.operations, self.rank_of_step, self.mark_of_step),
+            *(
+                self.destination,
+                self.traffic.nbytes,
+                self.latency,
+                self.send_step,
+                self.receive_step,
+                self.traffic.paths,
+            ),
+            *(self.repeat, self.first_rank, self.first_message, self.first_mark, self.mark_size),
         )
 
-    def link_bytes(self, arrivals: Floats) -> Floats:
-        """Bytes on each link of the network, shape (links,).
 
-        :param arrivals: how often each message has arrived, the last one perhaps in part, shape (messages,).
-        """
-        return self._loads(slice(None), arrivals)[: self.num_links]
+def marks_of(
+    programs: Sequence[Program], base: NDArray[np.int64], rank_of_step: NDArray[np.int64], step: NDArray[np.int64]
+) -> tuple[Integers, Integers, Integers]:
+    """First name of each job, ranks of each name, and the name of each step of each rank, -1 for none.
 
-    def bounds(self) -> Floats:
-        """Seconds that the busiest link of each job needs for the job's bytes, shape (jobs,)."""
-        spans = (slice(*span) for span in pairwise(self.first_message.tolist()))
-        return np.array([(self._loads(span) / self.capacity).max(initial=0.0) for span in spans])
-
-    def _loads(self, messages: slice, times: Floats | int = 1) -> Floats:
-        paths, nbytes = self.paths[messages], self.nbytes[messages] * times
-        # What is padded counts for one link more.
-        loads = np.zeros(len(self.capacity) + 1)
-        for column in paths.T:
-            loads += np.bincount(column + 1, nbytes, len(loads))
-        return loads[1:]
+    :param programs: the jobs.
+    :param base: first rank of each job, shape (jobs + 1,).
+    :param rank_of_step: rank of each step, ascending, shape (steps,).
+    :param step: number of each step in its program, shape (steps,).
+    """
+    first = np.cumsum([0, *(len(one.marks) for one in programs)])
+    mark_of_step = np.full(len(step), -1)
+    for job, program in enumerate(programs):
+        if program.named:
+            here = slice(*np.searchsorted(rank_of_step, base[job : job + 2]))
+            places = {one: place for place, one in enumerate(program.marks, int(first[job]))}
+            mark_of_step[here] = [places.get(one, -1) for one in step[here].tolist()]
+    sizes = np.bincount(mark_of_step[mark_of_step >= 0], minlength=int(first[-1]))
+    return _whole(first), _whole(sizes), _whole(mark_of_step)
 
 
 def _whole(numbers: ArrayLike) -> Integers:

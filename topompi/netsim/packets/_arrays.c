@@ -1,24 +1,31 @@
 #include "_arrays.h"
 
-static void *
-array(Given *given, const char *name, size_t item, int64_t *length)
+/* An array by its name, of one dimension or two; what is BUFFERS_ANY of its shape is filled in. */
+void *
+given_table(Given *given, const char *name, BufferItem item, int dimensions, Py_ssize_t *shape)
 {
     PyObject *one = given->failed ? NULL : PyDict_GetItemString(given->arrays, name);
-    Py_buffer *view = &given->views[given->count];
-    if (one == NULL || given->count == MOST_ARRAYS || PyObject_GetBuffer(one, view, PyBUF_CONTIG) != 0) {
-        if (!given->failed && !PyErr_Occurred())
-            PyErr_Format(PyExc_KeyError, "expecting an array %s, got none", name);
-        given->failed = 1;
-        return NULL;
-    }
-    given->count++;
-    if (view->itemsize != (Py_ssize_t)item) {
-        PyErr_Format(PyExc_TypeError, "%s: expecting %zu bytes an item, got %zd", name, item, view->itemsize);
-        given->failed = 1;
-    }
-    if (length != NULL)
-        *length = view->len / (int64_t)item;
-    return view->buf;
+    if (one == NULL && !given->failed)
+        PyErr_Format(PyExc_KeyError, "expecting an array %s, got none", name);
+    void *found = one == NULL ? NULL : buffers_take(&given->buffers, one, name, item, given->access, dimensions, shape);
+    given->failed |= found == NULL;
+    return found;
+}
+
+void *
+given_column(Given *given, const char *name, BufferItem item, Py_ssize_t length)
+{
+    return given_table(given, name, item, 1, &length);
+}
+
+/* A column whose length is that of others, too. */
+void *
+given_first_column(Given *given, const char *name, BufferItem item, int64_t *length)
+{
+    Py_ssize_t found = BUFFERS_ANY;
+    void *items = given_table(given, name, item, 1, &found);
+    *length = found;
+    return items;
 }
 
 static double
@@ -56,25 +63,25 @@ read_numbers(Sim *s, Given *given)
     s->copy_latency = (Time)number(given, "copy_latency");
     s->gap = (Time)number(given, "gap");
     s->copy_inverse = number(given, "copy_inverse");
-    s->shift = (int)number(given, "shift");
-    s->num_connections = (int64_t)number(given, "connections");
-    s->idle = (int64_t)number(given, "processors");
+    s->idle = s->processors = (int64_t)number(given, "processors");
     s->poll = (Time)number(given, "poll");
 }
 
-/* Links, their lanes, and the queues: of each output one an input of its switch and lane, of hosts, of connections. */
+/* Links, their lanes, and the queues: for each output one per input of its switch and lane, then those of hosts. */
 static int
 read_links(Sim *s, Given *given)
 {
-    int64_t length;
-    const int32_t *source = array(given, "link_source", 4, &s->num_links), *target = array(given, "link_target", 4, NULL);
-    const double *inverse = array(given, "link_inverse", 8, NULL);
-    const int64_t *latency = array(given, "link_latency", 8, NULL), *fill = array(given, "link_fill", 8, NULL);
-    s->uplink = array(given, "uplink", 4, &s->num_hosts);
-    s->next_link = array(given, "next_link", 4, &length);
+    const int32_t *source = given_first_column(given, "link_source", BUFFERS_INT32, &s->num_links);
+    const int32_t *target = given_column(given, "link_target", BUFFERS_INT32, s->num_links);
+    const double *inverse = given_column(given, "link_inverse", BUFFERS_FLOAT64, s->num_links);
+    const int64_t *latency = given_column(given, "link_latency", BUFFERS_INT64, s->num_links);
+    const int64_t *fill = given_column(given, "link_fill", BUFFERS_INT64, s->num_links);
+    s->uplink = given_first_column(given, "uplink", BUFFERS_INT32, &s->num_hosts);
+    Py_ssize_t shape[] = {BUFFERS_ANY, s->num_hosts};
+    s->next_link = given_table(given, "next_link", BUFFERS_INT32, 2, shape);
     if (given->failed)
         return 0;
-    s->num_switches = s->num_hosts ? length / s->num_hosts : 0;
+    s->num_switches = shape[0];
     s->ports = calloc((size_t)s->num_links + 1, sizeof(Port));
     s->lanes = calloc((size_t)(s->num_links * s->num_lanes) + 1, sizeof(Lane));
     s->inputs = calloc((size_t)(s->one_queue ? s->num_links * s->num_lanes : 0) + 1, sizeof(Input));
@@ -106,89 +113,26 @@ read_links(Sim *s, Given *given)
             s->num_queues += inputs[source[at] - s->num_hosts] * s->num_lanes;
         }
     free(inputs);
-    s->num_queues += s->num_hosts * s->num_lanes + 4 * s->num_connections;
+    s->connection_queues = s->num_queues += s->num_hosts * s->num_lanes;
     s->queues = malloc(((size_t)s->num_queues + 1) * sizeof(Queue));
     for (int64_t at = 0; s->queues && at < s->num_queues; at++)
         s->queues[at] = (Queue){NONE, NONE, NONE};
     return !failed && s->queues;
 }
 
-static int
-read_jobs(Sim *s, Given *given)
-{
-    const int32_t *lane = array(given, "job_lane", 4, &s->num_jobs), *repeat = array(given, "job_repeat", 4, NULL);
-    const int32_t *host = array(given, "rank_host", 4, &s->num_ranks), *job = array(given, "rank_job", 4, NULL);
-    const int32_t *window = array(given, "rank_window", 4, NULL);
-    const int64_t *start = array(given, "rank_start", 8, NULL);
-    int64_t steps;
-    s->job_first_rank = array(given, "job_first_rank", 4, NULL);
-    s->job_first_message = array(given, "job_first_message", 4, NULL);
-    s->rank_first_row = array(given, "rank_first_row", 4, NULL);
-    s->rank_first_step = array(given, "rank_first_step", 4, NULL);
-    s->row_kind = array(given, "row_kind", 1, NULL);
-    s->row_step = array(given, "row_step", 4, NULL);
-    s->row_value = array(given, "row_value", 8, NULL);
-    s->step_operations = array(given, "step_operations", 4, &steps);
-    s->step_rank = array(given, "step_rank", 4, NULL);
-    if (given->failed)
-        return 0;
-    s->jobs = calloc((size_t)s->num_jobs + 1, sizeof(Job));
-    s->ranks = calloc((size_t)s->num_ranks + 1, sizeof(Rank));
-    s->pending = malloc(((size_t)steps + 1) * sizeof *s->pending);
-    if (!s->jobs || !s->ranks || !s->pending)
-        return 0;
-    memcpy(s->pending, s->step_operations, (size_t)steps * sizeof *s->pending);
-    for (int64_t at = 0; at < s->num_jobs; at++) {
-        Index size = (Index)(s->job_first_rank[at + 1] - s->job_first_rank[at]);
-        s->jobs[at] = (Job){.began = -1, .end = -1, .left = size, .lane = (Index)lane[at], .repeat = (uint8_t)repeat[at]};
-        s->unfinished += repeat[at] != BACKGROUND;
-    }
-    s->notice = s->idle ? s->poll * (s->num_ranks > s->idle ? s->num_ranks - s->idle : 0) / (2 * s->idle) : 0;
-    s->turns = s->idle ? malloc(((size_t)s->num_ranks + 1) * sizeof(Turn)) : NULL;
-    if (s->idle && !s->turns)
-        return 0;
-    for (int64_t at = 0; s->turns && at < s->num_ranks; at++)
-        s->turns[at] = (Turn){.head = NONE};
-    for (int64_t at = 0; at < s->num_ranks; at++)
-        s->ranks[at] = (Rank){
-            .processor = start[at], .timer = NEVER, .end = -1, .row = (Index)s->rank_first_row[at],
-            .oldest = (Index)s->rank_first_step[at], .host = (Index)host[at], .job = (Index)job[at], .window = window[at],
-        };
-    return 1;
-}
-
-static int
-read_messages(Sim *s, Given *given)
-{
-    const int64_t *nbytes = array(given, "message_bytes", 8, &s->num_messages);
-    const int32_t *source = array(given, "message_source", 4, NULL), *target = array(given, "message_target", 4, NULL);
-    const int32_t *send = array(given, "send_step", 4, NULL), *into = array(given, "receive_step", 4, NULL);
-    const int32_t *connection = array(given, "message_connection", 4, NULL);
-    if (given->failed)
-        return 0;
-    s->messages = malloc(((size_t)s->num_messages + 1) * sizeof(Message));
-    for (int64_t at = 0; s->messages && at < s->num_messages; at++) {
-        int local = s->ranks[source[at]].host == s->ranks[target[at]].host, eager = nbytes[at] <= s->eager;
-        s->messages[at] = (Message){
-            .nbytes = nbytes[at], .source = (Index)source[at], .destination = (Index)target[at],
-            .send_step = (Index)send[at], .receive_step = (Index)into[at], .connection = (Index)connection[at],
-            .flags = (uint8_t)((local ? IS_LOCAL : 0) | (eager ? IS_EAGER : 0)),
-        };
-    }
-    return s->messages != NULL;
-}
-
-/* 0 where something fails: ``given->failed`` tells a fault of the arrays from a lack of memory. */
+/* 0 where something fails, with an exception unless memory is short. */
 int
-read_all(Sim *s, Given *given)
+read_network(Sim *s, Given *given)
 {
-    int64_t length[2];
+    s->free_packet = s->free_work = s->free_event = s->free_task = s->first_ready = NONE;
+    s->status = RUNNING;
+    memset(s->bucket, 0xff, sizeof s->bucket);
+    Py_ssize_t high[] = {BUFFERS_ANY, 2}, low[] = {BUFFERS_ANY, 2};
     read_numbers(s, given);
-    s->entries[0] = array(given, "high", 4, &length[0]);
-    s->entries[1] = array(given, "low", 4, &length[1]);
-    for (int table = 0; table < 2 && !given->failed; table++)
-        s->num_entries[table] = (int)(length[table] / 2);
-    return !given->failed && read_links(s, given) && read_jobs(s, given) && read_messages(s, given);
+    s->entries[0] = given_table(given, "high", BUFFERS_INT32, 2, high);
+    s->entries[1] = given_table(given, "low", BUFFERS_INT32, 2, low);
+    s->num_entries[0] = (int)high[0], s->num_entries[1] = (int)low[0];
+    return !given->failed && read_links(s, given);
 }
 
 void
@@ -196,40 +140,48 @@ free_sim(Sim *s)
 {
     for (int64_t at = 0; s->ports && at < s->num_links; at++)
         free(s->ports[at].credits);
-    void *all[] = {s->ports,   s->lanes, s->queues, s->inputs,  s->messages, s->ranks, s->jobs, s->pending,
-                   s->adapter, s->packets, s->works, s->pool, s->current, s->heap, s->spare, s->buckets, s->turns, s->tasks};
+    void *all[] = {
+        s->ports, s->lanes, s->queues, s->inputs, s->messages, s->ranks, s->jobs, s->pending, s->adapter, s->packets,
+        s->works, s->pool, s->current, s->heap, s->spare, s->buckets, s->turns, s->tasks, s->records, s->rank_first_row,
+        s->rank_first_step, s->row_step, s->step_operations, s->step_rank, s->step_mark, s->job_first_rank,
+        s->job_first_message, s->job_first_mark, s->mark_size, s->mark_left, s->row_kind, s->row_value,
+    };
     for (size_t at = 0; at < sizeof all / sizeof *all; at++)
         free(all[at]);
-    free(s);
 }
 
-/* Bytes of buffers for which neither credits nor packets can be found: 0, if nothing is lost. */
+/* Bytes of buffers for which neither credits nor packets can be found: 0, if nothing is lost; -1 without memory. */
 static int64_t
-lost_room(Sim *s)
+lost_room(const Sim *s)
 {
-    int64_t lost = 0;
+    int64_t lost = 0, *credits = malloc(((size_t)(s->num_links * s->num_lanes) + 1) * sizeof *credits);
+    if (credits == NULL)
+        return -1;
+    for (int64_t at = 0; at < s->num_links * s->num_lanes; at++)
+        credits[at] = s->lanes[at].credits;
     for (int64_t at = 0; at < s->num_packets; at++)
         if (!s->packets[at].is_free && s->packets[at].input != NONE)
-            s->lanes[s->packets[at].input * s->num_lanes + s->packets[at].lane].credits += s->packets[at].room;
+            credits[s->packets[at].input * s->num_lanes + s->packets[at].lane] += s->packets[at].room;
     for (int64_t at = 0; at < s->num_links; at++) {
-        Port *port = &s->ports[at];
+        const Port *port = &s->ports[at];
         for (Index one = 0; one < port->num_credits; one++) {
-            Credit *credit = &port->credits[(port->first_credit + one) & (port->most_credits - 1)];
-            s->lanes[at * s->num_lanes + credit->lane].credits += credit->room;
+            const Credit *credit = &port->credits[(port->first_credit + one) & (port->most_credits - 1)];
+            credits[at * s->num_lanes + credit->lane] += credit->room;
         }
         for (int64_t lane = at * s->num_lanes; lane < (at + 1) * s->num_lanes && !port->to_host; lane++)
-            lost += llabs(s->room - s->lanes[lane].credits);
+            lost += llabs(s->room - credits[lane]);
     }
+    free(credits);
     return lost;
 }
 
 /* Links of packets that wait in buffers: the one they came on and the one that they need, one after the other. */
-static PyObject *
-waiting(Sim *s)
+PyObject *
+waiting_packets(const Sim *s)
 {
     PyObject *found = PyList_New(0);
     for (int64_t at = 0; found != NULL && at < s->num_packets; at++) {
-        Packet *one = &s->packets[at];
+        const Packet *one = &s->packets[at];
         if (one->is_free || one->input == NONE)
             continue;
         PyObject *pair = Py_BuildValue("(III)", one->input, one->output, (Index)one->lane);
@@ -240,28 +192,31 @@ waiting(Sim *s)
     return found;
 }
 
+/* Fill in the ends of first runs, -1 before, and what links did, and return what is counted. */
 PyObject *
-outcome(Sim *s, Given *given, int status)
+read_counters(const Sim *s, Given *given)
 {
-    int64_t *rank_end = array(given, "rank_end", 8, NULL), *job_end = array(given, "job_end", 8, NULL);
-    int64_t *bytes = array(given, "lane_bytes", 8, NULL), *wait = array(given, "lane_wait", 8, NULL);
+    Py_ssize_t lanes[] = {s->num_links, s->num_lanes};
+    int64_t *rank_end = given_column(given, "rank_end", BUFFERS_INT64, s->ranks_group.count);
+    int64_t *job_end = given_column(given, "job_end", BUFFERS_INT64, s->jobs_group.count);
+    int64_t *bytes = given_table(given, "lane_bytes", BUFFERS_INT64, 2, lanes);
+    int64_t *wait = given_table(given, "lane_wait", BUFFERS_INT64, 2, lanes);
     if (given->failed)
         return NULL;
-    for (int64_t at = 0; at < s->num_ranks; at++)
+    for (int64_t at = 0; at < s->ranks_group.count; at++)
         rank_end[at] = s->ranks[at].end;
-    for (int64_t at = 0; at < s->num_jobs; at++)
+    for (int64_t at = 0; at < s->jobs_group.count; at++)
         job_end[at] = s->jobs[at].end;
     for (int64_t at = 0; at < s->num_links * s->num_lanes; at++) {
         bytes[at] = s->lanes[at].bytes;
         wait[at] = s->lanes[at].waited + (s->lanes[at].since >= 0 ? s->now - s->lanes[at].since : 0);
     }
-    PyObject *edges = status == STALLED ? waiting(s) : PyList_New(0);
-    if (edges == NULL)
-        return NULL;
-    int64_t flying = 0;
+    int64_t flying = 0, lost = lost_room(s);
     for (int64_t at = 0; at < s->num_packets; at++)
         flying += !s->packets[at].is_free && s->packets[at].input != NONE;
-    return Py_BuildValue("{s:i,s:L,s:L,s:L,s:L,s:L,s:L,s:N}", "status", status, "hops", (long long)s->hops, "events",
-                         (long long)s->events, "sent", (long long)s->sent, "delivered", (long long)s->delivered,
-                         "in_buffers", (long long)flying, "lost_room", (long long)lost_room(s), "waiting", edges);
+    if (lost < 0)
+        return PyErr_NoMemory();
+    return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L}", "hops", (long long)s->hops, "events", (long long)s->events, "sent",
+                         (long long)s->sent, "delivered", (long long)s->delivered, "in_buffers", (long long)flying,
+                         "lost_room", (long long)lost);
 }

@@ -41,7 +41,7 @@ from_heap(Sim *s)
 
 /* The next bucket that has an event, or -1. */
 static int64_t
-next_bucket(Sim *s)
+next_bucket(const Sim *s)
 {
     int64_t from = s->now_bucket + 1;
     for (int64_t at = from; at < from + BUCKETS;) {
@@ -122,4 +122,29 @@ refill(Sim *s)
     }
     sort_current(s);
     return 1;
+}
+
+/* The key of the next event, INT64_MAX for none, without a change of anything. */
+int64_t
+next_key(const Sim *s)
+{
+    if (s->at < s->num_current)
+        return s->current[s->at].key;
+    int64_t next = next_bucket(s), least = s->num_heap ? s->heap[0].key : INT64_MAX;
+    if (next >= 0 && next <= least >> s->shift)
+        for (Index at = s->bucket[next & (BUCKETS - 1)]; at != NONE; at = s->pool[at].next)
+            least = s->pool[at].key < least ? s->pool[at].key : least;
+    return least;
+}
+
+/* Let it be this time, before which nothing happens any more. What comes up next then finds its bucket. */
+void
+pass_time(Sim *s, Time until)
+{
+    int64_t bucket = ((2 * until) >> s->shift) - 1;
+    s->now = until;
+    if (s->at == s->num_current && bucket > s->now_bucket) {
+        s->at = s->num_current = 0;
+        s->now_bucket = bucket;
+    }
 }

@@ -8,6 +8,8 @@
 void *grown(Sim *s, void *old, int64_t *most, size_t item);
 void into_heap(Sim *s, int64_t key, Index what);
 int refill(Sim *s);
+int64_t next_key(const Sim *s);
+void pass_time(Sim *s, Time until);
 
 static inline void
 into_bucket(Sim *s, int64_t key, Index what)

@@ -15,6 +15,11 @@ queue_work(Sim *s, Index number)
 {
     Work *work = &s->works[number];
     Message *message = &s->messages[work->message];
+    if (message->flags & GONE) {
+        work->next = s->free_work;
+        s->free_work = number;
+        return;
+    }
     int forward = work->kind == EAGER || work->kind == READY_TO_SEND || work->kind == DATA;
     Index host = s->ranks[forward ? message->source : message->destination].host, link = (Index)s->uplink[host];
     Queue *queue = &s->queues[work->queue];
@@ -37,6 +42,11 @@ queue_work(Sim *s, Index number)
 void
 hand_over(Sim *s, Index number, int kind)
 {
+    Message *message = &s->messages[number];
+    if (message->flags & GONE)
+        return;
+    if (kind == EAGER || kind == DATA)
+        message->flags |= ON_ITS_WAY;
     Index found = s->free_work;
     if (found != NONE)
         s->free_work = s->works[found].next;
@@ -45,10 +55,9 @@ hand_over(Sim *s, Index number, int kind)
             s->works = grown(s, s->works, &s->most_works, sizeof(Work));
         found = (Index)s->num_works++;
     }
-    Message *message = &s->messages[number];
     int forward = kind == EAGER || kind == READY_TO_SEND || kind == DATA;
     int beside = s->put ? kind == FINISHED : kind == DATA;
-    Index first = (Index)(s->num_queues - 4 * s->num_connections);
+    Index first = (Index)s->connection_queues;
     Index direction = forward ? message->connection : message->connection ^ 1;
     Index host = s->ranks[forward ? message->source : message->destination].host;
     Index queue = s->in_order ? first - (Index)(host * s->num_lanes + job_lane(s, number)) - 1
@@ -92,6 +101,14 @@ start_at(Sim *s, Index rank, Time time)
     push(s, time, ADVANCE, rank);
 }
 
+static void
+note(Sim *s, int32_t job, int32_t mark)
+{
+    if (s->num_records == s->most_records)
+        s->records = grown(s, s->records, &s->most_records, sizeof(Record));
+    s->records[s->num_records++] = (Record){s->now, job, mark};
+}
+
 void
 complete(Sim *s, Index step)
 {
@@ -99,6 +116,9 @@ complete(Sim *s, Index step)
         return;
     Index rank = (Index)s->step_rank[step], last = (Index)s->rank_first_step[rank + 1];
     Rank *one = &s->ranks[rank];
+    int32_t mark = s->step_mark[step];
+    if (mark >= 0 && !--s->mark_left[mark])
+        note(s, (int32_t)one->job, mark);
     while (one->oldest < last && !s->pending[one->oldest])
         one->oldest++;
     start_at(s, rank, s->now);
@@ -132,13 +152,21 @@ begin(Sim *s, Index rank, Index row)
 }
 
 static void
+clear_messages(Sim *s, Index job)
+{
+    for (int32_t at = s->job_first_message[job]; at < s->job_first_message[job + 1]; at++)
+        s->messages[at].flags &= IS_EAGER | IS_LOCAL;
+}
+
+static void
 restart(Sim *s, Index job)
 {
     Index first = (Index)s->job_first_rank[job], last = (Index)s->job_first_rank[job + 1];
     Index step = (Index)s->rank_first_step[first], count = (Index)s->rank_first_step[last] - step;
     memcpy(s->pending + step, s->step_operations + step, count * sizeof *s->pending);
-    for (int32_t at = s->job_first_message[job]; at < s->job_first_message[job + 1]; at++)
-        s->messages[at].flags &= IS_EAGER | IS_LOCAL;
+    clear_messages(s, job);
+    memcpy(s->mark_left + s->job_first_mark[job], s->mark_size + s->job_first_mark[job],
+           (size_t)(s->job_first_mark[job + 1] - s->job_first_mark[job]) * sizeof *s->mark_left);
     s->jobs[job].began = s->now;
     s->jobs[job].left = last - first;
     for (Index rank = first; rank < last; rank++) {
@@ -158,16 +186,20 @@ end_rank(Sim *s, Index rank)
         s->ranks[rank].end = s->now;
     if (--job->left)
         return;
+    note(s, (int32_t)s->ranks[rank].job, END);
+    s->ended = 1;
+    job->runs++;
     if (!job->ran) {
         job->ran = 1;
         job->end = s->now;
         s->unfinished -= job->repeat != BACKGROUND;
     }
-    if (!s->unfinished)
-        s->status = DONE;
-    else if (job->repeat != ONCE && job->began == s->now)
+    if (job->repeat == ONCE || (job->repeat == UNTIL_ALL_RAN && !s->unfinished)) {
+        job->over = 1;
+        clear_messages(s, s->ranks[rank].job);
+    } else if (job->began == s->now)
         s->status = NO_TIME;
-    else if (job->repeat != ONCE)
+    else
         restart(s, s->ranks[rank].job);
 }
 
@@ -199,6 +231,8 @@ void
 depart(Sim *s, Index number)
 {
     Message *message = &s->messages[number];
+    if (message->flags & GONE)
+        return;
     message->flags |= SENT;
     if (message->flags & IS_LOCAL) {
         message->flags |= ARRIVED;
@@ -218,6 +252,8 @@ deliver(Sim *s, Index packet)
     int kind = s->packets[packet].kind;
     Message *message = &s->messages[number];
     free_packet(s, packet);
+    if (message->flags & GONE)
+        return;
     if (kind == EAGER || kind == READY_TO_SEND) {
         message->flags |= ARRIVED;
         if (message->flags & POSTED)

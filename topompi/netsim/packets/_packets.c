@@ -1,6 +1,12 @@
 /* The engine's loop, and the module. */
 
+#include "_buffers.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
 #include "_arrays.h"
+#include "_events.h"
 #include "_hosts.h"
 #include "_processors.h"
 #include "_switches.h"
@@ -38,74 +44,248 @@ handle(Sim *s, int kind, Index number)
     }
 }
 
-/* Go on for a while. */
+/* Go on for a while; at first let new ranks start. To the end: of the next run, else up to a time. */
 static int
-play(Sim *s)
+play(Sim *s, Time until, int to_end)
 {
-    if (setjmp(s->no_memory))
-        return NO_MEMORY;
+    if (setjmp(s->no_memory) != 0)
+        return s->status = NO_MEMORY;
+    for (; s->started < s->ranks_group.count; s->started++)
+        if (!s->ranks[s->started].over)
+            start_at(s, (Index)s->started, s->ranks[s->started].processor);
     for (int64_t count = 0; count < EVENTS_AT_ONCE; count++) {
+        if (s->status != RUNNING)
+            return s->status;
+        if (to_end && s->ended)
+            return OVER;
+        if (!to_end) {
+            int64_t key = next_key(s);
+            if (key >> 1 > until) {
+                pass_time(s, until);
+                return key == INT64_MAX ? STALLED : OVER;
+            }
+        }
         if (s->at == s->num_current && !refill(s))
             return STALLED;
         Event one = s->current[s->at++];
         s->now = one.key >> 1;
         s->events++;
         handle(s, (int)(one.what >> 28), one.what & (((Index)1 << 28) - 1));
-        if (s->status != RUNNING)
-            return s->status;
     }
     return RUNNING;
 }
 
+/* Remove a job; 0 without memory. */
 static int
-play_on(Sim *s)
+take_away(Sim *s, int32_t job)
 {
-    int status = RUNNING;
-    while (status == RUNNING) {
-        Py_BEGIN_ALLOW_THREADS
-        status = play(s);
-        Py_END_ALLOW_THREADS
-        if (PyErr_CheckSignals() != 0)
-            return -1;
+    if (setjmp(s->no_memory) != 0) {
+        s->status = NO_MEMORY;
+        return 0;
     }
-    return status;
+    remove_job(s, job);
+    return 1;
+}
+
+/* ---- for Python ---- */
+
+static const double PICO = 1e12;
+
+typedef struct {
+    PyObject_HEAD
+    Sim sim;
+    Given network; /* whose arrays are read as long as the session lasts */
+    int busy;      /* another thread lets time pass */
+} Engine;
+
+static int
+is_free(const Engine *self)
+{
+    if (self->busy)
+        PyErr_SetString(PyExc_RuntimeError, "expecting one thread at a time in a session, got two");
+    return !self->busy;
 }
 
 static PyObject *
-simulate(PyObject *Py_UNUSED(module), PyObject *args)
+engine_new(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUSED(named))
 {
-    Given given = {0};
-    if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &given.arrays, &PyDict_Type, &given.numbers))
+    PyObject *arrays, *numbers;
+    if (!PyArg_ParseTuple(arguments, "O!O!", &PyDict_Type, &arrays, &PyDict_Type, &numbers))
         return NULL;
-    PyObject *found = NULL;
-    Sim *s = calloc(1, sizeof(Sim));
-    if (s == NULL)
+    Engine *self = (Engine *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->network.arrays = arrays, self->network.numbers = numbers;
+    int read = read_network(&self->sim, &self->network);
+    self->network.arrays = self->network.numbers = NULL;
+    if (!read) {
+        Py_DECREF(self);
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    return (PyObject *)self;
+}
+
+static void
+engine_dealloc(PyObject *object)
+{
+    free_sim(&((Engine *)object)->sim);
+    buffers_release(&((Engine *)object)->network.buffers);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyObject *
+engine_add(PyObject *object, PyObject *columns)
+{
+    Given given = {.arrays = columns};
+    if (!is_free((Engine *)object))
+        return NULL;
+    if (!PyDict_Check(columns))
+        return PyErr_Format(PyExc_TypeError, "expecting a dictionary of arrays, got %s", Py_TYPE(columns)->tp_name);
+    int added = add_jobs(&((Engine *)object)->sim, &given);
+    buffers_release(&given.buffers);
+    if (!added)
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+engine_advance(PyObject *object, PyObject *arguments)
+{
+    Engine *self = (Engine *)object;
+    double until;
+    int to_end, status = RUNNING;
+    if (!PyArg_ParseTuple(arguments, "dp", &until, &to_end) || !is_free(self))
+        return NULL;
+    self->sim.ended = 0;
+    while (status == RUNNING) {
+        self->busy = 1;
+        Py_BEGIN_ALLOW_THREADS
+        status = play(&self->sim, (Time)(until * PICO + 0.5), to_end);
+        Py_END_ALLOW_THREADS
+        self->busy = 0;
+        if (PyErr_CheckSignals() != 0)
+            return NULL;
+    }
+    return status == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(status);
+}
+
+static PyObject *
+engine_remove(PyObject *object, PyObject *number)
+{
+    Engine *self = (Engine *)object;
+    long job = PyLong_AsLong(number);
+    if ((job == -1 && PyErr_Occurred()) || !is_free(self))
+        return NULL;
+    if (job < 0 || job >= self->sim.jobs_group.count)
+        return PyErr_Format(PyExc_IndexError, "expecting a job in range(%d), got %ld", (int)self->sim.jobs_group.count, job);
+    if (!take_away(&self->sim, (int32_t)job))
         return PyErr_NoMemory();
-    s->free_packet = s->free_work = s->free_event = s->free_task = s->first_ready = NONE;
-    memset(s->bucket, 0xff, sizeof s->bucket);
-    if (read_all(s, &given)) {
-        int status = setjmp(s->no_memory) ? NO_MEMORY : RUNNING;
-        for (int64_t rank = 0; rank < s->num_ranks && status == RUNNING; rank++)
-            start_at(s, (Index)rank, s->ranks[rank].processor);
-        if (status == RUNNING)
-            status = play_on(s);
-        if (status == NO_MEMORY)
-            PyErr_NoMemory();
-        else if (status >= 0)
-            found = outcome(s, &given, status);
-    } else if (!given.failed)
-        PyErr_NoMemory();
-    for (int at = 0; at < given.count; at++)
-        PyBuffer_Release(&given.views[at]);
-    free_sim(s);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+engine_records(PyObject *object, PyObject *Py_UNUSED(none))
+{
+    Sim *s = &((Engine *)object)->sim;
+    PyObject *found = is_free((Engine *)object) ? PyList_New((Py_ssize_t)s->num_records) : NULL;
+    for (int64_t one = 0; found != NULL && one < s->num_records; one++) {
+        const Record *record = &s->records[one];
+        PyObject *row = Py_BuildValue("(dii)", (double)record->time / PICO, (int)record->job, (int)record->mark);
+        if (row == NULL)
+            Py_CLEAR(found);
+        else
+            PyList_SET_ITEM(found, (Py_ssize_t)one, row);
+    }
+    if (found != NULL)
+        s->num_records = 0;
     return found;
 }
 
-static PyMethodDef functions[] = {
-    {"simulate", simulate, METH_VARARGS,
-     "simulate(arrays, numbers)\n--\n\nRun programs as packets; the arrays rank_end, job_end, lane_bytes and lane_wait are "
-     "filled, and the counts of the run returned."},
+static PyObject *
+engine_read(PyObject *object, PyObject *arrays)
+{
+    Given given = {.arrays = arrays, .access = BUFFERS_WRITE};
+    if (!is_free((Engine *)object))
+        return NULL;
+    if (!PyDict_Check(arrays))
+        return PyErr_Format(PyExc_TypeError, "expecting a dictionary of arrays, got %s", Py_TYPE(arrays)->tp_name);
+    PyObject *counts = read_counters(&((Engine *)object)->sim, &given);
+    buffers_release(&given.buffers);
+    return counts;
+}
+
+static PyObject *
+engine_sent(PyObject *object, PyObject *array)
+{
+    Buffers buffers = {.count = 0};
+    const Sim *s = &((Engine *)object)->sim;
+    Py_ssize_t messages = s->messages_group.count;
+    if (!is_free((Engine *)object))
+        return NULL;
+    int64_t *sent = buffers_column(&buffers, array, "sent", BUFFERS_INT64, BUFFERS_WRITE, &messages);
+    int read = sent != NULL && read_sent(s, sent);
+    buffers_release(&buffers);
+    if (!read)
+        return sent == NULL ? NULL : PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+engine_waiting_packets(PyObject *object, PyObject *Py_UNUSED(none))
+{
+    return is_free((Engine *)object) ? waiting_packets(&((Engine *)object)->sim) : NULL;
+}
+
+static PyObject *
+engine_now(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyFloat_FromDouble((double)((Engine *)object)->sim.now / PICO);
+}
+
+static PyObject *
+engine_waiting(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromLong(((Engine *)object)->sim.unfinished);
+}
+
+static PyMethodDef engine_methods[] = {
+    {"add", engine_add, METH_O, "add(columns)\n--\n\nAdd jobs; see arrays.py."},
+    {"advance", engine_advance, METH_VARARGS,
+     "advance(until, to_end)\n--\n\nLet time pass up to a time, or to the end of a run; 0, 1 if nothing more can happen, 3 "
+     "for a program that repeats and takes no time."},
+    {"remove", engine_remove, METH_O, "remove(job)\n--\n\nTake a job away."},
+    {"records", engine_records, METH_NOARGS,
+     "records()\n--\n\nNew (time, job, named step or -1 for the end of a run), in the order of time."},
+    {"read", engine_read, METH_O,
+     "read(arrays)\n--\n\nFill in rank_end, job_end, lane_bytes and lane_wait, and return what is counted."},
+    {"sent", engine_sent, METH_O, "sent(array)\n--\n\nFill in the bytes of each message that have left its host."},
+    {"waiting_packets", engine_waiting_packets, METH_NOARGS,
+     "waiting_packets()\n--\n\n(link it came on, link it needs, lane) of each packet in a buffer."},
     {NULL},
+};
+
+static PyMemberDef engine_members[] = {
+    {"shift", T_INT, offsetof(Engine, sim.shift), 0, "Width of the buckets of events, as a power of two."},
+    {NULL},
+};
+
+static PyGetSetDef engine_getset[] = {
+    {"now", engine_now, NULL, "Seconds.", NULL},
+    {"waiting", engine_waiting, NULL, "Jobs that have to run once and have not yet.", NULL},
+    {NULL},
+};
+
+static PyTypeObject EngineType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "topompi.netsim.packets._packets.Engine",
+    .tp_doc = "Engine(arrays, numbers)\n--\n\nJobs on a network with credits.",
+    .tp_basicsize = sizeof(Engine),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = engine_new,
+    .tp_dealloc = engine_dealloc,
+    .tp_methods = engine_methods,
+    .tp_members = engine_members,
+    .tp_getset = engine_getset,
 };
 
 static struct PyModuleDef module = {
@@ -113,11 +293,13 @@ static struct PyModuleDef module = {
     .m_name = "_packets",
     .m_doc = "Packets on a network with credits; see settings.py.",
     .m_size = -1,
-    .m_methods = functions,
 };
 
 PyMODINIT_FUNC
 PyInit__packets(void)
 {
-    return PyModule_Create(&module);
+    PyObject *made = PyModule_Create(&module);
+    if (made != NULL && PyModule_AddType(made, &EngineType) < 0)
+        Py_CLEAR(made);
+    return made;
 }

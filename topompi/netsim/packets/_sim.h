@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../_groups.h"
+
 #pragma GCC visibility push(hidden) /* calls between these files go straight */
 
 typedef int64_t Time; /* picoseconds */
@@ -20,12 +22,13 @@ typedef uint32_t Index;
 #define NONE UINT32_MAX
 #define NEVER INT64_MAX
 
-enum { BUCKETS = 1 << 14, MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 21, MOST_ARRAYS = 40 };
+enum { BUCKETS = 1 << 14, MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 20 };
 enum { COMPUTE, RECEIVE, SEND };                                /* kinds of rows, as in program.py */
 enum { EAGER, READY_TO_SEND, REQUEST, DATA, FINISHED };         /* what packets carry */
-enum { SENT = 1, POSTED = 2, ARRIVED = 4, IS_EAGER = 8, IS_LOCAL = 16 }; /* of a message */
+enum { SENT = 1, POSTED = 2, ARRIVED = 4, IS_EAGER = 8, IS_LOCAL = 16, ON_ITS_WAY = 32, GONE = 64 }; /* of a message */
 enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };                       /* of a job */
-enum { RUNNING, DONE, STALLED, NO_MEMORY, NO_TIME };            /* of a run */
+enum { OVER, STALLED, NO_MEMORY, NO_TIME, RUNNING };            /* how a while ended, as in _run.h */
+enum { END = -1 };                                              /* of a run, in the place of a named step */
 
 /* Kinds of events. At one instant WAKE comes last, so that a link chooses among all that is there. */
 enum { HEAD, EXPOSE, DELIVER, DOORBELL, ADVANCE, COMPUTED, DEPART, RECEIVED, MATCHED, GRANTED, TURN, WAKE };
@@ -113,22 +116,31 @@ typedef struct { /* of a rank: its tasks, and the rank behind it among those tha
 
 typedef struct {
     Time began, end;
+    int64_t runs; /* that have ended */
     Index left, lane;
-    uint8_t repeat, ran;
+    uint8_t repeat, ran, over;
 } Job;
 
+typedef struct { /* when a job ended a run, or completed a named step in one */
+    Time time;
+    int32_t job, mark;
+} Record;
+
 typedef struct {
-    int64_t num_links, num_hosts, num_switches, num_ranks, num_jobs, num_messages, num_connections, num_queues;
+    int64_t num_links, num_hosts, num_switches, num_connections, num_queues, connection_queues;
+    Group jobs_group, ranks_group, rows_group, steps_group, messages_group, marks_group;
     int64_t num_lanes, mtu, header, control, room, grain, eager, high_limit, cut_through, one_queue, put, by_bytes, in_order, send_buffer;
     Time send_overhead, receive_overhead, copy_latency, gap;
     double copy_inverse;
     int num_entries[2];
     const int32_t *entries[2]; /* (lane, weight) of the high and the low table */
 
-    const int32_t *next_link, *uplink, *rank_first_row, *rank_first_step, *row_step, *step_operations, *step_rank;
-    const int32_t *job_first_rank, *job_first_message;
-    const int8_t *row_kind;
-    const int64_t *row_value;
+    const int32_t *next_link, *uplink;
+
+    int32_t *rank_first_row, *rank_first_step, *row_step, *step_operations, *step_rank, *step_mark;
+    int32_t *job_first_rank, *job_first_message, *job_first_mark, *mark_size, *mark_left;
+    int8_t *row_kind;
+    int64_t *row_value;
 
     Port *ports;
     Lane *lanes;
@@ -143,7 +155,7 @@ typedef struct {
     Turn *turns;      /* one a rank where all ranks share processors, else NULL */
     Task *tasks;
     Index free_task, first_ready, last_ready;
-    int64_t most_tasks, num_tasks, idle; /* idle: processors */
+    int64_t most_tasks, num_tasks, idle, processors;
     Time poll, notice;
 
     Packet *packets;
@@ -159,8 +171,12 @@ typedef struct {
     int64_t now_bucket;
     int shift;
 
+    Record *records; /* that nobody has read */
+    int64_t most_records, num_records;
+
     Time now;
-    int unfinished, stop, status;
+    int64_t started; /* ranks that have been told to start */
+    int unfinished, status, ended;
     int64_t hops, events, sent, delivered;
     jmp_buf no_memory;
 } Sim;

@@ -13,9 +13,10 @@ from ..errors import NetsimError
 from ..flows import Hosts
 from ..program import COMPUTE, REPEATS, Program
 from ..tables import Floats, Integers, Tables
+from ..tape import marks_of
 from .settings import NO_LIMIT, Settings
 
-__all__ = ["PICO", "Jobs", "link_arrays", "numbers"]
+__all__ = ["PICO", "Jobs", "bucket_shift", "link_arrays", "numbers"]
 
 PICO = 1e12  # the engine counts picoseconds
 LONGEST = 1e6  # seconds of a burst or a start; the engine's clock ends at 4.6e6
@@ -27,45 +28,45 @@ class Jobs:
     """The programs of all jobs as one.
 
     :param columns: the engine's arrays, by name.
-    :param connections: pairs of ranks that exchange messages.
     :param base: first rank of each job, and the number of all, shape (jobs + 1,).
     :param pairs: hosts of each message, its bytes and its job, shape (4, messages).
     """
 
     columns: dict[str, NDArray[Any]]
-    connections: int
     base: Integers
     pairs: tuple[Integers, Integers, Floats, Integers]
 
     @classmethod
-    def of(cls, tables: Tables, programs: Sequence[Program], lanes: int, start: Floats) -> Jobs:
+    def of(cls, tables: Tables, programs: Sequence[Program], lanes: int, begins: Floats, skew: Floats) -> Jobs:
         """The programs on a network.
 
         :param tables: the network.
         :param programs: one a job.
         :param lanes: number of lanes.
-        :param start: when each rank begins after its job, in seconds, shape (ranks,).
+        :param begins: seconds at which each job begins, shape (jobs,).
+        :param skew: seconds after its job at which each rank begins, shape (ranks,).
         :raises NetsimError: for hosts and lanes that there are not.
         """
-        for one in programs:
+        for one, begin in zip(programs, begins.tolist(), strict=True):
             if one.hosts.min(initial=0) < 0 or one.hosts.max(initial=-1) >= tables.num_hosts:
                 raise NetsimError(f"{one.name}: expecting hosts in range({tables.num_hosts}), got {one.hosts.max()}")
             if one.lane >= lanes:
                 raise NetsimError(f"{one.name}: expecting a lane in range({lanes}), got {one.lane}")
-            longest = max(one.start, one.amount[one.kind == COMPUTE].max(initial=0.0))
+            longest = max(begin, one.amount[one.kind == COMPUTE].max(initial=0.0))
             if longest > LONGEST:
                 raise NetsimError(f"{one.name}: expecting at most {LONGEST:g} s of a burst or a start, got {longest:g}")
         base = np.concatenate(([0], np.cumsum([one.num_ranks for one in programs])))
         rank = np.concatenate([one.rank + first for one, first in zip(programs, base, strict=False)])
         step = np.concatenate([one.step for one in programs])
-        begins = np.append(True, (np.diff(rank) != 0) | (np.diff(step) != 0))[: len(rank)]
-        step_of_row = (np.cumsum(begins) - 1).astype(np.int32)
+        begins_step = np.append(True, (np.diff(rank) != 0) | (np.diff(step) != 0))[: len(rank)]
+        step_of_row = (np.cumsum(begins_step) - 1).astype(np.int32)
+        first_mark, mark_size, step_mark = marks_of(programs, base, rank[begins_step], step[begins_step])
         del step
         messages, columns = _messages(programs, base, step_of_row)
         if max(len(rank), len(messages[2]), len(tables.rate) * lanes) >= MOST:
             raise NetsimError(f"packets: expecting fewer than {MOST} operations and links, got more")
         hosts = np.concatenate([one.hosts for one in programs])
-        begin = start + np.repeat([one.start for one in programs], np.diff(base))
+        start = skew + np.repeat(begins, np.diff(base))
         every = np.arange(base[-1] + 1)
         columns |= {
             "job_lane": _short([one.lane for one in programs]),
@@ -74,21 +75,22 @@ class Jobs:
             "rank_host": _short(hosts),
             "rank_job": _short(np.repeat(np.arange(len(programs)), np.diff(base))),
             "rank_window": _short(np.repeat([one.window for one in programs], np.diff(base))),
-            "rank_start": np.rint(begin * PICO).astype(np.int64),
+            "rank_start": np.rint(start * PICO).astype(np.int64),
             "rank_first_row": _short(np.searchsorted(rank, every)),
-            "rank_first_step": _short(np.searchsorted(rank[begins], every)),
+            "rank_first_step": _short(np.searchsorted(rank[begins_step], every)),
             "row_kind": np.concatenate([one.kind for one in programs]).astype(np.int8),
             "row_step": step_of_row,
-            "step_operations": _short(np.bincount(step_of_row, minlength=int(begins.sum()))),
-            "step_rank": _short(rank[begins]),
-            "rank_end": np.zeros(base[-1], dtype=np.int64),
-            "job_end": np.zeros(len(programs), dtype=np.int64),
+            "step_operations": _short(np.bincount(step_of_row, minlength=int(begins_step.sum()))),
+            "step_rank": _short(rank[begins_step]),
+            "step_mark": step_mark,
+            "job_first_mark": first_mark,
+            "mark_size": mark_size,
         }
         source, destination, nbytes, job = messages
         first, second = np.minimum(source, destination), np.maximum(source, destination)
-        known, which = np.unique(first * base[-1] + second, return_inverse=True)
+        _, which = np.unique(first * base[-1] + second, return_inverse=True)
         columns["message_connection"] = _short(2 * which + (source > destination))
-        return cls(columns, len(known), base, (hosts[source], hosts[destination], nbytes, job))
+        return cls(columns, base, (hosts[source], hosts[destination], nbytes, job))
 
 
 def _messages(
@@ -127,7 +129,7 @@ def _short(column: Any) -> NDArray[np.int32]:
 
 
 def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
-    """The links, the next-hop tables and the arbitration tables, by the engine's names, with room for counters."""
+    """The links, the next-hop tables and the arbitration tables, by the engine's names."""
     arbitration = settings.arbitration
     low = arbitration.low
     if not low and not arbitration.high:
@@ -142,8 +144,6 @@ def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
         "next_link": tables.next_link,
         "high": _short(np.array(arbitration.high).reshape(-1, 2)),
         "low": _short(np.array(low).reshape(-1, 2)),
-        "lane_bytes": np.zeros((len(tables.rate), settings.lanes), dtype=np.int64),
-        "lane_wait": np.zeros((len(tables.rate), settings.lanes), dtype=np.int64),
     }
 
 
@@ -155,16 +155,23 @@ def _fill_times(tables: Tables, settings: Settings) -> NDArray[np.int64]:
     return np.rint(burst / tables.rate * PICO).astype(np.int64)
 
 
-def numbers(tables: Tables, settings: Settings, hosts: Hosts, jobs: Jobs) -> dict[str, float]:
-    """The engine's numbers: bytes, picoseconds and switches; ``shift`` is the width of its buckets of events.
+def bucket_shift(tables: Tables, settings: Settings, used: int) -> int:
+    """The width of the engine's buckets of events, as a power of two: that of a packet over the number of its senders.
 
     :param tables: the network.
     :param settings: switches and adapters.
-    :param hosts: overheads.
-    :param jobs: the programs.
+    :param used: hosts that have ranks.
     """
-    used = len(np.unique(jobs.columns["rank_host"]))
     packet = (settings.mtu + settings.header) / float(np.median(tables.rate)) * PICO if len(tables.rate) else 1.0
+    return max(1, int(np.log2(max(2.0, packet / max(1, used)))))
+
+
+def numbers(settings: Settings, hosts: Hosts) -> dict[str, float]:
+    """The engine's numbers: bytes, picoseconds and switches.
+
+    :param settings: switches and adapters.
+    :param hosts: overheads.
+    """
     limit = settings.arbitration.limit
     return {
         "lanes": settings.lanes,
@@ -186,8 +193,6 @@ def numbers(tables: Tables, settings: Settings, hosts: Hosts, jobs: Jobs) -> dic
         "gap": round(PICO / settings.message_rate),
         "copy_latency": round(hosts.copy_latency * PICO),
         "copy_inverse": PICO / hosts.copy_rate,
-        "shift": max(1, int(np.log2(max(2.0, packet / max(1, used))))),
-        "connections": jobs.connections,
         "processors": settings.processors,
         "poll": round(settings.poll * PICO),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 
 from ..errors import NetsimError
 from ..flows import Hosts, Outcome
-from ..program import BACKGROUND, Program
+from ..program import BACKGROUND, ONCE, Program
+from ..session import Programs, Rates
 from ..tables import Floats, Tables
-from .arrays import PICO, Jobs, link_arrays, numbers
+from .arrays import PICO, Jobs, bucket_shift, link_arrays, numbers
 from .deadlock import dependency_cycle, link_names, waiting_cycle
 from .settings import Settings
 
 try:
     from . import _packets
 
-    simulate: Callable[[dict[str, NDArray[Any]], dict[str, float]], dict[str, Any]] | None = _packets.simulate
+    Engine: type[_packets.Engine] | None = _packets.Engine
 except ImportError:  # topompi was installed without a compiler
-    simulate = None
+    Engine = None
 
-__all__ = ["PacketOutcome", "run"]
+__all__ = ["PacketOutcome", "PacketSession", "run"]
 
-STALLED, NO_TIME = 2, 4  # what the engine says of a run
 ROUNDING = 1e-9  # relative
 
 
@@ -47,6 +47,163 @@ class PacketOutcome(Outcome):
     counts: dict[str, int]
 
 
+class PacketSession(Programs):
+    """Programs on a network of packets, in time that the caller lets pass; a ``Session``.
+
+    An eager message goes as soon as its sender's processor has handed it over, and its receiver's takes it. For another
+    one the sender says that it is ready, the receiver reads it (see ``Settings.rendezvous``), and a word ends it for
+    the sender. Acknowledgements of packets are not modelled.
+
+    A link sends a packet or none: rates and loads are means over the time since they were last asked for. Packets of a
+    program that is removed still arrive if they have left their host.
+
+    :param tables: the network.
+    :param hosts: what the hosts add; a rank copies messages of its own host with its own processor, one after the
+        other, with ``copy_latency`` each.
+    :param settings: switches and adapters.
+    :param seed: of the start skew.
+    :param circles: allow routes that may deadlock.
+    :raises NetsimError: without the C extension.
+    Cost: some 150 ns for each packet and link; no memory for pairs of hosts, but for all messages that were ever added.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        *,
+        hosts: Hosts | None = None,
+        settings: Settings | None = None,
+        seed: int = 0,
+        circles: bool = False,
+    ) -> None:
+        if Engine is None:
+            raise NetsimError("packets: expecting the C extension, got none: install topompi where a C compiler is")
+        self._tables, self._hosts, self._settings = tables, hosts or Hosts(), settings or Settings()
+        self._random, self._circles = np.random.default_rng(seed), circles
+        self._engine = Engine(link_arrays(tables, self._settings), numbers(self._settings, self._hosts))
+        self._bounds: list[Floats] = []
+        self._pairs = np.empty((3, 0), dtype=np.int64)
+        self._loads, self._sent = _Meter(), _Meter()
+        super().__init__("packets", self._engine)
+
+    def _enter(self, programs: Sequence[Program], begins: Floats) -> None:
+        skew = self._random.uniform(0.0, 1.0, sum(one.num_ranks for one in programs)) * self._hosts.skew
+        jobs = Jobs.of(self._tables, programs, self._settings.lanes, begins, skew)
+        loads, pairs = _loads(self._tables, jobs, len(programs))
+        pairs[0] += len(self._entries)
+        if not self._circles:
+            self._refuse_circles(pairs, [*(one.program for one in self._entries), *programs])
+        self._engine.add(jobs.columns)
+        self._pairs = np.concatenate((self._pairs, pairs), axis=1)
+        bursts = self._settings.bursts(self._tables.rate)
+        self._bounds.append(((loads - bursts) / self._tables.rate).max(axis=1, initial=0.0))
+        super()._enter(programs, begins)
+
+    def _refuse_circles(self, more: NDArray[np.int64], programs: Sequence[Program]) -> None:
+        """Refuse routes of one lane on which the programs that run may deadlock; words about messages go back."""
+        over = [one.removed or (one.program.repeat == ONCE and bool(one.ends)) for one in self._entries]
+        here = self._pairs[:, ~np.array(over, dtype=bool)[self._pairs[0]]]
+        pairs = np.concatenate((here, more), axis=1)
+        lanes = np.array([one.lane for one in programs])[pairs[0]]
+        for lane in np.unique(lanes):
+            _, source, destination = pairs[:, lanes == lane]
+            circle = dependency_cycle(self._tables, np.append(source, destination), np.append(destination, source))
+            if circle:
+                raise NetsimError(
+                    f"packets: lane {lane}: expecting routes without a circle of links that may wait for each other, "
+                    f"got {link_names(self._tables, circle)}"
+                )
+
+    def advance(self, until: float | None = None) -> list[int]:
+        """Let time pass, and return the handles of the programs of which a run ended; see ``Session``.
+
+        :param until: seconds up to which time passes; by default to the next end of a run.
+        """
+        if not self._engine.shift:
+            used = {host for one in self._entries for host in one.program.hosts.tolist()}
+            self._engine.shift = bucket_shift(self._tables, self._settings, len(used))
+        return super().advance(until)
+
+    def _stuck(self) -> NetsimError:
+        circle = waiting_cycle(self._engine.waiting_packets(), len(self._tables.rate), self._settings.lanes)
+        if circle:
+            return NetsimError(f"packets: expecting no deadlock, got one of {link_names(self._tables, circle)}")
+        return self._waits_for_ever(self._read()[0]["rank_end"] < 0)
+
+    def _read(self) -> tuple[dict[str, NDArray[np.int64]], dict[str, int]]:
+        """Ends of first runs in picoseconds, -1 before, what links did, and what is counted."""
+        lanes = (len(self._tables.rate), self._settings.lanes)
+        shapes = {
+            "rank_end": self._first_rank[-1:],
+            "job_end": (len(self._entries),),
+            "lane_bytes": lanes,
+            "lane_wait": lanes,
+        }
+        arrays = {name: np.zeros(shape, dtype=np.int64) for name, shape in shapes.items()}
+        return arrays, self._engine.read(arrays)
+
+    def rates(self) -> Rates:
+        """The messages that left their hosts since rates were last asked for, and their mean rates in that time."""
+        sent = np.zeros(self._first_message[-1], dtype=np.int64)
+        self._engine.sent(sent)
+        rate = self._sent.mean(self._now, sent)
+        there = np.repeat([not one.removed for one in self._entries], np.diff(self._first_message))
+        message = np.flatnonzero((rate > 0) & there.astype(bool))
+        return self._rates(message, rate[message])
+
+    def loads(self) -> Floats:
+        """Mean bytes/s of messages on each link since loads were last asked for, shape (links,)."""
+        return self._loads.mean(self._now, self.link_bytes())
+
+    def link_bytes(self) -> Floats:
+        """Bytes of messages that have crossed each link so far, shape (links,)."""
+        crossed: Floats = self._read()[0]["lane_bytes"].sum(axis=1).astype(np.float64)
+        return crossed
+
+    def outcome(self) -> PacketOutcome:
+        """The first runs of all programs that were added, as far as they have ended.
+
+        :raises NetsimError: for a time below a job's bound.
+        """
+        arrays, counts = self._read()
+        start = np.array([one.begin for one in self._entries])
+        ends = [np.where(arrays[name] < 0, np.nan, arrays[name] / PICO) for name in ("job_end", "rank_end")]
+        outcome = PacketOutcome(
+            job_seconds=ends[0] - start,
+            rank_seconds=ends[1] - np.repeat(start, np.diff(self._first_rank)),
+            link_bytes=arrays["lane_bytes"].sum(axis=1).astype(np.float64),
+            bounds=np.concatenate(self._bounds),
+            lane_bytes=arrays["lane_bytes"],
+            lane_waits=arrays["lane_wait"] / PICO,
+            counts=counts,
+        )
+        for entry, seconds, bound in zip(self._entries, outcome.job_seconds, outcome.bounds, strict=True):
+            if seconds < bound * (1 - ROUNDING) - ROUNDING / PICO:
+                raise NetsimError(f"packets: {entry.program.name}: expecting at least {bound:g} s, got {seconds:g}")
+        return outcome
+
+
+class _Meter:
+    """Means of what is counted, from one reading to the next."""
+
+    def __init__(self) -> None:
+        self._time, self._count, self._mean = 0.0, np.zeros(0), np.zeros(0)
+
+    def mean(self, now: float, count: NDArray[Any]) -> Floats:
+        """What was counted per second since the last reading at another time, shape as that of the counts.
+
+        :param now: seconds.
+        :param count: counts so far; further ones may have come since.
+        """
+        before = np.zeros(len(count))
+        if now > self._time:
+            before[: len(self._count)] = self._count
+            self._mean = (count - before) / (now - self._time)
+            self._time, self._count = now, count.astype(np.float64)
+        before[: len(self._mean)] = self._mean
+        return before
+
+
 def run(
     tables: Tables,
     programs: Sequence[Program],
@@ -56,52 +213,25 @@ def run(
     seed: int = 0,
     circles: bool = False,
 ) -> PacketOutcome:
-    """The times of jobs that share a network.
-
-    An eager message goes as soon as its sender's processor has handed it over, and its receiver's takes it. For another
-    one the sender says that it is ready, the receiver reads it (see ``Settings.rendezvous``), and a word ends it for
-    the sender. Acknowledgements of packets are not modelled.
+    """The times of jobs that share a network: a session to the end of the last first run that counts.
 
     :param tables: the network.
-    :param programs: one a job.
-    :param hosts: what the hosts add; a rank copies messages of its own host with its own processor, one after the
-        other, with ``copy_latency`` each.
+    :param programs: one program per job.
+    :param hosts: what the hosts add.
     :param settings: switches and adapters.
     :param seed: of the start skew.
     :param circles: allow routes that may deadlock.
     :raises NetsimError: for a deadlock or routes that may have one, for programs that wait for ever, without the C
         extension, and for a time below a job's bound.
-    Cost: some 150 ns for each packet and link; no memory for pairs of hosts.
+    Cost: that of ``PacketSession``.
     """
-    if simulate is None:
-        raise NetsimError("packets: expecting the C extension, got none: install topompi where a C compiler is")
+    session = PacketSession(tables, hosts=hosts, settings=settings, seed=seed, circles=circles)
     if all(one.repeat == BACKGROUND for one in programs):
         raise NetsimError(f"packets: expecting a program that is not background, got none of {len(programs)}")
-    hosts, settings = hosts or Hosts(), settings or Settings()
-    ranks = sum(one.num_ranks for one in programs)
-    skew = np.random.default_rng(seed).uniform(0.0, 1.0, ranks) * hosts.skew
-    jobs = Jobs.of(tables, programs, settings.lanes, skew)
-    loads, pairs = _loads(tables, jobs, len(programs))
-    if not circles:
-        _refuse_circles(tables, programs, pairs)
-    arrays = {**link_arrays(tables, settings), **jobs.columns}
-    said = simulate(arrays, numbers(tables, settings, hosts, jobs))
-    _refuse_stalled(tables, settings, arrays, said)
-    start = np.array([one.start for one in programs])
-    ends = [np.where(arrays[name] < 0, np.nan, arrays[name] / PICO) for name in ("job_end", "rank_end")]
-    outcome = PacketOutcome(
-        job_seconds=ends[0] - start,
-        rank_seconds=ends[1] - np.repeat(start, np.diff(jobs.base)),
-        link_bytes=arrays["lane_bytes"].sum(axis=1).astype(np.float64),
-        bounds=((loads - settings.bursts(tables.rate)) / tables.rate).max(axis=1, initial=0.0),
-        lane_bytes=arrays["lane_bytes"],
-        lane_waits=arrays["lane_wait"] / PICO,
-        counts={name: count for name, count in said.items() if name not in ("status", "waiting")},
-    )
-    for program, seconds, bound in zip(programs, outcome.job_seconds, outcome.bounds, strict=True):
-        if seconds < bound * (1 - ROUNDING) - ROUNDING / PICO:
-            raise NetsimError(f"packets: {program.name}: expecting at least {bound:g} s, got {seconds:g}")
-    return outcome
+    session._enter(programs, np.array([one.start for one in programs], dtype=np.float64))
+    while session.waiting:
+        session.advance()
+    return session.outcome()
 
 
 def _loads(tables: Tables, jobs: Jobs, count: int) -> tuple[Floats, NDArray[np.int64]]:
@@ -117,28 +247,3 @@ def _loads(tables: Tables, jobs: Jobs, count: int) -> tuple[Floats, NDArray[np.i
         cell = pairs[0, some][pair] * len(tables.rate) + paths[pair, place]
         loads += np.bincount(cell, weights=total[some][pair], minlength=loads.size).reshape(loads.shape)
     return loads, pairs
-
-
-def _refuse_circles(tables: Tables, programs: Sequence[Program], pairs: NDArray[np.int64]) -> None:
-    """Refuse routes of one lane that may deadlock; words about messages go the other way."""
-    lanes = np.array([one.lane for one in programs])[pairs[0]]
-    for lane in np.unique(lanes):
-        _, source, destination = pairs[:, lanes == lane]
-        circle = dependency_cycle(tables, np.append(source, destination), np.append(destination, source))
-        if circle:
-            raise NetsimError(
-                f"packets: lane {lane}: expecting routes without a circle of links that may wait for each other, "
-                f"got {link_names(tables, circle)}"
-            )
-
-
-def _refuse_stalled(tables: Tables, settings: Settings, arrays: dict[str, NDArray[Any]], said: dict[str, Any]) -> None:
-    if said["status"] == NO_TIME:
-        raise NetsimError("packets: expecting jobs that repeat to take time, got one that takes none")
-    if said["status"] != STALLED:
-        return
-    circle = waiting_cycle(said["waiting"], len(tables.rate), settings.lanes)
-    if circle:
-        raise NetsimError(f"packets: expecting no deadlock, got one of {link_names(tables, circle)}")
-    rank = int(np.flatnonzero(arrays["rank_end"] < 0)[0])
-    raise NetsimError(f"packets: rank {rank}: expecting an end of its program, got a step that waits for ever")

@@ -1,0 +1,276 @@
+"""Sessions: programs come and go on a network while the caller lets time pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import NetsimError
+from .program import BACKGROUND, ONCE, Program
+
+__all__ = ["END", "ENDLESS", "NO_TIME", "OVER", "Engine", "Programs", "Rates", "Runs", "Session"]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+OVER, ENDLESS, _NO_MEMORY, NO_TIME = range(4)  # how an engine's time ended
+END = -1  # of a run, in the place of a named step
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Times of the runs of one program; each run begins when the one before it ends.
+
+    :param begin: seconds at which the first run began or begins.
+    :param ends: seconds at which each run ended, shape (runs,).
+    :param steps: for each of ``Program.named``, the seconds at which the last rank completed the step, of each run, the
+        one under way included if it has come that far.
+    """
+
+    begin: float
+    ends: Floats
+    steps: dict[str, Floats]
+
+    @property
+    def seconds(self) -> Floats:
+        """Seconds of each run, shape (runs,)."""
+        return np.diff(self.ends, prepend=self.begin)
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """Messages that flow now.
+
+    :param handle: the program of each message, shape (flows,).
+    :param message: its number in ``Program.messages``, shape (flows,).
+    :param rate: bytes/s of each message, shape (flows,).
+    """
+
+    handle: Integers
+    message: Integers
+    rate: Floats
+
+
+class Session(Protocol):
+    """A network under simulation, to which programs are added and from which they are removed at any time.
+
+    Times are seconds from the beginning of the session. A program that is added has a handle, which names it in all
+    other methods, also after it has ended or was removed.
+    """
+
+    @property
+    def now(self) -> float:
+        """Seconds that have passed."""
+
+    @property
+    def waiting(self) -> int:
+        """Number of programs, but for those in the background, that have not ended their first run."""
+
+    def add(self, program: Program, at: float | None = None) -> int:
+        """Add a program, and return its handle.
+
+        :param program: the job; one in the background repeats until it is removed, one of ``UNTIL_ALL_RAN`` until every
+            program that is there and not in the background has run once.
+        :param at: seconds at which it begins, from now on; by default its own start, or now if that has passed.
+        :raises NetsimError: for a time that has passed, and programs that do not fit the network.
+        """
+
+    def remove(self, handle: int) -> None:
+        """Take a program away: its ranks stop, and its messages leave the network. One that has ended leaves no trace.
+
+        :param handle: what ``add`` returned.
+        :raises NetsimError: for a handle that is unknown, or was removed before.
+        """
+
+    def advance(self, until: float | None = None) -> list[int]:
+        """Let time pass, and return the handles of the programs of which a run ended, in order of these ends.
+
+        :param until: seconds up to which time passes, all that happens at that time included; by default time stops at
+            the next end of a run of any program, before anything else happens at that time.
+        :raises NetsimError: for a time that has passed, for programs that wait for ever, for a program that repeats and
+            takes no time, and without ``until`` if no program runs.
+        """
+
+    def runs(self, handle: int) -> Runs:
+        """The times of a program's runs.
+
+        :param handle: what ``add`` returned.
+        """
+
+    def rates(self) -> Rates:
+        """The messages that flow now, and their rates."""
+
+    def loads(self) -> Floats:
+        """Bytes/s that cross each link now, shape (links,)."""
+
+    def link_bytes(self) -> Floats:
+        """Bytes that have crossed each link so far, shape (links,)."""
+
+
+class Engine(Protocol):
+    """The events of a model: a session without names and checks. Jobs are numbered as they come."""
+
+    @property
+    def now(self) -> float:
+        """Seconds."""
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that have to run once and have not yet."""
+
+    def advance(self, until: float, to_end: bool, /) -> int:
+        """Let time pass up to a time, or to the end of a run; ``OVER``, ``ENDLESS`` or ``NO_TIME``."""
+
+    def remove(self, job: int, /) -> None:
+        """Take a job away."""
+
+    def records(self) -> list[tuple[float, int, int]]:
+        """New (seconds, job, named step or -1 for the end of a run), in order of time."""
+
+
+@dataclass(eq=False)
+class _Entry:
+    """A program of a session: its number of the first named step among all, and the times so far."""
+
+    program: Program
+    begin: float
+    first_mark: int
+    ends: list[float] = field(default_factory=list)
+    marks: dict[int, list[float]] = field(default_factory=dict)
+    removed: bool = False
+
+
+class Programs:
+    """The part of a session that both models share: programs by their handles, and the times of their runs.
+
+    :param model: name of the model, for errors.
+    :param engine: the model's events.
+    """
+
+    def __init__(self, model: str, engine: Engine) -> None:
+        self._model, self._events = model, engine
+        self._now = 0.0
+        self._entries: list[_Entry] = []
+        self._first_rank = self._first_message = np.zeros(1, dtype=np.int64)  # of each program, and the number of all
+        self._marks = 0
+
+    @property
+    def now(self) -> float:
+        """Seconds that have passed."""
+        return self._now
+
+    @property
+    def waiting(self) -> int:
+        """Number of programs, but for those in the background, that have not ended their first run."""
+        return self._events.waiting
+
+    def add(self, program: Program, at: float | None = None) -> int:
+        """Add a program, and return its handle; see ``Session``.
+
+        :param program: the job.
+        :param at: seconds at which it begins; by default its own start, or now if that has passed.
+        """
+        begin = max(program.start, self._now) if at is None else float(at)
+        if not (np.isfinite(begin) and begin >= self._now):
+            raise NetsimError(
+                f"{self._model}: {program.name}: expecting a begin from {self._now:g} s on, got {begin:g}"
+            )
+        self._enter([program], np.array([begin]))
+        return len(self._entries) - 1
+
+    def _enter(self, programs: Sequence[Program], begins: Floats) -> None:
+        """Add programs together."""
+        for program, begin in zip(programs, begins.tolist(), strict=True):
+            self._entries.append(_Entry(program, begin, self._marks))
+            self._marks += len(program.marks)
+        self._first_rank = _counted_on(self._first_rank, [one.num_ranks for one in programs])
+        self._first_message = _counted_on(self._first_message, [len(one.messages.nbytes) for one in programs])
+
+    def _rates(self, message: Integers, rate: Floats) -> Rates:
+        """Rates of messages that are numbered through all programs."""
+        handle = np.searchsorted(self._first_message, message, "right") - 1
+        return Rates(handle, message - self._first_message[handle], rate)
+
+    def remove(self, handle: int) -> None:
+        """Take a program away; see ``Session``.
+
+        :param handle: what ``add`` returned.
+        """
+        entry = self._entry(handle)
+        if entry.removed:
+            raise NetsimError(
+                f"{self._model}: {entry.program.name}: expecting a program that is there, got one removed"
+            )
+        entry.removed = True
+        self._events.remove(handle)
+
+    def advance(self, until: float | None = None) -> list[int]:
+        """Let time pass, and return the handles of the programs of which a run ended; see ``Session``.
+
+        :param until: seconds up to which time passes; by default to the next end of a run.
+        """
+        if until is not None and not (np.isfinite(until) and until >= self._now):
+            raise NetsimError(f"{self._model}: expecting a time from {self._now:g} s on, got {until:g}")
+        state = self._events.advance(0.0 if until is None else float(until), until is None)
+        self._now = self._events.now if until is None else float(until)
+        ended = self._note()
+        if state == ENDLESS and self.waiting:
+            raise self._stuck()
+        if state == ENDLESS and until is None:
+            raise NetsimError(f"{self._model}: expecting a program that runs, got none of {len(self._entries)}")
+        if state == NO_TIME:
+            names = ", ".join(one.program.name for one in self._entries if one.program.repeat != ONCE)
+            raise NetsimError(
+                f"{self._model}: {names}: expecting programs that repeat to take time, got one that takes none"
+            )
+        return ended
+
+    def _note(self) -> list[int]:
+        """Put the engine's new times into the entries, and return the jobs of which a run ended."""
+        ended: dict[int, None] = {}
+        for seconds, job, mark in self._events.records():
+            entry = self._entries[job]
+            if mark == END:
+                entry.ends.append(seconds)
+                ended[job] = None
+            else:
+                entry.marks.setdefault(mark - entry.first_mark, []).append(seconds)
+        return list(ended)
+
+    def _stuck(self) -> NetsimError:
+        """The error for programs that wait for ever."""
+        raise NotImplementedError
+
+    def _waits_for_ever(self, unfinished: NDArray[np.bool_]) -> NetsimError:
+        """The error for the first rank that waits for ever.
+
+        :param unfinished: whether each rank of all programs is still in its first run, shape (ranks,).
+        """
+        counts = [one.program.repeat != BACKGROUND and not one.removed for one in self._entries]
+        rank = int(np.flatnonzero(unfinished & np.repeat(counts, np.diff(self._first_rank)))[0])
+        job = int(np.searchsorted(self._first_rank, rank, "right")) - 1
+        text = f"{self._model}: {self._entries[job].program.name}: rank {rank - self._first_rank[job]}"
+        return NetsimError(f"{text}: expecting an end of its program, got a step that waits for ever")
+
+    def runs(self, handle: int) -> Runs:
+        """The times of a program's runs.
+
+        :param handle: what ``add`` returned.
+        """
+        entry = self._entry(handle)
+        places = {name: entry.program.marks.index(step) for name, step in entry.program.named.items()}
+        steps = {name: np.array(entry.marks.get(place, ())) for name, place in places.items()}
+        return Runs(entry.begin, np.array(entry.ends), steps)
+
+    def _entry(self, handle: int) -> _Entry:
+        if not 0 <= handle < len(self._entries):
+            raise NetsimError(f"{self._model}: expecting a handle in range({len(self._entries)}), got {handle}")
+        return self._entries[handle]
+
+
+def _counted_on(first: Integers, counts: Sequence[int]) -> Integers:
+    return np.concatenate((first, first[-1] + np.cumsum(counts, dtype=np.int64)))
