@@ -19,7 +19,7 @@ from topompi.netsim import run as flow
 from topompi.netsim.packets import PRESETS, Settings, Tables, run
 from topompi.schedules import Network, make
 from topompi.topology import TopologyInterface, load
-from topompi.topology.routing import compute_routes
+from topompi.topology.computed import compute_routes
 from topompi.views.network import network_of
 from topompi.views.program import program_of
 from topompi.views.tables import tables_of

@@ -35,7 +35,7 @@ from topompi.prediction.predictor import Predictor
 from topompi.prediction.untuned import predict
 from topompi.schedules.analysis.model import Model
 from topompi.topology import TopologyInterface
-from topompi.topology.routing import compute_routes
+from topompi.topology.computed import compute_routes
 from topompi.tuning.record import TuneRecord
 
 from .jobs import progress

@@ -30,6 +30,7 @@ PURPOSE = {
     "topompi.prediction": "what calls cost; what MPI libraries run",
     "topompi.execution": "the table of calls; schedule, plan, MPI calls; leaders",
     "topompi.views": "the job's topology as arrays",
+    "topompi.network": "links, next links, the paths and loads that follow",
     "topompi.topology": "fabrics, routes, sources",
     "topompi.schedules": "algorithms, proof, costs",
     "topompi.mapping": "graphs, machines, mappers",

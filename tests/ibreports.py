@@ -190,7 +190,7 @@ def links_of(fabric: Fabric) -> Counter[tuple[Port, Port]]:
 def histogram(routes: Routes) -> dict[int, int]:
     """Ordered pairs of different adapters by hops."""
     fabric = routes.fabric
-    hops = routes.hops_from(fabric.adapter_leaf, np.arange(fabric.num_adapters, dtype=np.int32)).astype(int)
+    hops = routes.tables.hops_from(fabric.adapter_leaf, np.arange(fabric.num_adapters, dtype=np.int32)).astype(int)
     np.fill_diagonal(hops, 0)
     return {hop: count for hop, count in sorted(Counter(hops.ravel().tolist()).items()) if hop}
 

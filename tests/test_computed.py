@@ -83,8 +83,8 @@ def test_every_next_link_is_the_one_of_the_rule(fabric: Fabric) -> None:
 def test_hops_without_a_walk_are_those_of_the_walk(fabric: Fabric) -> None:
     routes = compute_routes(fabric)
     switches, adapters = np.arange(-1, fabric.num_switches), np.arange(fabric.num_adapters)
-    walked, _, _ = routes.walk(np.repeat(switches, len(adapters)), np.tile(adapters, len(switches)))
-    found = routes.hops_from(switches, adapters)
+    walked, _, _ = routes.tables.walk(np.repeat(switches, len(adapters)), np.tile(adapters, len(switches)))
+    found = routes.tables.hops_from(switches, adapters)
     assert np.maximum(found, -1).ravel().tolist() == np.maximum(walked, -1).tolist()
 
 
@@ -101,12 +101,12 @@ def test_a_check_without_walks_passes_only_what_the_walks_pass(fabric: Fabric) -
 def test_what_routes_cross_is_every_switch_and_link_of_their_walks() -> None:
     routes = compute_routes(from_spec("XGFT(3; 3,2,3; 1,2,2)"))
     adapters = np.array([0, 5, 7, 17])
-    switch, column, link = routes.crossed(adapters)
+    switch, column, link = routes.tables.crossed(adapters)
     leaves = np.unique(routes.fabric.adapter_leaf[adapters])
-    _, links, _ = routes.walk(np.repeat(leaves, len(adapters)), np.tile(adapters, len(leaves)))
+    _, links, _ = routes.tables.walk(np.repeat(leaves, len(adapters)), np.tile(adapters, len(leaves)))
     assert set(link.tolist()) == set(links[links >= 0].tolist())
     assert len(set(zip(switch.tolist(), column.tolist(), strict=True))) == len(switch)
-    assert (routes.links_at(switch, adapters[column]) == link).all()
+    assert (routes.tables.links_at(switch, adapters[column]) == link).all()
 
 
 def test_a_fabric_beyond_the_limit_of_routes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

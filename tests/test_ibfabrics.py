@@ -56,7 +56,7 @@ def test_janus_minhop_has_the_hops_that_opensm_wrote_down() -> None:
         elif match := re.match(r"(0x[0-9A-Fa-f]{4})\s*: \d+\s*: (\d+)\s*:", line):
             stated[switch, int(match[1], 16)] = int(match[2])
     lids = read_lids()
-    hops = routes.hops_from(np.arange(214, dtype=np.int32), np.arange(1356, dtype=np.int32))
+    hops = routes.tables.hops_from(np.arange(214, dtype=np.int32), np.arange(1356, dtype=np.int32))
     found = {
         (fabric.switch_ids[s], lids[fabric.adapter_ids[a]]): int(hops[s, a]) for s in range(214) for a in range(1356)
     }

@@ -84,7 +84,7 @@ def switches_crossed(routes: Routes, source: int, destination: int, path: int) -
     """GUIDs of the switches from one adapter to another."""
     fabric = routes.fabric
     leaf = fabric.adapter_leaf[[source]]
-    hops, links, _ = routes.walk(leaf, np.array([destination], dtype=np.int32), path)
+    hops, links, _ = routes.tables.walk(leaf, np.array([destination], dtype=np.int32), path)
     between = fabric.link_target[links[0, : hops[0] - 1]]
     return [fabric.switch_ids[leaf[0]], *(fabric.vertex_id(int(vertex)) for vertex in between)]
 

@@ -14,7 +14,7 @@ from topompi.netsim import run as flow
 from topompi.netsim.packets import PRESETS, Arbitration, Settings, Tables, dependency_cycle, run
 from topompi.schedules import make
 from topompi.topology import FabricBuilder
-from topompi.topology.routing import compute_routes
+from topompi.topology.computed import compute_routes
 from topompi.views.program import program_of
 from topompi.views.tables import tables_of
 

@@ -49,7 +49,7 @@ def test_a_link_carries_what_its_routes_bring(pairs, hosts):
         if one != other:
             start, end = (int(fabric.host_adapters[hosts[rank]][0]) for rank in (one, other))
             expected[int(fabric.adapter_uplink[start])] += size
-            _, links, _ = SMALL.walk(fabric.adapter_leaf[[start]], np.array([end]))
+            _, links, _ = SMALL.tables.walk(fabric.adapter_leaf[[start]], np.array([end]))
             expected.update(dict.fromkeys(links[links >= 0].tolist(), 0))
             for link in links[links >= 0].tolist():
                 expected[link] += size

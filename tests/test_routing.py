@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topompi.network import DIES, LOOPS
 from topompi.topology import FabricBuilder, HostRoutes, Routes, compute_routes
-from topompi.topology.routes import DIES, LOOPS
 from topompi.topology.synthetic import from_spec
 
 SPECS = ("xgft:3,2,2;1,2,2", "XGFT(2; 5,4; 1,2; 1,2)", "kary:3,2", "torus:3x4", "torus:5", "dragonfly:3,2,1", "slurm64")
@@ -106,7 +106,7 @@ def test_walks_say_whether_a_route_dies_or_loops_and_where():
     }
     table[0, 1, 2] = towards["s1", "s0"]  # s0 sends h2's traffic to s1, which sends it back
     table[0, 1, 0] = -1  # s1 does not know h0
-    hops, _, last = Routes(fabric, "by hand", table).walk(np.array([0, 2, 1]), np.array([2, 0, 1]))
+    hops, _, last = Routes(fabric, "by hand", table).tables.walk(np.array([0, 2, 1]), np.array([2, 0, 1]))
     assert hops.tolist() == [LOOPS, DIES, 1]
     assert last[1] == 1
 
@@ -125,7 +125,7 @@ def test_two_rails_take_the_rail_with_the_fewest_hops():
     fabric = builder.build()
     routes = HostRoutes(compute_routes(fabric), all_hosts(fabric))
     assert routes.hops.tolist() == [[0, 1], [1, 0]]
-    names = [fabric.adapter_ids[rail[0, 1]] for rail in routes.rails]
+    names = [fabric.adapter_ids[rail[0]] for rail in routes.tables.ends(np.array([0]), np.array([1]))]
     assert names == ["a1", "b1"]
     assert [fabric.vertex_id(fabric.link_target[link]) for link in routes.paths()[0, 1]] == ["s2", "b1"]
 

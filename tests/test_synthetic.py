@@ -413,7 +413,7 @@ def test_recorded_fabric_is_the_one_its_recording_says() -> None:
     fabric = discovery.fabric
     assert described(fabric) == described(from_spec(record_fabric.SPEC))
     assert discovery.routes is not None
-    hops = discovery.routes.hops_from(fabric.adapter_leaf, np.arange(fabric.num_adapters, dtype=np.int32))
+    hops = discovery.routes.tables.hops_from(fabric.adapter_leaf, np.arange(fabric.num_adapters, dtype=np.int32))
     np.fill_diagonal(hops, 0)
     assert (hops == hop_matrix(fabric)).all()
 

@@ -18,6 +18,7 @@ ROOMS = (
     "jobs",
     "mapping",
     "netsim",
+    "network",
     "profile",
     "schedules",
     "topology",

@@ -8,13 +8,13 @@ from ..extensions import when_used
 
 if TYPE_CHECKING:
     from .builder import FabricBuilder
+    from .computed import compute_routes
     from .discovery import Discovery, Report
     from .fabric import Fabric
     from .hostroutes import HostRoutes
     from .interface import Level, TopologyInterface
     from .rereading import reread
     from .routes import Routes
-    from .routing import compute_routes
     from .served import Served
     from .sources import load, load_routes
     from .torus import SwitchTorus
@@ -55,7 +55,7 @@ __getattr__ = when_used(
         "SwitchTorus": "torus",
         "TopologyInterface": "interface",
         "cluster_tree": "tree",
-        "compute_routes": "routing",
+        "compute_routes": "computed",
         "load": "sources",
         "load_routes": "sources",
         "reread": "rereading",

@@ -57,7 +57,7 @@ def hops_by_leaf(routes: Routes) -> dict[str, Any]:
     counts = np.zeros(0, dtype=np.int64)
     rows = max(AT_ONCE // len(leaves), 1)
     for first in range(0, len(leaves), rows):
-        hops = np.maximum(routes.hops_from(leaves[first : first + rows], example.astype(np.int32)), 0)
+        hops = np.maximum(routes.tables.hops_from(leaves[first : first + rows], example.astype(np.int32)), 0)
         found = np.array([hosts[first : first + rows] @ (hops == hop) @ hosts for hop in range(int(hops.max()) + 1)])
         size = max(len(counts), len(found))
         counts = np.pad(counts, (0, size - len(counts))) + np.pad(found, (0, size - len(found)))

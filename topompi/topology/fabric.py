@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import FabricError
 from ..inputs.limits import current_limits
+from ..network import first_links
 from .torus import SwitchTorus, find_torus
 
 if TYPE_CHECKING:
@@ -141,38 +142,31 @@ class Fabric:
         return {name: index for index, name in enumerate(self.switch_ids)}
 
     @cached_property
-    def link_names(self) -> tuple[str, ...]:
-        """Both ends of each link, by what people call them, length L."""
-        vertices = [self.hosts[host] for host in self.adapter_host.tolist()]
-        vertices += [name or identity for name, identity in zip(self.switch_names, self.switch_ids, strict=True)]
-        ends = zip(self.link_source.tolist(), self.link_target.tolist(), strict=True)
-        return tuple(f"{vertices[source]} → {vertices[target]}" for source, target in ends)
+    def vertex_names(self) -> tuple[str, ...]:
+        """Host of each adapter, then the name of each switch, its id if it has none."""
+        switches = (name or identity for name, identity in zip(self.switch_names, self.switch_ids, strict=True))
+        return (*(self.hosts[host] for host in self.adapter_host.tolist()), *switches)
 
     @cached_property
-    def link_end(self) -> IntArray:
-        """``link_target``, and -1 behind it for link -1, which stands for none: shape (L + 1,)."""
-        return np.append(self.link_target, np.int32(-1))
+    def link_names(self) -> tuple[str, ...]:
+        """Both ends of each link, by what people call them, length L."""
+        ends = zip(self.link_source.tolist(), self.link_target.tolist(), strict=True)
+        return tuple(f"{self.vertex_names[source]} → {self.vertex_names[target]}" for source, target in ends)
 
     @cached_property
     def adapter_uplink(self) -> IntArray:
         """The link from each adapter into the fabric, shape (A,); -1 where it has none."""
-        uplink = np.full(self.num_adapters, -1, dtype=np.int32)
-        from_adapter = np.flatnonzero(self.link_source < self.num_adapters)[::-1]
-        uplink[self.link_source[from_adapter]] = from_adapter
-        return uplink
+        return first_links(self.link_source, self.num_adapters)
 
     @cached_property
     def adapter_downlink(self) -> IntArray:
         """The link from the leaf switch to each adapter, shape (A,); -1 where it has none."""
-        downlink = np.full(self.num_adapters, -1, dtype=np.int32)
-        to_adapter = np.flatnonzero(self.link_target < self.num_adapters)[::-1]
-        downlink[self.link_target[to_adapter]] = to_adapter
-        return downlink
+        return first_links(self.link_target, self.num_adapters)
 
     @cached_property
     def adapter_leaf(self) -> IntArray:
         """Switch index of the leaf switch of each adapter, shape (A,); -1 where it has none."""
-        leaf = self.link_end[self.adapter_uplink]
+        leaf = np.append(self.link_target, -1)[self.adapter_uplink]
         return np.where(leaf >= 0, leaf - self.num_adapters, -1).astype(np.int32)
 
     @cached_property
@@ -202,6 +196,16 @@ class Fabric:
         order = np.argsort(self.adapter_host, kind="stable").astype(np.int32)
         bounds = np.searchsorted(self.adapter_host[order], np.arange(self.num_hosts + 1)).tolist()
         return tuple(order[first:last] for first, last in itertools.pairwise(bounds))
+
+    @cached_property
+    def rails(self) -> IntArray:
+        """Adapter of each host on each rail, shape (rails, H), -1 if the host has fewer."""
+        order = np.argsort(self.adapter_host, kind="stable").astype(np.int32)
+        host = self.adapter_host[order]
+        rail = np.arange(len(order)) - np.searchsorted(host, host)
+        adapters = np.full((int(rail.max(initial=0)) + 1, self.num_hosts), -1, dtype=np.int32)
+        adapters[rail, host] = order
+        return adapters
 
     @cached_property
     def switch_component(self) -> IntArray:

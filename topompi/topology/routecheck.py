@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RouteError
-from .computed import ComputedLinks
+from ..network import LOOPS
+from .computed import ComputedLinks, compute_routes
 from .discovery import Discovery, Report
 from .fabric import Fabric
-from .routes import LOOPS, Routes
-from .routing import compute_routes
+from .routes import Routes
 
 __all__ = ["check_routes", "with_routes"]
 
@@ -63,7 +63,7 @@ def _broken(routes: Routes, report: Report) -> BoolArray:
     broken = np.zeros((fabric.num_switches, fabric.num_adapters), dtype=np.bool_)
     for path in range(routes.num_paths):
         report.step("checking routes", path, routes.num_paths)
-        broken[np.ix_(leaves, adapters)] |= connected & (routes.hops_from(leaves, adapters, path) < 0)
+        broken[np.ix_(leaves, adapters)] |= connected & (routes.tables.hops_from(leaves, adapters, path) < 0)
     return broken
 
 
@@ -103,7 +103,7 @@ def _end(routes: Routes, leaf: int, adapter: int) -> str:
     """How the route from a leaf to an adapter ends, on the first path where it does not arrive."""
     start, target = np.array([leaf], dtype=np.int32), np.array([adapter], dtype=np.int32)
     for path in range(routes.num_paths):
-        hops, _, last = routes.walk(start, target, path)
+        hops, _, last = routes.tables.walk(start, target, path)
         if hops[0] < 0:
             how = "loops at" if hops[0] == LOOPS else "dies at"
             return f"{how} switch {routes.fabric.describe_switch(int(last[0]))}"

@@ -77,7 +77,7 @@ def _steps(routes: Routes, switches: Indices, adapters: Indices) -> NDArray[np.i
     starts, ends = np.repeat(switches, len(adapters)), np.tile(adapters, len(switches))
     found = []
     for path in range(routes.num_paths):
-        hops, links, _ = routes.walk(starts.astype(np.int32), ends.astype(np.int32), path)
+        hops, links, _ = routes.tables.walk(starts.astype(np.int32), ends.astype(np.int32), path)
         if (hops < 0).any():
             at = int(np.argmax(hops < 0))
             names = fabric.switch_names[starts[at]], fabric.adapter_ids[ends[at]]

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...inputs.slurm.running import RunningJob
+from ...network import slices
 from ..fabric import Fabric
 from ..hostroutes import HostRoutes
-from ..routes import WALKS_AT_ONCE, Routes
+from ..routes import Routes
 from ..summary import levels_of
 from .names import end_name, switch_labels
 
@@ -160,11 +161,10 @@ def _entries(before: Routes, after: Routes, same: _Numbers) -> dict[str, int]:
     here = np.array(adapters, dtype=np.int32).reshape(-1, 2)
     keys = same.of_links(0), same.of_links(1)
     count: Counter[str] = Counter()
-    step = max(1, WALKS_AT_ONCE // max(1, len(adapters)))
-    for first in range(0, len(switches), step):
-        rows = np.array(switches[first : first + step], dtype=np.int32)
+    for some in slices(len(switches), len(adapters)):
+        rows = np.array(switches[some], dtype=np.int32)
         was, now = (
-            keys[side][routes.links_at(np.repeat(rows[:, side], len(here)), np.tile(here[:, side], len(rows)))]
+            keys[side][routes.tables.links_at(np.repeat(rows[:, side], len(here)), np.tile(here[:, side], len(rows)))]
             for side, routes in enumerate((before, after))
         )
         count.update(_kinds(was, now))

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import RouteError
+from ...network import Tables, slices
 from ..fabric import Fabric, IntArray
-from ..hostroutes import HostRoutes
-from ..routes import WALKS_AT_ONCE, Routes
+from ..routes import Routes
 from .names import end_name, switch_labels
 
-__all__ = ["MOST_WITH_RAILS", "LinkUse", "leaf_rows", "link_rows", "link_use"]
+__all__ = ["LinkUse", "leaf_rows", "link_rows", "link_use"]
 
-MOST_WITH_RAILS = 2048  # hosts with several adapters, whose routes are held pair by pair: some 200 MB
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,55 +50,47 @@ def link_use(routes: Routes, hosts: IntArray | None = None, path: int = 0) -> Li
     :param routes: over the whole fabric.
     :param hosts: host numbers, each once; all by default.
     :param path: number of the path that is followed, of several to a host.
-    :raises RouteError: for more than MOST_WITH_RAILS hosts where some have several adapters.
-    Cost: a walk from each of their leaf switches to each of them; with several adapters a host, n * n * (longest route)
-    numbers.
+    Cost: a walk from each of their leaf switches to each of them; with several adapters a host, one for each pair of
+    hosts and of their adapters.
     """
     fabric = routes.fabric
     numbers = np.arange(fabric.num_hosts, dtype=np.int32) if hosts is None else hosts
-    rails = [fabric.host_adapters[host] for host in numbers.tolist()]
-    if any(len(adapters) > 1 for adapters in rails):
-        return _by_pairs(routes, numbers, path)
-    adapters = np.concatenate([np.empty(0, dtype=np.int32), *rails])
-    count, arrived = _between_leaves(routes, adapters, path)
+    tables = routes.tables.part(numbers)
+    count, arrived = (_by_pairs if len(tables.adapters) > 1 else _between_leaves)(tables, path)
     pairs = len(numbers) * (len(numbers) - 1)
-    return LinkUse(fabric, numbers, count, pairs, pairs - arrived)
+    return LinkUse(fabric, numbers, np.round(count).astype(np.int64), pairs, pairs - arrived)
 
 
-def _by_pairs(routes: Routes, hosts: IntArray, path: int) -> LinkUse:
-    if len(hosts) > MOST_WITH_RAILS:
-        wanted = f"at most {MOST_WITH_RAILS:,} hosts where some have several adapters"
-        raise RouteError(f"{routes.fabric.name}: expecting {wanted}, got {len(hosts):,}")
-    between = HostRoutes(routes, hosts)
-    links = between.paths(path)
-    count = np.bincount(links[links >= 0], minlength=routes.fabric.num_links)
-    lost = int((between.hops < 0).sum())
-    return LinkUse(routes.fabric, hosts, count, len(hosts) * (len(hosts) - 1), lost)
+def _by_pairs(tables: Tables, path: int) -> tuple[Floats, int]:
+    """Routes on each link, and the number of pairs with a route, one pair of hosts after the other."""
+    count, arrived = np.zeros(tables.num_links), 0
+    for source, destination in tables.every_pair():
+        count += tables.loads(source, destination, np.ones(len(source)), path)
+        arrived += int((tables.hops(source, destination) > 0).sum())
+    return count, arrived
 
 
-def _between_leaves(routes: Routes, adapters: IntArray, path: int) -> tuple[Integers, int]:
+def _between_leaves(tables: Tables, path: int) -> tuple[Floats, int]:
     """Routes on each link, and how many arrive; hosts of one leaf switch share their way to another host."""
-    fabric = routes.fabric
-    leaf = fabric.adapter_leaf[adapters]
+    adapters = tables.adapters[0]
+    leaf = tables.leaf[adapters]
     leaves, size = np.unique(leaf[leaf >= 0], return_counts=True)
-    count, arrived = np.zeros(fabric.num_links), 0
+    count, arrived = np.zeros(tables.num_links), 0
     from_leaf = np.zeros(len(leaves))  # routes that leave it, counted as if its hosts sent to themselves, too
-    step = max(1, WALKS_AT_ONCE // max(1, len(leaves)))
-    for first in range(0, len(adapters), step):
-        some, theirs = adapters[first : first + step], leaf[first : first + step]
-        hops, links, _ = routes.walk(np.repeat(leaves, len(some)), np.tile(some, len(leaves)), path)
-        reached = hops.reshape(len(leaves), len(some)) > 0
-        senders = (size[:, None] - (leaves[:, None] == theirs[None, :])) * reached
-        taken = (links >= 0) & (hops > 0)[:, None]
-        weight = np.broadcast_to(senders.reshape(-1, 1), links.shape)[taken]
-        count += np.bincount(links[taken], weights=weight, minlength=fabric.num_links)
-        arrived += int(senders.sum())
+    for some in slices(len(adapters), len(leaves)):
+        theirs = leaf[some]
+        senders = size[:, None] - (leaves[:, None] == theirs[None, :])
+        ends = np.repeat(leaves, len(theirs)), np.tile(adapters[some], len(leaves))
+        loads, arrives = tables.loads_from(*ends, senders.ravel(), path)
+        reached = arrives.reshape(senders.shape)
+        count += loads
+        arrived += int((senders * reached).sum())
         from_leaf += reached.sum(axis=1)
     own = np.flatnonzero(leaf >= 0)
     place = np.searchsorted(leaves, leaf[own])
-    itself = routes.hops_from(leaves, adapters[own], path)[place, np.arange(len(own))] > 0 if len(own) else 0
-    count[fabric.adapter_uplink[adapters[own]]] += from_leaf[place] - itself
-    return np.round(count).astype(np.int64), arrived
+    itself = tables.hops_from(leaves, adapters[own], path)[place, np.arange(len(own))] > 0 if len(own) else 0
+    count[tables.uplink[adapters[own]]] += from_leaf[place] - itself
+    return count, arrived
 
 
 def link_rows(use: LinkUse) -> list[dict[str, Any]]:

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FabricError
-from ..computed import ComputedLinks
+from ..computed import ComputedLinks, compute_routes
 from ..fabric import Fabric
-from ..routes import Routes
-from ..routing import compute_routes
-from ..subfabric import subfabric
+from ..routes import Routes, subfabric
 
 __all__ = ["without"]
 

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import HostError, RouteError
+from ...network import MAX_HOPS, NextLinks
 from ..fabric import IntArray
 from ..hostnames import find_hosts, require_hosts
 from ..hostroutes import HostRoutes
-from ..routes import MAX_HOPS, NextLinks, Routes
+from ..routes import Routes
 from ..tree import ClusterTree, cluster_tree
 from .digest import digest_of
 
@@ -55,7 +56,7 @@ class Generation:
     def route(self, sender: str, receiver: str) -> tuple[str, ...]:
         """Ids of the switches from one host to another, in order; none from a host to itself.
 
-        The rails are those that `HostRoutes` takes.
+        The rails are those that `Tables` takes.
 
         :raises HostError: for a name that is no host; RouteError where there is no route.
         Cost: some microseconds; no arrays are made, for thousands of single queries a second.

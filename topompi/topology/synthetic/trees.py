@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 
 from ...errors import FabricError
+from ...network import MAX_HOPS
 from ..fabric import Fabric
-from ..routes import MAX_HOPS
 from .blueprint import DEFAULT_RATE, Blueprint, Cables, Integers, cables, check_at_least, check_size
 
 __all__ = ["draw_fat_tree", "fat_tree", "k_ary_n_tree"]

@@ -1,0 +1,213 @@
+"""The network of some hosts: links, tables of next links, and the paths, hops, delays and loads between hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .walks import MAX_HOPS, Walks, joined, link_loads, slices
+
+__all__ = ["Tables"]
+
+Links = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Hosts = NDArray[np.integer]
+
+
+def known_or(column: Floats, value: float | None) -> Floats:
+    """The column with a value in the place of NaN; the column itself for None."""
+    return column if value is None else np.where(np.isnan(column), value, column)
+
+
+def _distinct(numbers: Links, size: int) -> tuple[Links, NDArray[np.intp]]:
+    """The distinct ones of numbers below ``size``, ascending, and the place of each number among them."""
+    there = np.zeros(size, dtype=bool)
+    there[numbers] = True
+    return np.flatnonzero(there).astype(np.int32), (np.cumsum(there) - 1)[numbers]
+
+
+@dataclass(frozen=True, eq=False)
+class Tables(Walks):
+    """Directed links and deterministic routes: what switches hold, and nothing for each pair of hosts.
+
+    Two hosts talk over the pair of their adapters with the fewest hops; among equals over adapters of the same rail,
+    then the lowest. The further parameters are those of ``Walks``.
+
+    :param adapters: adapter of each host on each rail, shape (rails, hosts), -1 if the host has fewer; by default each
+        adapter is a host.
+    """
+
+    adapters: Links = None  # type: ignore[assignment]  # filled in after the init
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.adapters is None:
+            object.__setattr__(self, "adapters", np.arange(self.first_switch, dtype=np.int32)[None])
+
+    def __repr__(self) -> str:
+        return f"Tables({self.num_hosts:,} hosts, {self.num_switches:,} switches, {self.num_links:,} directed links)"
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts, n."""
+        return int(self.adapters.shape[1])
+
+    def part(self, hosts: Hosts) -> Tables:
+        """The same links and tables with some of the hosts; vertices and links keep their numbers.
+
+        :param hosts: numbers of the hosts in their new order, shape (n,).
+        Cost: nothing but the list of the hosts' adapters.
+        """
+        adapters = self.adapters[:, hosts]
+        adapters = adapters[: 1 + int((adapters[1:] >= 0).any(axis=1).sum())]  # hosts fill their rails in order
+        return replace(self, adapters=adapters)
+
+    def filled(self, rate: float | None = None, latency: float | None = None) -> Tables:
+        """The same network with values in the place of unknown ones; those that are known stay.
+
+        :param rate: bytes/s of links of unknown rate; None leaves them.
+        :param latency: seconds of links of unknown latency; None leaves them.
+        """
+        return replace(self, rate=known_or(self.rate, rate), latency=known_or(self.latency, latency))
+
+    def ends(self, source: Hosts, destination: Hosts) -> tuple[Links, Links]:
+        """Adapters over which hosts send to hosts, each of shape (pairs,).
+
+        :param source: sending host of each pair, shape (pairs,).
+        :param destination: receiving host of each pair, shape (pairs,).
+        Cost: nothing with one adapter per host; else a walk for each pair of their adapters.
+        """
+        rails = self.adapters
+        sender, receiver = rails[0][source], rails[0][destination]
+        if len(rails) == 1:
+            return sender, receiver
+        best = np.full(len(source), MAX_HOPS + 1)
+        numbers = product(range(len(rails)), repeat=2)
+        for i, j in sorted(numbers, key=lambda pair: (pair[0] != pair[1], pair)):
+            one, other = rails[i][source], rails[j][destination]
+            hops = self._hops(one, other)
+            better = (hops > 0) & (hops < best)
+            best = np.where(better, hops, best)
+            sender, receiver = np.where(better, one, sender), np.where(better, other, receiver)
+        return sender, receiver
+
+    def _hops(self, sender: Links, receiver: Links) -> NDArray[np.integer]:
+        """Switches crossed from adapters to adapters, -1 being none; negative without a route."""
+        start = np.where((sender >= 0) & (receiver >= 0), self.leaf[sender], -1)
+        switches, row = _distinct(start + 1, self.num_switches + 1)
+        adapters, column = _distinct(np.maximum(receiver, 0), self.first_switch)
+        if len(switches) * len(adapters) <= len(start):
+            return self.hops_from(switches - np.int32(1), adapters)[row, column]
+        return self.walk(start, receiver)[0]
+
+    def paths(self, source: Hosts, destination: Hosts, path: int = 0) -> Links:
+        """Links from hosts to hosts in order, shape (pairs, longest), padded with -1.
+
+        A pair without a route, and a host to itself, have no links.
+
+        :param source: sending host of each pair, shape (pairs,).
+        :param destination: receiving host of each pair, shape (pairs,).
+        :param path: number of the destinations' path, from 0.
+        Cost: pairs x (longest path) numbers; ``chunks`` bounds them.
+        """
+        sender, receiver = self.ends(source, destination)
+        start = np.where(source != destination, self.leaf[sender], -1)
+        hops, links, _ = self.walk(start, receiver, path)
+        links = np.concatenate((self.uplink[sender][:, None], links), axis=1)
+        links[hops <= 0] = -1
+        return links[:, : max(int(hops.max(initial=0)), 0) + 1]
+
+    def all_paths(self, path: int = 0) -> Links:
+        """``paths`` from every host to every host, shape (n, n, longest).
+
+        :param path: number of the destinations' path, from 0.
+        Cost: n x n x (longest path) numbers.
+        """
+        found = joined([self.paths(*pair, path) for pair in self.every_pair()])
+        return found.reshape(self.num_hosts, self.num_hosts, -1)
+
+    def chunks(self, source: Hosts, destination: Hosts, path: int = 0) -> Iterator[tuple[slice, Links]]:
+        """``paths`` of ``AT_ONCE`` pairs at a time, each with the slice of its pairs.
+
+        :param source: sending host of each pair, shape (pairs,).
+        :param destination: receiving host of each pair, shape (pairs,).
+        :param path: number of the destinations' path, from 0.
+        """
+        for some in slices(len(source)):
+            yield some, self.paths(source[some], destination[some], path)
+
+    def every_pair(self) -> Iterator[tuple[Hosts, Hosts]]:
+        """Sending and receiving hosts of all ordered pairs, a host to itself included, about ``AT_ONCE`` at a time."""
+        every = np.arange(self.num_hosts)
+        for some in slices(self.num_hosts, self.num_hosts):
+            yield np.repeat(every[some], self.num_hosts), np.tile(every, some.stop - some.start)
+
+    def hops(self, source: Hosts, destination: Hosts) -> NDArray[np.int16]:
+        """Switches crossed from hosts to hosts, shape (pairs,): 0 from a host to itself, -1 without a route.
+
+        :param source: sending host of each pair, shape (pairs,).
+        :param destination: receiving host of each pair, shape (pairs,).
+        Cost: a walk for each distinct pair of a leaf switch and an adapter among ``AT_ONCE`` pairs.
+        """
+        found = np.empty(len(source), dtype=np.int16)
+        for some in slices(len(source)):
+            found[some] = np.maximum(self._hops(*self.ends(source[some], destination[some])), -1)
+        found[source == destination] = 0
+        return found
+
+    def all_hops(self) -> NDArray[np.int16]:
+        """``hops`` from every host to every host, shape (n, n).
+
+        Cost: n x n numbers, and a walk from each leaf switch to each host; no walk if next links are worked out.
+        """
+        if len(self.adapters) == 1:
+            first = self.adapters[0]
+            hops = np.maximum(self.hops_from(self.leaf[first], first), np.int16(-1))
+            np.fill_diagonal(hops, 0)
+            return hops
+        found = np.concatenate([np.empty(0, dtype=np.int16), *(self.hops(*pair) for pair in self.every_pair())])
+        return found.reshape(self.num_hosts, self.num_hosts)
+
+    def delays(self, source: Hosts, destination: Hosts) -> Floats:
+        """Seconds per byte of the slower one of two hosts' links into the fabric, shape (pairs,).
+
+        0 from a host to itself, NaN if a rate is unknown.
+
+        :param source: sending host of each pair, shape (pairs,).
+        :param destination: receiving host of each pair, shape (pairs,).
+        """
+        slower = np.minimum(self.host_rate[source], self.host_rate[destination])
+        return np.where(source == destination, 0.0, 1.0 / slower)
+
+    @cached_property
+    def host_rate(self) -> Floats:
+        """Bytes/s of each host's link into the fabric, of its first rail, shape (hosts,); NaN if unknown."""
+        rates: Floats = np.append(self.rate, np.nan)[self.uplink[self.adapters[0]]]
+        return rates
+
+    def loads(self, source: Hosts, destination: Hosts, amounts: NDArray[np.number], path: int = 0) -> Floats:
+        """Bytes over each link if hosts send to hosts along their routes, shape (links,).
+
+        :param source: sending host of each message, shape (messages,).
+        :param destination: receiving host of each message, shape (messages,).
+        :param amounts: bytes of each message, shape (messages,); without a route they go nowhere.
+        :param path: number of the destinations' path, from 0.
+        Cost: a walk for each distinct pair of a leaf switch and an adapter among ``AT_ONCE`` messages.
+        """
+        loads = np.zeros(self.num_links)
+        for some in slices(len(source)):
+            apart = source[some] != destination[some]
+            sender, receiver = self.ends(source[some][apart], destination[some][apart])
+            nbytes = np.asarray(amounts)[some][apart]
+            keys, place = np.unique(
+                self.leaf[sender].astype(np.int64) * self.first_switch + receiver, return_inverse=True
+            )
+            switch, adapter = (axis.astype(np.int32) for axis in np.divmod(keys, self.first_switch))
+            carried, arrives = self.loads_from(switch, adapter, np.bincount(place, nbytes, len(keys)), path)
+            loads += carried + link_loads(self.uplink[sender][:, None], nbytes * arrives[place], self.num_links)
+        return loads
