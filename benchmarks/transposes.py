@@ -52,10 +52,7 @@ def bound(network: Network, rows: int, way: str, size: int) -> float:
     np.add.at(there, (np.arange(len(groups))[:, None], network.rank_host[np.stack(groups)]), 1)
     messages = there.T @ there
     np.fill_diagonal(messages, 0)
-    used = network.links >= 0
-    each = np.broadcast_to(messages[:, :, None], network.links.shape)[used]
-    load = np.bincount(network.links[used], weights=each, minlength=len(network.capacity))
-    return float((size * load / network.capacity).max())
+    return float((size * network.loads(messages) / network.capacity).max())
 
 
 def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..network import link_loads
+
 __all__ = ["Network", "SiblingGroups"]
 
 Integers = NDArray[np.int64]
@@ -51,6 +53,14 @@ class Network:
     def leaf(self) -> Integers:
         """Leaf switch of each host, shape (n,), numbered within this network."""
         return self.clusters[-1] if len(self.clusters) else np.zeros(self.num_hosts, dtype=np.int64)
+
+    def loads(self, traffic: NDArray[np.number]) -> NDArray[np.float64]:
+        """Sums of traffic over the links of the routes, shape (links,).
+
+        :param traffic: bytes, or anything else, from host i to host j, shape (n, n).
+        Cost: one pass over each column of ``links``.
+        """
+        return link_loads(self.links.reshape(traffic.size, -1), traffic.ravel(), len(self.capacity))
 
     @cached_property
     def ranks_of_host(self) -> tuple[NDArray[np.intp], ...]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.networks import job, jobs
+from tests.networks import job, jobs, routes
+from topompi.topology import Routes, TopologyInterface
+from topompi.views.network import UNKNOWN_RATE, known_rates, network_of
 
 
 @pytest.mark.parametrize("hosts", [(0, 2, 4, 8, 10, 12, 16, 18), (0, 1, 4, 8, 9, 12)])
@@ -26,3 +30,29 @@ def test_hosts_of_a_leaf_are_those_one_hop_apart(network):
     assert np.array_equal(network.leaf[:, None] == network.leaf, network.hops <= 1)
     for outer, inner in zip(network.clusters, network.clusters[1:], strict=False):
         assert not ((inner[:, None] == inner) & (outer[:, None] != outer)).any()
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ([8.0, 2.0, 8.0, np.nan], [8.0, 2.0, 8.0, 8.0]),
+        ([8.0, np.nan, 2.0], [8.0, 2.0, 2.0]),
+        ([np.nan, np.nan], [UNKNOWN_RATE, UNKNOWN_RATE]),
+    ],
+)
+def test_links_of_unknown_rate_are_as_fast_as_most_others(rates, expected):
+    assert known_rates(np.array(rates)).tolist() == expected
+
+
+def test_one_unknown_rate_leaves_the_rates_of_all_other_links():
+    whole = routes("XGFT(2; 5,4; 1,2; 1,2)")
+    rate = whole.fabric.link_rate.copy()
+    rate[whole.fabric.switch_links] *= 2
+    rate[whole.fabric.switch_links[0]] = np.nan
+    known = Routes(replace(whole.fabric, link_rate=rate), "tables", whole.next_link)
+    interface = TopologyInterface.place(whole.fabric.hosts, known)
+    given = interface.routes.fabric.link_rate
+    capacity = network_of(interface).capacity
+    assert np.isnan(given).sum() == 1
+    assert (capacity == given)[~np.isnan(given)].all()
+    assert capacity[np.isnan(given)].tolist() == [given[interface.routes.fabric.adapter_uplink[0]]]  # of 40 hosts

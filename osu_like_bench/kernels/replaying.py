@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from topompi.schedules import Network, Schedule, make
 from topompi.schedules.alltoall import direct
-from topompi.schedules.analysis.bounds import link_loads
 
 from ..simulate import Arena, Failure, FlowArena
 from .kernel import Alltoalls, Kernel, Messages, Phase, Sums, pairs_within
@@ -105,7 +104,7 @@ class Replay:
         each = np.broadcast_to(phase.nbytes, here.shape)
         traffic = np.bincount(here * hosts + there, each, hosts * hosts).reshape(hosts, hosts)
         np.fill_diagonal(traffic, 0)
-        return float((link_loads(self.network, traffic) / self.network.capacity).max(initial=0.0))
+        return float((self.network.loads(traffic) / self.network.capacity).max(initial=0.0))
 
 
 def _joint(network: Network, phase: Alltoalls) -> Schedule:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from topompi.errors import BenchmarkError
 from topompi.schedules import Network
-from topompi.schedules.analysis.bounds import link_loads
 
 from ..options import parse_bytes
 
@@ -47,7 +46,7 @@ class Background:
         used = network.links >= 0
         slowest = np.where(used, 1 / network.capacity[network.links], 0.0).max(axis=2, initial=0.0)
         latency = np.where(used, network.latency[network.links], 0.0).sum(axis=2)
-        crossing = self.nbytes * link_loads(network, np.asarray(used.any(axis=2), dtype=np.int64))
+        crossing = self.nbytes * network.loads(np.asarray(used.any(axis=2), dtype=np.int64))
         alone = (latency + self.nbytes * slowest).sum(axis=1).max(initial=0.0)
         seconds = max(alone, (crossing / network.capacity).max(initial=0.0))
         return crossing / seconds if seconds else crossing

@@ -74,9 +74,7 @@ def _busiest(network: Network, grid: Integers) -> float:
         np.add.at(there, (np.arange(len(groups))[:, None], network.rank_host[groups]), 1)
         messages = there.T @ there
         np.fill_diagonal(messages, 0)
-        links = network.links
-        each = np.broadcast_to(messages[:, :, None], links.shape)[links >= 0] / groups.shape[1]
-        load = np.bincount(links[links >= 0], weights=each, minlength=len(network.capacity))
+        load = network.loads(messages / groups.shape[1])
         total += float((load / network.capacity).max(initial=0.0))
     return total
 

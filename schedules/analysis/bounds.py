@@ -80,7 +80,7 @@ def lower_bound(
         sides += [_slowest(collective, out, rate_out), _slowest(collective, into, rate_in)]
     link = 0.0
     if collective == "alltoall":
-        load = link_loads(network, between(share, network.rank_host, network.num_hosts))
+        load = network.loads(between(share, network.rank_host, network.num_hosts))
         link = float((load / network.capacity).max(initial=0.0))
     host_out, host_in, leaf_out, leaf_in, link = (block_bytes * bound for bound in (*sides, link))
     latency = alpha * (network.num_ranks - 1).bit_length()
@@ -98,7 +98,7 @@ def min_steps(network: Network, conflicts: int = 1) -> int:
     Cost: O(n^2 * longest route).
     """
     ranks = np.bincount(network.rank_host, minlength=network.num_hosts)
-    messages = link_loads(network, np.outer(ranks, ranks)).astype(np.int64)
+    messages = network.loads(np.outer(ranks, ranks)).astype(np.int64)
     source, _, link = _crossings(network)
     senders = np.ones(len(network.capacity), dtype=np.int64)
     np.maximum.at(senders, link, ranks[source])
@@ -118,13 +118,6 @@ def link_width(network: Network) -> Integers:
     fits = np.divide(network.capacity, fastest, out=np.ones_like(fastest), where=fastest > 0)
     # Quotients of rates such as 54 Gbit/s are not exact: a hair below a whole number is that number.
     return np.maximum(np.floor(fits * (1 + 1e-9)), 1).astype(np.int64)
-
-
-def link_loads(network: Network, traffic: NDArray[np.number]) -> Floats:
-    """What crosses each link, shape (links,), if ``traffic[i, j]`` goes from host i to host j along the route."""
-    source, destination, link = _crossings(network)
-    weights = traffic[source, destination].astype(np.float64)
-    return np.asarray(np.bincount(link, weights=weights, minlength=len(network.capacity)), dtype=np.float64)
 
 
 def distinct(keys: Integers) -> Integers:

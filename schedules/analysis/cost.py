@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..network import Network
 from ..phases import Given
 from ..schedule import Schedule
-from .bounds import between, link_loads
+from .bounds import between
 from .loads import Messages, check_routes, crossings, merged, messages_of, run_starts
 from .model import Model
 
@@ -103,7 +103,7 @@ def cost(
     if series.partial and schedule.collective == "alltoall":
         share = schedule.blocks if schedule.counts is None else schedule.counts
         traffic = between(share, network.rank_host, network.num_hosts)
-        busy = link_loads(network, traffic * block_bytes * clocks.t_w[np.maximum(network.hops, 0)]) * clocks.relative
+        busy = network.loads(traffic * block_bytes * clocks.t_w[np.maximum(network.hops, 0)]) * clocks.relative
     on_link = float((busy - clocks.head[-1] * clocks.relative).max(initial=0.0))
     return Cost(max(float(clocks.last.max()), on_link), on_link, clocks.last, finish)
 

@@ -9,12 +9,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ..network import joined, link_loads
 from .errors import NetsimError
 from .interpreter import Interpreter
 from .program import BACKGROUND, Program
 from .session import Programs, Rates
 from .tables import Tables
-from .tape import Tape, Traffic, joined, loads_of
+from .tape import Tape, Traffic
 from .wiring import Wiring
 
 try:
@@ -146,13 +147,13 @@ class FlowSession(Programs):
         place = np.searchsorted(self._entered, message, "right") - 1
         here = [(one, message[place == one]) for one in np.unique(place).tolist()]
         paths = [self._traffic[one].paths[some - self._entered[one]] for one, some in here]
-        return loads_of(joined(paths), rate, len(self._wiring.rate))
+        return link_loads(joined(paths), rate, len(self._wiring.rate))
 
     def link_bytes(self) -> Floats:
         """Bytes that have crossed each link so far, shape (links,)."""
         nbytes = [np.zeros(0), *(one.nbytes for one in self._traffic)]
         crossed = np.concatenate(nbytes) * self._read()[1]
-        return loads_of(joined([one.paths for one in self._traffic]), crossed, len(self._wiring.rate))
+        return link_loads(joined([one.paths for one in self._traffic]), crossed, len(self._wiring.rate))
 
     def outcome(self) -> Outcome:
         """The first runs of all programs that were added, as far as they have ended.

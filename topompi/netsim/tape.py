@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..network import link_loads
 from .errors import NetsimError
 from .program import REPEATS, Program
 from .tables import Tables
 from .wiring import Wiring
 
-__all__ = ["Tape", "Traffic", "joined", "loads_of", "marks_of"]
+__all__ = ["Tape", "Traffic", "marks_of"]
 
 Integers = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -42,31 +43,8 @@ class Traffic:
     def bounds(self) -> Floats:
         """Seconds that the busiest link of each job needs for the job's bytes, shape (jobs,)."""
         spans = [slice(*span) for span in pairwise(self.first_message.tolist())]
-        loads = (loads_of(self.paths[span], self.nbytes[span], len(self.capacity)) for span in spans)
+        loads = (link_loads(self.paths[span], self.nbytes[span], len(self.capacity)) for span in spans)
         return np.array([(load / self.capacity).max(initial=0.0) for load in loads])
-
-
-def loads_of(paths: Integers, amounts: Floats, links: int) -> Floats:
-    """Sums of the messages' amounts over the links that they cross, shape (links,).
-
-    :param paths: links of each message, shape (messages, longest), padded with -1.
-    :param amounts: bytes, or bytes/s, of each message, shape (messages,).
-    :param links: how many links count, from 0 on.
-    """
-    loads = np.zeros(links + 2)
-    for column in paths.T:
-        # What is padded counts for one link more, and so does what lies behind.
-        loads += np.bincount(np.minimum(column, links) + 1, amounts, len(loads))
-    return loads[1:-1]
-
-
-def joined(paths: Sequence[Integers]) -> Integers:
-    """Paths of several tapes, one behind the other, padded with -1 to the longest of all."""
-    if len(paths) == 1:
-        return paths[0]
-    longest = max((one.shape[1] for one in paths), default=0)
-    padded = [np.pad(one, ((0, 0), (0, longest - one.shape[1])), constant_values=-1) for one in paths]
-    return np.concatenate(padded) if padded else np.empty((0, 0), dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)

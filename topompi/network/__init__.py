@@ -5,6 +5,17 @@ numbers in it, whichever hosts are taken. ``topompi.topology.Routes.tables`` mak
 """
 
 from .tables import Tables
-from .walks import DIES, LOOPS, MAX_HOPS, NextLinks, first_links, joined, link_loads, slices
+from .walks import DIES, LOOPS, MAX_HOPS, NextLinks, first_links, joined, known_or, link_loads, slices
 
-__all__ = ["DIES", "LOOPS", "MAX_HOPS", "NextLinks", "Tables", "first_links", "joined", "link_loads", "slices"]
+__all__ = [
+    "DIES",
+    "LOOPS",
+    "MAX_HOPS",
+    "NextLinks",
+    "Tables",
+    "first_links",
+    "joined",
+    "known_or",
+    "link_loads",
+    "slices",
+]

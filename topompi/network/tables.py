@@ -10,18 +10,13 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from .walks import MAX_HOPS, Walks, joined, link_loads, slices
+from .walks import MAX_HOPS, Walks, joined, known_or, link_loads, slices
 
 __all__ = ["Tables"]
 
 Links = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Hosts = NDArray[np.integer]
-
-
-def known_or(column: Floats, value: float | None) -> Floats:
-    """The column with a value in the place of NaN; the column itself for None."""
-    return column if value is None else np.where(np.isnan(column), value, column)
 
 
 def _distinct(numbers: Links, size: int) -> tuple[Links, NDArray[np.intp]]:

@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 
 from ..errors import FabricError
 
-__all__ = ["DIES", "LOOPS", "MAX_HOPS", "NextLinks", "Walks", "first_links", "joined", "link_loads", "slices"]
+__all__ = [
+    "DIES",
+    "LOOPS",
+    "MAX_HOPS",
+    "NextLinks",
+    "Walks",
+    "first_links",
+    "joined",
+    "known_or",
+    "link_loads",
+    "slices",
+]
 
 Links = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -66,11 +77,10 @@ def link_loads(paths: NDArray[np.integer], amounts: NDArray[np.number], links: i
     :param links: number of links, from 0 on, that are counted.
     Cost: one pass over each column of the paths.
     """
-    loads = np.zeros(links + 2)
+    loads, weights = np.zeros(links), np.asarray(amounts, dtype=np.float64)
     for column in paths.T:
-        # Padding counts for one link more, and so do links that are not counted.
-        loads += np.bincount(np.minimum(column, links) + 1, amounts, len(loads))
-    return loads[1:-1]
+        loads += np.bincount(column + 1, weights, links + 1)[1 : links + 1]  # padding counts at 0
+    return loads
 
 
 def joined(paths: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
@@ -83,6 +93,11 @@ def joined(paths: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
     longest = max((one.shape[1] for one in paths), default=0)
     padded = [np.pad(one, ((0, 0), (0, longest - one.shape[1])), constant_values=-1) for one in paths]
     return np.concatenate(padded) if padded else np.empty((0, 0), dtype=np.int32)
+
+
+def known_or(column: Floats, value: float | None) -> Floats:
+    """The column with a value in the place of NaN; the column itself for None."""
+    return column if value is None else np.where(np.isnan(column), value, column)
 
 
 def first_links(vertex: Links, adapters: int) -> Links:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ..mapping.graph import CommunicationGraph
 from ..mapping.readers.topoprof import GRANULARITIES
 from ..topology import TopologyInterface
-from ..views.network import network_of
 from .errors import ProfileError
 
 __all__ = [
@@ -117,16 +116,13 @@ def link_loads(graph: CommunicationGraph, interface: TopologyInterface) -> NDArr
     """Bytes over each directed link of the job's part of the fabric, shape (links,); none where no fabric is known.
 
     :raises ProfileError: where the graph has other ranks than the job.
-    Cost: hosts * hosts * (longest route) numbers.
+    Cost: a walk for each distinct pair of a leaf switch and a receiving host.
     """
     _check(graph, interface)
     if interface.routes is None:
         return np.zeros(0)
-    between = contract(graph, interface.rank_host.astype(np.int64), interface.num_hosts)
-    links = network_of(interface).links[between.sources, between.targets]
-    volume = np.repeat(between.volume, links.shape[1])[(links >= 0).ravel()]
-    loads = np.bincount(links[links >= 0], volume, interface.routes.fabric.num_links)
-    return loads.astype(np.float64)
+    host = interface.rank_host
+    return interface.routes.tables.loads(host[graph.sources], host[graph.targets], graph.volume)
 
 
 def _sums(graph: CommunicationGraph, chosen: NDArray[np.bool_]) -> tuple[int, int]:

@@ -5,27 +5,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..network import known_or
 from ..schedules.network import Network
 
 if TYPE_CHECKING:
     from ..topology import TopologyInterface
 
-__all__ = ["network_of"]
+__all__ = ["UNKNOWN_RATE", "known_rates", "network_of"]
 
-UNKNOWN_RATE = 1.0  # links of unknown rate count as equally fast
+UNKNOWN_RATE = 1.0  # bytes/s of all links, if no rate is known
+
+
+def known_rates(rate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rates with the commonest known one, the slower among equals, in the place of NaN; ``UNKNOWN_RATE`` if all are.
+
+    :param rate: bytes/s of each link, shape (links,), NaN if unknown.
+    """
+    values, counts = np.unique(rate[~np.isnan(rate)], return_counts=True)
+    return known_or(rate, float(values[counts.argmax()]) if len(values) else UNKNOWN_RATE)
 
 
 def network_of(interface: TopologyInterface) -> Network:
     """The network of a job as arrays: hops, routes, capacities, clusters.
 
-    Where nothing above the hosts is known, each host has a link out and a link in, all of one rate, on one switch.
+    Links of unknown rate are as fast as most others. If nothing above the hosts is known, each host has a link out and
+    a link in, all of one rate, on one switch.
     Cost: n * n * (longest route) numbers.
     """
     if interface.routes is None or interface.host_routes is None:
         return _one_switch(interface)
     fabric = interface.routes.fabric
-    known = not np.isnan(fabric.link_rate).any()
     # The leaf switches are a level of the tree only where two hosts share one.
     above = interface.tree.clusters[1:-1][np.array(interface.tree.cuts[1:]) > 1]
     leaf = interface.host_routes.leaf.astype(np.int64)
@@ -33,7 +44,7 @@ def network_of(interface: TopologyInterface) -> Network:
         rank_host=interface.rank_host.astype(np.int64),
         hops=interface.hop_matrix,
         links=interface.get_network_path_matrix(),
-        capacity=fabric.link_rate if known else np.full(fabric.num_links, UNKNOWN_RATE),
+        capacity=known_rates(fabric.link_rate),
         clusters=np.concatenate((above, leaf[None, :])).astype(np.int64),
         latency=fabric.link_latency,
     )

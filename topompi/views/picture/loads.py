@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import TopompiError
-from ...topology import HostRoutes, Routes
+from ...topology import Routes
+from ..network import known_rates
 
-__all__ = ["MOST_HOSTS", "Loads", "PictureError", "crossed_switches", "link_loads", "links_of_job"]
-
-MOST_HOSTS = 2048  # whose routes are held at once: some 200 MB
+__all__ = ["Loads", "PictureError", "crossed_switches", "link_loads"]
 
 Integers = NDArray[np.int64]
 
@@ -26,8 +25,8 @@ class Loads:
     """What links carry.
 
     :param bytes: that cross each directed link of the fabric, shape (L,).
-    :param seconds: that the link needs for them, shape (L,); 1 byte/s where rates are unknown.
-    :param rated: whether rates are known.
+    :param seconds: that the link needs for them, shape (L,), see ``known_rates``.
+    :param rated: whether rates are known, of some links at least.
     """
 
     bytes: NDArray[np.float64]
@@ -46,42 +45,23 @@ def link_loads(routes: Routes, rank_host: Integers, messages: tuple[Integers, In
     :param routes: over the whole fabric.
     :param rank_host: host of the fabric of each rank, shape (p,).
     :param messages: sending and receiving rank and bytes of each, three arrays of equal length.
-    :raises PictureError: for more hosts than whose routes can be held.
-    Cost: n * n * (longest route) numbers for n hosts.
+    Cost: a walk for each distinct pair of a leaf switch and a receiving host.
     """
     source, target, nbytes = messages
-    hosts, place = np.unique(rank_host, return_inverse=True)
-    paths = links_of_job(routes, hosts)
-    traffic = np.zeros((len(hosts), len(hosts)))
-    np.add.at(traffic, (place[source], place[target]), nbytes)
-    used = (paths >= 0) & (traffic > 0)[:, :, None]
-    weight = np.broadcast_to(traffic[:, :, None], paths.shape)[used]
-    carried = np.bincount(paths[used], weights=weight, minlength=routes.fabric.num_links).astype(np.float64)
-    rate = routes.fabric.link_rate
-    rated = not bool(np.isnan(rate).any())
-    return Loads(carried, carried / rate if rated else carried, rated)
-
-
-def links_of_job(routes: Routes, hosts: Integers) -> NDArray[np.int32]:
-    """Links from each of some hosts to each other, shape (n, n, longest), padded with -1.
-
-    :raises PictureError: for more hosts than whose routes can be held.
-    """
-    if len(hosts) > MOST_HOSTS:
-        raise PictureError(f"expecting a job of at most {MOST_HOSTS:,} hosts for their routes, got {len(hosts):,}")
-    return HostRoutes(routes, hosts.astype(np.int32)).paths()
+    carried = routes.tables.loads(rank_host[source], rank_host[target], nbytes)
+    rated = not bool(np.isnan(routes.fabric.link_rate).all())
+    return Loads(carried, carried / known_rates(routes.fabric.link_rate), rated)
 
 
 def crossed_switches(routes: Routes, hosts: Integers) -> NDArray[np.bool_]:
-    """Which switches the routes between some hosts cross, shape (S,); all, where these are too many to hold them."""
-    fabric = routes.fabric
-    crossed = np.zeros(fabric.num_switches, dtype=bool)
-    if len(hosts) > MOST_HOSTS:
-        crossed[:] = True
-        return crossed
-    links = np.unique(links_of_job(routes, hosts))
-    ends = fabric.link_target[links[links >= 0]] - fabric.num_adapters
-    leaves = fabric.adapter_leaf[np.concatenate([fabric.host_adapters[host] for host in hosts.tolist()])]
-    crossed[ends[ends >= 0]] = True
-    crossed[leaves[leaves >= 0]] = True
+    """The switches that the routes between all adapters of some hosts cross, as truth values, shape (S,).
+
+    :param routes: over the whole fabric.
+    :param hosts: hosts of the fabric, each once.
+    Cost: a link from each of their leaf switches to each of their adapters.
+    """
+    adapters = routes.fabric.rails[:, hosts]
+    switches, _, _ = routes.tables.crossed(adapters[adapters >= 0])
+    crossed = np.zeros(routes.fabric.num_switches, dtype=bool)
+    crossed[switches] = True
     return crossed
