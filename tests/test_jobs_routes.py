@@ -6,12 +6,15 @@ from functools import cache
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.support import shared_data
 from topompi.jobs import Cluster, check, find_allocator
 from topompi.jobs.allocation import Job
 from topompi.jobs.allocation.disjoint import Disjoint, Exact
 from topompi.topology import load
+from topompi.topology.inspection import link_use
 from topompi.views.cluster import cluster_of
 
 TABLES = ("minhop", "dfsssp", "nue")
@@ -100,3 +103,22 @@ def test_the_greedy_part_of_disjoint_finds_nodes_in_nine_of_ten_states_where_the
             for state in states:
                 state.start(job, best)
     assert found[1] >= 0.9 * found[0] > 20
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(["xgft:4,3,2;1,2,2", "xgft:5,4;1,2;1,2", "dragonfly:3,2,2"]), st.randoms())
+def test_links_of_a_job_have_the_numbers_and_the_rates_of_the_fabric(spec, random):
+    routes = load(spec).routes
+    cluster, fabric = cluster_of(routes), routes.fabric
+    nodes = np.array(random.sample(range(cluster.num_nodes), random.randint(1, cluster.num_nodes)))
+    hosts = np.array([fabric.host_index[cluster.hosts[node]] for node in nodes], dtype=np.int32)
+    used = cluster.links.links_of(nodes)
+    assert used.tolist() == sorted(link_use(routes, hosts).switch_links.tolist())
+    assert np.array_equal(cluster.network.rate, fabric.link_rate, equal_nan=True)
+    one, other = (axis.ravel() for axis in np.meshgrid(nodes, nodes))
+    carried = np.flatnonzero(cluster.network.loads(one, other, np.ones(len(one))))
+    assert np.intersect1d(carried, fabric.switch_links).tolist() == used.tolist()
+
+
+def test_a_cluster_without_a_fabric_has_no_network():
+    assert Cluster.regular(8, 4).network is None

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..network import Tables
 from .errors import JobsError
-from .isolation import Routes, TreeRoutes
+from .isolation import Routes, TableRoutes, TreeRoutes
 
 __all__ = ["Cluster"]
 
@@ -181,6 +182,11 @@ class Cluster:
     def pod_size(self) -> int:
         """Nodes of the largest pod: jobs up to it are medium."""
         return int(np.diff(self.leaf_start[self.pod_start]).max())
+
+    @property
+    def network(self) -> Tables | None:
+        """The fabric's links with their rates, and next links, whose hosts are the nodes; None without a fabric."""
+        return self.routes.network if isinstance(self.routes, TableRoutes) else None
 
     @cached_property
     def links(self) -> Routes:

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..network import Tables
 from .errors import AllocationError
 
 __all__ = ["Conflicts", "Routes", "TableRoutes", "TreeRoutes", "check"]
@@ -39,15 +40,20 @@ class Routes(Protocol):
 class TableRoutes:
     """Routes that follow the destination, as forwarding tables give them.
 
+    :param network: links, rates and next links, with the nodes as its hosts; links have the fabric's numbers.
     :param leaf: leaf of each node, shape (nodes,).
     :param steps: links between switches from each leaf to each node in order, shape (leaves, nodes, longest), -1 beyond
-        the end; where a node can be reached over several paths, the links of all.
-    :param num_links: links are numbered below this.
+        the end and between; if a node can be reached over several paths, the links of all.
     """
 
+    network: Tables
     leaf: Indices
     steps: Indices
-    num_links: int
+
+    @property
+    def num_links(self) -> int:
+        """Links are numbered below this: the directed links of the fabric."""
+        return self.network.num_links
 
     def links_of(self, nodes: NDArray[np.integer]) -> NDArray[np.integer]:
         """Ascending numbers of the links between these nodes; cost: leaves x nodes of the job."""

@@ -50,7 +50,7 @@ def cluster_of(routes: Routes) -> Cluster:
     pods = np.unique(pod[change], return_counts=True)[1]
     steps = _steps(routes, switch[change], first[hosts])
     names = tuple(fabric.hosts[host] for host in hosts.tolist())
-    table = TableRoutes(leaf.astype(np.int32), steps, len(fabric.switch_links))
+    table = TableRoutes(routes.tables.part(hosts), leaf.astype(np.int32), steps)
     return Cluster.of(fabric.name, np.bincount(leaf), pods, names, table)
 
 
@@ -70,10 +70,10 @@ def _pod_of_switch(fabric: Fabric) -> Indices:
 
 
 def _steps(routes: Routes, switches: Indices, adapters: Indices) -> NDArray[np.int32]:
-    """Links between switches from each leaf to each node, numbered in the order of ``switch_links``."""
+    """Links between switches from each leaf to each node, with the fabric's numbers."""
     fabric = routes.fabric
     number = np.full(fabric.num_links + 1, -1, dtype=np.int32)  # the last one stands for -1, no link
-    number[fabric.switch_links] = np.arange(len(fabric.switch_links))
+    number[fabric.switch_links] = fabric.switch_links
     starts, ends = np.repeat(switches, len(adapters)), np.tile(adapters, len(switches))
     found = []
     for path in range(routes.num_paths):
