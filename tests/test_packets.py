@@ -372,7 +372,7 @@ def test_lanes_make_the_progress_of_jokanovics_example(weights, first, expected)
 
 def random_up_links(tables, level, seed):
     """The same tables with a random link up wherever there is a choice."""
-    draw, table = np.random.default_rng(seed), tables.next_link.copy()
+    draw, table = np.random.default_rng(seed), tables.table[0].copy()
     first = tables.num_hosts
     for switch in range(len(table)):
         out = np.flatnonzero(tables.source == first + switch)

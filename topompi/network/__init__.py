@@ -4,13 +4,14 @@
 numbers in it, whichever hosts are taken. ``topompi.topology.Routes.tables`` makes it. Needs numpy alone.
 """
 
-from .tables import Tables
+from .tables import Hosts, Tables
 from .walks import DIES, LOOPS, MAX_HOPS, NextLinks, first_links, joined, known_or, link_loads, slices
 
 __all__ = [
     "DIES",
     "LOOPS",
     "MAX_HOPS",
+    "Hosts",
     "NextLinks",
     "Tables",
     "first_links",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .walks import MAX_HOPS, Walks, joined, known_or, link_loads, slices
 
-__all__ = ["Tables"]
+__all__ = ["Hosts", "Tables"]
 
 Links = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -111,10 +111,11 @@ class Tables(Walks):
         Cost: pairs x (longest path) numbers; ``chunks`` bounds them.
         """
         sender, receiver = self.ends(source, destination)
-        start = np.where(source != destination, self.leaf[sender], -1)
-        hops, links, _ = self.walk(start, receiver, path)
-        links = np.concatenate((self.uplink[sender][:, None], links), axis=1)
-        links[hops <= 0] = -1
+        apart, uplink = source != destination, self.uplink[sender]
+        hops, links, _ = self.walk(np.where(apart, self.leaf[sender], -1), receiver, path)
+        links = np.concatenate((uplink[:, None], links), axis=1)
+        direct = apart & (self.link_end[uplink] == receiver)
+        links[(hops <= 0) & ~direct] = -1
         return links[:, : max(int(hops.max(initial=0)), 0) + 1]
 
     def all_paths(self, path: int = 0) -> Links:
@@ -162,7 +163,8 @@ class Tables(Walks):
         """
         if len(self.adapters) == 1:
             first = self.adapters[0]
-            hops = np.maximum(self.hops_from(self.leaf[first], first), np.int16(-1))
+            hops = self.hops_from(self.leaf[first], first)
+            np.maximum(hops, -1, out=hops)
             np.fill_diagonal(hops, 0)
             return hops
         found = np.concatenate([np.empty(0, dtype=np.int16), *(self.hops(*pair) for pair in self.every_pair())])
@@ -204,5 +206,7 @@ class Tables(Walks):
             )
             switch, adapter = (axis.astype(np.int32) for axis in np.divmod(keys, self.first_switch))
             carried, arrives = self.loads_from(switch, adapter, np.bincount(place, nbytes, len(keys)), path)
-            loads += carried + link_loads(self.uplink[sender][:, None], nbytes * arrives[place], self.num_links)
+            uplink = self.uplink[sender]
+            leaves = arrives[place] | (self.link_end[uplink] == receiver)
+            loads += carried + link_loads(uplink[:, None], nbytes * leaves, self.num_links)
         return loads

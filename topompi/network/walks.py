@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from itertools import product
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FabricError
+from ..errors import FabricError, TopompiError
 
 __all__ = [
     "DIES",
@@ -127,6 +128,8 @@ class Walks:
     :param names: names of the vertices, for messages; empty for their numbers.
     """
 
+    error: ClassVar[type[TopompiError]] = FabricError
+
     source: Links
     target: Links
     rate: Floats
@@ -139,12 +142,12 @@ class Walks:
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.int32))
         for name in ("rate", "latency"):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
-        if isinstance(self.next_link, np.ndarray):
+        if not hasattr(self.next_link, "at"):
             table = np.ascontiguousarray(self.next_link, dtype=np.int32)
             object.__setattr__(self, "next_link", table[None] if table.ndim == 2 else table)
         shapes = [column.shape for column in (self.source, self.target, self.rate, self.latency)]
         if len(set(shapes)) != 1 or self.source.ndim != 1 or len(self.next_link.shape) != 3:
-            raise FabricError(f"tables: expecting four columns of one length and a table, got {shapes}")
+            raise self.error(f"tables: expecting four columns of one length and a table, got {shapes}")
 
     @property
     def num_switches(self) -> int:
@@ -181,6 +184,19 @@ class Walks:
         """Number of the switch that each adapter sends to, shape (adapters,); -1 for none."""
         vertex = self.link_end[self.uplink]
         return np.where(vertex >= self.first_switch, vertex - self.first_switch, -1).astype(np.int32)
+
+    @cached_property
+    def table(self) -> Links:
+        """All next links, shape (paths, switches, adapters); cost: their number, if they are worked out."""
+        if isinstance(self.next_link, np.ndarray):
+            return self.next_link
+        full = np.empty(self.next_link.shape, dtype=np.int32)
+        every = np.arange(self.first_switch, dtype=np.int32)
+        for path, some in product(range(self.num_paths), slices(self.num_switches, self.first_switch)):
+            rows = np.arange(some.start, some.stop, dtype=np.int32)
+            found = self.next_link.at(path, np.repeat(rows, len(every)), np.tile(every, len(rows)))
+            full[path, some] = found.reshape(len(rows), -1)
+        return full
 
     def name(self, vertex: int) -> str:
         """The name of an adapter or a switch, for messages."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from math import prod
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import RouteError
 from ..inputs.limits import current_limits
-from ..network import NextLinks, Tables, slices
+from ..network import NextLinks, Tables
 from .fabric import Fabric, IntArray
 
 __all__ = ["Routes", "subfabric"]
@@ -45,23 +44,15 @@ class Routes:
         """Number of next links: paths x switches x adapters."""
         return prod(self.table.shape)
 
-    @cached_property
+    @property
     def next_link(self) -> NDArray[np.int32]:
         """All next links, shape (paths, S, A).
 
         :raises RouteError: for routes that are worked out, where the table has more entries than the limit of routes.
         """
-        if isinstance(self.table, np.ndarray):
-            return self.table
-        current_limits().check("routes", self.num_entries, self.fabric.name, RouteError)
-        paths, switches, adapters = self.table.shape
-        full = np.empty((paths, switches, adapters), dtype=np.int32)
-        every = np.arange(adapters, dtype=np.int32)
-        for path, some in product(range(paths), slices(switches, adapters)):
-            rows = np.arange(some.start, some.stop, dtype=np.int32)
-            found = self.table.at(path, np.repeat(rows, adapters), np.tile(every, len(rows)))
-            full[path, some] = found.reshape(len(rows), adapters)
-        return full
+        if not isinstance(self.table, np.ndarray):
+            current_limits().check("routes", self.num_entries, self.fabric.name, RouteError)
+        return self.tables.table
 
     @cached_property
     def tables(self) -> Tables:

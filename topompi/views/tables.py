@@ -1,11 +1,11 @@
-"""From the routes of a fabric, or of a job's part of it, to the tables that simulated packets take."""
+"""From the routes of a fabric, or of a job's part of it, to the tables that simulated networks take."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..errors import FabricError
-from ..netsim.packets import Tables
+from ..netsim import Tables
 from ..topology import Routes
 
 __all__ = ["tables_of"]
@@ -18,28 +18,20 @@ def tables_of(routes: Routes, *, rate: float | None = None, latency: float | Non
     :param rate: bytes/s of links of unknown rate.
     :param latency: seconds of links of unknown latency.
     :raises FabricError: for links of unknown rate or latency, where none is given.
+    :raises RouteError: for more next links than the limit of routes.
+    Cost: a table of next links, if they are worked out.
     """
-    fabric = routes.fabric
-    hosts, adapters = fabric.num_hosts, fabric.num_adapters
-    first = np.array([of_host[0] for of_host in fabric.host_adapters], dtype=np.int64)
-    # Hosts, switches, and adapters that are not used: these stand as switches to which no route leads.
-    vertex = np.arange(adapters + fabric.num_switches)
-    vertex[adapters:] += hosts - adapters
-    others = np.setdiff1d(np.arange(adapters), first)
-    vertex[first] = np.arange(hosts)
-    vertex[others] = hosts + fabric.num_switches + np.arange(len(others))
-    table = routes.next_link[0][:, first]
-    names = (*fabric.hosts, *fabric.switch_names, *(fabric.adapter_ids[other] for other in others))
-    values = {}
-    for name, column, default in (("rate", fabric.link_rate, rate), ("latency", fabric.link_latency, latency)):
-        unknown = np.isnan(column)
-        if unknown.any() and default is None:
-            raise FabricError(f"{fabric.name}: expecting the {name} of all links, got {unknown.sum()} unknown")
-        values[name] = np.where(unknown, np.nan if default is None else default, column)
+    filled = routes.tables.filled(rate, latency)
+    for name, column in (("rate", filled.rate), ("latency", filled.latency)):
+        unknown = int(np.isnan(column).sum())
+        if unknown:
+            raise FabricError(f"{routes.fabric.name}: expecting the {name} of all links, got {unknown} unknown")
     return Tables(
-        source=vertex[fabric.link_source].astype(np.int32),
-        target=vertex[fabric.link_target].astype(np.int32),
-        next_link=np.concatenate((table, np.full((len(others), hosts), -1, dtype=np.int32))),
-        names=names,
-        **values,
+        source=filled.source,
+        target=filled.target,
+        rate=filled.rate,
+        latency=filled.latency,
+        next_link=routes.next_link,  # looked up for each message
+        names=filled.names,
+        adapters=filled.adapters[:1],
     )

@@ -134,16 +134,33 @@ def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
     low = arbitration.low
     if not low and not arbitration.high:
         low = tuple((lane, 1) for lane in range(settings.lanes))
-    return {
-        "link_source": tables.source,
-        "link_target": tables.target,
+    return _vertices(tables) | {
         "link_inverse": PICO / tables.rate,
         "link_latency": np.rint(tables.latency * PICO).astype(np.int64),
         "link_fill": _fill_times(tables, settings),
-        "uplink": tables.uplink,
-        "next_link": tables.next_link,
         "high": _short(np.array(arbitration.high).reshape(-1, 2)),
         "low": _short(np.array(low).reshape(-1, 2)),
+    }
+
+
+def _vertices(tables: Tables) -> dict[str, NDArray[Any]]:
+    """Ends of links and next links as the engine numbers vertices: hosts, switches, then adapters that are not used.
+
+    Such an adapter stands as a switch to which no route leads.
+    """
+    hosts, adapters, used = tables.num_hosts, tables.first_switch, tables.adapters[0]
+    others = np.setdiff1d(np.arange(adapters), used)
+    vertex = np.arange(adapters + tables.num_switches) + (hosts - adapters)
+    vertex[used] = np.arange(hosts)
+    vertex[others] = hosts + tables.num_switches + np.arange(len(others))
+    table = tables.table[0]
+    if hosts < adapters or (used != np.arange(hosts)).any():
+        table = np.concatenate((table[:, used], np.full((len(others), hosts), -1, dtype=np.int32)))
+    return {
+        "link_source": _short(vertex[tables.source]),
+        "link_target": _short(vertex[tables.target]),
+        "uplink": _short(tables.uplink[used]),
+        "next_link": _short(table),
     }
 
 

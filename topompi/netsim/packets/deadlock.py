@@ -28,9 +28,9 @@ def dependency_cycle(tables: Tables, source: Integers, destination: Integers) ->
     """
     found = np.empty(0, dtype=np.int64)
     links = len(tables.rate)
-    for _, paths in tables.walks(source, destination):
+    for _, paths in tables.chunks(source, destination):
         first, then = paths[:, :-1], paths[:, 1:]
-        both = (then >= 0) & (tables.target[then] >= tables.num_hosts)
+        both = (then >= 0) & (tables.target[then] >= tables.first_switch)
         found = np.union1d(found, first[both].astype(np.int64) * links + then[both])
     return _cycle(found // links, found % links, links)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...network import link_loads
 from ..errors import NetsimError
 from ..flows import Hosts, Outcome
 from ..program import BACKGROUND, ONCE, Program
@@ -241,9 +243,9 @@ def _loads(tables: Tables, jobs: Jobs, count: int) -> tuple[Floats, NDArray[np.i
     key, which = np.unique((job * size + source) * size + destination, return_inverse=True)
     pairs = np.stack((key // (size * size), key // size % size, key % size))
     total = np.bincount(which, weights=nbytes, minlength=len(key))
-    loads = np.zeros((count, len(tables.rate)))
-    for some, paths in tables.walks(pairs[1], pairs[2]):
-        pair, place = np.nonzero(paths >= 0)
-        cell = pairs[0, some][pair] * len(tables.rate) + paths[pair, place]
-        loads += np.bincount(cell, weights=total[some][pair], minlength=loads.size).reshape(loads.shape)
+    loads = np.zeros((count, tables.num_links))
+    spans = pairwise(np.searchsorted(pairs[0], np.arange(count + 1)).tolist())
+    for of_job, span in zip(loads, (slice(*one) for one in spans), strict=True):
+        for some, paths in tables.chunks(*pairs[1:, span]):
+            of_job += link_loads(paths, total[span][some], tables.num_links)
     return loads, pairs
