@@ -124,9 +124,9 @@ def _host_traffic(here: Integers, there: Integers, volume: Integers, machine: Ma
 def _busiest_link(
     here: Integers, there: Integers, volume: Integers, machine: Machine
 ) -> tuple[int | None, float | None]:
-    if machine.links is None or machine.capacity is None:
+    if machine.routes is None or machine.capacity is None:
         return None, None
-    used = machine.links[here, there]
+    used = machine.paths(here, there)
     edge, _ = np.nonzero(used >= 0)
     loads = exact_sums(used[used >= 0], volume[edge], len(machine.capacity))
     # Links can take equally many seconds, rounded to 53 bits: then the one with more bytes counts.

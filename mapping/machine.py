@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..network import Tables
 from .distances import Distances, MachineError, Table, Torus, Tree
 
 __all__ = ["Machine", "MachineError", "allocation_digest"]
 
 Integers = NDArray[np.int64]
+
+MOST_EXPANDED = 1024  # hosts; the links of all pairs of more take gigabytes
 
 
 def allocation_digest(hosts: Sequence[str], slots: ArrayLike) -> str:
@@ -31,14 +34,15 @@ class Machine:
     :param hosts: names, n of them, all different.
     :param slots: ranks that each host takes, exactly as many, shape (n,); 0 is allowed.
     :param distances: between the hosts.
-    :param links: links of the route from host i to host j, shape (n, n, longest), padded with -1; None if unknown.
+    :param routes: links of the route from host i to host j, shape (n, n, longest), padded with -1; or the tables that
+        they follow from; None if unknown.
     :param capacity: bytes/s of each link, shape (links,).
     """
 
     hosts: tuple[str, ...]
     slots: Integers
     distances: Distances
-    links: NDArray[np.integer[Any]] | None = None
+    routes: NDArray[np.integer[Any]] | Tables | None = None
     capacity: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
@@ -50,9 +54,10 @@ class Machine:
             raise MachineError(f"machine: expecting a name, slots and a place for each host, got {counts}")
         if len(self.slots) and self.slots.min() < 0:
             raise MachineError(f"machine: expecting slots of at least 0, got {self.slots.min()}")
-        if self.links is not None and (self.links.ndim != 3 or self.links.shape[:2] != (self.num_hosts,) * 2):
-            raise MachineError(f"machine: expecting links of shape (n, n, longest), got {self.links.shape}")
-        if (self.links is None) != (self.capacity is None):
+        routes = self.routes
+        if isinstance(routes, np.ndarray) and (routes.ndim != 3 or routes.shape[:2] != (self.num_hosts,) * 2):
+            raise MachineError(f"machine: expecting links of shape (n, n, longest), got {routes.shape}")
+        if (routes is None) != (self.capacity is None):
             raise MachineError("machine: expecting links and their capacity, or neither, got one of them")
 
     def __repr__(self) -> str:
@@ -135,7 +140,26 @@ class Machine:
         :param links: links of the route from host i to host j, shape (n, n, longest), padded with -1.
         :param capacity: bytes/s of each link.
         """
-        return replace(self, links=np.asarray(links), capacity=np.asarray(capacity, dtype=np.float64))
+        return replace(self, routes=np.asarray(links), capacity=np.asarray(capacity, dtype=np.float64))
+
+    @property
+    def links(self) -> NDArray[np.integer[Any]] | None:
+        """Links of the route from host i to host j, shape (n, n, longest), padded with -1; None if unknown."""
+        return self.routes.every_path if isinstance(self.routes, Tables) else self.routes
+
+    def paths(self, host_a: Integers, host_b: Integers) -> NDArray[np.integer[Any]]:
+        """Links of the route from each host of a to that of b, shape (pairs, longest), padded with -1.
+
+        :param host_a: sending hosts, shape (pairs,).
+        :param host_b: receiving hosts, shape (pairs,).
+        :raises MachineError: without routes.
+        Cost: of up to ``MOST_EXPANDED`` hosts the links of all pairs are kept.
+        """
+        if isinstance(self.routes, Tables) and self.num_hosts > MOST_EXPANDED:
+            return self.routes.paths(host_a, host_b)
+        if self.links is None:
+            raise MachineError("machine: expecting routes, got none")
+        return self.links[host_a, host_b]
 
     @property
     def num_hosts(self) -> int:

@@ -124,4 +124,4 @@ def routed(machine: Machine, objective: str) -> Machine:
 
     :raises MappingError: where there is no tree either.
     """
-    return tree_routes(machine) if objective == "link" and machine.links is None else machine
+    return tree_routes(machine) if objective == "link" and machine.routes is None else machine

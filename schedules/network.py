@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import link_loads
+from ..network import Tables, link_loads
 
 __all__ = ["Network", "SiblingGroups"]
 
@@ -21,7 +21,8 @@ class Network:
 
     :param rank_host: host of each rank, shape (p,).
     :param hops: switches crossed from host i to host j, shape (n, n), 0 on the diagonal, -1 without a route.
-    :param links: links of the route from host i to host j, shape (n, n, longest), padded with -1.
+    :param paths: links of the route from host i to host j, shape (n, n, longest), padded with -1; or the tables that
+        they follow from, which are followed when ``links`` are first asked for.
     :param capacity: bytes/s of each link, shape (links,).
     :param clusters: cluster of each host at each level, coarsest first, the leaf switches last; shape (levels, n).
     :param latency: seconds of each link, shape (links,); NaN where unknown.
@@ -30,7 +31,7 @@ class Network:
 
     rank_host: Integers
     hops: NDArray[np.int16]
-    links: NDArray[np.int32]
+    paths: NDArray[np.int32] | Tables
     capacity: NDArray[np.float64]
     clusters: Integers
     latency: NDArray[np.float64]
@@ -48,6 +49,24 @@ class Network:
     def num_hosts(self) -> int:
         """Number of hosts, n."""
         return len(self.hops)
+
+    @property
+    def links(self) -> NDArray[np.int32]:
+        """Links of the route from host i to host j, shape (n, n, longest), padded with -1."""
+        return self.paths if isinstance(self.paths, np.ndarray) else self.paths.every_path
+
+    def loads_of(
+        self, source: NDArray[np.integer], destination: NDArray[np.integer], nbytes: NDArray[np.number]
+    ) -> NDArray[np.float64]:
+        """Bytes over each link, shape (links,), if hosts send to hosts.
+
+        :param source: sending host of each message, shape (messages,).
+        :param destination: receiving host of each message, shape (messages,).
+        :param nbytes: bytes of each message, shape (messages,).
+        """
+        if isinstance(self.paths, np.ndarray):
+            return link_loads(self.paths[source, destination], nbytes, len(self.capacity))
+        return self.paths.loads(source, destination, nbytes)
 
     @property
     def leaf(self) -> Integers:
@@ -82,7 +101,7 @@ class Network:
             self,
             rank_host=np.argsort(order)[inverse],
             hops=self.hops[both],
-            links=self.links[both],
+            paths=self.links[both],
             clusters=self.clusters[:, hosts],
             siblings=None,
         )

@@ -347,3 +347,14 @@ def test_phases_of_unlike_kinds_know_their_buffers():
     assert Messages(*(np.array(one) for one in ([0, 1], [1, 0], [3, 5], [0, 0]))).footprint() == 8
     assert Alltoalls("rows", np.arange(6).reshape(2, 3), 10).footprint() == 60
     assert CG((2, 1, 1)).footprint(10) == 20 + 2 * 16
+
+
+def test_a_stencil_is_simulated_without_the_links_of_all_pairs(monkeypatch, capsys):
+    command = ["stencil3d", "--topology", "XGFT(3; 4,4,4; 1,4,4)", "-m", "64K", "--algorithm", "scheme2", "--jobs", "1"]
+    assert simulate(command) == 0
+    expected = capsys.readouterr().out
+    order_of.cache_clear()
+    monkeypatch.setattr("topompi.mapping.machine.MOST_EXPANDED", 0)
+    monkeypatch.setattr("topompi.network.Tables.all_paths", None)
+    assert simulate(command) == 0
+    assert capsys.readouterr().out == expected

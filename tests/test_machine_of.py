@@ -88,6 +88,20 @@ def test_the_busiest_link_is_counted_over_the_true_routes():
     assert found.bytes_by_distance == {"host": 0, "3": 123}
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.permutations(range(16)), st.lists(st.tuples(*[st.integers(0, 15)] * 2, st.integers(0, 99)), max_size=20))
+def test_links_of_many_hosts_are_loaded_as_those_of_few(order, edges):
+    job = interface("XGFT(2; 4,4; 1,2)")
+    machine = machine_of(job, 1, [job.hosts[at] for at in order])
+    graph = CommunicationGraph.from_arrays(16, *(np.array(edges, dtype=np.int64).reshape(-1, 3).T))
+    few = evaluate(Mapping.identity(machine, 16), graph, machine)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("topompi.mapping.machine.MOST_EXPANDED", 0)
+        patch.setattr("topompi.network.Tables.all_paths", None)
+        machine = machine_of(job, 1, [job.hosts[at] for at in order])
+        assert evaluate(Mapping.identity(machine, 16), graph, machine) == few
+
+
 def test_hosts_alone_are_one_hop_apart_and_one_host_is_a_machine():
     flat = machine_of(TopologyInterface.place(["a", "b", "a"]))
     assert table(flat).tolist() == [[0, 1], [1, 0]]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.networks import job, jobs, routes
 from topompi.topology import Routes, TopologyInterface
@@ -56,3 +57,21 @@ def test_one_unknown_rate_leaves_the_rates_of_all_other_links():
     assert np.isnan(given).sum() == 1
     assert (capacity == given)[~np.isnan(given)].all()
     assert capacity[np.isnan(given)].tolist() == [given[interface.routes.fabric.adapter_uplink[0]]]  # of 40 hosts
+
+
+@settings(max_examples=60, deadline=None)
+@given(jobs(), st.data())
+def test_messages_load_the_links_of_their_routes_with_tables_and_without(network, data):
+    host = st.integers(0, network.num_hosts - 1)
+    messages = data.draw(st.lists(st.tuples(host, host, st.integers(0, 10**6)), min_size=1, max_size=20))
+    source, destination, nbytes = (np.array(column) for column in zip(*messages, strict=True))
+    loads = np.zeros(len(network.capacity))
+    for one, other, size in messages:
+        path = network.links[one, other]
+        loads[path[path >= 0]] += size
+    traffic = np.zeros((network.num_hosts, network.num_hosts))
+    np.add.at(traffic, (source, destination), nbytes)
+    spelt_out = replace(network, paths=network.links)
+    for found in (network.loads_of(source, destination, nbytes), network.loads(traffic)):
+        assert found.tolist() == loads.tolist()
+    assert spelt_out.loads_of(source, destination, nbytes).tolist() == loads.tolist()

@@ -157,7 +157,7 @@ def test_hosts_of_a_leaf_with_unlike_routes_are_told_apart():
     links = network.links.copy()
     for host in range(4, 12):  # host 0 takes the spines of the neighbours' routes, as over another rail
         links[0, host, 1:3] = network.links[0, host - host % 4 + (host + 1) % 4, 1:3]
-    twisted = replace(network, links=links)
+    twisted = replace(network, paths=links)
     for pairs in steps(tacs1(twisted)).values():
         assert all(load == 1 for load in link_loads(twisted, pairs).values())
 
@@ -219,7 +219,7 @@ def test_dcss_gives_a_crowded_link_a_schedule_though_the_allocation_is_sparse():
     assert dcss(sparse).algorithm == DEFAULT
     links = sparse.links.copy()
     links[..., 1] = np.where(links[..., 1] >= 0, links[0, 1, 1], -1)
-    crowded = replace(sparse, links=links)
+    crowded = replace(sparse, paths=links)
     choice = dcss(crowded)
     assert choice.algorithm == "tacs1"
     assert f"the busiest link needs {24 * 23} steps where 24 hosts need 23; sparse" in choice.reason

@@ -69,7 +69,7 @@ def relieve(
     :raises MappingError: where the machine has neither routes nor clusters.
     """
     given, rng = start or Mapping.identity(machine, graph.size), np.random.default_rng(seed)
-    routed = machine if machine.links is not None else tree_routes(machine)
+    routed = machine if machine.routes is not None else tree_routes(machine)
     traffic = _traffic(graph, routed, given)
     now = traffic.rank()
     for _ in range(steps if now[0] > 0 else 0):

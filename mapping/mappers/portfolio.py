@@ -107,7 +107,7 @@ def _objective(objective: str, graph: CommunicationGraph, machine: Machine) -> C
         return lambda mapping: doubled_hop_bytes(mapping, graph, machine)
     if objective != "busiest link":
         raise MappingError(f"best: expecting the objective hop-bytes or busiest link, got {objective!r}")
-    routed = machine if machine.links is not None else tree_routes(machine)
+    routed = machine if machine.routes is not None else tree_routes(machine)
     return lambda mapping: evaluate(mapping, graph, routed).link_seconds or 0.0
 
 

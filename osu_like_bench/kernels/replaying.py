@@ -98,13 +98,10 @@ class Replay:
     def _busiest(self, phase: Phase) -> float:
         if isinstance(phase, Sums):
             return 0.0
-        hosts = self.network.num_hosts
         ends = (phase.source, phase.target) if isinstance(phase, Messages) else pairs_within(phase.groups)
         here, there = (self.network.rank_host[end] for end in ends)
-        each = np.broadcast_to(phase.nbytes, here.shape)
-        traffic = np.bincount(here * hosts + there, each, hosts * hosts).reshape(hosts, hosts)
-        np.fill_diagonal(traffic, 0)
-        return float((self.network.loads(traffic) / self.network.capacity).max(initial=0.0))
+        loads = self.network.loads_of(here, there, np.broadcast_to(phase.nbytes, here.shape))
+        return float((loads / self.network.capacity).max(initial=0.0))
 
 
 def _joint(network: Network, phase: Alltoalls) -> Schedule:

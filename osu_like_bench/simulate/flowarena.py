@@ -152,7 +152,7 @@ def one_switch(network: Network) -> Network:
     return replace(
         network,
         hops=(1 - np.eye(hosts)).astype(np.int16),
-        links=links,
+        paths=links,
         capacity=np.ones(2 * hosts),
         clusters=np.zeros((1, hosts), dtype=np.int64),
         latency=np.zeros(2 * hosts),

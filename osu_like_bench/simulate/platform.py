@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topompi.inputs.writing import open_output
+from topompi.network import Tables
 from topompi.schedules import Model, Network
 
 __all__ = ["SLOWER", "UNIT_WEIGHT", "complete", "digest", "equal_shares", "write_platform"]
@@ -55,7 +56,10 @@ def complete(network: Network, system: str = "stampede") -> Network:
 
 
 def _host_links(network: Network) -> Integers:
-    """Links that some route begins or ends with."""
+    """Links of hosts, or if tables are not known those that some route begins or ends with."""
+    if isinstance(network.paths, Tables):
+        ends = np.minimum(network.paths.source, network.paths.target)
+        return np.flatnonzero(ends < network.paths.first_switch)
     length = (network.links >= 0).sum(axis=2)
     routed = np.nonzero(length)
     return np.unique(np.concatenate((network.links[routed][:, 0], network.links[(*routed, length[routed] - 1)])))

@@ -127,6 +127,13 @@ class Tables(Walks):
         found = joined([self.paths(*pair, path) for pair in self.every_pair()])
         return found.reshape(self.num_hosts, self.num_hosts, -1)
 
+    @cached_property
+    def every_path(self) -> Links:
+        """``all_paths`` of path 0, kept; not to be written to."""
+        found = self.all_paths()
+        found.setflags(write=False)
+        return found
+
     def chunks(self, source: Hosts, destination: Hosts, path: int = 0) -> Iterator[tuple[slice, Links]]:
         """``paths`` of ``AT_ONCE`` pairs at a time, each with the slice of its pairs.
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..mapping.graph import CommunicationGraph
-from ..netsim import RECEIVE, SEND, Program, Wiring, run
+from ..netsim import RECEIVE, SEND, Program, run
 from ..schedules import Model
 from ..schedules.network import Network
 from ..topology import TopologyInterface
 from ..views.network import network_of
+from ..views.program import wiring_of
 from .analysis import contract
 
 __all__ = ["message_seconds", "rates_known"]
@@ -103,7 +104,7 @@ def _start_ups(pairs: _Pairs, network: Network, model: Model) -> float:
 def _flowing(pairs: _Pairs, network: Network, model: Model) -> float:
     """Seconds until all bytes are through, the mean over orders of beginning."""
     waiting = pairs.waiting(model.rendezvous.above) if model.rendezvous.waits else np.zeros(len(pairs.source))
-    wiring = Wiring(network.capacity, np.nan_to_num(network.latency), network.links)
+    wiring = wiring_of(replace(network, latency=np.nan_to_num(network.latency)))
     random, units = np.random.default_rng(0), len(pairs.host)
     starts = [random.permutation(units) for _ in range(STARTS)] if waiting.any() else [np.arange(units)]
     late = 0.0 if len(waiting) <= EXACT else TOLERANCE

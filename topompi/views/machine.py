@@ -35,7 +35,7 @@ def machine_of(
     :param hosts: the order in which slots are numbered; by default the interface's.
     :param routes: whether to keep the routes, for the load of links.
     :raises MachineError: for hosts that are not the interface's, or another number of slots than of hosts.
-    Cost: a distance for each pair of hosts, with routes n * n * (longest route) numbers.
+    Cost: a distance for each pair of hosts; the links of their routes when they are asked for.
     """
     names = interface.hosts if hosts is None else tuple(hosts)
     order = _order(interface, names)
@@ -43,12 +43,16 @@ def machine_of(
     count = ranks if slots is None else np.asarray(slots, dtype=np.int64)
     if count.ndim == 0:
         count = np.full(len(names), int(count))
-    distances = _torus(interface, order) or _tree(interface, order) or Table(_hops(interface)[np.ix_(order, order)])
+    distances = _torus(interface, order) or _tree(interface, order)
+    if distances is None:
+        distances = Table(_hops(interface)[np.ix_(order, order)].astype(np.int64))
     machine = Machine(names, count.astype(np.int64), distances)
     if not routes:
         return machine
     network = network_of(interface)
-    return replace(machine, links=network.links[np.ix_(order, order)], capacity=network.capacity)
+    paths = network.paths
+    placed = paths[np.ix_(order, order)] if isinstance(paths, np.ndarray) else paths.part(order)
+    return replace(machine, routes=placed, capacity=network.capacity)
 
 
 def _order(interface: TopologyInterface, names: Sequence[str]) -> NDArray[np.int64]:
@@ -60,9 +64,9 @@ def _order(interface: TopologyInterface, names: Sequence[str]) -> NDArray[np.int
     return np.array([number[name] for name in names], dtype=np.int64)
 
 
-def _hops(interface: TopologyInterface) -> NDArray[np.int64]:
+def _hops(interface: TopologyInterface) -> NDArray[np.int16]:
     """Switches crossed between two hosts, the larger number of the two directions; without a route as in the tree."""
-    hops = np.where(interface.hop_matrix < 0, UNREACHABLE, interface.hop_matrix).astype(np.int64)
+    hops = np.where(interface.hop_matrix < 0, np.int16(UNREACHABLE), interface.hop_matrix)
     return np.maximum(hops, hops.T)
 
 
@@ -74,7 +78,7 @@ def _tree(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances |
     return found if _says(found, _hops(interface), order) else None
 
 
-def _says(distances: Distances, hops: NDArray[np.int64], order: NDArray[np.int64]) -> bool:
+def _says(distances: Distances, hops: NDArray[np.int16], order: NDArray[np.int64]) -> bool:
     """Whether these distances are those of a table whose hosts stand in another order; a row at a time."""
     every = np.arange(len(order))
     return all(

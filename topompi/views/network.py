@@ -32,7 +32,7 @@ def network_of(interface: TopologyInterface) -> Network:
 
     Links of unknown rate are as fast as most others. If nothing above the hosts is known, each host has a link out and
     a link in, all of one rate, on one switch.
-    Cost: n * n * (longest route) numbers.
+    Cost: the hops of all pairs of hosts; the links of their routes when they are asked for.
     """
     if interface.routes is None or interface.host_routes is None:
         return _one_switch(interface)
@@ -43,7 +43,7 @@ def network_of(interface: TopologyInterface) -> Network:
     return Network(
         rank_host=interface.rank_host.astype(np.int64),
         hops=interface.hop_matrix,
-        links=interface.get_network_path_matrix(),
+        paths=interface.host_routes.tables,
         capacity=known_rates(fabric.link_rate),
         clusters=np.concatenate((above, leaf[None, :])).astype(np.int64),
         latency=fabric.link_latency,
@@ -58,7 +58,7 @@ def _one_switch(interface: TopologyInterface) -> Network:
     return Network(
         rank_host=interface.rank_host.astype(np.int64),
         hops=interface.hop_matrix,
-        links=links,
+        paths=links,
         capacity=np.full(2 * hosts, UNKNOWN_RATE),
         clusters=np.zeros((1, hosts), dtype=np.int64),
         latency=np.full(2 * hosts, np.nan),

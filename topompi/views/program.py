@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..netsim import RECEIVE, SEND, Program, Wiring
+from ..netsim import RECEIVE, SEND, Program, Tables, Wiring
 from ..schedules import Network, Schedule
 from ..schedules.analysis.loads import messages_of
 
 __all__ = ["program_of", "wiring_of"]
 
 
-def wiring_of(network: Network) -> Wiring:
-    """The links and routes of a job's network; raises NetsimError where a rate or a latency is unknown."""
-    return Wiring(network.capacity, network.latency, network.links)
+def wiring_of(network: Network) -> Tables | Wiring:
+    """The links and routes of a job's network; its tables, if it has them, and no routes of all pairs.
+
+    :param network: of the job.
+    :raises NetsimError: if a rate or a latency is unknown.
+    """
+    paths = network.paths
+    if isinstance(paths, np.ndarray):
+        return Wiring(network.capacity, network.latency, paths)
+    return Tables(
+        source=paths.source,
+        target=paths.target,
+        rate=network.capacity,
+        latency=network.latency,
+        next_link=paths.next_link,
+        names=paths.names,
+        adapters=paths.adapters,
+    )
 
 
 def program_of(schedule: Schedule, network: Network, block_bytes: float = 1) -> Program:
