@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..network import rate_delay
 from .algorithm import FORMER_NAMES, Algorithm, View, current_name, takes_network
 from .alltoall import aggregation, colouring, even, tacs
 from .alltoall import direct as alltoall
@@ -20,7 +21,6 @@ from .lanes.collectives import lanes_allreduce, lanes_bcast, lanes_reduce
 from .lanes.stages import Across
 from .network import Network
 from .rooted import broadcast, gather, reduction, scatterallgather
-from .rooted.embedding import rate_delay
 from .schedule import ROOTED, Schedule
 from .symmetric import allgather, allreduce, reduce_scatter, scan
 from .trees import depth_first, rank_clusters

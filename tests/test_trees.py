@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topompi.network import rate_delay
 from topompi.schedules.network import Network
 from topompi.schedules.rooted.embedding import (
     WALKS,
@@ -15,7 +16,6 @@ from topompi.schedules.rooted.embedding import (
     critical_path,
     embed,
     host_trees,
-    rate_delay,
     reordered_tree,
     wave_tree,
 )

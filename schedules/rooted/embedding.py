@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..network import Network
 from ..trees import Integers, Tree, among, knomial, rotation, stacked
 
-__all__ = ["WALKS", "best_of", "critical_path", "embed", "host_trees", "rate_delay", "reordered_tree", "wave_tree"]
+__all__ = ["WALKS", "best_of", "critical_path", "embed", "host_trees", "reordered_tree", "wave_tree"]
 
 Floats = NDArray[np.float64]
 
@@ -28,12 +28,6 @@ def critical_path(tree: Tree, delay: ArrayLike) -> float:
     matrix = np.asarray(delay, dtype=np.float64)
     edge = np.where(tree.parent < 0, 0.0, matrix[tree.parent, np.arange(tree.size)])
     return float(tree.from_root(edge + tree.siblings(edge, tree.service)).max())
-
-
-def rate_delay(rate: ArrayLike) -> Floats:
-    """The delay matrix by speed, 1 / min(rate_i, rate_j), shape (n, n), from the adapters' rates, shape (n,)."""
-    rates = np.asarray(rate, dtype=np.float64)
-    return 1.0 / np.minimum(rates[:, None], rates)
 
 
 def embed(tree: Tree, delay: ArrayLike, walk: str = "dft") -> Integers:

@@ -4,8 +4,8 @@
 numbers in it, whichever hosts are taken. ``topompi.topology.Routes.tables`` makes it. Needs numpy alone.
 """
 
-from .tables import Hosts, Tables
-from .walks import DIES, LOOPS, MAX_HOPS, NextLinks, first_links, joined, known_or, link_loads, slices
+from .tables import Hosts, Tables, joined, known_or, rate_delay
+from .walks import DIES, LOOPS, MAX_HOPS, NextLinks, first_links, link_loads, slices
 
 __all__ = [
     "DIES",
@@ -18,5 +18,6 @@ __all__ = [
     "joined",
     "known_or",
     "link_loads",
+    "rate_delay",
     "slices",
 ]

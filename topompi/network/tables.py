@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from .walks import MAX_HOPS, Walks, joined, known_or, link_loads, slices
+from .walks import MAX_HOPS, Walks, link_loads, slices
 
-__all__ = ["Hosts", "Tables"]
+__all__ = ["Hosts", "Tables", "joined", "known_or", "rate_delay"]
 
 Links = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Hosts = NDArray[np.integer]
+
+
+def joined(paths: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Paths of several chunks, one behind the other, padded with -1 to the longest of all.
+
+    :param paths: links of the paths of each chunk, shape (paths, longest).
+    """
+    if len(paths) == 1:
+        return paths[0]
+    longest = max((one.shape[1] for one in paths), default=0)
+    padded = [np.pad(one, ((0, 0), (0, longest - one.shape[1])), constant_values=-1) for one in paths]
+    return np.concatenate(padded) if padded else np.empty((0, 0), dtype=np.int32)
+
+
+def known_or(column: Floats, value: float | None) -> Floats:
+    """The column with a value in the place of NaN; the column itself for None."""
+    return column if value is None else np.where(np.isnan(column), value, column)
+
+
+def rate_delay(rate: ArrayLike) -> Floats:
+    """The delay matrix by speed (Subramoni 2013, section 4): 1 / min(rate_i, rate_j) in seconds per byte, shape (n, n).
+
+    :param rate: bytes/s of each host's link into the fabric, shape (n,), NaN if unknown.
+    """
+    rates = np.asarray(rate, dtype=np.float64)
+    delay: Floats = 1.0 / np.minimum(rates[:, None], rates)
+    return delay
 
 
 def _distinct(numbers: Links, size: int) -> tuple[Links, NDArray[np.intp]]:

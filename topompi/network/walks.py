@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -20,8 +20,6 @@ __all__ = [
     "NextLinks",
     "Walks",
     "first_links",
-    "joined",
-    "known_or",
     "link_loads",
     "slices",
 ]
@@ -82,23 +80,6 @@ def link_loads(paths: NDArray[np.integer], amounts: NDArray[np.number], links: i
     for column in paths.T:
         loads += np.bincount(column + 1, weights, links + 1)[1 : links + 1]  # padding counts at 0
     return loads
-
-
-def joined(paths: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Paths of several chunks, one behind the other, padded with -1 to the longest of all.
-
-    :param paths: links of the paths of each chunk, shape (paths, longest).
-    """
-    if len(paths) == 1:
-        return paths[0]
-    longest = max((one.shape[1] for one in paths), default=0)
-    padded = [np.pad(one, ((0, 0), (0, longest - one.shape[1])), constant_values=-1) for one in paths]
-    return np.concatenate(padded) if padded else np.empty((0, 0), dtype=np.int32)
-
-
-def known_or(column: Floats, value: float | None) -> Floats:
-    """The column with a value in the place of NaN; the column itself for None."""
-    return column if value is None else np.where(np.isnan(column), value, column)
 
 
 def first_links(vertex: Links, adapters: int) -> Links:

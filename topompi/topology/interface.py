@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import HostError, RouteError
 from ..inputs.limits import current_limits
+from ..network import rate_delay
 from .hostnames import find_hosts, require_hosts
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class TopologyInterface:
         if by != "rate":
             raise ValueError(f"expecting by='hops' or by='rate', got {by!r}")
         rates = np.full(self.num_hosts, np.nan) if self.host_routes is None else self.host_routes.rates
-        delay: NDArray[np.float64] = 1.0 / np.minimum(rates[:, None], rates[None, :])
+        delay = rate_delay(rates)
         np.fill_diagonal(delay, 0.0)
         return delay
 
