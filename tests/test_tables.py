@@ -155,3 +155,13 @@ def test_links_are_loaded_by_the_paths_that_cross_them(paths, links: int, data) 
 def test_columns_of_different_lengths_are_refused() -> None:
     with pytest.raises(FabricError, match="expecting four columns of one length"):
         Tables(np.zeros(2), np.zeros(2), np.ones(2), np.ones(3), np.full((1, 1), -1))
+
+
+@given(st.integers(1, 9))
+def test_hosts_on_one_switch_have_a_link_out_and_a_link_in(hosts: int) -> None:
+    tables = Tables.one_switch(hosts)
+    source, destination = np.indices((hosts, hosts)).reshape(2, -1)
+    pairs = zip(source.tolist(), destination.tolist(), strict=True)
+    expected = [[] if one == other else [one, hosts + other] for one, other in pairs]
+    assert [row[row >= 0].tolist() for row in tables.paths(source, destination)] == expected
+    assert tables.all_hops().tolist() == (1 - np.eye(hosts, dtype=int)).tolist()

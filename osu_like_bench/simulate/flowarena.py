@@ -9,6 +9,7 @@ import numpy as np
 from topompi import __version__
 from topompi.errors import BenchmarkError
 from topompi.netsim import BACKGROUND, RECEIVE, SEND, Hosts, Outcome, Program, packets, run
+from topompi.network import Tables
 from topompi.prediction.libraries import KNOWN, Library, Question
 from topompi.schedules import Network, Schedule
 from topompi.schedules.schedule import ROOTED
@@ -146,13 +147,10 @@ class FlowArena(Ground):
 def one_switch(network: Network) -> Network:
     """The ranks on their hosts, all on one switch: what a library sees."""
     hosts = network.num_hosts
-    out, into = np.indices((hosts, hosts), dtype=np.int32)
-    links = np.stack((out, hosts + into), axis=2)
-    links[np.arange(hosts), np.arange(hosts)] = -1
     return replace(
         network,
         hops=(1 - np.eye(hosts)).astype(np.int16),
-        paths=links,
+        paths=Tables.one_switch(hosts),
         capacity=np.ones(2 * hosts),
         clusters=np.zeros((1, hosts), dtype=np.int64),
         latency=np.zeros(2 * hosts),

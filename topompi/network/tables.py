@@ -79,6 +79,16 @@ class Tables(Walks):
         """Number of hosts, n."""
         return int(self.adapters.shape[1])
 
+    @classmethod
+    def one_switch(cls, hosts: int) -> Tables:
+        """Hosts on one switch by links of unknown rate and latency: link i leaves host i, link hosts + i enters it.
+
+        :param hosts: number of hosts.
+        """
+        every, switch = np.arange(hosts, dtype=np.int32), np.full(hosts, hosts, dtype=np.int32)
+        ends, unknown = (np.concatenate((every, switch)), np.concatenate((switch, every))), np.full(2 * hosts, np.nan)
+        return cls(*ends, rate=unknown, latency=unknown, next_link=hosts + every[None, None])
+
     def part(self, hosts: Hosts) -> Tables:
         """The same links and tables with some of the hosts; vertices and links keep their numbers.
 

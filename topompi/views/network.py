@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import known_or
+from ..network import Tables, known_or
 from ..schedules.network import Network
 
 if TYPE_CHECKING:
@@ -52,14 +52,12 @@ def network_of(interface: TopologyInterface) -> Network:
 
 def _one_switch(interface: TopologyInterface) -> Network:
     hosts = interface.num_hosts
-    out, into = np.meshgrid(np.arange(hosts), hosts + np.arange(hosts), indexing="ij")
-    links = np.stack((out, into), axis=2).astype(np.int32)
-    links[np.arange(hosts), np.arange(hosts)] = -1
+    paths = Tables.one_switch(hosts)
     return Network(
         rank_host=interface.rank_host.astype(np.int64),
         hops=interface.hop_matrix,
-        paths=links,
-        capacity=np.full(2 * hosts, UNKNOWN_RATE),
+        paths=paths,
+        capacity=known_rates(paths.rate),
         clusters=np.zeros((1, hosts), dtype=np.int64),
-        latency=np.full(2 * hosts, np.nan),
+        latency=paths.latency,
     )
