@@ -350,7 +350,7 @@ def test_phases_of_unlike_kinds_know_their_buffers():
 
 
 def test_a_stencil_is_simulated_without_the_links_of_all_pairs(monkeypatch, capsys):
-    command = ["stencil3d", "--topology", "XGFT(3; 4,4,4; 1,4,4)", "-m", "64K", "--algorithm", "scheme2", "--jobs", "1"]
+    command = ["stencil3d", "--topology", "XGFT(3; 4,4,4; 1,4,4)", "-m", "64K", "--jobs", "1"]
     assert simulate(command) == 0
     expected = capsys.readouterr().out
     order_of.cache_clear()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from topompi.mapping.distances import MachineError, Table, Torus, Tree
 from topompi.mapping.evaluate import evaluate
 from topompi.mapping.graph import CommunicationGraph
+from topompi.mapping.mappers.busiest import relieve
 from topompi.mapping.mapping import Mapping
 from topompi.topology import TopologyInterface, load
 from topompi.views.machine import machine_of
@@ -94,12 +95,14 @@ def test_links_of_many_hosts_are_loaded_as_those_of_few(order, edges):
     job = interface("XGFT(2; 4,4; 1,2)")
     machine = machine_of(job, 1, [job.hosts[at] for at in order])
     graph = CommunicationGraph.from_arrays(16, *(np.array(edges, dtype=np.int64).reshape(-1, 3).T))
-    few = evaluate(Mapping.identity(machine, 16), graph, machine)
+    few, relieved = evaluate(Mapping.identity(machine, 16), graph, machine), relieve(graph, machine, steps=100)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("topompi.mapping.machine.MOST_EXPANDED", 0)
         patch.setattr("topompi.network.Tables.all_paths", None)
         machine = machine_of(job, 1, [job.hosts[at] for at in order])
         assert evaluate(Mapping.identity(machine, 16), graph, machine) == few
+        again = relieve(graph, machine, steps=100)
+        assert again.host_of_rank.tolist() == relieved.host_of_rank.tolist()
 
 
 def test_hosts_alone_are_one_hop_apart_and_one_host_is_a_machine():

@@ -22,12 +22,18 @@ Floats = NDArray[np.float64]
 class _Traffic:
     """Seconds that each link is busy, and who sends what to whom.
 
-    :param links: of the route between two hosts, shape (n, n, longest). :param cost: seconds a byte of each link.
-    :param host: of each rank, empty slots behind. :param load: seconds of each link.
+    :param machine: the hosts and their routes.
+    :param cost: seconds per byte of each link.
+    :param host: host of each rank, empty slots behind.
+    :param source: sending rank of each edge, shape (edges,).
+    :param target: receiving rank of each edge, shape (edges,).
+    :param volume: bytes of each edge, shape (edges,).
     :param edges: numbers of the edges from or to each rank.
+    :param load: seconds of each link.
+    :param used: links of the route of each edge, shape (edges, longest), padded with -1.
     """
 
-    links: NDArray[np.integer]
+    machine: Machine
     cost: Floats
     host: Integers
     source: Integers
@@ -35,21 +41,35 @@ class _Traffic:
     volume: Floats
     edges: list[Integers]
     load: Floats
+    used: NDArray[np.integer]
 
     def add(self, edges: Integers, sign: float) -> None:
         """Add the traffic of some edges, or take it away."""
-        used = self.links[self.host[self.source[edges]], self.host[self.target[edges]]]
+        used = self.used[edges]
         there = used >= 0
         volume = np.broadcast_to(self.volume[edges, None], used.shape)[there]
         np.add.at(self.load, used[there], sign * volume * self.cost[used[there]])
 
-    def swap(self, r: int, s: int) -> Integers:
-        """Exchange two ranks' hosts."""
+    def swap(self, r: int, s: int) -> tuple[Integers, NDArray[np.integer]]:
+        """Exchange two ranks' hosts, and return their edges and the links that these took before."""
         edges = np.union1d(self.edges[r], self.edges[s])
+        used = self.used[edges]
         self.add(edges, -1.0)
         self.host[r], self.host[s] = self.host[s], self.host[r]
+        self.take(edges, self.machine.paths(self.host[self.source[edges]], self.host[self.target[edges]]))
         self.add(edges, 1.0)
-        return edges
+        return edges, used
+
+    def take(self, edges: Integers, paths: NDArray[np.integer]) -> None:
+        """Give some edges other routes.
+
+        :param edges: numbers of the edges.
+        :param paths: links of their routes, shape (edges, longest), padded with -1.
+        """
+        more = max(paths.shape[1] - self.used.shape[1], 0)
+        self.used = np.pad(self.used, ((0, 0), (0, more)), constant_values=-1) if more else self.used
+        self.used[edges] = -1
+        self.used[edges, : paths.shape[1]] = paths
 
     def rank(self) -> tuple[float, float]:
         """The measure that swaps reduce: seconds of the busiest link, then the sum of squares."""
@@ -77,20 +97,20 @@ def relieve(
         if traffic.host[r] == traffic.host[s]:
             continue
         before = traffic.load.copy()
-        traffic.swap(r, s)
+        edges, used = traffic.swap(r, s)
         then = traffic.rank()
         if then < now:
             now = then
         else:
             traffic.host[r], traffic.host[s] = traffic.host[s], traffic.host[r]
+            traffic.take(edges, used)
             traffic.load = before
     return Mapping.on_hosts(traffic.host[: graph.size], machine)
 
 
 def _pair(traffic: _Traffic, rng: np.random.Generator) -> tuple[int, int]:
     """A rank that uses the busiest link, and a neighbour of a neighbour of it, or any other."""
-    used = traffic.links[traffic.host[traffic.source], traffic.host[traffic.target]]
-    edges = np.flatnonzero((used == int(np.argmax(traffic.load))).any(axis=1))
+    edges = np.flatnonzero((traffic.used == int(np.argmax(traffic.load))).any(axis=1))
     edge = int(rng.choice(edges))
     r, other = (traffic.source, traffic.target) if rng.random() < 0.5 else (traffic.target, traffic.source)
     mates = np.flatnonzero(traffic.host == traffic.host[other[edge]])
@@ -104,7 +124,7 @@ def _traffic(graph: CommunicationGraph, machine: Machine, given: Mapping) -> _Tr
 
     :raises MappingError: without routes.
     """
-    if machine.links is None or machine.capacity is None:
+    if machine.routes is None or machine.capacity is None:
         raise MappingError("busiest link: expecting a machine with routes, got one without")
     proper = graph.sources != graph.targets
     source, target = graph.sources[proper], graph.targets[proper]
@@ -115,6 +135,7 @@ def _traffic(graph: CommunicationGraph, machine: Machine, given: Mapping) -> _Tr
     edges = np.split(edge[order], bounds)
     volume = graph.volume[proper].astype(np.float64)
     empty = np.zeros(len(machine.capacity))
-    made = _Traffic(machine.links, 1.0 / machine.capacity, host, source, target, volume, edges, empty)
+    used = machine.paths(host[source], host[target])
+    made = _Traffic(machine, 1.0 / machine.capacity, host, source, target, volume, edges, empty, used.copy())
     made.add(np.arange(len(source)), 1.0)
     return made
