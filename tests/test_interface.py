@@ -168,3 +168,13 @@ def test_the_pure_parts_do_not_import_mpi4py(module):
 def test_computed_routes_say_so(fat_tree):
     assert fat_tree.engine == compute_routes(fat_tree.fabric).engine
     assert fat_tree.engine.startswith("computed")
+
+
+def test_a_pickle_holds_what_a_view_was_made_of_and_not_what_followed(fat_tree):
+    view = TopologyInterface.place(fat_tree.fabric.hosts, fat_tree)
+    before = len(pickle.dumps(view))
+    expected = view.hop_matrix, view.host_routes.tables.every_path, view.routes.next_link
+    assert len(pickle.dumps(view)) < 1.1 * before  # columns of the fabric, nothing for pairs of hosts
+    again = pickle.loads(pickle.dumps(view))
+    for found, wanted in zip((again.hop_matrix, again.host_routes.tables.every_path), expected, strict=False):
+        assert np.array_equal(found, wanted)

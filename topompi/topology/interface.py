@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -110,6 +110,10 @@ class TopologyInterface:
 
     def __repr__(self) -> str:
         return f"TopologyInterface({self.describe()})"
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone, for pickles: what follows from them is worked out again."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def num_ranks(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import prod
 
@@ -33,6 +33,10 @@ class Routes:
 
     def __repr__(self) -> str:
         return f"Routes({self.engine!r}, {self.num_paths} path(s) to a host, {self.fabric!r})"
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone, for pickles: what follows from them is worked out again."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def num_paths(self) -> int:
