@@ -12,7 +12,7 @@ from ..schedules.registry import ALGORITHMS, find_algorithm
 from ..schedules.segments import cut, variants
 from .predictor import MOST_RANKS, PAIRWISE, Native, Predictor
 
-__all__ = ["GAIN", "UNSIZED", "Prediction", "candidates", "predict"]
+__all__ = ["GAIN", "UNPROVEN", "UNSIZED", "Prediction", "candidates", "predict"]
 
 RANKS = 16  # on which the default set was measured
 DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # whose message schedules divide among the ranks
