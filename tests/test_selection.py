@@ -369,6 +369,15 @@ def test_no_default_is_an_algorithm_that_has_lost():
         assert candidates(predictor, method, 1, anything) == []
 
 
+def test_of_rings_that_are_predicted_alike_the_one_whose_messages_are_cut_runs(monkeypatch):
+    predictor = Predictor(job_on("xgft:4,4;1,1", 16).interface)
+    monkeypatch.setattr(predictor, "seconds", lambda *call: 1.0)
+    monkeypatch.setattr(predictor, "native", lambda *call: Native("slow", 9.0))
+    assert predict(predictor, "Allgather", 256 << 10, 0, anything).algorithm == "ring/32K"
+    monkeypatch.setattr(predictor, "seconds", lambda method, name, *call: 2.0 if "/" in name else 1.0)
+    assert predict(predictor, "Allgather", 256 << 10, 0, anything).algorithm == "ring"
+
+
 def test_only_what_has_a_step_for_each_rank_needs_longer_calls_on_more_ranks():
     for hosts, ring in ((16, True), (64, False)):
         predictor = Predictor(job_on("xgft:8,8;1,2", hosts, 1, "block").interface)
