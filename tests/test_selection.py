@@ -19,7 +19,7 @@ from topompi.execution.specs import CALLS, LEVELS, NATIVE, NO_NEEDS, Needs
 from topompi.inputs.settings import cache_directory
 from topompi.mapping import place
 from topompi.prediction.libraries import model_of
-from topompi.prediction.predictor import MOST_RANKS, Predictor
+from topompi.prediction.predictor import MOST_RANKS, Native, Predictor
 from topompi.prediction.untuned import GAIN, UNSIZED, candidates, predict
 from topompi.schedules.algorithm import Algorithm
 from topompi.schedules.analysis.model import Model
