@@ -14,7 +14,7 @@ BENCH := $(MPIRUN) -n 8 $(PY) -m osu_like_bench
 PLACE := --topology $(FABRIC).ibnetdiscover.xz --lfts $(FABRIC).lfts.xz --hosts 'h[0000-0001,0004,0016]' --place cyclic
 BENCH_OPTIONS := -m 1:1M -i 200 -x 20 -c --vs native $(PLACE)
 
-.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures studies fuzz test test-long test-exhaustive test-sanitize test-mpi4py test-strangers soak lint venv wheel audit clean
+.PHONY: demo docs bench bench-applications bench-emulated bench-execution bench-in-turn bench-mapping bench-schedules bench-transposes bench-untuned figures studies fuzz test test-long test-exhaustive test-sanitize coverage test-mpi4py test-strangers soak lint venv wheel audit clean
 
 venv: $(VENV)/done
 
@@ -98,6 +98,11 @@ test-long: venv
 
 test-exhaustive: venv
 	$(JOBS) exhaustive $(PYTEST_OPTIONS)
+
+# The part of the library's lines that the tests without MPI run; CONTRIBUTING.md has the number.
+coverage: venv
+	$(PY) -m pip install --quiet --disable-pip-version-check 'pytest-cov>=5'
+	$(PURE) "not needs_mpi and not long and not exhaustive" --cov=topompi --cov-report=term:skip-covered $(PYTEST_OPTIONS)
 
 # The tests that run C, with extensions that AddressSanitizer and UndefinedBehaviorSanitizer watch; a minute or two. They
 # are built from a copy in build/sanitize, so that none of their files is taken for an ordinary one. What Python itself

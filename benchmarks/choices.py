@@ -39,10 +39,11 @@ COLLECTIVES = ("bcast", "reduce", "allreduce", "allgather", "reduce_scatter")
 class Cell:
     """One call of one size.
 
-    :param collective: the collective; ``nbytes``, its size as ``simulate`` counts it.
+    :param collective: the collective.
+    :param nbytes: size of the call in bytes, as ``simulate`` counts it.
     :param bound: seconds that no schedule beats.
-    :param library: seconds of the faster library's algorithm.
-    :param seconds: of our algorithms, by name.
+    :param library: simulated seconds of the faster library's algorithm.
+    :param seconds: simulated seconds of each of our algorithms, by its name.
     :param chosen: the algorithm that the model chooses.
     """
 
@@ -65,12 +66,12 @@ class Cell:
 
     @property
     def regret(self) -> float:
-        """The chosen over the fastest."""
+        """Seconds of the chosen algorithm over those of the fastest one."""
         return self.chosen_seconds / min(self.library, *self.seconds.values())
 
     @property
     def gain(self) -> float:
-        """The faster library over the chosen."""
+        """Seconds of the faster library over those of the chosen algorithm."""
         return self.library / self.chosen_seconds
 
 

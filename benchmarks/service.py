@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from topompi.topology.asking import Address, ask
+from topompi.topology.client import Address, ask
 
 PIPELINE = 1  # queries that a client sends at once
 REPEATS = 25

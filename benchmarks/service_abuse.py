@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from topompi.errors import ServiceError
-from topompi.topology.asking import Address, ask
+from topompi.topology.client import Address, ask
 
 from .service import resident
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from topompi.topology import Routes, TopologyInterface, load
-from topompi.topology.asking import ask
+from topompi.topology.client import ask
 
 from .jobs import run_ranks
 from .service import REPEATS, SIZES, serving

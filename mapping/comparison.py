@@ -73,7 +73,7 @@ def hops_known(machine: Machine, from_topology: bool) -> bool:
 
 
 def class_name(distance: str, hops: bool) -> str:
-    """What a class of bytes is called: within hosts, so many hops, or a distance."""
+    """The name of a class of bytes: within hosts, a number of hops, or a distance."""
     if distance == "host":
         return "within hosts"
     return f"{distance} hop{'s' * (distance != '1')}" if hops else f"distance {distance}"

@@ -33,7 +33,7 @@ CUTTING: dict[str, Callable[..., Mapping]] = {
 
 @dataclass(frozen=True)
 class Search:
-    """How a mapping is looked for.
+    """The settings of a search for a mapping.
 
     :param algorithm: name of a mapper, or ``module:function``, as `mapper` takes it.
     :param objective: a key of ``OBJECTIVES``; only ``best`` takes another than hop-bytes.

@@ -24,7 +24,7 @@ def run_command(app: typer.Typer, name: str, arguments: Sequence[str], program: 
     :param app: what typer runs.
     :param name: of the command, for messages.
     :param arguments: those after its name; ``--debug`` among them shows tracebacks.
-    :param program: of which it is a command.
+    :param program: name of the program to which the command belongs.
     :returns: exit code: 0; 1 for what cannot be done; 2 for wrong usage; 130 and 143 where interrupted and ended.
     """
     before = signal.signal(signal.SIGTERM, _ended)  # an exception, by which the command ends what it started

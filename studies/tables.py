@@ -28,7 +28,7 @@ def fill(page: Path, name: str, lines: Sequence[str]) -> None:
     """Put lines between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` of a page, in place of those that are there.
 
     :param page: file in Markdown.
-    :param name: of the marks.
+    :param name: name of the marks.
     :param lines: the new lines.
     :raises BenchmarkError: for a page without these marks.
     """
@@ -44,7 +44,7 @@ def fill(page: Path, name: str, lines: Sequence[str]) -> None:
 def show(name: str, page: str, head: Sequence[str], rows: Iterator[Sequence[object]], arguments: Sequence[str]) -> int:
     """The command of a study that is one table: print it, and put it into its page if ``-o`` names a folder.
 
-    :param name: of the study and of the marks.
+    :param name: name of the study, and of its marks.
     :param page: file name of the page.
     :param head: names of the columns.
     :param rows: cells of each row, made while the command runs.

@@ -15,7 +15,7 @@ import numpy as np
 from tests.support import ROOT
 from topompi.daemon.watch import Watch
 from topompi.topology import Routes, TopologyInterface, load
-from topompi.topology.asking import Address
+from topompi.topology.client import Address
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.server import listen
 from topompi.topology.service.state import Service

@@ -1,4 +1,4 @@
-"""What long-running programs share: unit files, word to systemd, counters, logs."""
+"""The common parts of daemons: unit files, notifications to systemd, counters, logs."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if None in (engine._engine, cooling._compiled, flows._compiled, running.Engine):
 
 
 class AlarmError(Exception):
-    """What the handler of the signal raises."""
+    """The exception that the signal's handler raises."""
 
 
 @contextlib.contextmanager

@@ -122,7 +122,7 @@ def test_a_call_goes_the_way_that_the_page_says(tmp_path):
     assert len(rows) > 10
     assert places == sorted(places)
     files = dict.fromkeys(file for file, _ in second if file != "dispatch/calls.py")  # which is C where it is built
-    assert list(files) == [f"execution/{name}.py" for name in ("running", "keys", "latest")]
+    assert list(files) == [f"execution/{name}.py" for name in ("running", "keys", "lru")]
 
 
 def test_the_allocator_of_the_page_is_proved_and_gives_neighbouring_nodes_last(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What administrators ask of a fabric, against walks of single pairs, sets by hand, and a real fabric's figures."""
+"""Inspections of a fabric, compared with walks of single pairs, sets by hand, and a real fabric's figures."""
 
 import csv
 import io

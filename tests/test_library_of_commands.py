@@ -1,4 +1,4 @@
-"""What commands know is in the library: maps, schedules, allocations and profiles without a command line."""
+"""Maps, schedules, allocations and profiles are made by the library, without a command line."""
 
 from __future__ import annotations
 

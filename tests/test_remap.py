@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support import ROOT, pytest_on_ranks, run_mpi
 from topompi.communicator.remap import order
 from topompi.communicator.remap.order import Aim, RemapError, communication_graph, held_or_solved, solve
-from topompi.execution.latest import Latest
+from topompi.execution.lru import LRU
 from topompi.mapping.graph import CommunicationGraph
 from topompi.topology import TopologyInterface, load
 
@@ -134,7 +134,7 @@ def test_quality_stops_the_search(monkeypatch):
 
 
 def test_an_order_is_searched_for_once_per_graph_and_aim(monkeypatch):
-    interface, held, searched = TopologyInterface.place(["a", "b"] * 4), Latest(4), []
+    interface, held, searched = TopologyInterface.place(["a", "b"] * 4), LRU(4), []
     monkeypatch.setattr(order, "solve", lambda *given: searched.append(given) or solve(*given))
 
     def found(dims, **aim):

@@ -19,7 +19,7 @@ from topompi.execution.specs import CALLS, LEVELS, NATIVE, NO_NEEDS, Needs
 from topompi.inputs.settings import cache_directory
 from topompi.mapping import place
 from topompi.prediction.libraries import model_of
-from topompi.prediction.predictor import MOST_RANKS, Predictor
+from topompi.prediction.predictor import MOST_RANKS, Native, Predictor
 from topompi.prediction.untuned import GAIN, UNSIZED, candidates, predict
 from topompi.schedules.algorithm import Algorithm
 from topompi.schedules.analysis.model import Model
@@ -367,6 +367,15 @@ def test_no_default_is_an_algorithm_that_has_lost():
         for name in candidates(predictor, method, 1 << 20, anything):
             assert ALGORITHMS[collective][name.partition("/")[0]].default < inf
         assert candidates(predictor, method, 1, anything) == []
+
+
+def test_of_rings_that_are_predicted_alike_the_one_whose_messages_are_cut_runs(monkeypatch):
+    predictor = Predictor(job_on("xgft:4,4;1,1", 16).interface)
+    monkeypatch.setattr(predictor, "seconds", lambda *call: 1.0)
+    monkeypatch.setattr(predictor, "native", lambda *call: Native("slow", 9.0))
+    assert predict(predictor, "Allgather", 256 << 10, 0, anything).algorithm == "ring/32K"
+    monkeypatch.setattr(predictor, "seconds", lambda method, name, *call: 2.0 if "/" in name else 1.0)
+    assert predict(predictor, "Allgather", 256 << 10, 0, anything).algorithm == "ring"
 
 
 def test_only_what_has_a_step_for_each_rank_needs_longer_calls_on_more_ranks():

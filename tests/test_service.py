@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.services import pick, raw, read, running, switches, wait_until
 from topompi.topology import FabricBuilder, Routes, TopologyInterface, compute_routes, load
-from topompi.topology.asking import Address, ask, ask_line
+from topompi.topology.client import Address, ask, ask_line
 from topompi.topology.service import state
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.connection import Connection

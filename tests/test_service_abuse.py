@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks import service_abuse
 from tests.services import REPORT, TABLES, raw, read, running, wait_until
-from topompi.topology.asking import Address, ask, ask_line
+from topompi.topology.client import Address, ask, ask_line
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.store import Store
 

@@ -23,7 +23,7 @@ from topompi.cli.topology.query import ask_quickly
 from topompi.cli.topology.service import is_local, query
 from topompi.errors import HostError, ServiceError, SourceError
 from topompi.topology import Routes, TopologyInterface, load
-from topompi.topology.asking import Address, ask
+from topompi.topology.client import Address, ask
 from topompi.topology.service.state import Service
 from topompi.topology.service.store import Store
 

@@ -17,7 +17,7 @@ from topompi.daemon.commands import run_command
 from topompi.daemon.watch import Watch
 from topompi.errors import ServiceError
 from topompi.topology import Routes, TopologyInterface, load, reread
-from topompi.topology.asking import ask, ask_line
+from topompi.topology.client import ask, ask_line
 from topompi.topology.service import state
 from topompi.topology.service.digest import digest_of
 from topompi.topology.service.generation import Generation

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from topompi.errors import ServiceError
-from topompi.topology.asking import Address
+from topompi.topology.client import Address
 from topompi.topology.service.path import SocketPath
 
 STRANGER = 12345

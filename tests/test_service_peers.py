@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.services import raw, read, running, wait_until
 from topompi.topology import Routes
-from topompi.topology.asking import Address, ask, ask_line
+from topompi.topology.client import Address, ask, ask_line
 from topompi.topology.service import connection, identity, peers, state
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.connection import Connection

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tests.services import raw, read, running, wait_until
 from tests.support import ROOT
 from topompi.topology import Routes
-from topompi.topology.asking import Address, ask
+from topompi.topology.client import Address, ask
 from topompi.topology.service import connection, requests, workers
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.counters import Counters
@@ -233,7 +233,7 @@ def test_turns_go_to_whoever_spent_least_and_a_full_line_costs_whoever_waits_mos
 SERVICE = """
 import sys, time
 from topompi.topology import load
-from topompi.topology.asking import Address
+from topompi.topology.client import Address
 from topompi.topology.service import requests
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.server import serve

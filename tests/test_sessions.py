@@ -94,7 +94,7 @@ def same(one, other):
 
 
 def or_error(function, *given):
-    """What a function gives, or the error in its place."""
+    """The value of a function, or the error that it raises."""
     try:
         return function(*given)
     except NetsimError as error:

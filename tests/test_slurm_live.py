@@ -12,7 +12,7 @@ from tests.services import wait_until
 from tests.slurm import slurm_cluster  # noqa: F401 - a fixture
 from tests.support import ROOT, mpirun
 from topompi.topology import TopologyInterface
-from topompi.topology.asking import Address, ask
+from topompi.topology.client import Address, ask
 from topompi.topology.sources import automatic, slurm_addresses
 
 pytestmark = pytest.mark.long

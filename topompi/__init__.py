@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .communicator import Cartcomm, Distgraphcomm, Graphcomm, Intercomm, Intracomm
 
 __all__ = ["Cartcomm", "Distgraphcomm", "Graphcomm", "Intercomm", "Intracomm", "__version__"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 ROOMS = (
     "errors",
     "jobs",

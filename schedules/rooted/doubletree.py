@@ -36,7 +36,7 @@ def _parities(parent: Integers) -> Integers:
     A rank receives in one tree in even steps and in the other one in odd ones, and it sends to its two children so.
     Messages that may not meet are neighbours on paths and even cycles, as each has one such neighbour at either end.
 
-    :param parent: as ``parents`` returns them.
+    :param parent: parent of each rank in both trees, shape (2, p), as ``parents`` returns it.
     """
     size = parent.shape[1]
     sibling = np.full(2 * size, -1, dtype=np.int64)  # the other message of the same sender, as tree * size + receiver

@@ -46,7 +46,7 @@ LOADS: dict[str, tuple[Callable[[int], Workload], Cluster]] = {
 def row_of(name: str, jobs: Sequence[Workload], cluster: Cluster) -> list[str]:
     """The cells of a load: its name, the mean wait of each scenario in hours, and the break-even speed-up.
 
-    :param name: of the load.
+    :param name: name of the load.
     :param jobs: draws of it, one per replay.
     :param cluster: the machine.
     """

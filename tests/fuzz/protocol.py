@@ -18,7 +18,7 @@ from tests.fuzz.mutations import mutate
 from tests.services import REPORT, TABLES, raw
 from tests.support import ROOT
 from topompi.errors import TopompiError
-from topompi.topology.asking import Address
+from topompi.topology.client import Address
 from topompi.topology.service.bounds import Bounds
 from topompi.topology.service.requests import FIELDS
 

@@ -10,7 +10,7 @@ from mpi4py import MPI
 from topompi.execution import running
 from topompi.execution.executor import Executor
 from topompi.execution.groups import Groups
-from topompi.execution.latest import Latest
+from topompi.execution.lru import LRU
 from topompi.schedules import ALGORITHMS, Hierarchy
 from topompi.topology import TopologyInterface, load
 from topompi.views.network import network_of
@@ -150,7 +150,7 @@ def buffers_are_checked(executor):
 
 
 def what_is_kept_is_bounded():
-    kept = Latest(3, 100)
+    kept = LRU(3, 100)
     for key in range(5):
         kept.put(key, str(key), 10)
     assert [kept.get(key) for key in range(5)] == [None, None, "2", "3", "4"]
@@ -158,7 +158,7 @@ def what_is_kept_is_bounded():
     assert kept.get("heavy") is None
     for key in "abcd":
         kept.put(key, key, 25)
-    kept = Latest(10, 100)
+    kept = LRU(10, 100)
     for key in range(6):
         kept.put(key, key, 20)
     assert [kept.get(key) for key in range(6)] == [None, 1, 2, 3, 4, 5]

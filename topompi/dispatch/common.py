@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..execution.executor import PLANS_HELD
-from ..execution.latest import Latest
+from ..execution.lru import LRU
 from ..execution.talks import Answers
 from ..selection.choice import Choice
 from ..selection.policy import Policy
@@ -45,9 +45,9 @@ class Common:
 
     def __init__(self, interface: TopologyInterface, policy: Policy, meeting: Meeting | None = None) -> None:
         self.interface, self.policy, self._meeting = interface, policy, meeting
-        self.plans = Latest(PLANS_HELD)
+        self.plans = LRU(PLANS_HELD)
         self.answers = Answers()
-        self.orders = Latest(ORDERS_HELD)
+        self.orders = LRU(ORDERS_HELD)
         self.known: dict[Key, Choice | None] = {}
         self._left: dict[str, bool] = {}
         self.natives, self.early = Calls(), Calls()

@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from ..execution.latest import Latest
+from ..execution.lru import LRU
 from ..views.part import restricted
 from .common import Common
 
@@ -69,7 +69,7 @@ class Origin:
     def __init__(self, comm: MPI.Intracomm, common: Common) -> None:
         self.interface, self.policy, self.rank = common.interface, common.policy, comm.Get_rank()
         self._group, self._everyone = comm.Get_group(), np.arange(self.interface.num_ranks).tobytes()
-        self._commons, self._cuts = Latest(GROUPS_HELD, BYTES_HELD), Latest(GROUPS_HELD, BYTES_HELD)
+        self._commons, self._cuts = LRU(GROUPS_HELD, BYTES_HELD), LRU(GROUPS_HELD, BYTES_HELD)
         self._common = common if common.siblings is None else Common(common.interface, self.policy)
 
     @cached_property

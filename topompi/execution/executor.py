@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from .groups import Groups
-from .latest import Latest
+from .lru import LRU
 
 if TYPE_CHECKING:
     from ..schedules import Network, Schedule
@@ -42,12 +42,12 @@ class Executor:
         self,
         groups: Groups,
         network: Callable[[], Network],
-        plans: Latest | None = None,
+        plans: LRU | None = None,
         shared: Shared | None = None,
     ) -> None:
         self.groups, self._make_network = groups, network
-        self.plans = Latest(PLANS_HELD) if plans is None else plans
-        self.bindings = Latest(BINDINGS_HELD, BYTES_HELD)
+        self.plans = LRU(PLANS_HELD) if plans is None else plans
+        self.bindings = LRU(BINDINGS_HELD, BYTES_HELD)
         self.shared: Shared = {} if shared is None else shared
         self.refusals: dict[tuple[str, str], str] = {}
         self.ran: Binding | None = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
-from .latest import Latest
+from .lru import LRU
 from .native import NativeIntracomm
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Levels:
     def __init__(self, comm: MPI.Intracomm, hierarchy: Hierarchy, alone: MPI.Intracomm) -> None:
         self.comm, self.rank, self.size, self.alone = comm, comm.Get_rank(), comm.Get_size(), alone
         self._hierarchy = hierarchy
-        self.stages = Latest(STAGES_HELD)
+        self.stages = LRU(STAGES_HELD)
         split = {level: comm.Split(self._color(level), self.rank) for level in range(1, hierarchy.num_levels + 1)}
         self.parts = {level: NativeIntracomm(part) for level, part in split.items() if part != MPI.COMM_NULL}
 

@@ -78,7 +78,7 @@ def write_schedule(outcome: Outcome, path: Path) -> None:
 
 
 def to_json(outcome: Outcome) -> str:
-    """What ran where under which policy, the figures, start and end of every job, and, if any, lost jobs and slots."""
+    """The nodes and times of every job, the policy, the figures, and, if there are any, lost jobs and slots."""
     queue, allocator, speed = outcome.policy
     content: dict[str, Any] = {
         "version": 1,

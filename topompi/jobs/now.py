@@ -1,4 +1,4 @@
-"""What runs on a cluster now: nodes of running jobs, and nodes for one job more."""
+"""Nodes of the jobs that run now, and nodes for one job more."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ class Program:
     :param window: steps in flight at most, 0 for no bound.
     :param start: seconds at which the job begins.
     :param lane: virtual lane of its messages; only packets know lanes.
-    :param repeat: ``ONCE``; ``UNTIL_ALL_RAN``: begins again until every job but the background has run once, its own
-        first run among them; ``BACKGROUND``: likewise, but no run of its own counts.
+    :param repeat: ``ONCE``, or ``UNTIL_ALL_RAN`` to begin again until every job but the background has run once, or
+        ``BACKGROUND`` to do the same without a run that counts.
     :param name: for messages to people.
     :param named: names of steps whose times sessions note, each with the number of its step.
     """

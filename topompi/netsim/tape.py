@@ -51,19 +51,27 @@ class Traffic:
 class Tape:
     """Columns of all jobs.
 
-    :param first_rank: of each job, shape (jobs,), and the end; likewise ``first_message``.
-    :param repeat: of each job, its place in ``REPEATS``.
-    :param job_of_rank: shape (ranks,).
-    :param start: seconds at which the job of each rank begins, shape (ranks,); likewise ``window``, and ``first_row``
-        and ``first_step``, which have one entry more.
-    :param kind: of each operation, shape (rows,); likewise ``amount``, ``step_of_row`` and ``message_of_row``, -1 for
-        none.
-    :param operations: of each step, shape (steps,); likewise ``rank_of_step``, and ``mark_of_step``, the number of its
-        name among all, -1 for none.
-    :param first_mark: number of the first name of each job, shape (jobs + 1,).
-    :param mark_size: ranks that have a step of each name, shape (names,).
-    :param destination: of each message, shape (messages,); likewise ``latency``, ``send_step`` and
-        ``receive_step``.
+    :param first_rank: number of the first rank of each job, and the number of all, shape (jobs + 1,).
+    :param first_message: number of the first message of each job, and the number of all, shape (jobs + 1,).
+    :param repeat: place of each job's repetition in ``REPEATS``, shape (jobs,).
+    :param job_of_rank: job of each rank, shape (ranks,).
+    :param start: seconds at which the job of each rank begins, shape (ranks,).
+    :param window: steps that each rank has in flight at most, shape (ranks,).
+    :param first_row: number of the first operation of each rank, and the number of all, shape (ranks + 1,).
+    :param first_step: number of the first step of each rank, and the number of all, shape (ranks + 1,).
+    :param kind: kind of each operation, shape (rows,).
+    :param amount: bytes or seconds of each operation, shape (rows,).
+    :param step_of_row: step of each operation, shape (rows,).
+    :param message_of_row: message of each operation, -1 for a compute burst, shape (rows,).
+    :param operations: number of operations of each step, shape (steps,).
+    :param rank_of_step: rank of each step, shape (steps,).
+    :param mark_of_step: number of each step's name among all names, -1 without one, shape (steps,).
+    :param first_mark: number of the first name of each job, and the number of all, shape (jobs + 1,).
+    :param mark_size: number of ranks that have a step of each name, shape (names,).
+    :param destination: receiving rank of each message, shape (messages,).
+    :param latency: seconds of latency of each message, shape (messages,).
+    :param send_step: step that sends each message, shape (messages,).
+    :param receive_step: step that receives each message, shape (messages,).
     :param traffic: the bytes and links of the messages.
     """
 

@@ -12,7 +12,7 @@ from ..schedules.registry import ALGORITHMS, find_algorithm
 from ..schedules.segments import cut, variants
 from .predictor import MOST_RANKS, PAIRWISE, Native, Predictor
 
-__all__ = ["GAIN", "UNSIZED", "Prediction", "candidates", "predict"]
+__all__ = ["GAIN", "UNPROVEN", "UNSIZED", "Prediction", "candidates", "predict"]
 
 RANKS = 16  # on which the default set was measured
 DIVIDED = ("bcast", "reduce", "allreduce", "reduce_scatter")  # whose message schedules divide among the ranks
@@ -84,7 +84,7 @@ def predict(
 
 
 def _trust(collective: str, name: str) -> tuple[float, bool]:
-    """What decides between algorithms whose predictions differ by less than ``GAIN``: the largest counts.
+    """The rank of an algorithm among those whose predictions differ by less than ``GAIN``: the largest one runs.
 
     First whether one has proved itself for long calls alone, then whether its messages are cut on lanes: while one part
     waits for its receiver another one travels, of which the model knows little (packets: up to 2.1 times as fast).

@@ -33,7 +33,7 @@ def explain(
     *,
     virtual: bool = False,
 ) -> dict[str, Any]:
-    """What would run for a call, and why, ready for JSON.
+    """The algorithm that would run for a call, and the reason, ready for JSON.
 
     ``algorithm`` and ``reason`` are always there. Unless a rule decides or no library has a model, there are ``native``
     with the library's own algorithm and its seconds, ``default`` with what may run without a trial, and ``trial`` with

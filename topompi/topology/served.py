@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .asking import Address, ask
+from .client import Address, ask
 
 __all__ = ["Served"]
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from ...errors import ServiceError, TopompiError
-from ...topology.asking import Address, ask, ask_line
+from ...topology.client import Address, ask, ask_line
 from ...visible import visible
 
 __all__ = ["KINDS", "LISTEN", "answer", "ask_quickly"]

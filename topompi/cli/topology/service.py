@@ -16,7 +16,7 @@ import typer
 from ...errors import SourceError
 from ...inputs import current_limits
 from ...topology import load_routes
-from ...topology.asking import Address
+from ...topology.client import Address
 from ...topology.service.bounds import Bounds
 from ..terminal import Limit
 from .query import LISTEN, answer

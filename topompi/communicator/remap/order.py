@@ -20,7 +20,7 @@ from ...topology import TopologyInterface
 from ...views.machine import machine_of
 
 if TYPE_CHECKING:
-    from ...execution.latest import Latest
+    from ...execution.lru import LRU
 
 __all__ = [
     "THRESHOLD",
@@ -158,7 +158,7 @@ def communication_graph(given: Any, size: int) -> CommunicationGraph:
     return graph
 
 
-def held_or_solved(held: Latest, graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> Solution:
+def held_or_solved(held: LRU, graph: CommunicationGraph, interface: TopologyInterface, aim: Aim) -> Solution:
     """As ``solve``, which finds the same again for the same graph and aim unless time stops it.
 
     :param held: solutions of earlier searches among the ranks of ``interface``.

@@ -1,4 +1,4 @@
-"""What Slurm tells a job's tasks in their environment."""
+"""Variables that Slurm sets for the tasks of a job."""
 
 from __future__ import annotations
 

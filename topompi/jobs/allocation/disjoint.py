@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster import Cluster
-from .growing import Growth
+from .leaf_search import LeafSearch
 from .oblivious import _tightest
 from .state import Allocator, Job, Placement, State
 
@@ -125,7 +125,7 @@ class Disjoint(Exact):
         nodes, open_routes = _reachable(size, state)
         if len(nodes) < size:
             return None
-        found = Growth(nodes, state.cluster.leaf[nodes], open_routes, self.starts).run(size)
+        found = LeafSearch(nodes, state.cluster.leaf[nodes], open_routes, self.starts).run(size)
         if found is not None:
             return Placement(found)
         return _solve(size, state) if state.free <= self.repair else None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..cluster import Cluster
 from ..errors import AllocationError
-from .rooms import LARGE, MEDIUM, SMALL, Parts, Rooms
+from .free_nodes import LARGE, MEDIUM, SMALL, FreeNodes, Parts
 from .state import Allocator, Job, Placement, State
 
 __all__ = ["Isolated"]
@@ -21,7 +21,7 @@ class _Kinds(State):
 
     def __init__(self, cluster: Cluster, anchors: tuple[int, int]) -> None:
         super().__init__(cluster)
-        self.anchors, self.rooms = anchors, Rooms(cluster)
+        self.anchors, self.free_nodes = anchors, FreeNodes(cluster)
         self._is_preview = False
 
     def kind(self, size: int) -> int:
@@ -31,18 +31,18 @@ class _Kinds(State):
     @property
     def leaf_free(self) -> NDArray[np.int64]:
         """Free nodes of each leaf."""
-        return np.array(self.rooms.leaf_free, dtype=np.int64)
+        return np.array(self.free_nodes.leaf_free, dtype=np.int64)
 
     @property
     def pod_free(self) -> NDArray[np.int64]:
         """Free nodes of each pod."""
-        return np.array(self.rooms.pod_free, dtype=np.int64)
+        return np.array(self.free_nodes.pod_free, dtype=np.int64)
 
     def copy(self) -> State:
         """A state that changes on its own."""
         made = super().copy()
         assert isinstance(made, _Kinds)
-        made.rooms = self.rooms.copy()
+        made.free_nodes = self.free_nodes.copy()
         return made
 
     def preview(self) -> State:
@@ -50,7 +50,7 @@ class _Kinds(State):
         if self.any_closed:
             return self.copy()
         made = copy.copy(self)
-        made.running, made.rooms = self.running.copy(), self.rooms.copy()
+        made.running, made.free_nodes = self.running.copy(), self.free_nodes.copy()
         made._is_preview = True
         return made
 
@@ -61,11 +61,11 @@ class _Kinds(State):
             changed = self._hold(placement, sign)
             if len(changed) < count:
                 parts, count = self._parts_of(changed), len(changed)
-        self.rooms.change(self.kind(job.size), held, parts, sign)
+        self.free_nodes.change(self.kind(job.size), held, parts, sign)
         self.free -= sign * count
 
     def _count(self, changed: NDArray[np.integer], sign: int) -> None:
-        self.rooms.change(SMALL, (), self._parts_of(changed), sign)
+        self.free_nodes.change(SMALL, (), self._parts_of(changed), sign)
         self.free -= sign * len(changed)
 
     def _parts_of(self, nodes: NDArray[np.integer]) -> Parts:
@@ -105,14 +105,14 @@ class Isolated(Allocator):
     def feasible(self, job: Job, state: State) -> bool:
         """By the sums of free nodes alone, without choosing any."""
         assert isinstance(state, _Kinds)
-        return job.size <= state.rooms.largest(state.kind(job.size))
+        return job.size <= state.free_nodes.largest(state.kind(job.size))
 
     def place(self, job: Job, state: State) -> Placement | None:
         """Algorithm 1."""
         assert isinstance(state, _Kinds)
         kind = state.kind(job.size)
-        if job.size > state.rooms.largest(kind):
+        if job.size > state.free_nodes.largest(kind):
             return None
-        parts = state.rooms.choose(kind, job.size)
+        parts = state.free_nodes.choose(kind, job.size)
         nodes = [state.first_free(leaf, count) for leaf, count in parts]
         return Placement(nodes[0] if len(nodes) == 1 else np.concatenate(nodes), parts)

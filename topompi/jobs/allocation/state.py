@@ -20,7 +20,7 @@ NOTHING: Mapping[str, Any] = {}
 
 
 class Job(NamedTuple):
-    """What an allocator is told of a job: number, least nodes, estimated seconds, and its columns that it ``heeds``."""
+    """A job as an allocator sees it: number, least nodes, estimated seconds, and the columns that it ``heeds``."""
 
     number: int
     size: int

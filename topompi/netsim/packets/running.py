@@ -192,7 +192,7 @@ class _Meter:
         self._time, self._count, self._mean = 0.0, np.zeros(0), np.zeros(0)
 
     def mean(self, now: float, count: NDArray[Any]) -> Floats:
-        """What was counted per second since the last reading at another time, shape as that of the counts.
+        """Counts per second since the last reading at another time, of the same shape as the counts.
 
         :param now: seconds.
         :param count: counts so far; further ones may have come since.

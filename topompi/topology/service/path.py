@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from ...errors import ServiceError
 from ...guard import intrusion
-from ..asking import Address
+from ..client import Address
 
 __all__ = ["SocketPath"]
 

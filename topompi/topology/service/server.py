@@ -15,7 +15,7 @@ from typing import Any
 from ...daemon.notify import notify
 from ...daemon.watch import Watch
 from ...errors import ServiceError
-from ..asking import Address
+from ..client import Address
 from .connection import Connection
 from .path import SocketPath
 from .state import Service

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...daemon.unit import Unit, folder_of_socket
-from ..asking import Address
+from ..client import Address
 from .bounds import Bounds
 
 __all__ = ["OWN_FILES", "unit_text"]

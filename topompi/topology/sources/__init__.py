@@ -12,7 +12,7 @@ from ...errors import ServiceError, SourceError, TopompiError
 from ...extensions import imported, names_function
 from ...inputs import InputFile, guarded, kinds_of, open_inputs
 from .. import synthetic
-from ..asking import Address
+from ..client import Address
 from ..discovery import Discovery, Report
 from ..fabric import Fabric
 from ..routecheck import check_routes, with_routes

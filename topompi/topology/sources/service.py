@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import HostError, ServiceError
-from ..asking import Address, ask
+from ..client import Address, ask
 from ..discovery import Discovery, Report
 from ..served import Served
 from . import fabricjson

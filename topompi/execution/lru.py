@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["Latest"]
+__all__ = ["LRU"]
 
 
-class Latest:
+class LRU:
     """The latest values by key.
 
     :param most: how many values are held at most.

@@ -8,13 +8,13 @@ from itertools import pairwise
 
 from ..cluster import Cluster
 
-__all__ = ["LARGE", "MEDIUM", "SMALL", "Parts", "Rooms"]
+__all__ = ["LARGE", "MEDIUM", "SMALL", "FreeNodes", "Parts"]
 
 SMALL, MEDIUM, LARGE = range(3)
 Parts = Sequence[tuple[int, int]]  # (leaf, nodes on it), pod by pod
 
 
-class Rooms:
+class FreeNodes:
     """Free nodes, and which leaves and pods jobs of several leaves hold.
 
     Integers in lists, as numpy is slow on a few numbers. ``wide`` counts the medium and large jobs of a leaf, ``large``
@@ -33,8 +33,8 @@ class Rooms:
         for pod in range(cluster.num_pods):
             self._count(pod)
 
-    def copy(self) -> Rooms:
-        """Rooms that change on their own."""
+    def copy(self) -> FreeNodes:
+        """A copy that changes on its own."""
         made = copy.copy(self)
         for name in ("leaf_free", "wide", "large", "pod_free", "usable", "most"):
             setattr(made, name, getattr(self, name).copy())

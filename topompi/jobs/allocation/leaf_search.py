@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Growth"]
+__all__ = ["LeafSearch"]
 
 Indices = NDArray[np.integer]
 Mask = NDArray[np.bool_]
 
 
-class Growth:
+class LeafSearch:
     """Attempts to find nodes for one job, two from each start; the careful one leaves out nodes that shut out others.
 
     Every attempt takes a leaf a step, each time the one with the most nodes open to and from all chosen ones. All
