@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
 from osu_like_bench.emulate.launch import rank_hosts
 from topompi.errors import TopompiError
 from topompi.mapping import CommunicationGraph, Mapping, read_graph
@@ -99,7 +99,7 @@ def scaled(graph: CommunicationGraph, factor: float) -> CommunicationGraph:
 
 def costs_of(network: Emulated, arguments: argparse.Namespace) -> Model:
     """Start-ups by a ping-pong over one switch and over three, and by many short messages of all ranks at once."""
-    options = JobOptions(python=arguments.python, timeout=arguments.timeout)
+    options = LaunchOptions(python=arguments.python, timeout=arguments.timeout)
     done = network.run(["-m", "benchmarks.advice_ranks", str(network.fabric.num_hosts // 4)], options)
     if done.returncode:
         raise TopompiError(f"costs of messages: exit code {done.returncode}: {done.stderr[-2000:]}")
@@ -134,7 +134,7 @@ def exchanged(network: Emulated, case: Case, hosts: list[str], arguments: argpar
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "plan.json"
         file.write_text(json.dumps(plan | {"rounds": arguments.rounds}))
-        options = JobOptions(hosts=hosts, python=arguments.python, timeout=arguments.timeout)
+        options = LaunchOptions(hosts=hosts, python=arguments.python, timeout=arguments.timeout)
         done = network.run(["-m", "benchmarks.advice_ranks", str(file)], options)
     if done.returncode:
         raise TopompiError(f"{case.name}: exit code {done.returncode}: {done.stderr[-2000:]}")
@@ -169,7 +169,7 @@ def example(network: Emulated, name: str, number: int, costs: Model, arguments: 
     interface, idle = TopologyInterface.place(hosts, compute_routes(network.fabric)), []
 
     def ran(*words: str, **options: Any) -> float:
-        job = JobOptions(hosts=hosts, python=arguments.python, timeout=arguments.timeout, **options)
+        job = LaunchOptions(hosts=hosts, python=arguments.python, timeout=arguments.timeout, **options)
         done = network.run([*words, "--json"], job)
         if done.returncode:
             raise TopompiError(f"{name}: exit code {done.returncode}: {done.stderr[-2000:]}")

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
 from osu_like_bench.statistics import Comparison, compare
 from topompi.errors import TopompiError
 
@@ -123,7 +123,9 @@ def measure(network: Emulated, case: Case, side: int, number: int, arguments: ar
     words = [str(program), *case.options.split(), *CHANGES[case.application][side].split(), "--json"]
     order = f"random:{number}"
     begin = time.monotonic()
-    done = network.run(words, JobOptions(order=order, ppn=case.ppn, python=arguments.python, timeout=arguments.timeout))
+    done = network.run(
+        words, LaunchOptions(order=order, ppn=case.ppn, python=arguments.python, timeout=arguments.timeout)
+    )
     if done.returncode:
         raise TopompiError(f"{case}, {SIDES[side]}, {order}: exit code {done.returncode}: {done.stderr[-2000:]}")
     said = json.loads(done.stdout.splitlines()[-1])

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
 from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.emulate.monitor import ENOUGH
 from osu_like_bench.emulate.peers import PEERS
@@ -151,7 +151,7 @@ class Bench:
         cells = self.cells[order]
         plan.write_text(json.dumps({"ours": side in OURS, "cells": [cell.plan(tuning) for cell in cells]}))
         peer = OURS.get(side, side)
-        options = JobOptions(
+        options = LaunchOptions(
             mpi=peer,
             order=order,
             python=self.pythons[PEERS[peer].vendor],

@@ -18,7 +18,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from topompi.dispatch.common import Common
-from topompi.dispatch.state import State
+from topompi.dispatch.parts import Parts
 from topompi.execution import running
 from topompi.execution.executor import Executor
 from topompi.execution.persistent import PersistentPlan
@@ -37,7 +37,7 @@ def executor_of(comm: MPI.Intracomm) -> Executor:
     size = comm.Get_size()
     fabric = load(f"xgft:2,{max(size // 2, 1)},2;1,1,1")
     hosts = [fabric.fabric.hosts[rank] for rank in range(size)]
-    return State(comm, Common(TopologyInterface.place(hosts, fabric.routes, virtual=True), Policy())).executor
+    return Parts(comm, Common(TopologyInterface.place(hosts, fabric.routes, virtual=True), Policy())).executor
 
 
 def by_hand(comm: MPI.Intracomm, send: NDArray[np.uint8], receive: NDArray[np.uint8], shift: bool) -> Way:

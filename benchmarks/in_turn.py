@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
 from osu_like_bench.options import parse_bytes
 from osu_like_bench.statistics import Comparison, compare
 from topompi.errors import TopompiError
@@ -81,7 +81,7 @@ class Row:
 
 
 def time_cells(
-    network: Emulated, options: JobOptions, plan: Mapping[str, object], directory: Path
+    network: Emulated, options: LaunchOptions, plan: Mapping[str, object], directory: Path
 ) -> tuple[list[dict[str, Any]], str]:
     """Run a job that times the cells of a plan by turns.
 
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace, directory: Path) -> list[Row]:
             for (order, python), number in product(jobs, range(-TUNING, arguments.rounds)):
                 tuning = number < 0
                 plan = {"cells": cells, "sides": arguments.sides, "seconds": arguments.seconds, "tuning": tuning}
-                options = JobOptions(
+                options = LaunchOptions(
                     order=order,
                     python=python,
                     timeout=arguments.timeout,

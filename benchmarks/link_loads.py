@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from topompi.netsim import Outcome, Program, Tables, link_bytes_at
+from topompi.netsim import Program, Result, Tables, link_bytes_at
 from topompi.netsim import run as flows
 from topompi.netsim.packets import run as packets
 
@@ -29,7 +29,7 @@ INTERVALS = 16
 def loads(tables: Tables, program: Program, model: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Ends of intervals in seconds, and part of its rate that each link carried in them, shape (intervals, links)."""
 
-    def run(jobs: Sequence[Program]) -> Outcome:
+    def run(jobs: Sequence[Program]) -> Result:
         if model == "flows":
             return flows(tables, jobs, hosts=FDR.hosts)
         return packets(tables, jobs, hosts=FDR.hosts, settings=FDR.settings)

@@ -49,7 +49,7 @@ def built(folder: Path) -> Path:
     return program
 
 
-class Job:
+class SteppedJob:
     """One job that works when told.
 
     :param process: which prints the seconds of each round.
@@ -71,7 +71,7 @@ class Job:
 
 
 @contextmanager
-def started(program: Path, case: str, folder: Path, *, recorded: bool) -> Iterator[Job]:
+def started(program: Path, case: str, folder: Path, *, recorded: bool) -> Iterator[SteppedJob]:
     """A job of a case, its ranks bound to processors in turn; it ends with the block.
 
     :param folder: an empty one, for its pipe and its profile.
@@ -91,7 +91,7 @@ def started(program: Path, case: str, folder: Path, *, recorded: bool) -> Iterat
     late = Timer(TIMEOUT, process.terminate)
     late.start()
     try:
-        yield Job(process, turns, ranks)
+        yield SteppedJob(process, turns, ranks)
     finally:
         os.close(turns)  # the end of its input
         process.communicate()

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
 from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.emulate.network import burst_of
 from osu_like_bench.emulate.spec import emulated_fabric
@@ -183,7 +183,7 @@ def measure(given: argparse.Namespace) -> Iterator[Cell]:
         with Emulated(given.measure, Rates.parse(HOST_RATE, uplinks)) as network:
             for order, ppn, size in product(given.orders, map(int, given.ppn), given.sizes):
                 with tempfile.NamedTemporaryFile(suffix=".json") as file:
-                    options = JobOptions(order=order, ppn=ppn, python=given.python, timeout=given.timeout)
+                    options = LaunchOptions(order=order, ppn=ppn, python=given.python, timeout=given.timeout)
                     sizes = ["-m", f"{size}:{size}", "-i", "6"]
                     tune = ["-m", "topompi", "tune", *given.methods, *sizes, "--record", file.name]
                     done = network.run(tune, options)

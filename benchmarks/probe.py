@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from osu_like_bench.emulate import Emulated, JobOptions
+from osu_like_bench.emulate import Emulated, LaunchOptions
 from topompi.errors import TopompiError
 from topompi.probe import search
 from topompi.topology import Fabric, load
@@ -57,7 +57,7 @@ def probed(
     with tempfile.TemporaryDirectory() as folder, Emulated(spec) as network:
         path = Path(folder) / "fabric.json"
         command = ["-m", "topompi", "probe", "--json", "--seconds", str(seconds), "-o", str(path), *words]
-        options = JobOptions(mpi=mpi, timeout=seconds + 60, python=python)
+        options = LaunchOptions(mpi=mpi, timeout=seconds + 60, python=python)
         done = network.run(command, options)
         if done.returncode:
             return {"spec": spec, "right": False, "error": done.stderr[-2000:]}

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from osu_like_bench.emulate import Emulated, JobOptions, Rates
+from osu_like_bench.emulate import Emulated, LaunchOptions, Rates
 from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.options import parse_bytes
 from osu_like_bench.statistics import Comparison, compare
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         plan.write_text(json.dumps({"rows": rows, "sizes": sizes, "seconds": arguments.seconds}))
         for order in arguments.orders.split(","):
             environment = {"TOPOMPI_TUNE": arguments.tune, "XDG_CACHE_HOME": scratch}
-            options = JobOptions(ppn=arguments.ppn, order=order, timeout=arguments.timeout, environment=environment)
+            options = LaunchOptions(ppn=arguments.ppn, order=order, timeout=arguments.timeout, environment=environment)
             done = network.run(["-m", RANKS, str(plan)], options)
             if done.returncode:
                 raise TopompiError(f"{order}: exit code {done.returncode}: {done.stderr[-2000:]}")

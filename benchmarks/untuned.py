@@ -24,7 +24,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import TypeVar
 
-from osu_like_bench.emulate import Emulated, JobOptions
+from osu_like_bench.emulate import Emulated, LaunchOptions
 from osu_like_bench.emulate.launch import rank_hosts
 from osu_like_bench.options import parse_bytes
 from topompi.errors import TopompiError
@@ -32,7 +32,7 @@ from topompi.errors import TopompiError
 from .emulated import COLLECTIVES, SIZES, cells_of
 from .in_turn import time_cells, words
 from .jobs import progress
-from .untuned_report import FITTED, Job, lines_of, markdown, read
+from .untuned_report import FITTED, Setting, lines_of, markdown, read
 from .uplinks import rates_of
 
 __all__ = ["balanced", "missing"]
@@ -70,7 +70,7 @@ def _pairs(case: tuple[Hashable, ...]) -> list[Hashable]:
     return list(combinations(enumerate(case), 2))
 
 
-def missing(path: Path, job: Job, cells: Sequence[tuple[str, int]], limit: float) -> list[tuple[str, int]]:
+def missing(path: Path, job: Setting, cells: Sequence[tuple[str, int]], limit: float) -> list[tuple[str, int]]:
     """The cells of a job that a file has not got.
 
     :param path: of the file, which need not exist.
@@ -88,7 +88,7 @@ def missing(path: Path, job: Job, cells: Sequence[tuple[str, int]], limit: float
 
 def run(given: argparse.Namespace) -> int:
     """Time the cells that the file does not have, until the time is over; how many jobs failed."""
-    jobs: list[Job] = list(product(given.networks, given.uplink_rates, given.orders, given.ppn, given.pythons))
+    jobs: list[Setting] = list(product(given.networks, given.uplink_rates, given.orders, given.ppn, given.pythons))
     cells = list(product(given.collectives, given.sizes))
     end, failed = time.monotonic() + 60 * given.minutes, 0
     with tempfile.TemporaryDirectory() as scratch:
@@ -99,7 +99,7 @@ def run(given: argparse.Namespace) -> int:
     return failed
 
 
-def _one(given: argparse.Namespace, job: Job, cells: Sequence[tuple[str, int]], end: float, scratch: Path) -> bool:
+def _one(given: argparse.Namespace, job: Setting, cells: Sequence[tuple[str, int]], end: float, scratch: Path) -> bool:
     """Run a job and add its cells to the file; whether it ended well.
 
     :param given: the command line.
@@ -110,7 +110,7 @@ def _one(given: argparse.Namespace, job: Job, cells: Sequence[tuple[str, int]], 
     """
     spec, uplinks, order, ppn, python = job
     environment = {"TOPOMPI_TUNE": "off", "TOPOMPI_RULES": "", "XDG_CACHE_HOME": str(scratch)}
-    options = JobOptions(order=order, ppn=ppn, python=python, timeout=given.timeout, environment=environment)
+    options = LaunchOptions(order=order, ppn=ppn, python=python, timeout=given.timeout, environment=environment)
     with Emulated(spec, rates_of(spec, uplinks)) as network:
         hosts = rank_hosts(network.fabric, ppn=ppn, order=order)
         bounds = {

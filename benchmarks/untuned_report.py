@@ -19,11 +19,11 @@ from .emulated import FLOOR
 from .sides import together
 from .uplinks import oversubscription
 
-__all__ = ["FITTED", "Job", "Line", "Row", "lines_of", "markdown", "read"]
+__all__ = ["FITTED", "Line", "Row", "Setting", "lines_of", "markdown", "read"]
 
 FITTED = ("4x4",)  # the networks that the default set was chosen on
 LONG = 65536  # bytes from which on the network decides
-Job = tuple[str, str, str, int, str]  # network, uplinks, rank order, ranks a host, Python
+Setting = tuple[str, str, str, int, str]  # network, uplinks, rank order, ranks a host, Python
 _ratio_of = cache(oversubscription)
 
 
@@ -36,7 +36,7 @@ class Line:
     :param left_out: collective, bytes, and the bound in seconds, of cells that were too long.
     """
 
-    job: Job
+    job: Setting
     cells: list[dict[str, Any]]
     left_out: list[tuple[str, int, float]]
 
@@ -99,7 +99,7 @@ def lines_of(path: Path) -> Iterator[Line]:
 def read(paths: Sequence[Path]) -> tuple[list[Row], Counter[tuple[str, int]]]:
     """The cells of some files, each once with the times of all, and how many jobs left out which cell as too long."""
     rows: dict[tuple[object, ...], Row] = {}
-    left_out: set[tuple[Job, str, int]] = set()
+    left_out: set[tuple[Setting, str, int]] = set()
     for line in (line for path in paths for line in lines_of(path)):
         network, uplinks, order, ppn, _ = line.job
         left_out |= {(line.job, collective, size) for collective, size, _ in line.left_out}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import TopompiError
 
-__all__ = ["Axes", "Distances", "MachineError", "Table", "Torus", "Tree"]
+__all__ = ["Axes", "DistanceTable", "Distances", "MachineError", "Torus", "Tree"]
 
 Integers = NDArray[np.int64]
 
@@ -146,7 +146,7 @@ class Torus:
     def axes(self, hosts: Integers) -> Axes:
         """An axis for each dimension; one of the hosts where they have a distance within themselves."""
         if self.inside:
-            return Table(self.between(hosts[:, None], hosts[None, :])).axes(np.arange(len(hosts)))
+            return DistanceTable(self.between(hosts[:, None], hosts[None, :])).axes(np.arange(len(hosts)))
         steps = []
         for extent, ring in zip(self.dims, self.wrap, strict=True):
             step = np.abs(np.arange(extent)[:, None] - np.arange(extent))
@@ -155,7 +155,7 @@ class Torus:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DistanceTable:
     """Distances written out.
 
     :param distance: shape (n, n), symmetric, at least 0; the diagonal is the distance within each host.

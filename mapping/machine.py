@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..network import Tables
-from .distances import Distances, MachineError, Table, Torus, Tree
+from .distances import Distances, DistanceTable, MachineError, Torus, Tree
 
 __all__ = ["Machine", "MachineError", "allocation_digest"]
 
@@ -132,7 +132,7 @@ class Machine:
         :param distance: between hosts, shape (n, n).
         """
         count = _integers(slots)
-        return cls(_names(hosts, len(count)), count, Table(_integers(distance)))
+        return cls(_names(hosts, len(count)), count, DistanceTable(_integers(distance)))
 
     def with_routes(self, links: NDArray[np.integer[Any]], capacity: ArrayLike) -> Machine:
         """The same machine with the true routes between its hosts.

@@ -25,7 +25,7 @@ from .options import SIDES
 from .record import Record, Result
 from .statistics import LEAST_TIMES, TOO_FEW, Comparison, Summary, compare_runs, summary
 
-__all__ = ["Series", "Table", "compare_records", "main", "plot"]
+__all__ = ["ComparisonTable", "Series", "compare_records", "main", "plot"]
 
 FORMAT, VERSION = "osu_like_bench comparison", 1
 OURS, NATIVE = SIDES
@@ -83,7 +83,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Table:
+class ComparisonTable:
     """A comparison of two series.
 
     :param series: A and B.
@@ -139,7 +139,7 @@ class Table:
         return json.dumps({**head, "a": names[0], "b": names[1], **tail}, indent=1)
 
 
-def compare_records(first: Series, second: Series, across: bool = False, seed: int = 0) -> Table:
+def compare_records(first: Series, second: Series, across: bool = False, seed: int = 0) -> ComparisonTable:
     """Compare two series at every size that both have.
 
     :param first: A, the run in question.
@@ -168,7 +168,7 @@ def compare_records(first: Series, second: Series, across: bool = False, seed: i
         *_doubts(second, sizes, other),
         *_drift(first, second, generator),
     ]
-    return Table((first, second), sizes, (one, other), rows, overall, tuple(notes))
+    return ComparisonTable((first, second), sizes, (one, other), rows, overall, tuple(notes))
 
 
 def _summaries(series: Series, sizes: Sequence[int], generator: np.random.Generator) -> tuple[Summary, ...]:
@@ -235,7 +235,7 @@ def _words(row: Comparison) -> dict[str, object]:
     return {"ratio": row.ratio, "interval": (row.low, row.high), "verdict": row.verdict}
 
 
-def plot(table: Table, path: Path) -> None:
+def plot(table: ComparisonTable, path: Path) -> None:
     """Draw both medians over the message size, log-log, in bands from quartile to quartile.
 
     :param path: ends in .svg or .png.
@@ -268,7 +268,7 @@ def plot(table: Table, path: Path) -> None:
         save_figure(figure, path)
 
 
-def _bound(table: Table) -> dict[int, float]:
+def _bound(table: ComparisonTable) -> dict[int, float]:
     """The lower bounds by size that either record has, those above 0."""
     found: dict[int, float] = {}
     for series in reversed(table.series):

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from osu_like_bench.emulate import take_down
-from osu_like_bench.emulate.state import states
+from osu_like_bench.emulate.records import states
 
 
 def may_emulate() -> bool:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from osu_like_bench.compare import Series, Table, compare_records, main
+from osu_like_bench.compare import ComparisonTable, Series, compare_records, main
 from osu_like_bench.options import Options
 from osu_like_bench.record import Facts, Record, Result
 from osu_like_bench.statistics import LEAST_TIMES, compare_runs, summary, summary_of_starts
@@ -58,7 +58,7 @@ def made(seed: int, factors: dict[int, float] | None = None, sides: tuple[str, .
     return Record(Options("gather", sides=sides), replace(FACTS, **facts), results)
 
 
-def table(first: Record, second: Record, across: bool = False) -> Table:
+def table(first: Record, second: Record, across: bool = False) -> ComparisonTable:
     chosen = [Series.choose(name, record, "topompi") for name, record in (("A", first), ("B", second))]
     return compare_records(*chosen, across=across)
 

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from osu_like_bench.emulate import Emulated, JobOptions, Rates, emulated_fabric, take_down
+from osu_like_bench.emulate import Emulated, LaunchOptions, Rates, emulated_fabric, take_down
 from osu_like_bench.emulate.agent import HEAD, agent_path, enter, write_agent
-from osu_like_bench.emulate.launch import Job, command_line, coordinates, leaf_cyclic, program, rank_hosts
+from osu_like_bench.emulate.launch import Launch, command_line, coordinates, leaf_cyclic, program, rank_hosts
 from osu_like_bench.emulate.monitor import Usage
 from osu_like_bench.emulate.network import DATA, address, processes
 from osu_like_bench.emulate.peers import PEERS
+from osu_like_bench.emulate.records import NetworkRecord, states
 from osu_like_bench.emulate.spec import parse_rate
-from osu_like_bench.emulate.state import State, states
 from osu_like_bench.emulate.verify import measure_rates
 from tests.emulation import needs_root, private_state  # noqa: F401 - a fixture
 from tests.support import ROOT, heed_interrupts, mpirun, text_of
@@ -170,9 +170,9 @@ def test_coordinates_say_who_shares_a_leaf(spec, tmp_path):
 
 
 def test_command_lines_name_agent_hosts_and_interfaces():
-    state = State.make("lines", "1x2", ("h0000", "h0001"), owned=False)
+    state = NetworkRecord.make("lines", "1x2", ("h0000", "h0001"), owned=False)
     for name, peer in PEERS.items():
-        words = command_line(Job(["prog", "a b"], name, "/bin/mpirun", ["h0001", "h0000", "h0001"]), state)
+        words = command_line(Launch(["prog", "a b"], name, "/bin/mpirun", ["h0001", "h0000", "h0001"]), state)
         assert words[1:3] == [HEAD, "/bin/mpirun"]
         assert words[-4:] == ["-n", "3", "prog", "a b"]
         assert str(agent_path(state)) in words
@@ -200,7 +200,7 @@ def test_programs_are_told_from_modules():
 
 
 def test_the_agent_reads_its_words_as_ssh_does():
-    state = State.make("agent", "1x1", ("h0000",), owned=False)
+    state = NetworkRecord.make("agent", "1x1", ("h0000",), owned=False)
     write_agent(state, ["10.78.0.1"])
     (state.path / "enter").write_text('#!/bin/sh\necho "at $1"\nshift\nexec "$@"\n')  # without the host
     command = [str(agent_path(state)), "-x", "-T", "h0000", "A='one two';", 'echo "$A"', "|", "tr o 0"]
@@ -213,13 +213,13 @@ def test_the_agent_reads_its_words_as_ssh_does():
 
 
 def test_a_network_is_in_use_as_long_as_its_process_lives(tmp_path):
-    State.make("mine", "1x1", ("h",), owned=True)
-    State.make("lasting", "1x1", ("h",), owned=False)
-    code = "from osu_like_bench.emulate.state import State; State.make('theirs', '1x1', ('h',), True)"
+    NetworkRecord.make("mine", "1x1", ("h",), owned=True)
+    NetworkRecord.make("lasting", "1x1", ("h",), owned=False)
+    code = "from osu_like_bench.emulate.records import NetworkRecord; NetworkRecord.make('theirs', '1x1', ('h',), True)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
     assert {state.name: state.in_use for state in states()} == {"lasting": False, "mine": True, "theirs": False}
     with pytest.raises(BenchmarkError, match="mine"):
-        State.make("mine", "1x1", ("h",), owned=False)
+        NetworkRecord.make("mine", "1x1", ("h",), owned=False)
     for state in list(states()):
         state.forget()
     assert not list(states())
@@ -228,11 +228,11 @@ def test_a_network_is_in_use_as_long_as_its_process_lives(tmp_path):
 @pytest.mark.parametrize("name", ["", "a/b", ".hidden", "../x", "a b"])
 def test_names_that_are_no_directory_are_refused(name):
     with pytest.raises(BenchmarkError, match="--name"):
-        State.make(name, "1x1", ("h",), owned=False)
+        NetworkRecord.make(name, "1x1", ("h",), owned=False)
 
 
 def test_no_two_networks_share_a_namespace():
-    names = [State.make(f"n{number}", "1x2", ("a", "b"), owned=False).namespaces for number in range(20)]
+    names = [NetworkRecord.make(f"n{number}", "1x2", ("a", "b"), owned=False).namespaces for number in range(20)]
     assert len(set().union(*names)) == 20 * 4
     for state in list(states()):
         state.forget()
@@ -422,13 +422,13 @@ def test_ranks_land_on_the_hosts_that_the_order_says():
     mpirun()
     with Emulated("2,1;3", uplinks="200M") as network:
         for order, ppn in (("leaf-cyclic", 1), ("random:7", 2)):
-            options = JobOptions(ppn=ppn, order=order, timeout=60)
+            options = LaunchOptions(ppn=ppn, order=order, timeout=60)
             done = network.run(["-c", WHERE], options)
             assert done.returncode == 0, done.stderr
             assert done.stdout.split() == [*rank_hosts(network.fabric, None, ppn, order), str(network.path)]
             assert "setpgid" not in done.stderr
         wanted = ["h0002", "h0000", "h0005", "h0000"]
-        done = network.run(["-c", WHERE], JobOptions(hosts=wanted, timeout=60))
+        done = network.run(["-c", WHERE], LaunchOptions(hosts=wanted, timeout=60))
         assert done.stdout.split()[:-1] == wanted
 
 
@@ -441,7 +441,7 @@ def test_a_rank_file_places_ranks(tmp_path):
     path.write_text("".join(f"rank {rank}={host} slot=0\n" for rank, host in enumerate(wanted)))
     with Emulated("2x2") as network:
         placement = ["--map-by", f"rankfile:file={path}"]
-        done = network.run(["-c", WHERE], JobOptions(placement=placement, timeout=60))
+        done = network.run(["-c", WHERE], LaunchOptions(placement=placement, timeout=60))
     assert done.stdout.split()[:-1] == wanted, done.stderr
 
 
@@ -454,8 +454,8 @@ def test_data_crosses_the_links_and_a_second_job_loads_them():
         "c.rank == 0 and print(time.perf_counter() - t)"
     )
     with Emulated("2x2", Rates.parse("20M", "20M")) as network:
-        alone = network.run(["-c", code], JobOptions(timeout=60))
-        loaded = network.run(["-c", code], JobOptions(timeout=60, background=10_000))
+        alone = network.run(["-c", code], LaunchOptions(timeout=60))
+        loaded = network.run(["-c", code], LaunchOptions(timeout=60, background=10_000))
     assert alone.returncode == loaded.returncode == 0, alone.stderr + loaded.stderr
     bound = 4 * 250_000 / (20 * M)  # each leaf's uplink carries two hosts' blocks to two hosts
     assert float(alone.stdout) > 0.8 * bound
@@ -473,7 +473,7 @@ def test_a_job_beyond_its_time_is_ended():
     mpirun()
     with Emulated("1x2") as network:
         with pytest.raises(BenchmarkError, match="within 3 s"):
-            network.run(["-c", "import time; time.sleep(200)"], JobOptions(timeout=3))
+            network.run(["-c", "import time; time.sleep(200)"], LaunchOptions(timeout=3))
         assert processes(network.state.namespaces) == []
 
 

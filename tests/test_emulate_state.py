@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from osu_like_bench.emulate import Emulated, JobOptions, emulated_fabric, take_down
+from osu_like_bench.emulate import Emulated, LaunchOptions, emulated_fabric, take_down
 from osu_like_bench.emulate.agent import write_agent
-from osu_like_bench.emulate.launch import Job, command_line
+from osu_like_bench.emulate.launch import Launch, command_line
 from osu_like_bench.emulate.network import raise_network
-from osu_like_bench.emulate.state import FILE, State, directory, states
+from osu_like_bench.emulate.records import FILE, NetworkRecord, directory, states
 from tests.emulation import private_state  # noqa: F401 - a fixture
 from tests.support import ROOT
 from topompi.errors import BenchmarkError
@@ -31,9 +31,9 @@ def no_rights_needed(monkeypatch) -> None:
     monkeypatch.setattr("osu_like_bench.emulate.session.check_rights", lambda: None)
 
 
-def written(**changes: object) -> State:
+def written(**changes: object) -> NetworkRecord:
     """A network's state, in whose file some fields are others."""
-    state = State.make("net1", "1x1", ("h0000",), owned=False)
+    state = NetworkRecord.make("net1", "1x1", ("h0000",), owned=False)
     file = state.path / FILE
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
     return state
@@ -77,7 +77,7 @@ def test_a_state_that_up_would_not_have_written_is_refused_and_down_removes_noth
 def test_hosts_whose_names_are_no_part_of_a_path_are_not_emulated() -> None:
     for host in ("../h", "a/b", "", "-x", "a b", "h\n"):
         with pytest.raises(BenchmarkError, match="hosts named by"):
-            State.make("net", "1x1", (host,), owned=False)
+            NetworkRecord.make("net", "1x1", (host,), owned=False)
     assert not list(states())
 
 
@@ -96,7 +96,7 @@ def test_hosts_whose_names_are_no_part_of_a_path_are_not_emulated() -> None:
     ],
 )
 def test_what_others_may_have_written_is_neither_believed_nor_run(name: str, change, no_rights_needed) -> None:
-    state = State.make("net1", "1x1", ("h0000",), owned=False)
+    state = NetworkRecord.make("net1", "1x1", ("h0000",), owned=False)
     write_agent(state, ["10.78.0.1"])
     change(directory() / name)
     for use in (lambda: list(states()), take_down):
@@ -118,7 +118,7 @@ def test_no_network_is_made_in_a_directory_that_a_stranger_has_put_there(tmp_pat
     for place in (theirs, theirs / "below", link, link / "below"):
         monkeypatch.setenv("TOPOMPI_EMULATE_STATE", str(place))
         with pytest.raises(BenchmarkError, match="belongs to user 12345"):
-            State.make("net1", "1x1", ("h0000",), owned=False)
+            NetworkRecord.make("net1", "1x1", ("h0000",), owned=False)
     monkeypatch.setenv("TOPOMPI_EMULATE_STATE", str(tmp_path / "state"))
 
 
@@ -129,9 +129,9 @@ def test_folders_and_files_have_their_modes_whatever_the_umask(umask: int, tmp_p
     fabric = emulated_fabric("1x2")
     before = os.umask(umask)
     try:
-        state = State.make("net1", "1x2", fabric.hosts, owned=False)
+        state = NetworkRecord.make("net1", "1x2", fabric.hosts, owned=False)
         raise_network(fabric, state)
-        command_line(Job(["prog"], "openmpi", "/bin/mpirun", ["h0001", "h0000"]), state)
+        command_line(Launch(["prog"], "openmpi", "/bin/mpirun", ["h0001", "h0000"]), state)
     finally:
         os.umask(before)
     files = [path for path in (tmp_path / "above").rglob("*") if path.is_file()]
@@ -143,7 +143,7 @@ def test_folders_and_files_have_their_modes_whatever_the_umask(umask: int, tmp_p
 
 
 def test_a_file_of_a_network_is_not_written_through_a_link(tmp_path) -> None:
-    state = State.make("net1", "1x1", ("h0000",), owned=False)
+    state = NetworkRecord.make("net1", "1x1", ("h0000",), owned=False)
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (state.path / "enter").symlink_to(victim)
@@ -154,7 +154,7 @@ def test_a_file_of_a_network_is_not_written_through_a_link(tmp_path) -> None:
 
 
 def test_an_owner_that_has_ended_is_dead_before_it_is_waited_for() -> None:
-    code = "from osu_like_bench.emulate.state import State; State.make('net1', '1x1', ('h',), True)"
+    code = "from osu_like_bench.emulate.records import NetworkRecord; NetworkRecord.make('net1', '1x1', ('h',), True)"
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) as process:
         until = time.monotonic() + 60
         while _letter(process.pid) != "Z" and time.monotonic() < until:
@@ -171,7 +171,7 @@ def _letter(pid: int) -> str:
 
 
 def test_another_process_with_the_owners_id_does_not_keep_a_network() -> None:
-    state = State.make("net1", "1x1", ("h",), owned=True)
+    state = NetworkRecord.make("net1", "1x1", ("h",), owned=True)
     assert state.in_use
     file = state.path / FILE
     file.write_text(json.dumps({**json.loads(file.read_text()), "owner_start": "1"}))
@@ -185,4 +185,4 @@ def test_no_job_starts_in_a_directory_where_others_may_put_modules(tmp_path, mon
     tmp_path.chmod(0o1777)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BenchmarkError, match=f"{tmp_path}, which everybody may write"):
-        Emulated("1x2").run(["-m", "this"], JobOptions())
+        Emulated("1x2").run(["-m", "this"], LaunchOptions())

@@ -14,7 +14,7 @@ from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.mappers import cooling
 from topompi.netsim import BACKGROUND, COMPUTE, Hosts, Program, flows, packets
 from topompi.netsim.packets import running
-from topompi.netsim.packets.arrays import Jobs, link_arrays, numbers
+from topompi.netsim.packets.arrays import ProgramArrays, link_arrays, numbers
 from topompi.netsim.tape import Tape
 
 from .test_netsim import one_switch, program
@@ -114,7 +114,7 @@ def add_flows(arrays):
 
 
 def packet_jobs():
-    return Jobs.of(network([2]), [job(), job()], 1, np.zeros(2), np.zeros(4)).columns
+    return ProgramArrays.of(network([2]), [job(), job()], 1, np.zeros(2), np.zeros(4)).columns
 
 
 def add_packets(arrays):

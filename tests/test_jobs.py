@@ -21,7 +21,7 @@ from topompi.jobs import (
     simulate,
 )
 from topompi.jobs import compiled as compiled_module
-from topompi.jobs.allocation import Allocator, Job, Placement, State
+from topompi.jobs.allocation import Allocator, Job, Occupancy, Placement
 from topompi.jobs.queueing.order import Multifactor
 
 COMPILED = compiled_module._engine is not None
@@ -141,7 +141,7 @@ class Fickle(Allocator):
     name = "fickle"
     monotone = False
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         if job.size > state.free or (job.size, state.free) == (6, 7):
             return None
         return Placement(np.flatnonzero(state.busy == 0)[: job.size])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from topompi.jobs import ALLOCATORS, AllocationError, WorkloadError, check_allocator, find_allocator, simulate
-from topompi.jobs.allocation import Job, Placement, SlotState, State
+from topompi.jobs.allocation import Job, Occupancy, Placement, SlotOccupancy
 from topompi.jobs.allocation.oblivious import Counts, First
 from topompi.jobs.allocation.shared import Shared
 
@@ -36,24 +36,24 @@ class Whole(First):
     name = "faulty"
     by_count = False
 
-    def __init__(self, change: Callable[[np.ndarray, Job, State], np.ndarray]) -> None:
+    def __init__(self, change: Callable[[np.ndarray, Job, Occupancy], np.ndarray]) -> None:
         self.change = change
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         found = super().place(job, state)
         return None if found is None else Placement(self.change(found.nodes, job, state))
 
 
-def ignores_closed(nodes: np.ndarray, job: Job, state: State) -> np.ndarray:
+def ignores_closed(nodes: np.ndarray, job: Job, state: Occupancy) -> np.ndarray:
     held = np.concatenate([nodes[:0], *(held.nodes for _, held in state.running.values())])
     return np.setdiff1d(np.arange(state.cluster.num_nodes), held)[: job.size]
 
 
-def ignores_jobs(nodes: np.ndarray, job: Job, state: State) -> np.ndarray:
+def ignores_jobs(nodes: np.ndarray, job: Job, state: Occupancy) -> np.ndarray:
     return np.flatnonzero(~state.closed)[: job.size] if (~state.closed).sum() >= job.size else nodes
 
 
-def forgets_the_last_end(nodes: np.ndarray, job: Job, state: State) -> np.ndarray:
+def forgets_the_last_end(nodes: np.ndarray, job: Job, state: Occupancy) -> np.ndarray:
     return nodes[::-1] if len(state.running) > 1 and min(state.running) != next(iter(state.running)) else nodes
 
 
@@ -63,7 +63,7 @@ class Moody(First):
     name = "moody"
     asked = 0
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         self.asked += 1
         free = np.flatnonzero(state.busy == 0)
         return Placement(free[:: 1 if self.asked % 2 else -1][: job.size]) if job.size <= len(free) else None
@@ -74,7 +74,7 @@ class Hasty(First):
 
     name = "hasty"
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         found = super().place(job, state)
         if found is not None:
             state.busy[found.nodes] += 0 if len(state.running) < 2 else 1
@@ -85,7 +85,7 @@ class Optimist(First):
     name = "optimist"
     by_count = False
 
-    def feasible(self, job: Job, state: State) -> bool:
+    def feasible(self, job: Job, state: Occupancy) -> bool:
         return job.size <= state.free + 1
 
 
@@ -93,7 +93,7 @@ class Pessimist(First):
     name = "pessimist"
     by_count = False
 
-    def feasible(self, job: Job, state: State) -> bool:
+    def feasible(self, job: Job, state: Occupancy) -> bool:
         return job.size < state.free
 
 
@@ -102,10 +102,10 @@ class Claims(First):
 
     name = "claims"
 
-    def feasible(self, job: Job, state: State) -> bool:
+    def feasible(self, job: Job, state: Occupancy) -> bool:
         return job.size < state.free
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         return super().place(job, state) if self.feasible(job, state) else None
 
 
@@ -115,21 +115,21 @@ class Fickle(Claims):
     name = "fickle"
     by_count = False
 
-    def feasible(self, job: Job, state: State) -> bool:
+    def feasible(self, job: Job, state: Occupancy) -> bool:
         return job.size <= state.free and (job.size + state.free) % 3 != 0
 
 
 class Raises(First):
     name = "raises"
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         return super().place(job, state) if len(state.running) < 3 else {}["x"]
 
 
 class Lists(First):
     name = "lists"
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         found = super().place(job, state)
         return None if found is None else found.nodes
 
@@ -137,7 +137,7 @@ class Lists(First):
 class Names(Counts):
     name = "names"
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         return First().place(job, state)
 
 
@@ -146,17 +146,17 @@ class Slots(Shared):
 
     name = "faulty"
 
-    def __init__(self, change: Callable[[Placement, Job, SlotState], Placement]) -> None:
+    def __init__(self, change: Callable[[Placement, Job, SlotOccupancy], Placement]) -> None:
         self.change = change
 
-    def place(self, job: Job, state: State) -> Placement | None:
-        assert isinstance(state, SlotState)
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
+        assert isinstance(state, SlotOccupancy)
         found = super().place(job, state)
         return None if found is None else self.change(found, job, state)
 
 
 def on_slots(change: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]) -> Slots:
-    def changed(found: Placement, job: Job, state: SlotState) -> Placement:
+    def changed(found: Placement, job: Job, state: SlotOccupancy) -> Placement:
         if found.slots is None:
             return found
         nodes, slots = change(found.nodes, found.slots)
@@ -170,13 +170,13 @@ class Intruder(Shared):
 
     name = "intruder"
 
-    def place(self, job: Job, state: State) -> Placement | None:
-        assert isinstance(state, SlotState)
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
+        assert isinstance(state, SlotOccupancy)
         if job.slots and job.slots <= state.room.sum():
             return state.take_slots(np.flatnonzero(state.room), job.slots)
         return super().place(job, state)
 
-    def feasible(self, job: Job, state: State) -> bool:
+    def feasible(self, job: Job, state: Occupancy) -> bool:
         return self.place(job, state) is not None
 
 

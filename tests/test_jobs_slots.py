@@ -30,7 +30,7 @@ from topompi.jobs import (
     find_allocator,
     simulate,
 )
-from topompi.jobs.allocation import Job, Placement, SlotState, State, requests_of
+from topompi.jobs.allocation import Job, Occupancy, Placement, SlotOccupancy, requests_of
 from topompi.jobs.allocation.shared import Shared
 from topompi.jobs.exports import to_json, write_jobs, write_schedule
 from topompi.jobs.metrics import average_hops, figures, fragmentation, utilisation
@@ -235,7 +235,7 @@ class Forgetful(Shared):
     name = "forgetful"
     monotone = False
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         return None if job.slots == 6 and 1 in state.running and 0 not in state.running else super().place(job, state)
 
 
@@ -346,7 +346,7 @@ def test_changes_that_mean_nothing_are_refused(row, message):
 def test_what_runs_outside_is_adopted_with_its_slots():
     policy, cluster = find_allocator("shared"), Cluster.regular(2, 2).with_slots(4)
     state = policy.state(cluster)
-    assert isinstance(state, SlotState)
+    assert isinstance(state, SlotOccupancy)
     held = np.array([0, 0]), np.array([1, 3])
     shares = {"slots": 2, "shared": True}
     state.start(Job(0, 1, asks=shares), policy.adopt(Job(0, 1, asks=shares), held[0], cluster, held[1]))

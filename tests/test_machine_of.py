@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topompi.mapping.distances import MachineError, Table, Torus, Tree
+from topompi.mapping.distances import DistanceTable, MachineError, Torus, Tree
 from topompi.mapping.evaluate import evaluate
 from topompi.mapping.graph import CommunicationGraph
 from topompi.mapping.mappers.busiest import relieve
@@ -29,8 +29,8 @@ def table(machine):
     [
         ("XGFT(2; 4,4; 1,2)", Tree),
         ("XGFT(3; 3,2,3; 1,2,2)", Tree),
-        ("torus:3x3@hosts_per_switch=2", Table),
-        ("dragonfly:4,2,2", Table),
+        ("torus:3x3@hosts_per_switch=2", DistanceTable),
+        ("dragonfly:4,2,2", DistanceTable),
     ],
 )
 def test_the_distance_is_the_switches_crossed(source, kind):

@@ -21,7 +21,7 @@ from topompi.cli.app import main
 from topompi.topology import load
 from topompi.views.picture import folding
 from topompi.views.picture.bundles import bundles_of
-from topompi.views.picture.fabricscene import Job, fabric_scene
+from topompi.views.picture.fabricscene import DrawnJob, fabric_scene
 from topompi.views.picture.folding import MOST, OTHERS, fold
 from topompi.views.picture.loads import crossed_switches, link_loads
 from topompi.views.picture.names import ranges
@@ -37,7 +37,7 @@ messages = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15), st.integer
 
 
 def job_of(hosts):
-    return Job(np.unique(hosts), {int(host): np.flatnonzero(hosts == host).tolist() for host in np.unique(hosts)})
+    return DrawnJob(np.unique(hosts), {int(host): np.flatnonzero(hosts == host).tolist() for host in np.unique(hosts)})
 
 
 @given(messages, st.permutations(range(16)))

@@ -30,7 +30,7 @@ from topompi.selection.memory import Memory
 from topompi.selection.rules import Rules, RulesError
 from topompi.selection.trial import Verdict
 from topompi.topology import TopologyInterface
-from topompi.views.job import Job
+from topompi.views.jobshape import JobShape
 from topompi.views.network import network_of
 
 ENTRIES = [(collective, name) for collective, some in ALGORITHMS.items() for name in some]
@@ -294,7 +294,7 @@ def test_what_refuses_a_job_or_is_out_of_trials_is_no_rival(monkeypatch, tmp_pat
     monkeypatch.setitem(ALGORITHMS["alltoall"], "untried", Algorithm(colouring, trial=False))
     names = routes(LEAVES).fabric.hosts
     interface = TopologyInterface.place([names[host] for host in (0, 1, 5, 6)], routes(LEAVES))
-    advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01"), {"TOPOMPI_TUNE": "measure"})
+    advisor = Advisor(JobShape(interface, "Open MPI 5.0.11", "node01"), {"TOPOMPI_TUNE": "measure"})
     rivals = advisor.rivals(("Alltoall", 17, NO_NEEDS), 1 << 17, 0, lambda name: True)
     assert not {"refuses", "untried", "tacs1"} & set(rivals)
     assert {"colouring", "levels"} <= set(rivals)
@@ -376,7 +376,7 @@ def test_a_schedules_file_with_a_former_name_is_read(tmp_path):
 
 def test_verdicts_and_tune_records_with_a_former_name_are_read(tmp_path):
     names = routes(LEAVES).fabric.hosts
-    memory = Memory(Job(TopologyInterface.place(names[:4], routes(LEAVES)), "Open MPI 5.0.11"), tmp_path)
+    memory = Memory(JobShape(TopologyInterface.place(names[:4], routes(LEAVES)), "Open MPI 5.0.11"), tmp_path)
     key = ("Alltoall", 17, NO_NEEDS)
     memory.keep(key, Verdict("bound", 1.5, 0.001, "bound"))
     assert memory.recall(key) == Verdict("colouring", 1.5, 0.001, "colouring")

@@ -34,7 +34,7 @@ from topompi.selection.policy import Policy
 from topompi.selection.rules import Rule, Rules, RulesError
 from topompi.selection.trial import Contest
 from topompi.topology import TopologyInterface, load
-from topompi.views.job import Job
+from topompi.views.jobshape import JobShape
 
 PROGRAM = "tests/programs/selection.py"
 
@@ -43,7 +43,7 @@ def job_on(source, hosts, ppn=1, policy="block", library="Open MPI 5.0.11", **re
     routes = load(source).routes
     names = list(routes.fabric.hosts)[:hosts]
     interface = TopologyInterface.place(place(hosts * ppn, names, policy), routes, source=source, **rest)
-    return Job(interface, library, "node01")
+    return JobShape(interface, library, "node01")
 
 
 JOB = job_on("xgft:4,4;1,1", 16, 2)

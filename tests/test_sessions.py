@@ -113,7 +113,7 @@ def test_programs_added_one_by_one_at_the_beginning_are_the_batch(model, seed):
     if isinstance(whole, str):
         assert or_error(finish, session) == whole
     else:
-        same(finish(session).outcome(), whole)
+        same(finish(session).result(), whole)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -154,7 +154,7 @@ def test_a_program_added_later_is_one_of_the_batch_that_starts_then(model, seed)
         return
     if session.waiting:  # else the batch would have let programs repeat which this session has not
         session.add(replace(case.program(), start=0.0))
-        same(finish(session).outcome(), whole)
+        same(finish(session).result(), whole)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -370,7 +370,7 @@ def test_packets_that_have_left_still_arrive_and_nothing_is_lost_when_a_program_
         assert session.runs(one).ends[0] < 560 * PACKET  # 400 alone, 1,600 beside the crowd
         assert not session.runs(crowd).ends.size
         assert (session.link_bytes() - before)[session._tables.uplink[[4, 5, 6]]].sum() == 0
-        counts = session.outcome().counts
+        counts = session.result().counts
         assert counts["lost_room"] == counts["in_buffers"] == 0
         assert counts["sent"] == counts["delivered"]
 

@@ -15,7 +15,7 @@ from topompi.selection.judging import Verdict
 from topompi.selection.selector import Selector
 from topompi.selection.trial import TOGETHER, Contest, Trial
 from topompi.topology import TopologyInterface, load
-from topompi.views.job import Job
+from topompi.views.jobshape import JobShape
 from topompi.views.siblings import Siblings
 
 ROUTES = load("XGFT(2; 4,4; 1,1)").routes
@@ -40,7 +40,7 @@ def test_they_try_the_same_at_the_same_time_whatever_each_measures(monkeypatch, 
     tried = []
     for number, speed in enumerate((1.0, 1e-4)):
         interface, siblings = column(number)
-        advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01", siblings), {"TOPOMPI_TUNE": "measure"})
+        advisor = Advisor(JobShape(interface, "Open MPI 5.0.11", "node01", siblings), {"TOPOMPI_TUNE": "measure"})
         short = advisor.advise(("Alltoall", 14, NO_NEEDS), 0, lambda name: True, measurable=True)
         trial = Trial(advisor.advise(("Alltoall", 17, NO_NEEDS), 0, lambda name: True, measurable=True))
         assert set(trial.contest.candidates) == {NATIVE, "paced", "joint", "even", "joint/32K", "even/32K"}
@@ -59,7 +59,7 @@ def test_they_try_the_same_at_the_same_time_whatever_each_measures(monkeypatch, 
 def test_what_they_tried_together_they_do_not_look_at_again_one_by_one(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     interface, siblings = column(0)
-    advisor = Advisor(Job(interface, "Open MPI 5.0.11", "node01", siblings), {"TOPOMPI_TUNE": "measure"})
+    advisor = Advisor(JobShape(interface, "Open MPI 5.0.11", "node01", siblings), {"TOPOMPI_TUNE": "measure"})
     long, short = ("Alltoall", 17, NO_NEEDS), ("Alltoall", 14, NO_NEEDS)
     for key in (long, short):
         advisor.keep(key, Verdict("even", 1.5, 0.001, "even"))
@@ -155,9 +155,9 @@ def test_the_model_costs_all_of_them_together():
 def test_what_is_measured_counts_for_such_company_only():
     interface, siblings = column(0)
     other = column(0, ppn=4)[1]
-    keys = {Job(interface, "lib", "node", company).key for company in (None, siblings, other)}
+    keys = {JobShape(interface, "lib", "node", company).key for company in (None, siblings, other)}
     assert len(keys) == 3
-    assert Job(interface, "lib", "node", siblings).key == Job(interface, "lib", "node", column(1)[1]).key
+    assert JobShape(interface, "lib", "node", siblings).key == JobShape(interface, "lib", "node", column(1)[1]).key
 
 
 def test_more_than_can_be_costed_are_costed_alone():

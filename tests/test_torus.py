@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topompi.mapping.distances import Table, Torus
+from topompi.mapping.distances import DistanceTable, Torus
 from topompi.topology import Fabric, TopologyInterface, compute_routes, load
 from topompi.topology.sources import fabricjson
 from topompi.topology.torus import find_torus
@@ -95,7 +95,7 @@ def test_trees_and_dragonflies_are_no_tori(source: str) -> None:
 def test_a_torus_without_a_cable_is_mapped_on_by_its_true_distances() -> None:
     routes = compute_routes(fabric_of("torus:4x4x3", drop=5))
     assert routes.fabric.torus is None
-    assert isinstance(machine_of(TopologyInterface.place(routes.fabric.hosts, routes)).distances, Table)
+    assert isinstance(machine_of(TopologyInterface.place(routes.fabric.hosts, routes)).distances, DistanceTable)
 
 
 def test_a_job_on_a_torus_of_any_name_keeps_its_places_also_through_json() -> None:

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from topompi.cli.run.why import VIRTUAL_HOSTS
 from topompi.cli.run.why import why as command
 from topompi.dispatch.common import Common
+from topompi.dispatch.parts import Parts
 from topompi.dispatch.reasons import why_ran
-from topompi.dispatch.state import State
 from topompi.mapping import place
 from topompi.prediction.libraries import model_of
 from topompi.prediction.predictor import Predictor
@@ -32,7 +32,7 @@ def interface(virtual):
 @pytest.mark.parametrize("virtual", [True, False])
 def test_native_on_a_virtual_placement_has_the_model_s_choice_for_the_network_beside_it(virtual):
     """State and selector of one rank, on a topology of 16: nothing of this communicates."""
-    state = State(MPI.Intracomm(MPI.COMM_SELF), Common(interface(virtual), Policy()))
+    state = Parts(MPI.Intracomm(MPI.COMM_SELF), Common(interface(virtual), Policy()))
     predictor = Predictor(interface(False), model_of(MPI.Get_library_version()))
     real = predict(predictor, "Alltoall", NBYTES + NBYTES // 2, 0, lambda name: name not in ("paced", "joint"))
     assert real.algorithm != "native"

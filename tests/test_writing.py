@@ -24,7 +24,7 @@ ALONE = {
     "osu_like_bench/simulate/smpi.py": "temporary files without a name",
     "osu_like_bench/cli.py": "the null device",
     "osu_like_bench/emulate/launch.py": "folders that the emulation has made for itself, mode 0700",
-    "osu_like_bench/emulate/state.py": "as launch.py",
+    "osu_like_bench/emulate/records.py": "as launch.py",
     "osu_like_bench/emulate/agent.py": "as launch.py",
     "osu_like_bench/emulate/session.py": "as launch.py",
     "osu_like_bench/emulate/background.py": "as launch.py",

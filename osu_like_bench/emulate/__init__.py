@@ -5,7 +5,7 @@ on it, ``peers`` are the MPI libraries to start, ``monitor`` and ``verify`` watc
 it as a context, ``cli`` on the command line.
 """
 
-from .session import Emulated, Finished, JobOptions, take_down
+from .session import Emulated, Finished, LaunchOptions, take_down
 from .spec import Rates, emulated_fabric
 
-__all__ = ["Emulated", "Finished", "JobOptions", "Rates", "emulated_fabric", "take_down"]
+__all__ = ["Emulated", "Finished", "LaunchOptions", "Rates", "emulated_fabric", "take_down"]

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from .state import State, put
+from .records import NetworkRecord, put
 
 __all__ = ["HEAD", "agent_path", "enter", "write_agent"]
 
@@ -39,7 +39,7 @@ exec {enter} "$name" sh -c "$*"
 """
 
 
-def write_agent(state: State, addresses: Sequence[str]) -> None:
+def write_agent(state: NetworkRecord, addresses: Sequence[str]) -> None:
     """Write the agent, the script that it enters hosts with, and the hosts' names, into the network's directory.
 
     :param addresses: of each host, on the network that starts jobs.
@@ -57,12 +57,12 @@ def write_agent(state: State, addresses: Sequence[str]) -> None:
     put(agent_path(state), _AGENT.format(enter=shlex.quote(str(_enter_path(state)))), 0o755)
 
 
-def agent_path(state: State) -> Path:
+def agent_path(state: NetworkRecord) -> Path:
     """The agent's path."""
     return state.path / "agent"
 
 
-def enter(state: State, host: str, command: Sequence[str]) -> list[str]:
+def enter(state: NetworkRecord, host: str, command: Sequence[str]) -> list[str]:
     """The command line that runs a command on a host, or at the head.
 
     :param state: of the network.
@@ -72,5 +72,5 @@ def enter(state: State, host: str, command: Sequence[str]) -> list[str]:
     return [str(_enter_path(state)), host, *command]
 
 
-def _enter_path(state: State) -> Path:
+def _enter_path(state: NetworkRecord) -> Path:
     return state.path / "enter"

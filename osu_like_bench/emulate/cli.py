@@ -21,9 +21,9 @@ from ..command import UsageError
 from ..options import parse_bytes
 from .network import check_rights
 from .peers import PEERS
-from .session import Emulated, JobOptions, take_down
+from .records import NetworkRecord, states
+from .session import Emulated, LaunchOptions, take_down
 from .spec import Rates, emulated_fabric
-from .state import State, states
 from .verify import measure_rates, measure_round_trip
 
 __all__ = ["main"]
@@ -88,7 +88,7 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="The closing line as JSON.")] = False,
 ) -> int:
     """Run a program on a network that is up, by its name or its spec, or else on one made for this run."""
-    options = JobOptions(
+    options = LaunchOptions(
         mpi=mpi,
         ranks=ranks,
         ppn=ppn,
@@ -184,12 +184,12 @@ def _existing(spec: str, rates: Rates) -> Emulated | None:
     return Emulated.existing(same[0]) if same else None
 
 
-def _text(state: State) -> str:
+def _text(state: NetworkRecord) -> str:
     path = state.path / fabricjson.NAME
     return path.read_text() if path.exists() else ""
 
 
-def _run(network: Emulated, words: Sequence[str], options: JobOptions, json: bool) -> int:
+def _run(network: Emulated, words: Sequence[str], options: LaunchOptions, json: bool) -> int:
     done = network.run(words, options, capture=False)
     usage = done.usage
     if done.background:
@@ -228,7 +228,7 @@ def _described(network: Emulated) -> str:
     return f"{network.name}: {network.spec}: {counts}, links of {', '.join(rates)} Mbit/s"
 
 
-def _fate(state: State) -> str:
+def _fate(state: NetworkRecord) -> str:
     if state.owner == 0:
         return ""
     return (

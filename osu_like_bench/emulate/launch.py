@@ -21,16 +21,16 @@ from topompi.views.coordinates import write_coordinates
 
 from .agent import HEAD, agent_path, enter
 from .peers import PEERS
-from .state import State, put
+from .records import NetworkRecord, put
 
-__all__ = ["Job", "command_line", "coordinates", "find_peer", "leaf_cyclic", "mpirun_of", "program", "rank_hosts"]
+__all__ = ["Launch", "command_line", "coordinates", "find_peer", "leaf_cyclic", "mpirun_of", "program", "rank_hosts"]
 
 OURS = "osu_like_bench"
 ORDERS = "block, cyclic, leaf-cyclic or random:SEED"
 
 
 @dataclass(frozen=True)
-class Job:
+class Launch:
     """A job to start.
 
     :param words: program and arguments.
@@ -83,7 +83,7 @@ def coordinates(fabric: Fabric, hosts: Sequence[str]) -> str:
     return write_coordinates(TopologyInterface.place(list(hosts), compute_routes(fabric)))
 
 
-def command_line(job: Job, state: State) -> list[str]:
+def command_line(job: Launch, state: NetworkRecord) -> list[str]:
     """The command that runs the job from the network's head; writes the list of hosts that it names.
 
     Ranks sit where the list says, one a line; neither library is left to bind them, as all hosts share the processors.
@@ -96,7 +96,7 @@ def command_line(job: Job, state: State) -> list[str]:
     return enter(state, HEAD, [job.mpirun, *where, *peer.options, "-n", str(len(job.hosts)), *job.words])
 
 
-def _listed(job: Job) -> list[str]:
+def _listed(job: Launch) -> list[str]:
     """A line a rank; or where something else places them, a line a host with its slots."""
     if not job.placement:
         return list(job.hosts)
@@ -104,12 +104,12 @@ def _listed(job: Job) -> list[str]:
     return [f"{host}{slots}{count}" for host, count in Counter(job.hosts).items()]
 
 
-def _open_mpi(job: Job, listed: Path, state: State) -> list[str]:
+def _open_mpi(job: Launch, listed: Path, state: NetworkRecord) -> list[str]:
     agent = ["--prtemca", "plm_ssh_agent", str(agent_path(state))]
     return [*agent, "--hostfile", str(listed), *(job.placement or ("--map-by", "seq", "--bind-to", "none"))]
 
 
-def _mpich(job: Job, listed: Path, state: State) -> list[str]:
+def _mpich(job: Launch, listed: Path, state: NetworkRecord) -> list[str]:
     agent = ["-launcher", "ssh", "-launcher-exec", str(agent_path(state))]
     return [*agent, "-f", str(listed), *job.placement]
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from topompi.topology import Fabric
 
 from .network import ports
-from .state import State
+from .records import NetworkRecord
 
 __all__ = ["ENOUGH", "Monitor", "Usage", "idle_ticks"]
 
@@ -57,7 +57,7 @@ def idle_ticks() -> tuple[int, int]:
 class Monitor:
     """A context that looks at processors and links until it is left; then ``usage`` sums up."""
 
-    def __init__(self, fabric: Fabric, state: State) -> None:
+    def __init__(self, fabric: Fabric, state: NetworkRecord) -> None:
         self._rates = {(port, way): rate for port, way, rate in ports(fabric)}
         self._namespace = state.switches
         self._looks: list[tuple[float, tuple[int, int], dict[tuple[str, str], int]]] = []

@@ -20,7 +20,7 @@ from topompi.topology import Fabric
 from topompi.topology.sources import fabricjson
 
 from .agent import write_agent
-from .state import State, put
+from .records import NetworkRecord, put
 
 __all__ = [
     "CONTROL",
@@ -74,7 +74,7 @@ def check_rights() -> None:
         raise BenchmarkError(f"emulate: expecting root, to make network namespaces, got user id {os.geteuid()}")
 
 
-def raise_network(fabric: Fabric, state: State) -> None:
+def raise_network(fabric: Fabric, state: NetworkRecord) -> None:
     """Make everything that the state lists.
 
     :param fabric: a tree with rates, from ``emulated_fabric``.
@@ -105,7 +105,7 @@ def address(host: int, interface: str, prefix: bool = False) -> str:
     return f"{net}.{(host + 1) // 256}.{(host + 1) % 256}" + ("/16" if prefix else "")
 
 
-def lower(state: State, patience: float = 10.0) -> None:
+def lower(state: NetworkRecord, patience: float = 10.0) -> None:
     """End the processes of a network, remove it and its directory; parts that are gone already are no error.
 
     :param patience: seconds to wait for processes to end.
@@ -173,7 +173,7 @@ def _set_up(namespace: str) -> None:
     _command(["nsenter", f"--net={_path(namespace)}", "sh", "-c", script])
 
 
-def _wiring(fabric: Fabric, state: State) -> Iterator[tuple[str, str, list[str]]]:
+def _wiring(fabric: Fabric, state: NetworkRecord) -> Iterator[tuple[str, str, list[str]]]:
     """The commands in order: which tool, in which namespace, its lines."""
     first = fabric.num_adapters
     links, ports, shapes = ["link add ctl type bridge", "link set ctl up"], [], []

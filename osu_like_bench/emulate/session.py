@@ -21,14 +21,14 @@ from topompi.topology import Fabric
 from topompi.topology.sources import fabricjson
 
 from .background import END, RUNNING
-from .launch import Job, command_line, coordinates, find_peer, mpirun_of, program, rank_hosts
+from .launch import Launch, command_line, coordinates, find_peer, mpirun_of, program, rank_hosts
 from .monitor import Monitor, Usage
 from .network import MTU, check_rights, end_processes, lower, raise_network
 from .peers import PEERS
+from .records import NetworkRecord, make_folder, put, require_own, states
 from .spec import Rates, emulated_fabric
-from .state import State, make_folder, put, require_own, states
 
-__all__ = ["Emulated", "Finished", "JobOptions", "take_down"]
+__all__ = ["Emulated", "Finished", "LaunchOptions", "take_down"]
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKER = "OSU_EMULATED_RUN"
@@ -37,7 +37,7 @@ _NOISE = re.compile(r"[^\n]*plm:ssh: Warning: setpgid\([^\n]*\n?")
 
 
 @dataclass(frozen=True)
-class JobOptions:
+class LaunchOptions:
     """The options of a job.
 
     :param mpi: a name of PEERS; None for the defaults of the Python's MPI.
@@ -98,20 +98,20 @@ class Emulated:
         self.spec = spec
         self.fabric: Fabric = emulated_fabric(spec, rates or Rates.parse(**texts))
         self.name = name or f"run-{os.getpid()}-{secrets.token_hex(2)}"
-        self._state: State | None = None
+        self._state: NetworkRecord | None = None
 
     @classmethod
-    def existing(cls, state: State) -> Emulated:
+    def existing(cls, state: NetworkRecord) -> Emulated:
         """A network that is up already; leaving its context takes it down."""
         found = cls(str(state.path / fabricjson.NAME), name=state.name)
         found.spec = state.spec
         found._state = state
         return found
 
-    def up(self, owned: bool = False) -> State:
+    def up(self, owned: bool = False) -> NetworkRecord:
         """Make the network; if ``owned``, ``emulate down`` leaves it alone as long as this process lives."""
         check_rights()
-        self._state = State.make(self.name, self.spec, self.fabric.hosts, owned)
+        self._state = NetworkRecord.make(self.name, self.spec, self.fabric.hosts, owned)
         raise_network(self.fabric, self._state)
         return self._state
 
@@ -130,7 +130,7 @@ class Emulated:
         self.down()
 
     @property
-    def state(self) -> State:
+    def state(self) -> NetworkRecord:
         """The network's state on this machine; raises BenchmarkError if it is not up."""
         if self._state is None:
             raise BenchmarkError(f"emulate: expecting a network that is up, got {self.name!r}, which is down")
@@ -141,7 +141,7 @@ class Emulated:
         """The fabric with its rates as ``fabric.json``, which every topology option takes."""
         return self.state.path / fabricjson.NAME
 
-    def run(self, words: Sequence[str], options: JobOptions | None = None, *, capture: bool = True) -> Finished:
+    def run(self, words: Sequence[str], options: LaunchOptions | None = None, *, capture: bool = True) -> Finished:
         """Run a program on the hosts by the real mpirun.
 
         The ranks find the Python modules in the folder of ``osu_like_bench``, as this process does.
@@ -152,7 +152,7 @@ class Emulated:
         :raises BenchmarkError: for what cannot be run, in a current directory that others may write, and if the job
             outlives its time; it is ended then.
         """
-        options = options or JobOptions()
+        options = options or LaunchOptions()
         require_own(Path.cwd(), "ranks import modules from here as root: run elsewhere")
         job = self.job(words, options)
         environment, token = self._environment(job, options)
@@ -163,16 +163,16 @@ class Emulated:
             end_processes(self.state.namespaces, f"{MARKER}={token}")
         return Finished(code, out, err, monitor.usage, _NOISE.sub("", said.read_text()) if said else "")
 
-    def job(self, words: Sequence[str], options: JobOptions) -> Job:
+    def job(self, words: Sequence[str], options: LaunchOptions) -> Launch:
         """The job that ``run`` would start."""
         peer = find_peer(options.mpi, options.python)
         hosts = options.hosts or rank_hosts(self.fabric, options.ranks, options.ppn, options.order)
         strange = [host for host in hosts if host not in self.fabric.host_index]
         if strange:
             raise BenchmarkError(f"emulate run: expecting hosts of {self.spec}, got {strange[0]!r}")
-        return Job(program(words, options.python), peer, mpirun_of(options.python), hosts, options.placement)
+        return Launch(program(words, options.python), peer, mpirun_of(options.python), hosts, options.placement)
 
-    def _environment(self, job: Job, options: JobOptions) -> tuple[dict[str, str], str]:
+    def _environment(self, job: Launch, options: LaunchOptions) -> tuple[dict[str, str], str]:
         peer, token = PEERS[job.peer], secrets.token_hex(6)
         environment = {key: value for key, value in os.environ.items() if key not in ("TOPOMPI_HOSTS",)}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
@@ -188,7 +188,7 @@ class Emulated:
     def _rates(self) -> str:
         return ", ".join(f"{8e-6 * rate:g}" for rate in sorted(set(self.fabric.link_rate.tolist())))
 
-    def _facts(self, job: Job, options: JobOptions) -> dict[str, object]:
+    def _facts(self, job: Launch, options: LaunchOptions) -> dict[str, object]:
         return {
             "network": f"{self.state.spec}, links of {self._rates()} Mbit/s",
             "mpi": PEERS[job.peer].what,
@@ -198,7 +198,7 @@ class Emulated:
             "links": "tbf, both directions",
         }
 
-    def _start(self, job: Job, environment: dict[str, str], timeout: float, capture: bool) -> tuple[int, str, str]:
+    def _start(self, job: Launch, environment: dict[str, str], timeout: float, capture: bool) -> tuple[int, str, str]:
         process = subprocess.Popen(
             command_line(job, self.state),
             env=environment,
@@ -221,7 +221,7 @@ class Emulated:
             process.wait()
 
     @contextmanager
-    def _background(self, options: JobOptions, token: str) -> Iterator[Path | None]:
+    def _background(self, options: LaunchOptions, token: str) -> Iterator[Path | None]:
         """A second job on all hosts that runs before, during and after the first; the file of what it says."""
         if not options.background:
             yield None
@@ -229,7 +229,7 @@ class Emulated:
         directory = self.state.path / f"background-{token}"
         make_folder(directory)
         words = ["-m", f"{__package__}.background", str(options.background), f"{options.timeout:g}", str(directory)]
-        job = self.job(words, JobOptions(mpi=options.mpi, python=options.python))
+        job = self.job(words, LaunchOptions(mpi=options.mpi, python=options.python))
         environment, _ = self._environment(job, options)
         environment[MARKER] = token
         command = command_line(job, self.state)

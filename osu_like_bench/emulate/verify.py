@@ -17,7 +17,7 @@ from topompi.topology import Fabric
 
 from .agent import enter
 from .network import DATA, address
-from .state import State
+from .records import NetworkRecord
 
 __all__ = ["LinkRate", "measure_rates", "measure_round_trip"]
 
@@ -47,7 +47,7 @@ class LinkRate:
         return self.up / self.nominal, self.down / self.nominal
 
 
-def measure_rates(fabric: Fabric, state: State, seconds: float = SECONDS) -> Iterator[LinkRate]:
+def measure_rates(fabric: Fabric, state: NetworkRecord, seconds: float = SECONDS) -> Iterator[LinkRate]:
     """Measure one cable of each level and rate, and yield each when it is measured.
 
     :param fabric: the emulated one.
@@ -70,7 +70,7 @@ def measure_rates(fabric: Fabric, state: State, seconds: float = SECONDS) -> Ite
         yield LinkRate((_name(fabric, lower), _name(fabric, upper)), 8 * able, up, down)
 
 
-def measure_round_trip(fabric: Fabric, state: State, seconds: float = 0.5) -> float:
+def measure_round_trip(fabric: Fabric, state: NetworkRecord, seconds: float = 0.5) -> float:
     """Seconds that a byte takes from the first host to the last one and back, the median.
 
     :param fabric: the emulated one.
@@ -137,7 +137,7 @@ class _Tree:
         return float(carried[top])
 
 
-def _measure(state: State, pairs: Sequence[tuple[int, int]], seconds: float) -> tuple[float, float]:
+def _measure(state: NetworkRecord, pairs: Sequence[tuple[int, int]], seconds: float) -> tuple[float, float]:
     """Bits/s of all pairs together, from the first hosts to the second ones and back, at once."""
     started = []
     for number, (first, second) in enumerate(pairs):
@@ -148,7 +148,7 @@ def _measure(state: State, pairs: Sequence[tuple[int, int]], seconds: float) -> 
     return sum(outcomes[0::4]), sum(outcomes[2::4])
 
 
-def _start(state: State, host: int, what: str, at: int, port: int) -> subprocess.Popen[str]:
+def _start(state: NetworkRecord, host: int, what: str, at: int, port: int) -> subprocess.Popen[str]:
     words = [sys.executable, "-S", "-E", STREAM, what, address(at, DATA), str(port)]
     command, pipe = enter(state, state.hosts[host], words), subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from topompi import __version__
 from topompi.errors import BenchmarkError
-from topompi.netsim import BACKGROUND, RECEIVE, SEND, Hosts, Outcome, Program, packets, run
+from topompi.netsim import BACKGROUND, RECEIVE, SEND, Hosts, Program, Result, packets, run
 from topompi.network import Tables
 from topompi.prediction.libraries import KNOWN, Library, Question
 from topompi.schedules import Network, Schedule
@@ -116,7 +116,7 @@ class FlowArena(Ground):
         seeds = range(max(1, self.seeds))
         return [float(self._run(programs, switches, seed).job_seconds[0]) for seed in seeds]
 
-    def _run(self, programs: list[Program], switches: packets.Settings, seed: int) -> Outcome:
+    def _run(self, programs: list[Program], switches: packets.Settings, seed: int) -> Result:
         if self._tables is None:
             return run(self._wiring, programs, hosts=self._hosts, seed=seed)
         return packets.run(self._tables, programs, hosts=self._hosts, settings=switches, seed=seed)

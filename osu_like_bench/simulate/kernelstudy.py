@@ -13,7 +13,7 @@ from ..kernels.orders import OTHERS, OURS, Order, order_of
 from ..kernels.replaying import JOINT, PLAIN, Replay
 from .flowarena import FlowArena
 from .replay import Arena
-from .table import Findings, Outcome
+from .table import Findings, Timing
 
 __all__ = ["KernelStudy", "others_of", "ours_of"]
 
@@ -71,9 +71,9 @@ class KernelStudy:
         for number, side in enumerate(sides):
             progress(f"order of ranks: {side}", number, len(sides))
             self._replay(side)
-        pool, found = ThreadPoolExecutor(jobs), dict[tuple[str, int], Outcome]()
+        pool, found = ThreadPoolExecutor(jobs), dict[tuple[str, int], Timing]()
         try:
-            tasks: dict[Future[Outcome], tuple[str, int]] = {
+            tasks: dict[Future[Timing], tuple[str, int]] = {
                 pool.submit(self.time, side, size): (side, size) for side in sides for size in sizes
             }
             for done, task in enumerate(as_completed(tasks), 1):
@@ -87,7 +87,7 @@ class KernelStudy:
         outcomes = {(side, size): found[side, size] for side in sides for size in sizes}
         return Findings(tuple(sizes), tuple(ours), tuple(others), outcomes, {size: self.bound(size) for size in sizes})
 
-    def time(self, side: str, size: int) -> Outcome:
+    def time(self, side: str, size: int) -> Timing:
         """Simulated seconds of a side at a message size, or why there are none."""
         return self._replay(side).time(size, side if side in PLAIN else JOINT)
 

@@ -14,7 +14,7 @@ from topompi.schedules.segments import cut
 from .flowarena import FlowArena
 from .replay import Arena
 from .smpi import Failure
-from .table import Findings, Outcome
+from .table import Findings, Timing
 
 __all__ = ["study"]
 
@@ -50,9 +50,9 @@ def study(
     if collective in ROOTED and not 0 <= root < arena.network.num_ranks:
         raise BenchmarkError(f"--root: expecting a rank in range({arena.network.num_ranks}), got {root}")
     pool = ThreadPoolExecutor(jobs)
-    outcomes: dict[Place, Outcome] = {}
+    outcomes: dict[Place, Timing] = {}
     try:
-        tasks: dict[Future[list[tuple[Place, Outcome]]], str] = {}
+        tasks: dict[Future[list[tuple[Place, Timing]]], str] = {}
         for name in algorithms:
             tasks[pool.submit(_algorithm, arena, collective, name, tuple(sizes), root, window)] = name
         for name in peers:
@@ -74,7 +74,7 @@ def study(
 
 def _algorithm(
     arena: Arena | FlowArena, collective: str, name: str, sizes: Sequence[int], root: int, window: int | None
-) -> list[tuple[Place, Outcome]]:
+) -> list[tuple[Place, Timing]]:
     """The times of an algorithm, one size after the other: at once they would take the memory of several schedules."""
     chosen = find_algorithm(collective, cut(name)[0])
     takes = window is not None and "window" in chosen.parameters
@@ -84,7 +84,7 @@ def _algorithm(
 
 def _time(
     arena: Arena | FlowArena, collective: str, name: str, size: int, root: int, parameters: dict[str, int | None]
-) -> Outcome:
+) -> Timing:
     ranks, most = arena.network.num_ranks, 4 * arena.most_messages
     if collective in ("alltoall", "fft") and ranks**2 > most:  # not even to be generated
         return Failure(f"left out: {ranks:,} ranks exchange {ranks**2:,} blocks, more than {most:,}")
@@ -97,7 +97,7 @@ def _time(
     return arena.time(made.schedule, made.block_bytes, made.lanes)
 
 
-def _peer(arena: Arena | FlowArena, collective: str, name: str, size: int, root: int) -> list[tuple[Place, Outcome]]:
+def _peer(arena: Arena | FlowArena, collective: str, name: str, size: int, root: int) -> list[tuple[Place, Timing]]:
     return [((name, size), arena.peer(name, collective, size, root))]
 
 

@@ -20,7 +20,7 @@ from .smpi import Failure
 __all__ = ["BOUND", "Findings", "facts_of", "lines", "record"]
 
 BOUND = "bound"
-Outcome = float | Failure
+Timing = float | Failure
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Findings:
     sizes: tuple[int, ...]
     algorithms: tuple[str, ...]
     peers: tuple[str, ...]
-    outcomes: dict[tuple[str, int], Outcome]
+    outcomes: dict[tuple[str, int], Timing]
     bounds: dict[int, float]
 
     def best(self, sides: Sequence[str], size: int) -> tuple[str, float] | None:
@@ -192,7 +192,7 @@ def _against(ours: float, peer: float) -> list[str]:
     return [f"{ratio:.3f}", f"{times:.2f}x {'slower' if ratio > 1 else 'faster'}" if times >= 1.005 else "alike"]
 
 
-def _cell(outcome: Outcome) -> str:
+def _cell(outcome: Timing) -> str:
     """Microseconds, or the failure in a word."""
     if isinstance(outcome, Failure):
         return outcome.reason.partition(":")[0].partition(" of ")[0]

@@ -39,7 +39,7 @@ from topompi.topology.sources import fabricjson
 from topompi.topology.summary import summarise
 from topompi.tuning.ompi_rules import write_ompi_rules
 from topompi.tuning.record import TuneRecord
-from topompi.views.job import Job
+from topompi.views.jobshape import JobShape
 from topompi.views.machine import machine_of
 from topompi.views.network import network_of
 from topompi.views.picture.fabricscene import fabric_scene
@@ -61,9 +61,9 @@ def network() -> Network:
 
 
 @cache
-def job() -> Job:
+def job() -> JobShape:
     """A job on that fabric."""
-    return Job(TopologyInterface.place(["h0000", "h0001", "h0004"], load(FABRIC).routes), "Open MPI v5.0.7", "m")
+    return JobShape(TopologyInterface.place(["h0000", "h0001", "h0004"], load(FABRIC).routes), "Open MPI v5.0.7", "m")
 
 
 def topology(path: Path) -> None:

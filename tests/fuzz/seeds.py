@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import coo_array, csr_array, save_npz
 
-from osu_like_bench.emulate.state import State
+from osu_like_bench.emulate.records import NetworkRecord
 from tests.fuzz.readers import FABRIC, job, network
 from tests.ibreports import Model, default_report, ibroute, opensm_dump, pair, port_report
 from tests.support import ROOT, SHARED
@@ -165,7 +165,7 @@ def _others() -> list[tuple[str, bytes]]:
     assert memory.read() == {}
     results = measured("Alltoall", 8, native=[2e-5] * 9, colouring=[1e-5] * 9)
     costs = {"levels": {"0": {"t_s": 1e-6, "t_w": 1e-9}, "1": {"t_s": 2e-6, "t_w": 2e-9}}}
-    state = State("net", "abc123", "xgft:2;1", ("h0", "h1"), 0, "")
+    state = NetworkRecord("net", "abc123", "xgft:2;1", ("h0", "h1"), 0, "")
     texts = {
         "rules": _RULES,
         "schedule": to_json(make("alltoall", "shift", network())),

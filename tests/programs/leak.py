@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 import topompi
 from topompi.dispatch import choosing
-from topompi.dispatch.state import State
+from topompi.dispatch.parts import Parts
 from topompi.topology import TopologyInterface, load
 
 os.environ["TOPOMPI_NATIVE_CALLS"] = "0"  # so that all of them have plans
@@ -133,7 +133,7 @@ def resident():
 
 def living():
     gc.collect()
-    return sum(isinstance(one, State | MPI.Comm | MPI.Request | MPI.Group | MPI.Datatype) for one in gc.get_objects())
+    return sum(isinstance(one, Parts | MPI.Comm | MPI.Request | MPI.Group | MPI.Datatype) for one in gc.get_objects())
 
 
 def context():

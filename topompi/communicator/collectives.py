@@ -12,8 +12,8 @@ from mpi4py import MPI
 from ..dispatch.calls import blocking, persistent
 from ..dispatch.choosing import choose, execute, run_and_remember
 from ..dispatch.counters import counters
+from ..dispatch.parts import Parts
 from ..dispatch.reasons import why_ran
-from ..dispatch.state import State
 from ..execution.native import NativeIntracomm
 from ..execution.specs import CALLS, Form, Needs
 from ..selection.choice import Choice
@@ -42,7 +42,7 @@ class Collectives(Handle):
             self._run_chosen(state, method, arguments, root, op)
 
     def _run_chosen(
-        self, state: State, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
+        self, state: Parts, method: str, arguments: tuple[Any, ...], root: int | None, op: MPI.Op | None
     ) -> None:
         spec = CALLS[method]
         choice, size = choose(state, spec, arguments, root, op, young=self._calls.made <= state.native_calls)
@@ -71,7 +71,7 @@ class Collectives(Handle):
         with agreement.checked(self, "bcast", (obj, root), root, None) if self._checks else nullcontext():
             return self._bcast_chosen(state, obj, root)
 
-    def _bcast_chosen(self, state: State, obj: Any, root: int) -> Any:
+    def _bcast_chosen(self, state: Parts, obj: Any, root: int) -> Any:
         length, is_root = state.length, state.groups.rank == root
         pickled: Any = MPI.pickle.dumps(obj) if is_root else b""
         length[0] = len(pickled)
@@ -104,7 +104,7 @@ class Collectives(Handle):
         with agreement.checked(self, name, (sendobj, op), None, op) if self._checks else nullcontext():
             return self._combine_chosen(state, method, sendobj, op)
 
-    def _combine_chosen(self, state: State, method: str, sendobj: Any, op: Any) -> Any:
+    def _combine_chosen(self, state: Parts, method: str, sendobj: Any, op: Any) -> Any:
         name, spec = method.lower(), CALLS[method]
         choice = state.only or state.selector.choose(method, 0, Needs(order=True), measurable=False)
         if counters.enabled:
@@ -124,7 +124,7 @@ class Collectives(Handle):
 
     def _prepare_chosen(
         self,
-        state: State,
+        state: Parts,
         method: str,
         arguments: tuple[Any, ...],
         root: int | None,
@@ -136,7 +136,7 @@ class Collectives(Handle):
         choice, size = choose(state, spec, arguments, root, op, measurable=False)
         if choice.algorithm in ("native", "levels"):
             if choice.algorithm == "levels":
-                state.executor.refusals[method, "levels"] = NO_REQUEST
+                state.executor.unplanned[method, "levels"] = NO_REQUEST
             prepared: Any = getattr(NativeIntracomm, name)(state.comm, *arguments, info)
         else:
             from ..execution import running
@@ -158,7 +158,7 @@ def _chosen_again(method: str, root: int | None, op: MPI.Op | None) -> Callable[
 
 
 def _count(
-    state: State,
+    state: Parts,
     method: str,
     size: int,
     choice: Choice,

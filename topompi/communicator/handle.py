@@ -14,7 +14,7 @@ from ..dispatch.calls import Calls
 from ..dispatch.common import Bequest, Common
 from ..dispatch.counters import counters
 from ..dispatch.origin import Cut, Origin
-from ..dispatch.state import State, attach, attached
+from ..dispatch.parts import Parts, attach, attached
 from ..execution.native import NATIVE_KINDS, NativeIntracomm
 from ..selection.choice import Choice
 from ..selection.policy import Policy
@@ -52,7 +52,7 @@ class Handle(NativeIntracomm):
     launched: Handle | None = None
 
     # The state as this handle saw it last: an attribute of ours is read far quicker than one of MPI's.
-    _held: State | None = None
+    _held: Parts | None = None
     # In a communicator made from another one: the topology of the other one.
     _origin: Origin | None = None
     # Of the ``Split`` or ``Sub`` that made this one, where its siblings matter.
@@ -137,10 +137,10 @@ class Handle(NativeIntracomm):
             what = "collective calls, median times (calls between two ranks: the MPI library's, not counted)"
             counters.report_at_exit(f"topompi: {self.interface.describe()}; rank 0's {what}")
 
-    def _attach(self, common: Common, bequest: Bequest | None = None) -> State:
+    def _attach(self, common: Common, bequest: Bequest | None = None) -> Parts:
         native_calls = 0 if self._origin is None else common.policy.native_calls
         calls = self._calls if self._held is None and self._calls is not ALL else None
-        state = State(NativeIntracomm(self), common, bequest, native_calls, calls, quick=self._is_quick)
+        state = Parts(NativeIntracomm(self), common, bequest, native_calls, calls, quick=self._is_quick)
         attach(self, state)
         return state
 
@@ -175,19 +175,19 @@ class Handle(NativeIntracomm):
         """Whether calls may go by what the table knows: they are neither checked nor counted."""
         return not self._checks and not counters.enabled
 
-    def _hold(self, state: State) -> None:
+    def _hold(self, state: Parts) -> None:
         self._held = state
         if getattr(self, "_calls", None) is not state.calls:
             self._calls = state.calls
         self._leave_all(state)
 
-    def _leave_all(self, state: State) -> None:
+    def _leave_all(self, state: Parts) -> None:
         """Leave every call to the MPI library, until the state is freed, where nothing is to be chosen."""
         if state.usable and state.only and self._is_quick:
             state.calls.all = True
 
     @property
-    def _state(self) -> State:
+    def _state(self) -> Parts:
         """The state attached to this communicator, perhaps freed; made here, collectively, if there is none."""
         state = self._held
         if state is None or not state.usable:
@@ -231,7 +231,7 @@ class Handle(NativeIntracomm):
         family = self._family
         return family if family is not None and family.covers(comm) else None
 
-    def _working(self) -> State:
+    def _working(self) -> Parts:
         """The state, to run a collective with.
 
         :raises RuntimeError: if it has been freed; the same on all ranks, for freeing is collective.

@@ -17,7 +17,7 @@ from ..execution.timing import timed
 from ..selection.choice import Choice
 from ..selection.classes import size_class
 from .calls import Calls, Run
-from .state import State
+from .parts import Parts
 
 if TYPE_CHECKING:
     from ..selection.trial import Trial
@@ -34,7 +34,7 @@ PAYS = 1 << 16  # bytes of a call that takes as long as its plan takes to make
 
 
 def choose(
-    state: State,
+    state: Parts,
     spec: CallSpec,
     arguments: tuple[Any, ...],
     root: int | None,
@@ -89,7 +89,7 @@ def _understood(
         return None
 
 
-def _repays_no_plan(state: State, spec: CallSpec, moved: int, needs: Needs) -> bool:
+def _repays_no_plan(state: Parts, spec: CallSpec, moved: int, needs: Needs) -> bool:
     """Whether a call is one of few bytes for which there may be something to choose; the same on all ranks.
 
     What every such communicator leaves to the MPI library goes on to the table of its calls.
@@ -103,7 +103,11 @@ def _repays_no_plan(state: State, spec: CallSpec, moved: int, needs: Needs) -> b
 
 
 def run_and_remember(
-    state: State, spec: CallSpec, choice: Choice, arguments: tuple[Any, ...], again: Callable[..., None] | None
+    state: Parts,
+    spec: CallSpec,
+    choice: Choice,
+    arguments: tuple[Any, ...],
+    again: Callable[..., None] | None,
 ) -> Run:
     """What runs a call by a choice; it is put into the table, so that calls like this one find it there.
 
@@ -123,7 +127,7 @@ def run_and_remember(
     return run
 
 
-def _table(state: State, spec: CallSpec, choice: Choice) -> Calls:
+def _table(state: Parts, spec: CallSpec, choice: Choice) -> Calls:
     """The table of the communicators for which a choice is made."""
     if choice is YOUNG:
         return state.common.early
@@ -149,7 +153,7 @@ def remember(calls: Calls, spec: CallSpec, arguments: tuple[Any, ...], run: Run)
         calls.add(spec.number, int(root), op, message.nbytes, run)  # mpi4py takes any number for a root
 
 
-def _runner(state: State, method: str, algorithm: str) -> Run:
+def _runner(state: Parts, method: str, algorithm: str) -> Run:
     """The function that runs a call by an algorithm, given the communicator and the arguments."""
     if algorithm == "native":
         native: Run = getattr(NativeIntracomm, method)
@@ -160,7 +164,7 @@ def _runner(state: State, method: str, algorithm: str) -> Run:
     return lambda handle, *arguments: run(arguments)
 
 
-def _timed(state: State, trial: Trial, run: Run) -> Run:
+def _timed(state: Parts, trial: Trial, run: Run) -> Run:
     """The function that runs a call of a trial: when all ranks have met, each notes the seconds of its call."""
 
     def call(handle: MPI.Intracomm, *arguments: Any) -> None:
@@ -169,7 +173,7 @@ def _timed(state: State, trial: Trial, run: Run) -> Run:
     return call
 
 
-def _tried(state: State, spec: CallSpec, choice: Choice, run: Run, again: Callable[..., None]) -> Run:
+def _tried(state: Parts, spec: CallSpec, choice: Choice, run: Run, again: Callable[..., None]) -> Run:
     """The function that runs further calls of a trial while the trial stays with one algorithm, and then chooses anew.
 
     Calls of a trial have to follow one another as quickly as later ones will: with more work between two of them the
@@ -189,7 +193,7 @@ def _tried(state: State, spec: CallSpec, choice: Choice, run: Run, again: Callab
     return call
 
 
-def execute(state: State, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
+def execute(state: Parts, method: str, algorithm: str, arguments: tuple[Any, ...]) -> str:
     """Run a call by the algorithm of this name; collective.
 
     :param state: of the communicator.

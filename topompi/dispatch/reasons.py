@@ -12,7 +12,7 @@ from ..selection.choice import Choice
 from ..selection.classes import size_class
 
 if TYPE_CHECKING:
-    from .state import State
+    from .parts import Parts
 
 __all__ = ["why_ran"]
 
@@ -20,7 +20,7 @@ UNSOUND = "something is wrong with the call on this rank"
 
 
 def why_ran(
-    state: State, method: str, choice: Choice, ran: str, nbytes: int, root: int | None, op: MPI.Op | None
+    state: Parts, method: str, choice: Choice, ran: str, nbytes: int, root: int | None, op: MPI.Op | None
 ) -> str:
     """The reason of a choice; where something else ran, why; of a virtual placement, what the model would choose.
 
@@ -35,7 +35,7 @@ def why_ran(
     """
     said = [choice.reason]
     if ran != choice.algorithm:
-        refusal = state.executor.refusals.get((method, choice.algorithm), UNSOUND)
+        refusal = state.executor.unplanned.get((method, choice.algorithm), UNSOUND)
         said = [f"{choice.algorithm} cannot run here: {refusal}", *said]
     elif state.interface.virtual and unmodelled(state.interface) in choice.reason and state.groups.rank == 0:
         real = state.on_the_network.predict((method, size_class(nbytes), needs_of(op)), root or 0)

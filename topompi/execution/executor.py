@@ -32,7 +32,7 @@ class Executor:
     :param shared: schedules that rank 0 made for all, by collective and algorithm, or why there is none; never dropped,
         so that all ranks have the same.
     :ivar bindings: plans bound to the buffers of the latest calls.
-    :ivar refusals: why the latest call of a method could not run by an algorithm, by both.
+    :ivar unplanned: why the latest call of a method could not run by an algorithm, by both.
     :ivar ran: while a recording watches, the binding of the latest plan that ran and has not been counted.
     """
 
@@ -49,7 +49,7 @@ class Executor:
         self.plans = LRU(PLANS_HELD) if plans is None else plans
         self.bindings = LRU(BINDINGS_HELD, BYTES_HELD)
         self.shared: Shared = {} if shared is None else shared
-        self.refusals: dict[tuple[str, str], str] = {}
+        self.unplanned: dict[tuple[str, str], str] = {}
         self.ran: Binding | None = None
 
     @cached_property

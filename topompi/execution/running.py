@@ -15,16 +15,16 @@ from .eligibility import why_not
 from .executor import Executor
 from .groups import Groups
 from .keys import quick_key
-from .leaders import LEADERS, refuse_over_leaders
+from .leaders import LEADERS, take_part_over_leaders
 from .native import NativeIntracomm
+from .operand_checks import check_operands
 from .operands import MismatchError, Operands, read
 from .parts import is_shared, part_of, share_costly
 from .persistent import PersistentPlan
 from .plan import Plan, compile_part
 from .program import finish, is_revoked
-from .refusals import refuse
-from .refused import gathers_sizes, unread, with_own_blocks, with_own_memory, with_what_arrives
 from .specs import CALLS, NO_NEEDS, CallSpec, Form, Needs
+from .taking_part import gathers_sizes, unread, with_own_blocks, with_own_memory, with_what_arrives
 
 __all__ = ["can_run", "is_ready", "prepare", "ready", "run"]
 
@@ -66,7 +66,7 @@ def run(executor: Executor, method: str, algorithm: str, arguments: tuple[Any, .
         try:
             LEADERS[method](levels, *arguments)
         except DeviceMemoryError:  # messages are read before any is sent
-            executor.refusals[method, algorithm] = UNPLANNED
+            executor.unplanned[method, algorithm] = UNPLANNED
             return _native(executor, method, arguments)
         except MPI.Exception as revoked:
             _pass_on(executor, revoked)
@@ -136,7 +136,7 @@ def _takes_part(
     """Take this rank's part in a call that it refuses, if it can."""
     if algorithm == "levels" and spec.local:  # where sizes go ahead of blocks
         if 0 <= arguments[-1] < executor.groups.size:
-            refuse_over_leaders(executor.groups.levels(spec.kind), spec.form, arguments[-1])
+            take_part_over_leaders(executor.groups.levels(spec.kind), spec.form, arguments[-1])
             return True
         return False
     instead = _instead(executor, spec, algorithm, arguments, error)
@@ -212,7 +212,7 @@ def prepare(
     channel = executor.groups.new_channel()
     operands = None if algorithm in ("native", "levels") else _read(executor, method, algorithm, arguments)[0]
     if operands is None:
-        executor.refusals[method, algorithm] = UNPLANNED
+        executor.unplanned[method, algorithm] = UNPLANNED
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         native: MPI.Prequest = getattr(NativeIntracomm, method + "_init")(executor.groups.comm, *arguments)
@@ -232,7 +232,7 @@ def _bound(
     if error is not None:
         return error
     if operands is None:
-        executor.refusals[method, algorithm] = UNPLANNED
+        executor.unplanned[method, algorithm] = UNPLANNED
     plan = None if operands is None else _plan(executor, CALLS[method], algorithm, operands)
     if operands is None or plan is None:
         return None
@@ -261,7 +261,7 @@ def _looked_at(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tu
     try:
         operands = read(groups, spec, arguments)
         if operands is not None:
-            refuse(spec, operands, groups.alone)
+            check_operands(spec, operands, groups.alone)
             for side in (operands.input, operands.output):
                 if isinstance(side, Block):
                     side.require_memory()
@@ -296,7 +296,7 @@ def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands
     sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
     refusal = executor.shared.get((spec.collective, name))
     if isinstance(refusal, str):  # other communicators' plans are held here too
-        executor.refusals[spec.name, algorithm] = refusal
+        executor.unplanned[spec.name, algorithm] = refusal
         return None
     key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
 
@@ -312,5 +312,5 @@ def _plan(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands
     made = executor.plans.made(key, make)
     if isinstance(made, Plan):
         return made
-    executor.refusals[spec.name, algorithm] = str(made)
+    executor.unplanned[spec.name, algorithm] = str(made)
     return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .allocation import Allocator, Job, State
+from .allocation import Allocator, Job, Occupancy
 from .cluster import Cluster
 from .errors import JobsError
 from .workload.workload import LATEST
@@ -65,7 +65,7 @@ class Capable:
         self.limited, self._state = False, allocator.state(cluster)
         self._known: dict[int, bool] = {}
 
-    def change(self, state: State) -> None:
+    def change(self, state: Occupancy) -> None:
         """Take over which nodes of a state are closed."""
         self.limited, self._known = state.any_closed, {}
         self._state = self._allocator.state(self._cluster)

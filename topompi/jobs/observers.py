@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .allocation import Allocator, SlotState
+from .allocation import Allocator, SlotOccupancy
 from .allocation.proving import wrong_placement
 from .cluster import Cluster
 from .errors import AllocationError
@@ -91,7 +91,7 @@ class PlacementCheck(Observer):
     """
 
     def __init__(self, cluster: Cluster, allocator: Allocator) -> None:
-        self._allocator, self._others = allocator, SlotState(cluster)
+        self._allocator, self._others = allocator, SlotOccupancy(cluster)
 
     def started(self, job: int, situation: Situation) -> None:
         """Compares with the slots of other jobs.

@@ -25,7 +25,7 @@ try:
 except ImportError:  # topompi was installed without a compiler
     _compiled = None
 
-__all__ = ["FlowSession", "Hosts", "Outcome", "run"]
+__all__ = ["FlowSession", "Hosts", "Result", "run"]
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class Hosts:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Result:
     """What programs took, each the first time that it ran.
 
     :param job_seconds: from each job's start until its last rank is through, shape (jobs,); NaN for a background that
@@ -155,7 +155,7 @@ class FlowSession(Programs):
         crossed = np.concatenate(nbytes) * self._read()[1]
         return link_loads(joined([one.paths for one in self._traffic]), crossed, len(self._wiring.rate))
 
-    def outcome(self) -> Outcome:
+    def result(self) -> Result:
         """The first runs of all programs that were added, as far as they have ended.
 
         :raises NetsimError: for a time below a job's bound.
@@ -167,7 +167,7 @@ class FlowSession(Programs):
         for entry, taken, bound in zip(self._entries, jobs, bounds, strict=True):
             if taken < bound * (1 - ROUNDING):
                 raise NetsimError(f"flows: {entry.program.name}: expecting at least {bound:g} s, got {taken:g}")
-        return Outcome(jobs, seconds, self.link_bytes(), bounds)
+        return Result(jobs, seconds, self.link_bytes(), bounds)
 
 
 def run(
@@ -178,7 +178,7 @@ def run(
     seed: int = 0,
     tolerance: float = 0.0,
     compiled: bool = True,
-) -> Outcome:
+) -> Result:
     """The times of jobs that share a network: a session to the end of the last first run that counts.
 
     :param wiring: the network; tables where the routes between all pairs of hosts are too many to keep.
@@ -196,4 +196,4 @@ def run(
     session._enter(programs, np.array([one.start for one in programs], dtype=np.float64))
     while session.waiting:
         session.advance()
-    return session.outcome()
+    return session.result()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import NetsimError
-from .flows import Outcome
+from .flows import Result
 from .program import BACKGROUND, COMPUTE, Program
 
 __all__ = ["link_bytes_at"]
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def link_bytes_at(
-    run: Callable[[Sequence[Program]], Outcome], programs: Sequence[Program], times: Sequence[float]
+    run: Callable[[Sequence[Program]], Result], programs: Sequence[Program], times: Sequence[float]
 ) -> Floats:
     """Bytes that have crossed each link at some times, shape (times, links); differences are the load.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..mapping.graph import CommunicationGraph
 from ..topology import TopologyInterface
-from ..views.picture.fabricscene import Job, fabric_scene
+from ..views.picture.fabricscene import DrawnJob, fabric_scene
 from ..views.picture.loads import link_loads
 from ..views.picture.scene import Scene
 
@@ -26,4 +26,4 @@ def tree_of(graph: CommunicationGraph, interface: TopologyInterface, title: str)
     rank_host = interface.rank_host.astype(np.int64)
     loads = link_loads(interface.routes, rank_host, (graph.sources, graph.targets, graph.volume))
     ranks = {host: np.flatnonzero(rank_host == host).tolist() for host in range(interface.num_hosts)}
-    return fabric_scene(interface.routes, title, Job(np.arange(interface.num_hosts), ranks), loads)
+    return fabric_scene(interface.routes, title, DrawnJob(np.arange(interface.num_hosts), ranks), loads)

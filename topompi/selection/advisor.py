@@ -13,7 +13,7 @@ from ..prediction.predictor import PAIRWISE, Predictor
 from ..prediction.untuned import predict
 from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import variants
-from ..views.job import Job
+from ..views.jobshape import JobShape
 from .choice import Choice
 from .classes import Key, class_bytes
 from .judging import CLEAR, Verdict
@@ -42,7 +42,7 @@ class Advisor:
     :raises TopompiError: for another word, or a rules file that is not as wanted.
     """
 
-    def __init__(self, job: Job, environment: Mapping[str, str], library: Library | None = None) -> None:
+    def __init__(self, job: JobShape, environment: Mapping[str, str], library: Library | None = None) -> None:
         self.job, self.tune = job, word_of("TOPOMPI_TUNE", environment)
         path = environment.get("TOPOMPI_RULES")
         self.rules = Rules.read(path) if path else Rules("", ())

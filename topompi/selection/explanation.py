@@ -12,7 +12,7 @@ from ..prediction.scope import unmodelled
 from ..prediction.untuned import predict
 from ..schedules.registry import ALGORITHMS
 from ..topology import TopologyInterface
-from ..views.job import Job
+from ..views.jobshape import JobShape
 from .choice import Choice
 from .classes import class_bytes, size_class
 from .rules import Rules
@@ -84,7 +84,7 @@ def _by_rules(path: str | None, method: str, nbytes: int, interface: TopologyInt
         divides = algorithm != "levels" or len(interface.levels) > 0
         return divides and not _joint(method, algorithm) and not why_not(method, algorithm)
 
-    found, job, smallest = Rules.read(path), Job(interface, ""), class_bytes(size_class(nbytes))[0]
+    found, job, smallest = Rules.read(path), JobShape(interface, ""), class_bytes(size_class(nbytes))[0]
     return found.choice(method, smallest, job, runs), found.passed_over(method, smallest, job, runs)
 
 

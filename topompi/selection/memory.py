@@ -13,7 +13,7 @@ from typing import Any
 from ..inputs.caches import read_cache, write_cache
 from ..inputs.settings import cache_directory
 from ..schedules.registry import current_name
-from ..views.job import Job
+from ..views.jobshape import JobShape
 from .classes import Key
 from .judging import Verdict
 
@@ -31,7 +31,7 @@ class Memory:
     verdicts, never a file: it is replaced as a whole.
     """
 
-    def __init__(self, job: Job, directory: Path | None = None) -> None:
+    def __init__(self, job: JobShape, directory: Path | None = None) -> None:
         self._job, self._directory = job, directory
 
     @cached_property

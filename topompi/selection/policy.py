@@ -13,7 +13,7 @@ from .choice import Choice
 
 if TYPE_CHECKING:
     from ..topology import TopologyInterface
-    from ..views.job import Job
+    from ..views.jobshape import JobShape
     from .classes import Key
     from .rules import Rules
 
@@ -43,7 +43,7 @@ class Policy:
             return Choice("native", f"native: one host{ruled}")
         return None if self.rules is not None else self._unmodelled(interface)
 
-    def choice(self, key: Key, job: Job, runs: Callable[[str], bool]) -> Choice | None:
+    def choice(self, key: Key, job: JobShape, runs: Callable[[str], bool]) -> Choice | None:
         """The choice for a class of calls; None where rank 0 has to be asked.
 
         :param key: the class.

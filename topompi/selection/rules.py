@@ -19,7 +19,7 @@ from ..execution.specs import CALLS, COLLECTIVES, LEVELS, NATIVE, NO_NEEDS, Need
 from ..inputs import parse_json, read_text
 from ..schedules.registry import ALGORITHMS, current_name
 from ..schedules.segments import can_be_cut, cut
-from ..views.job import Job
+from ..views.jobshape import JobShape
 from .choice import Choice
 
 __all__ = ["Rule", "Rules", "RulesError"]
@@ -59,7 +59,7 @@ class Rule:
     topology: str = ""
     note: str = ""
 
-    def matches(self, method: str, nbytes: int, job: Job) -> bool:
+    def matches(self, method: str, nbytes: int, job: JobShape) -> bool:
         """Whether the rule matches a call in a job.
 
         :param method: mpi4py's name of the call.
@@ -73,7 +73,7 @@ class Rule:
         inside = all(low <= number <= high for (low, high), number in zip(ours, theirs, strict=True))
         return inside and self._is_network_of(job)
 
-    def _is_network_of(self, job: Job) -> bool:
+    def _is_network_of(self, job: JobShape) -> bool:
         if self.topology in ("", job.interface.source):
             return True
         return re.fullmatch("[0-9a-f]{8,16}", self.topology) is not None and job.topology.startswith(self.topology)
@@ -131,7 +131,7 @@ class Rules:
         return json.dumps({**HEAD, **facts}, indent=2)[:-2] + f',\n  "rules": [\n{lines}\n  ]\n}}\n'
 
     def first(
-        self, method: str, nbytes: int, job: Job, runs: Callable[[str], bool] = lambda algorithm: True
+        self, method: str, nbytes: int, job: JobShape, runs: Callable[[str], bool] = lambda algorithm: True
     ) -> tuple[int, Rule] | None:
         """The first rule, with its number from 1, that matches a call and whose algorithm runs there.
 
@@ -140,7 +140,7 @@ class Rules:
         """
         return next((found for found in self.matching(method, nbytes, job) if runs(found[1].algorithm)), None)
 
-    def matching(self, method: str, nbytes: int, job: Job) -> Iterator[tuple[int, Rule]]:
+    def matching(self, method: str, nbytes: int, job: JobShape) -> Iterator[tuple[int, Rule]]:
         """All rules that match a call, with their numbers from 1, and the form in which their algorithms run it.
 
         :param method: mpi4py's name of the call.
@@ -151,7 +151,7 @@ class Rules:
             if rule.matches(method, nbytes, job):
                 yield number, replace(rule, algorithm=form_of(method, rule.algorithm))
 
-    def choice(self, method: str, nbytes: int, job: Job, runs: Callable[[str], bool]) -> Choice | None:
+    def choice(self, method: str, nbytes: int, job: JobShape, runs: Callable[[str], bool]) -> Choice | None:
         """What the first rule that matches a call and can run chooses; None where no rule does.
 
         :param method: as ``first``; likewise ``nbytes``, ``job`` and ``runs``.
@@ -165,7 +165,7 @@ class Rules:
         return Choice(rule.algorithm, f"rules file {self.name}, rule {number}{form}")
 
     def passed_over(
-        self, method: str, nbytes: int, job: Job, runs: Callable[[str], bool], needs: Needs = NO_NEEDS
+        self, method: str, nbytes: int, job: JobShape, runs: Callable[[str], bool], needs: Needs = NO_NEEDS
     ) -> str:
         """In words, the rules before the one that runs whose algorithms cannot run, and why; empty where none is.
 

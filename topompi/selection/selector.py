@@ -18,7 +18,7 @@ from .policy import Policy
 from .trial import Trial
 
 if TYPE_CHECKING:
-    from ..views.job import Job
+    from ..views.jobshape import JobShape
     from ..views.siblings import Siblings
     from .advisor import Advisor
 
@@ -163,10 +163,10 @@ class Selector:
         return Advisor(self._job, os.environ, model_of(MPI.Get_library_version()))
 
     @cached_property
-    def _job(self) -> Job:
-        from ..views.job import Job
+    def _job(self) -> JobShape:
+        from ..views.jobshape import JobShape
 
-        return Job(self._interface, library(), MPI.Get_processor_name(), self._siblings)
+        return JobShape(self._interface, library(), MPI.Get_processor_name(), self._siblings)
 
 
 def library() -> str:

@@ -20,7 +20,7 @@ from ..schedules.segments import variants
 from ..selection.selector import library
 from ..selection.trial import LONG
 from ..topology import TopologyInterface
-from ..views.job import Job
+from ..views.jobshape import JobShape
 from .record import Measured, TuneRecord
 
 __all__ = ["METHODS", "candidates", "contenders", "measure", "record_of", "whole"]
@@ -117,7 +117,7 @@ def record_of(comm: MPI.Intracomm, interface: TopologyInterface, results: Sequen
     :param interface: where the ranks sit.
     :param results: of ``measure``.
     """
-    job = Job(interface, library(), MPI.Get_processor_name())
+    job = JobShape(interface, library(), MPI.Get_processor_name())
     return TuneRecord(
         name="",
         library=library(),

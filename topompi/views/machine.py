@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..mapping.distances import Distances, Table, Torus, Tree
+from ..mapping.distances import Distances, DistanceTable, Torus, Tree
 from ..mapping.machine import Machine, MachineError
 from ..topology import TopologyInterface
 from ..topology.tree import UNREACHABLE
@@ -45,7 +45,7 @@ def machine_of(
         count = np.full(len(names), int(count))
     distances = _torus(interface, order) or _tree(interface, order)
     if distances is None:
-        distances = Table(_hops(interface)[np.ix_(order, order)].astype(np.int64))
+        distances = DistanceTable(_hops(interface)[np.ix_(order, order)].astype(np.int64))
     machine = Machine(names, count.astype(np.int64), distances)
     if not routes:
         return machine

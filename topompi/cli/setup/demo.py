@@ -29,7 +29,7 @@ from ...topology.hostnames import require_hosts
 from ...topology.summary import levels_of
 from ...views.machine import machine_of
 from ...views.network import network_of
-from ...views.picture.fabricscene import Job, fabric_scene
+from ...views.picture.fabricscene import DrawnJob, fabric_scene
 from ...views.picture.loads import Loads, link_loads
 from ...views.picture.names import amount, link_name
 from ...views.picture.writers import write
@@ -74,11 +74,11 @@ class Stage:
         numbers = require_hosts(self.routes.fabric, names).astype(np.int64)
         return link_loads(self.routes, numbers, (self.graph.sources, self.graph.targets, self.graph.volume))
 
-    def job(self, names: list[str]) -> Job:
+    def job(self, names: list[str]) -> DrawnJob:
         """The job for a picture."""
         numbers = require_hosts(self.routes.fabric, names)
         of_host = {int(host): np.flatnonzero(numbers == host).tolist() for host in np.unique(numbers)}
-        return Job(np.unique(numbers).astype(np.int64), of_host)
+        return DrawnJob(np.unique(numbers).astype(np.int64), of_host)
 
 
 def demo(

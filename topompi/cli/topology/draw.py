@@ -14,7 +14,7 @@ from ...topology import Fabric, Report, load_routes
 from ...topology.hostnames import require_hosts
 from ...topology.inspection import without
 from ...views.picture.exchanged import exchanged_loads
-from ...views.picture.fabricscene import Job, fabric_scene
+from ...views.picture.fabricscene import DrawnJob, fabric_scene
 from ...views.picture.loads import PictureError
 from ...views.picture.writers import SUFFIXES, check_file, write
 from ..hosts import HOSTS_HELP, find_hosts
@@ -61,7 +61,7 @@ def draw(
             status.update("loads of links")
             carried = exchanged_loads(loads, routes, names, nbytes)
         status.update(f"drawing {output}")
-        job = None if rank_host is None else Job.of_ranks(rank_host)
+        job = None if rank_host is None else DrawnJob.of_ranks(rank_host)
         write(fabric_scene(routes, source, job, carried), output)
 
 

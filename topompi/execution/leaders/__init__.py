@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from ..specs import CALLS
 from . import rooted, symmetric
-from .rooted import refuse as refuse_over_leaders
+from .rooted import take_part as take_part_over_leaders
 
-__all__ = ["LEADERS", "refuse_over_leaders"]
+__all__ = ["LEADERS", "take_part_over_leaders"]
 
 # Call -> what runs it, of the levels and the call's arguments: the function of the call's name, in lower case.
 LEADERS: dict[str, Callable[..., None]] = {

@@ -15,7 +15,7 @@ from ..program import run_all
 from ..specs import Form
 from .stages import Program
 
-__all__ = ["bcast", "check_fits", "gather", "gatherv", "refuse", "scatter", "scatterv"]
+__all__ = ["bcast", "check_fits", "gather", "gatherv", "scatter", "scatterv", "take_part"]
 
 REFUSED = -1  # in place of the size of a block, of a rank that finds something wrong with its own call
 
@@ -134,7 +134,7 @@ def scatterv(levels: Levels, sendbuf: Any, recvbuf: Any, root: int) -> None:
     _deliver(program, own, buffer, levels)
 
 
-def refuse(levels: Levels, form: Form, root: int) -> None:
+def take_part(levels: Levels, form: Form, root: int) -> None:
     """Take a rank's part in a call of ``gatherv`` or ``scatterv`` that it refuses: others may wait for it, or send.
 
     The sizes that go ahead tell them of it. The rank sends and keeps no block of its own, and passes on the others'.

@@ -1,19 +1,19 @@
 """Policies of allocation: which free nodes a job gets, each a class with the same few methods."""
 
+from .occupancy import Allocator, Job, Occupancy, Placement
 from .proving import check_allocator
 from .registry import ALLOCATORS, find_allocator
 from .requests import Requests, requests_of
-from .slots import SlotState
-from .state import Allocator, Job, Placement, State
+from .slots import SlotOccupancy
 
 __all__ = [
     "ALLOCATORS",
     "Allocator",
     "Job",
+    "Occupancy",
     "Placement",
     "Requests",
-    "SlotState",
-    "State",
+    "SlotOccupancy",
     "check_allocator",
     "find_allocator",
     "requests_of",

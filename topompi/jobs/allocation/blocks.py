@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..cluster import Cluster
 from ..errors import AllocationError
-from .state import Allocator, Job, Placement, State
+from .occupancy import Allocator, Job, Occupancy, Placement
 
 __all__ = ["RULES", "Blocks"]
 
@@ -21,7 +21,7 @@ NO_LEAF = -1
 Indices = NDArray[np.integer]
 
 
-class _Blocks(State):
+class _Blocks(Occupancy):
     """Per leaf the jobs of the small block, those of the big block, and of these the ones that own their part."""
 
     def __init__(self, cluster: Cluster, remainder_leaves: int | None) -> None:
@@ -74,7 +74,7 @@ class Blocks(Allocator):
         self.on = frozenset(RULES) - frozenset(off)
         self.remainder_leaves, self.multiples = remainder_leaves, multiples
 
-    def state(self, cluster: Cluster) -> State:
+    def state(self, cluster: Cluster) -> Occupancy:
         """The state of the cluster without jobs."""
         return _Blocks(cluster, self.remainder_leaves)
 
@@ -90,7 +90,7 @@ class Blocks(Allocator):
         """
         return Placement(nodes, ("small" if job.size <= cluster.leaf_size else "big", NO_LEAF))
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         """Nodes by the rules, or None where the job has to wait."""
         assert isinstance(state, _Blocks)
         if job.size > state.free:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..cluster import Cluster
 from .leaf_search import LeafSearch
 from .oblivious import _tightest
-from .state import Allocator, Job, Placement, State
+from .occupancy import Allocator, Job, Occupancy, Placement
 
 __all__ = ["Disjoint", "Exact"]
 
@@ -18,7 +18,7 @@ Indices = NDArray[np.integer]
 Mask = NDArray[np.bool_]
 
 
-class _Table(NamedTuple):
+class _LeafRoutes(NamedTuple):
     """The routes from each leaf to each node, and the places in that table that cross each link, link by link."""
 
     steps: Indices
@@ -26,7 +26,7 @@ class _Table(NamedTuple):
     places: Indices
 
     @classmethod
-    def of(cls, steps: Indices, num_links: int) -> _Table:
+    def of(cls, steps: Indices, num_links: int) -> _LeafRoutes:
         """The index of a table of shape (leaves, nodes, longest route), -1 beyond the end of a route."""
         link = steps.reshape(-1)
         order = np.argsort(link, kind="stable")
@@ -41,10 +41,10 @@ class _Table(NamedTuple):
         return places
 
 
-class _Links(State):
+class _Links(Occupancy):
     """Jobs on each link, and the links in use on the route from each leaf to each node."""
 
-    def __init__(self, cluster: Cluster, table: _Table) -> None:
+    def __init__(self, cluster: Cluster, table: _LeafRoutes) -> None:
         super().__init__(cluster)
         self.table = table
         self.used = np.zeros(cluster.links.num_links, dtype=np.int32)
@@ -75,15 +75,15 @@ class Exact(Allocator):
     monotone = True
 
     def __init__(self) -> None:
-        self._tables: dict[int, tuple[Cluster, _Table]] = {}
+        self._tables: dict[int, tuple[Cluster, _LeafRoutes]] = {}
 
-    def state(self, cluster: Cluster) -> State:
+    def state(self, cluster: Cluster) -> Occupancy:
         """The state of the cluster without jobs; cost: leaves x nodes x (longest route) numbers."""
         if id(cluster) not in self._tables:
-            self._tables[id(cluster)] = cluster, _Table.of(cluster.links.table(), cluster.links.num_links)
+            self._tables[id(cluster)] = cluster, _LeafRoutes.of(cluster.links.table(), cluster.links.num_links)
         return _Links(cluster, self._tables[id(cluster)][1])
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         """Nodes of one leaf, else what the search finds; a state is searched once for each size."""
         assert isinstance(state, _Links)
         leaf = _tightest(state.leaf_free, job.size)
@@ -98,7 +98,7 @@ class Exact(Allocator):
     def _search(self, size: int, state: _Links) -> Placement | None:
         return _solve(size, state)
 
-    def admits(self, placement: Placement, state: State) -> bool:
+    def admits(self, placement: Placement, state: Occupancy) -> bool:
         """Whether the nodes are free, and all links between them."""
         assert isinstance(state, _Links)
         links = state.cluster.links.links_of(placement.nodes)

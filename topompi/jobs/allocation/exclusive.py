@@ -6,12 +6,12 @@ import numpy as np
 
 from ..cluster import Cluster
 from .oblivious import _tightest
-from .state import Allocator, Job, Placement, State
+from .occupancy import Allocator, Job, Occupancy, Placement
 
 __all__ = ["Exclusive", "LeafExclusive"]
 
 
-class _Owned(State):
+class _Owned(Occupancy):
     """Counts of jobs larger than a leaf in each pod."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -32,18 +32,18 @@ class Exclusive(Allocator):
 
     name = "exclusive"
 
-    def state(self, cluster: Cluster) -> State:
+    def state(self, cluster: Cluster) -> Occupancy:
         """The state of the cluster without jobs."""
         return _Owned(cluster)
 
-    def feasible(self, job: Job, state: State) -> bool:
+    def feasible(self, job: Job, state: Occupancy) -> bool:
         """By the sums of free nodes alone."""
         assert isinstance(state, _Owned)
         if job.size <= state.cluster.leaf_size:
             return bool(state.leaf_free.max() >= job.size)
         return bool(state.pod_free[state.pod_big == 0].sum() >= job.size)
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         """Nodes of one leaf, or of pods without another big job."""
         assert isinstance(state, _Owned)
         if not self.feasible(job, state):
@@ -68,7 +68,7 @@ class LeafExclusive(Allocator):
     name = "leaf-exclusive"
     holds_more = True
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         """Nodes of one leaf, or whole leaves."""
         cluster = state.cluster
         if job.size <= cluster.leaf_size:
@@ -85,7 +85,7 @@ class LeafExclusive(Allocator):
         leaves = np.flatnonzero(empty[: int(np.searchsorted(total, job.size)) + 1])
         return Placement(state.take(leaves, cluster.num_nodes))
 
-    def feasible(self, job: Job, state: State) -> bool:
+    def feasible(self, job: Job, state: Occupancy) -> bool:
         """By the sums of free nodes alone."""
         if job.size <= state.cluster.leaf_size:
             return bool(state.leaf_free.max() >= job.size)

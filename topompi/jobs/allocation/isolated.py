@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from ..cluster import Cluster
 from ..errors import AllocationError
 from .free_nodes import LARGE, MEDIUM, SMALL, FreeNodes, Parts
-from .state import Allocator, Job, Placement, State
+from .occupancy import Allocator, Job, Occupancy, Placement
 
 __all__ = ["Isolated"]
 
 
-class _Kinds(State):
+class _Kinds(Occupancy):
     """The nodes in use, and the room for each kind of job; a preview does without the former."""
 
     def __init__(self, cluster: Cluster, anchors: tuple[int, int]) -> None:
@@ -38,14 +38,14 @@ class _Kinds(State):
         """Free nodes of each pod."""
         return np.array(self.free_nodes.pod_free, dtype=np.int64)
 
-    def copy(self) -> State:
+    def copy(self) -> Occupancy:
         """A state that changes on its own."""
         made = super().copy()
         assert isinstance(made, _Kinds)
         made.free_nodes = self.free_nodes.copy()
         return made
 
-    def preview(self) -> State:
+    def preview(self) -> Occupancy:
         """A copy without nodes; where some are closed it needs them, to know what an end makes free."""
         if self.any_closed:
             return self.copy()
@@ -98,16 +98,16 @@ class Isolated(Allocator):
             raise AllocationError(f"isolated: expecting {limits}, got {small} and {medium}")
         return small, medium
 
-    def state(self, cluster: Cluster) -> State:
+    def state(self, cluster: Cluster) -> Occupancy:
         """The state of the cluster without jobs."""
         return _Kinds(cluster, self.anchors(cluster))
 
-    def feasible(self, job: Job, state: State) -> bool:
+    def feasible(self, job: Job, state: Occupancy) -> bool:
         """By the sums of free nodes alone, without choosing any."""
         assert isinstance(state, _Kinds)
         return job.size <= state.free_nodes.largest(state.kind(job.size))
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         """Algorithm 1."""
         assert isinstance(state, _Kinds)
         kind = state.kind(job.size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .state import Allocator, Job, Placement, State
+from .occupancy import Allocator, Job, Occupancy, Placement
 
 __all__ = ["BestFit", "Contiguous", "Counts", "First"]
 
@@ -13,15 +13,15 @@ __all__ = ["BestFit", "Contiguous", "Counts", "First"]
 class _ByCount(Allocator):
     by_count = True
 
-    def feasible(self, job: Job, state: State) -> bool:
+    def feasible(self, job: Job, state: Occupancy) -> bool:
         """Whether enough nodes are free."""
         return job.size <= state.free
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         """The policy's choice among the free nodes."""
         return Placement(self._choose(job.size, state)) if job.size <= state.free else None
 
-    def _choose(self, size: int, state: State) -> NDArray[np.integer]:
+    def _choose(self, size: int, state: Occupancy) -> NDArray[np.integer]:
         raise NotImplementedError
 
 
@@ -31,7 +31,7 @@ class Counts(_ByCount):
     name = "counts"
     names_nodes = False
 
-    def _choose(self, size: int, state: State) -> NDArray[np.integer]:
+    def _choose(self, size: int, state: Occupancy) -> NDArray[np.integer]:
         return np.empty(0, dtype=np.int64)
 
 
@@ -40,7 +40,7 @@ class First(_ByCount):
 
     name = "first"
 
-    def _choose(self, size: int, state: State) -> NDArray[np.integer]:
+    def _choose(self, size: int, state: Occupancy) -> NDArray[np.integer]:
         return np.flatnonzero(state.busy == 0)[:size]
 
 
@@ -53,7 +53,7 @@ class Contiguous(_ByCount):
 
     name = "contiguous"
 
-    def _choose(self, size: int, state: State) -> NDArray[np.integer]:
+    def _choose(self, size: int, state: Occupancy) -> NDArray[np.integer]:
         free = state.leaf_free
         total = np.concatenate(([0], np.cumsum(free)))
         last = np.searchsorted(total, total[:-1] + size)  # the run from a leaf ends before this leaf
@@ -76,7 +76,7 @@ class BestFit(_ByCount):
 
     name = "bestfit"
 
-    def _choose(self, size: int, state: State) -> NDArray[np.integer]:
+    def _choose(self, size: int, state: Occupancy) -> NDArray[np.integer]:
         leaf = _tightest(state.leaf_free, size)
         if leaf >= 0:
             return state.first_free(leaf, size)

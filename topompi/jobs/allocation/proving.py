@@ -11,15 +11,15 @@ import numpy as np
 from ..cluster import Cluster
 from ..errors import AllocationError
 from ..workload import Workload
+from .occupancy import Allocator, Job, Occupancy, Placement
 from .registry import find_allocator
 from .requests import requests_of
-from .slots import SlotState
-from .state import Allocator, Job, Placement, State
+from .slots import SlotOccupancy
 
 __all__ = ["check_allocator", "wrong_placement"]
 
 JOBS_A_WALK = 25
-Filled = TypeVar("Filled", bound=State)
+Filled = TypeVar("Filled", bound=Occupancy)
 
 
 def check_allocator(
@@ -67,13 +67,13 @@ class _Case:
     running: tuple[tuple[Job, Placement], ...]
     job: Job
 
-    def state(self, policy: Allocator, *, backwards: bool = False) -> State:
+    def state(self, policy: Allocator, *, backwards: bool = False) -> Occupancy:
         """The allocator's state, made of the jobs in their order, or the other way round."""
         return self._fill(policy.state(self.cluster), reversed(self.running) if backwards else self.running)
 
-    def others(self) -> SlotState:
+    def others(self) -> SlotOccupancy:
         """A state of ours, with the slots that jobs and closed nodes take."""
-        return self._fill(SlotState(self.cluster), self.running)
+        return self._fill(SlotOccupancy(self.cluster), self.running)
 
     def _fill(self, state: Filled, running: Iterable[tuple[Job, Placement]]) -> Filled:
         for job, placement in running:
@@ -95,7 +95,7 @@ class _Case:
 
 def _walk(
     policy: Allocator, rng: np.random.Generator, choices: Mapping[str, Sequence[Any]]
-) -> Iterator[tuple[_Case, State]]:
+) -> Iterator[tuple[_Case, Occupancy]]:
     """Cases of one cluster, and the state that came about step by step."""
     cluster = _cluster(rng, "slots" in policy.heeds)
     jobs = _jobs(rng, cluster, policy, choices)
@@ -157,7 +157,7 @@ def _fault(policy: Allocator, case: _Case) -> str:
     return _claims(policy, case, fits)
 
 
-def wrong_placement(policy: Allocator, others: SlotState, job: Job, placement: Placement) -> str:
+def wrong_placement(policy: Allocator, others: SlotOccupancy, job: Job, placement: Placement) -> str:
     """The first thing that is wrong with the nodes found for a job; empty for nothing.
 
     :param policy: the allocator that found them.
@@ -200,7 +200,7 @@ def _claims(policy: Allocator, case: _Case, fits: bool) -> str:
     return ""
 
 
-def _forgetful(policy: Allocator, case: _Case, history: State) -> str:
+def _forgetful(policy: Allocator, case: _Case, history: Occupancy) -> str:
     """How answers to a state made by starts and ends differ from those to the same state made anew; empty if not."""
     found, made = policy.place(case.job, history), policy.place(case.job, case.state(policy))
     if _alike(found, made):
@@ -219,7 +219,7 @@ def _shrink(policy: Allocator, case: _Case) -> _Case:
     return case
 
 
-def _public(state: State) -> dict[str, Any]:
+def _public(state: Occupancy) -> dict[str, Any]:
     """A state's attributes, and sums of free nodes; kept answers have names that begin with an underscore."""
     own = {name: value for name, value in vars(state).items() if not name.startswith("_")}
     return own | {"leaf_free": state.leaf_free, "pod_free": state.pod_free}

@@ -12,8 +12,8 @@ from .disjoint import Disjoint, Exact
 from .exclusive import Exclusive, LeafExclusive
 from .isolated import Isolated
 from .oblivious import BestFit, Contiguous, Counts, First
+from .occupancy import Allocator
 from .shared import Shared
-from .state import Allocator
 
 __all__ = ["ALLOCATORS", "find_allocator"]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..cluster import Cluster
 from ..workload import Workload
-from .state import NOTHING, Allocator, Job
+from .occupancy import NOTHING, Allocator, Job
 
 __all__ = ["Requests", "requests_of"]
 

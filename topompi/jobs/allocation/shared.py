@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from ..cluster import Cluster
 from ..workload import Workload
 from .oblivious import _tightest
-from .slots import SlotState
-from .state import Allocator, Job, Placement, State
+from .occupancy import Allocator, Job, Occupancy, Placement
+from .slots import SlotOccupancy
 
 __all__ = ["Shared"]
 
@@ -27,9 +27,9 @@ class Shared(Allocator):
     name = "shared"
     heeds = ("slots", "shared")
 
-    def state(self, cluster: Cluster) -> State:
+    def state(self, cluster: Cluster) -> Occupancy:
         """The state of the cluster without jobs."""
-        return SlotState(cluster)
+        return SlotOccupancy(cluster)
 
     def sizes(self, workload: Workload, cluster: Cluster) -> Indices:
         """The nodes of each job; of jobs that share, the number of largest nodes that have their slots."""
@@ -37,14 +37,14 @@ class Shared(Allocator):
         least = 1 + np.searchsorted(most, workload.slots)
         return np.where(workload.shared & (workload.slots > 0), least, workload.nodes)
 
-    def feasible(self, job: Job, state: State) -> bool:
+    def feasible(self, job: Job, state: Occupancy) -> bool:
         """Whether enough slots are free, or enough nodes are empty."""
-        assert isinstance(state, SlotState)
+        assert isinstance(state, SlotOccupancy)
         return job.slots <= state.room.sum() if _shares(job) else job.size <= len(state.empty)
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         """Slots, or whole nodes."""
-        assert isinstance(state, SlotState)
+        assert isinstance(state, SlotOccupancy)
         if not self.feasible(job, state):
             return None
         empty = np.where(state.busy == 0, state.room, 0)

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster import Cluster
-from .state import Placement, State
+from .occupancy import Occupancy, Placement
 
-__all__ = ["SlotState"]
+__all__ = ["SlotOccupancy"]
 
 Indices = NDArray[np.integer]
 
 
-class SlotState(State):
+class SlotOccupancy(Occupancy):
     """Jobs on each slot, and the free slots of each node.
 
     A node counts as free while it has a free slot, so ``free`` bounds the nodes that any job can get. ``busy`` counts

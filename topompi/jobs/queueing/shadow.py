@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from ..allocation import Job, Placement, State
+from ..allocation import Job, Occupancy, Placement
 from .situation import Promise, Situation
 
 __all__ = ["start_behind_head", "start_heads"]
@@ -111,7 +111,7 @@ class _PlacedShadow(_Shadow):
 
     def __init__(self, situation: Situation, head: Job) -> None:
         super().__init__(situation, head)
-        self.later: State | None = None
+        self.later: Occupancy | None = None
         self.when = 0
         self.delaying: set[int] = set()
 
@@ -131,7 +131,7 @@ class _PlacedShadow(_Shadow):
         self._move_back(self.later)
         return True
 
-    def _move_back(self, later: State) -> None:
+    def _move_back(self, later: Occupancy) -> None:
         """Go from release to release towards now while the head fits; before the first one it does not."""
         releases, running = self.situation.releases, self.situation.state.running
         while first := bisect_left(releases, (self.when, -1)):
@@ -145,7 +145,7 @@ class _PlacedShadow(_Shadow):
             self.when = releases[first - 1][0]
         self.situation.promise = Promise(self.head.number, self.when, None)
 
-    def _find(self) -> State:
+    def _find(self) -> Occupancy:
         state = self.situation.state
         later = state.preview() if self.situation.allocator.monotone else state.copy()
         for when, jobs in self.situation.releases_by_time():
@@ -156,7 +156,7 @@ class _PlacedShadow(_Shadow):
                 break
         return later
 
-    def _fits(self, later: State) -> bool:
+    def _fits(self, later: Occupancy) -> bool:
         """Whether the head finds nodes then; it is promised these where it may not find any again."""
         situation, found = self.situation, None
         if situation.allocator.monotone:

@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..allocation import Allocator, Job, Placement, Requests, State
+from ..allocation import Allocator, Job, Occupancy, Placement, Requests
 from ..cluster import Cluster
 
 __all__ = ["Promise", "Situation"]
@@ -55,7 +55,7 @@ class Situation:
         """What an allocator is told of a job."""
         return Job(index, self.sizes[index], self.estimates[index], self.asks[index])
 
-    def find(self, job: Job, state: State) -> Placement | None:
+    def find(self, job: Job, state: Occupancy) -> Placement | None:
         """Nodes for a job; where the allocator finds none any more, those promised, if they are still good."""
         found = self.allocator.place(job, state)
         promise = self.promise

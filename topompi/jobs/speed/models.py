@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...extensions import names_function
-from ..allocation import State
+from ..allocation import Occupancy
 from ..errors import JobsError
 from ..named import made_by
 from ..workload import Workload
@@ -32,7 +32,7 @@ class Speed:
         """Seconds that each job runs at rate 1."""
         return workload.duration
 
-    def rates(self, state: State) -> dict[int, float]:
+    def rates(self, state: Occupancy) -> dict[int, float]:
         """Rates of running jobs, above 0; those that are left out run at rate 1."""
         return {}
 
@@ -111,7 +111,7 @@ class SharedLinks(Speed):
         self.slowest = 1 / (1 + percent / 100)
         self.name = f"shared:{percent:g}"
 
-    def rates(self, state: State) -> dict[int, float]:
+    def rates(self, state: Occupancy) -> dict[int, float]:
         """The rate of all jobs that share; cost: a check of the running jobs."""
         sharing = {job for pair in state.conflicts().pairs for job in pair}
         return dict.fromkeys(sharing, self.slowest)

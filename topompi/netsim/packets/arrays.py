@@ -16,7 +16,7 @@ from ..tables import Floats, Integers, Tables
 from ..tape import marks_of
 from .settings import NO_LIMIT, Settings
 
-__all__ = ["PICO", "Jobs", "bucket_shift", "link_arrays", "numbers"]
+__all__ = ["PICO", "ProgramArrays", "bucket_shift", "link_arrays", "numbers"]
 
 PICO = 1e12  # the engine counts picoseconds
 LONGEST = 1e6  # seconds of a burst or a start; the engine's clock ends at 4.6e6
@@ -24,7 +24,7 @@ MOST = 1 << 28  # of ranks, messages, steps and links each: events name them wit
 
 
 @dataclass(frozen=True, eq=False)
-class Jobs:
+class ProgramArrays:
     """The programs of all jobs as one.
 
     :param columns: the engine's arrays, by name.
@@ -37,7 +37,7 @@ class Jobs:
     pairs: tuple[Integers, Integers, Floats, Integers]
 
     @classmethod
-    def of(cls, tables: Tables, programs: Sequence[Program], lanes: int, begins: Floats, skew: Floats) -> Jobs:
+    def of(cls, tables: Tables, programs: Sequence[Program], lanes: int, begins: Floats, skew: Floats) -> ProgramArrays:
         """The programs on a network.
 
         :param tables: the network.

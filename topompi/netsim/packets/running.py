@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ...network import link_loads
 from ..errors import NetsimError
-from ..flows import Hosts, Outcome
+from ..flows import Hosts, Result
 from ..program import BACKGROUND, ONCE, Program
 from ..session import Programs, Rates
 from ..tables import Floats, Tables
-from .arrays import PICO, Jobs, bucket_shift, link_arrays, numbers
+from .arrays import PICO, ProgramArrays, bucket_shift, link_arrays, numbers
 from .deadlock import dependency_cycle, link_names, waiting_cycle
 from .settings import Settings
 
@@ -27,13 +27,13 @@ try:
 except ImportError:  # topompi was installed without a compiler
     Engine = None
 
-__all__ = ["PacketOutcome", "PacketSession", "run"]
+__all__ = ["PacketResult", "PacketSession", "run"]
 
 ROUNDING = 1e-9  # relative
 
 
 @dataclass(frozen=True, eq=False)
-class PacketOutcome(Outcome):
+class PacketResult(Result):
     """What programs took, and what the links did until the last job that counts had ended.
 
     Seconds of background jobs that did not end once are NaN.
@@ -90,7 +90,7 @@ class PacketSession(Programs):
 
     def _enter(self, programs: Sequence[Program], begins: Floats) -> None:
         skew = self._random.uniform(0.0, 1.0, sum(one.num_ranks for one in programs)) * self._hosts.skew
-        jobs = Jobs.of(self._tables, programs, self._settings.lanes, begins, skew)
+        jobs = ProgramArrays.of(self._tables, programs, self._settings.lanes, begins, skew)
         loads, pairs = _loads(self._tables, jobs, len(programs))
         pairs[0] += len(self._entries)
         if not self._circles:
@@ -162,7 +162,7 @@ class PacketSession(Programs):
         crossed: Floats = self._read()[0]["lane_bytes"].sum(axis=1).astype(np.float64)
         return crossed
 
-    def outcome(self) -> PacketOutcome:
+    def result(self) -> PacketResult:
         """The first runs of all programs that were added, as far as they have ended.
 
         :raises NetsimError: for a time below a job's bound.
@@ -170,7 +170,7 @@ class PacketSession(Programs):
         arrays, counts = self._read()
         start = np.array([one.begin for one in self._entries])
         ends = [np.where(arrays[name] < 0, np.nan, arrays[name] / PICO) for name in ("job_end", "rank_end")]
-        outcome = PacketOutcome(
+        result = PacketResult(
             job_seconds=ends[0] - start,
             rank_seconds=ends[1] - np.repeat(start, np.diff(self._first_rank)),
             link_bytes=arrays["lane_bytes"].sum(axis=1).astype(np.float64),
@@ -179,10 +179,10 @@ class PacketSession(Programs):
             lane_waits=arrays["lane_wait"] / PICO,
             counts=counts,
         )
-        for entry, seconds, bound in zip(self._entries, outcome.job_seconds, outcome.bounds, strict=True):
+        for entry, seconds, bound in zip(self._entries, result.job_seconds, result.bounds, strict=True):
             if seconds < bound * (1 - ROUNDING) - ROUNDING / PICO:
                 raise NetsimError(f"packets: {entry.program.name}: expecting at least {bound:g} s, got {seconds:g}")
-        return outcome
+        return result
 
 
 class _Meter:
@@ -214,7 +214,7 @@ def run(
     settings: Settings | None = None,
     seed: int = 0,
     circles: bool = False,
-) -> PacketOutcome:
+) -> PacketResult:
     """The times of jobs that share a network: a session to the end of the last first run that counts.
 
     :param tables: the network.
@@ -233,10 +233,10 @@ def run(
     session._enter(programs, np.array([one.start for one in programs], dtype=np.float64))
     while session.waiting:
         session.advance()
-    return session.outcome()
+    return session.result()
 
 
-def _loads(tables: Tables, jobs: Jobs, count: int) -> tuple[Floats, NDArray[np.int64]]:
+def _loads(tables: Tables, jobs: ProgramArrays, count: int) -> tuple[Floats, NDArray[np.int64]]:
     """Bytes of each job on each link, shape (jobs, links), and (job, source, destination) of hosts that exchange."""
     source, destination, nbytes, job = jobs.pairs
     size = tables.num_hosts

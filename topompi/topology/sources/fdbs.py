@@ -9,7 +9,7 @@ from ...errors import SourceError
 from ...inputs import InputFile
 from ..discovery import Report
 from .infiniband import guid
-from .lft import Table
+from .lft import SwitchTable
 
 __all__ = ["NAME", "read_tables", "recognise"]
 
@@ -27,7 +27,7 @@ def recognise(head: str) -> bool:
     return _HEAD.search(head) is not None
 
 
-def read_tables(text: InputFile, report: Report) -> Iterator[Table]:
+def read_tables(text: InputFile, report: Report) -> Iterator[SwitchTable]:
     """The table of each switch, with its entries as ``ibroute`` writes them; they name destinations by LID alone.
 
     There is no footer. Every table lists all LIDs of the subnet, so that one which ends before the others is truncated.
@@ -36,10 +36,10 @@ def read_tables(text: InputFile, report: Report) -> Iterator[Table]:
     :param report: takes the problems.
     :raises SourceError: (to the report) on lines that are no entries, and on truncated tables.
     """
-    tables: list[Table] = []
+    tables: list[SwitchTable] = []
     for number, line in text.lines():
         if match := _HEADER.match(line):
-            tables.append(Table(text.name, number, "", guid(match[1]), 0))
+            tables.append(SwitchTable(text.name, number, "", guid(match[1]), 0))
         elif not line.strip() or line.startswith("LID "):
             continue
         elif (match := _ENTRY.match(line)) and tables:

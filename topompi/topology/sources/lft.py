@@ -14,7 +14,7 @@ from ..discovery import Report
 from ..fabric import IntArray
 from .infiniband import guid
 
-__all__ = ["HEADER", "Entries", "EntryParser", "Table"]
+__all__ = ["HEADER", "Entries", "EntryParser", "SwitchTable"]
 
 HEADER = re.compile(
     r"\s*Unicast lids \[\w+-(?P<last>\d{1,9}|0x[0-9a-f]{1,8})\] of switch "
@@ -33,7 +33,7 @@ OTHER, BY_LID, INVALID, DAMAGED = -1, -2, -3, -4
 
 
 @dataclass
-class Table:
+class SwitchTable:
     """One switch's table as it is read.
 
     :param text: name of the text.
@@ -56,7 +56,7 @@ class Table:
     error: str = ""
 
     @classmethod
-    def begin(cls, text: str, number: int, header: re.Match[str]) -> Table:
+    def begin(cls, text: str, number: int, header: re.Match[str]) -> SwitchTable:
         """The table a header announces.
 
         :param text: name of the text.
@@ -154,7 +154,7 @@ class EntryParser:
             _Memo(self._destination),
         )
 
-    def parse(self, table: Table) -> Entries:
+    def parse(self, table: SwitchTable) -> Entries:
         """The sound entries for adapters of the fabric; problems where a line or a LID contradicts itself."""
         fields = [line.split(None, 2) for line in table.lines]
         if any(len(parts) < 3 for parts in fields):  # ibroute -n prints no third column
@@ -187,7 +187,7 @@ class EntryParser:
             identity = self._lids.get(lid - int(path[1]) + 1)
         return self._adapters.get(identity or "", OTHER)
 
-    def _without_clashes(self, table: Table, entries: Entries) -> Entries:
+    def _without_clashes(self, table: SwitchTable, entries: Entries) -> Entries:
         """Drop the entries of LIDs that a table lists several times with different contents."""
         if (np.diff(entries.lid) > 0).all():
             return entries

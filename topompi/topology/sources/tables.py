@@ -17,7 +17,7 @@ from ..routecheck import check_routes
 from ..routes import Routes
 from . import fdbs
 from .infiniband import source_name
-from .lft import HEADER, EntryParser, Table
+from .lft import HEADER, EntryParser, SwitchTable
 
 __all__ = ["NAME", "read", "recognise"]
 
@@ -72,7 +72,7 @@ class _Reader:
             for found in fdbs.read_tables(text, self.report):
                 self._take(found)
             return
-        table: Table | None = None
+        table: SwitchTable | None = None
         skipping = False
         for number, line in text.lines():
             if line[:2] == "0x" and table is not None:
@@ -95,21 +95,21 @@ class _Reader:
     def _problem(self, place: str, message: str) -> None:
         self.report.problem(SourceError(f"{place}: {message}"))
 
-    def _begin(self, text: str, number: int, line: str) -> Table | None:
+    def _begin(self, text: str, number: int, line: str) -> SwitchTable | None:
         if match := HEADER.match(line):
-            return Table.begin(text, number, match)
+            return SwitchTable.begin(text, number, match)
         if "Unicast" in line:
             wanted = "'Unicast lids [..] of switch .. guid 0x..'"
             self._problem(f"{text}:{number}", f"expecting {wanted}, got {line.strip()[:80]!r}")
         return None
 
-    def _finish(self, table: Table | None, footer: int | None) -> None:
+    def _finish(self, table: SwitchTable | None, footer: int | None) -> None:
         if table is None:
             return
         table.check_footer(footer, self.report)
         self._take(table)
 
-    def _take(self, table: Table) -> None:
+    def _take(self, table: SwitchTable) -> None:
         switch = self.fabric.switch_index.get(table.guid)
         if switch is None:
             self._problem(table.place(), f"{table}: no such switch in {self.fabric.name}")
@@ -118,7 +118,7 @@ class _Reader:
         else:
             self._add(table, switch)
 
-    def _add(self, table: Table, switch: int) -> None:
+    def _add(self, table: SwitchTable, switch: int) -> None:
         self.places[switch] = table.place()
         self.report.step("forwarding tables", len(self.places), self.fabric.num_switches)
         entries = self.parser.parse(table)

@@ -16,7 +16,7 @@ from .loads import Loads, crossed_switches
 from .names import amount, cut, level_words, link_name, listed, ranges, shortened, switch_names
 from .scene import Box, Line, Scene, Text
 
-__all__ = ["Job", "fabric_scene"]
+__all__ = ["DrawnJob", "fabric_scene"]
 
 BOW = 70.0  # highest of a link between switches of one level
 LEFT, TOP, SIDE = 232.0, 64.0, 24.0  # margins in pixels
@@ -34,7 +34,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class DrawnJob:
     """Whose ranks a picture shows.
 
     :param hosts: hosts of the fabric, each once.
@@ -45,7 +45,7 @@ class Job:
     ranks: Mapping[int, Sequence[int]]
 
     @classmethod
-    def of_ranks(cls, rank_host: Integers) -> Job:
+    def of_ranks(cls, rank_host: Integers) -> DrawnJob:
         """The job whose rank i is on host ``rank_host[i]`` of the fabric."""
         ranks: dict[int, list[int]] = {}
         for rank, host in enumerate(rank_host.tolist()):
@@ -54,7 +54,7 @@ class Job:
 
 
 def fabric_scene(
-    routes: Routes, title: str, job: Job | None = None, loads: Loads | None = None, full: float | None = None
+    routes: Routes, title: str, job: DrawnJob | None = None, loads: Loads | None = None, full: float | None = None
 ) -> Scene:
     """The picture of a fabric.
 
@@ -74,7 +74,7 @@ def fabric_scene(
 class _Picture:
     """What is drawn, and where."""
 
-    def __init__(self, routes: Routes, job: Job | None, loads: Loads | None, full: float | None) -> None:
+    def __init__(self, routes: Routes, job: DrawnJob | None, loads: Loads | None, full: float | None) -> None:
         self.fabric, self.job, self.loads = routes.fabric, job, loads
         self.full = full or (float(loads.seconds.max(initial=0.0)) if loads is not None else 0.0)
         self.names = switch_names(self.fabric)

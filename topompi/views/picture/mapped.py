@@ -8,7 +8,7 @@ from ...mapping.graph import CommunicationGraph
 from ...mapping.mapping import Mapping
 from ...topology import Routes
 from ...topology.hostnames import require_hosts
-from .fabricscene import Job, fabric_scene
+from .fabricscene import DrawnJob, fabric_scene
 from .loads import link_loads
 from .scene import Scene
 
@@ -29,4 +29,4 @@ def mapped_scene(routes: Routes, graph: CommunicationGraph, given: Mapping, mapp
     messages = (graph.sources, graph.targets, graph.volume)
     before, after = (link_loads(routes, number[one.host_of_rank], messages) for one in (given, mapped))
     full = max(float(side.seconds.max(initial=0.0)) for side in (before, after))
-    return fabric_scene(routes, words, Job.of_ranks(number[mapped.host_of_rank]), after, full or None)
+    return fabric_scene(routes, words, DrawnJob.of_ranks(number[mapped.host_of_rank]), after, full or None)

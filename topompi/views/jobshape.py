@@ -18,11 +18,11 @@ from ..topology import TopologyInterface
 if TYPE_CHECKING:
     from .siblings import Siblings
 
-__all__ = ["Job"]
+__all__ = ["JobShape"]
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class JobShape:
     """A job, as rules and memory know it.
 
     :param interface: where its ranks sit.

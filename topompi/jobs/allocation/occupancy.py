@@ -14,7 +14,7 @@ from ..errors import AllocationError
 from ..isolation import Conflicts, check
 from ..workload import Workload
 
-__all__ = ["NOTHING", "Allocator", "Job", "Placement", "State"]
+__all__ = ["NOTHING", "Allocator", "Job", "Occupancy", "Placement"]
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -56,7 +56,7 @@ class Placement(NamedTuple):
         return self.nodes[:size] if self.slots is None else self.nodes
 
 
-class State:
+class Occupancy:
     """The nodes held by a set of jobs: a function of that set alone, whatever happened before.
 
     For plans, jobs of different times may hold a node together: ``busy`` counts them.
@@ -119,7 +119,7 @@ class State:
         slots = {index: held.slots for index, (_, held) in self.running.items() if held.slots is not None}
         return check(nodes, self.cluster.links, slots)
 
-    def copy(self) -> State:
+    def copy(self) -> Occupancy:
         """A state that changes on its own."""
         made = copy.copy(self)
         for name, value in vars(self).items():
@@ -127,7 +127,7 @@ class State:
                 setattr(made, name, value.copy())
         return made
 
-    def preview(self) -> State:
+    def preview(self) -> Occupancy:
         """A copy that is asked only whether jobs fit; jobs that start there hold no node of another one."""
         return self.copy()
 
@@ -183,19 +183,19 @@ class Allocator:
     holds_more = False
     names_nodes = True
 
-    def state(self, cluster: Cluster) -> State:
+    def state(self, cluster: Cluster) -> Occupancy:
         """The state of the cluster without jobs."""
-        return State(cluster)
+        return Occupancy(cluster)
 
     def sizes(self, workload: Workload, cluster: Cluster) -> NDArray[np.integer]:
         """The least nodes of each job."""
         return workload.nodes
 
-    def place(self, job: Job, state: State) -> Placement | None:
+    def place(self, job: Job, state: Occupancy) -> Placement | None:
         """Nodes for a job now, or None where it has to wait."""
         raise NotImplementedError
 
-    def feasible(self, job: Job, state: State) -> bool:
+    def feasible(self, job: Job, state: Occupancy) -> bool:
         """Whether `place` finds nodes."""
         return self.place(job, state) is not None
 
@@ -211,6 +211,6 @@ class Allocator:
         """
         return Placement(nodes, slots=slots)
 
-    def admits(self, placement: Placement, state: State) -> bool:
+    def admits(self, placement: Placement, state: Occupancy) -> bool:
         """Whether a job may start on nodes that were found for it in another state."""
         return state.has_free(placement)

@@ -12,10 +12,10 @@ from .contexts import Alone
 from .operands import Operands, Side
 from .specs import CallSpec, Form
 
-__all__ = ["refuse"]
+__all__ = ["check_operands"]
 
 
-def refuse(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
+def check_operands(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
     """Raise what the MPI library raises on this rank for a call's datatypes, operation, or one buffer given twice.
 
     :param spec: of the call.

@@ -21,7 +21,7 @@ from topompi.inputs import parse_json, read_text
 
 from ..guard import intrusion
 
-__all__ = ["PREFIX", "State", "directory", "make_folder", "put", "require_own", "states"]
+__all__ = ["PREFIX", "NetworkRecord", "directory", "make_folder", "put", "require_own", "states"]
 
 PREFIX = "topompi"
 FILE = "state.json"
@@ -70,7 +70,7 @@ def require_own(path: Path, remedy: str) -> None:
 
 
 @dataclass(frozen=True)
-class State:
+class NetworkRecord:
     """One network as written down.
 
     :param name: what the user calls it.
@@ -89,7 +89,7 @@ class State:
     owner_start: str = ""
 
     @classmethod
-    def make(cls, name: str, spec: str, hosts: tuple[str, ...], owned: bool) -> State:
+    def make(cls, name: str, spec: str, hosts: tuple[str, ...], owned: bool) -> NetworkRecord:
         """Write down a new network.
 
         :param name: what the user calls it.
@@ -155,7 +155,7 @@ class State:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def states() -> Iterator[State]:
+def states() -> Iterator[NetworkRecord]:
     """The states of all networks on this machine.
 
     :raises BenchmarkError: for a state that others than root and this user may have written, or that is none.
@@ -171,10 +171,10 @@ def states() -> Iterator[State]:
             yield _checked(parse_json(read_text(file, BenchmarkError, "a state"), str(file), BenchmarkError), file)
 
 
-def _checked(data: Any, file: Path) -> State:
-    """The state that a file holds, each field as ``State.make`` would have written it."""
+def _checked(data: Any, file: Path) -> NetworkRecord:
+    """The state that a file holds, each field as ``NetworkRecord.make`` would have written it."""
     try:
-        state = State(**{**data, "hosts": tuple(data["hosts"])})
+        state = NetworkRecord(**{**data, "hosts": tuple(data["hosts"])})
     except (TypeError, KeyError) as error:
         raise BenchmarkError(f"{file}: expecting a state as `emulate up` writes it, got {error}") from error
     is_sound = {

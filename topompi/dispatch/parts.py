@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from ..topology import TopologyInterface
     from .realnetwork import OnTheNetwork
 
-__all__ = ["State", "attach", "attached"]
+__all__ = ["Parts", "attach", "attached"]
 
 
-class State:
+class Parts:
     """The parts of a communicator, each made when it is first used.
 
     :param comm: the user's communicator, as one of mpi4py's own kind; not owned.
@@ -155,7 +155,7 @@ class State:
 _keyval = MPI.KEYVAL_INVALID
 
 
-def _released(comm: MPI.Comm, keyval: int, state: State) -> None:
+def _released(comm: MPI.Comm, keyval: int, state: Parts) -> None:
     state.free()
 
 
@@ -166,12 +166,12 @@ def _get_keyval() -> int:
     return _keyval
 
 
-def attached(comm: MPI.Comm) -> State | None:
+def attached(comm: MPI.Comm) -> Parts | None:
     """The state attached to a communicator, None if it has none yet."""
     state: Any = comm.Get_attr(_get_keyval())
-    return state if isinstance(state, State) else None
+    return state if isinstance(state, Parts) else None
 
 
-def attach(comm: MPI.Comm, state: State) -> None:
+def attach(comm: MPI.Comm, state: Parts) -> None:
     """Attach a state to a communicator in place of the one that it has; it is freed with the communicator."""
     comm.Set_attr(_get_keyval(), state)
