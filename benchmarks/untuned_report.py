@@ -23,7 +23,7 @@ __all__ = ["FITTED", "Line", "Row", "Setting", "lines_of", "markdown", "read"]
 
 FITTED = ("4x4",)  # the networks that the default set was chosen on
 LONG = 65536  # bytes from which on the network decides
-Setting = tuple[str, str, str, int, str]  # network, uplinks, rank order, ranks a host, Python
+Setting = tuple[str, str, str, int | str, str]  # network, uplinks, rank order, ranks a host, Python
 _ratio_of = cache(oversubscription)
 
 
@@ -57,7 +57,7 @@ class Row:
     network: str
     uplinks: str
     order: str
-    ppn: int
+    ppn: int | str
     library: str
     collective: str
     size: int

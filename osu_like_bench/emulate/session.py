@@ -42,7 +42,7 @@ class LaunchOptions:
 
     :param mpi: a name of PEERS; None for the defaults of the Python's MPI.
     :param ranks: how many; see ``rank_hosts`` for this and the next two.
-    :param ppn: ranks a host at most.
+    :param ppn: ranks per host at most; ``3/1/4/2`` for hosts with different numbers.
     :param order: of the ranks over the hosts.
     :param python: interpreter whose MPI starts the job.
     :param background: bytes of a block of the alltoall that a second job makes meanwhile on all hosts; 0 for none.
@@ -55,7 +55,7 @@ class LaunchOptions:
 
     mpi: str | None = None
     ranks: int | None = None
-    ppn: int | None = None
+    ppn: int | str | None = None
     order: str = "block"
     python: str = sys.executable
     background: int = 0
