@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from tests.networks import jobs, routes, scattered_job
 from tests.support import ROOT, command_line, run_mpi
 from tests.test_tune import FAST, measured, record
-from topompi.execution.eligibility import why_not
-from topompi.execution.running import can_run
+from topompi.execution.eligibility import can_run, why_not
 from topompi.execution.specs import CALLS, NO_NEEDS, Needs, calls_of
 from topompi.schedules import ALGORITHMS, Algorithm, Schedule, ScheduleError, check, find_algorithm, make, register
 from topompi.schedules.alltoall.colouring import colouring

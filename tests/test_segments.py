@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topompi.execution.running import can_run
+from topompi.execution.eligibility import can_run
 from topompi.execution.specs import CALLS, Needs
 from topompi.schedules import ALGORITHMS
 from topompi.schedules.registry import MOST_PARTS

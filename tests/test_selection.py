@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support import run_mpi
 from topompi.errors import TopompiError
-from topompi.execution.eligibility import form_of, why_not
-from topompi.execution.running import can_run
+from topompi.execution.eligibility import can_run, form_of, why_not
 from topompi.execution.specs import CALLS, LEVELS, NATIVE, NO_NEEDS, Needs
 from topompi.inputs.settings import cache_directory
 from topompi.mapping import place
@@ -615,7 +614,7 @@ TIMED = """
 import os, sys
 from mpi4py import MPI
 import numpy as np
-import topompi, topompi.execution.timing as timing, topompi.execution.parts as planparts
+import topompi, topompi.execution.timing as timing, topompi.execution.planning as planparts
 events, made, clock = [], planparts._made, timing.perf_counter
 planparts._made = lambda *arguments: (events.append("plan"), made(*arguments))[1]
 timing.perf_counter = lambda: (events.append("clock"), clock())[1]

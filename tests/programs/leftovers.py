@@ -9,7 +9,7 @@ from tests.programs.planlife import new_executor
 from topompi.errors import TopompiError
 from topompi.execution import objects, running
 from topompi.execution.leaders import LEADERS
-from topompi.execution.parts import part_of
+from topompi.execution.planning import part_of
 from topompi.execution.specs import CALLS
 from topompi.schedules import ALGORITHMS
 

@@ -10,7 +10,6 @@ from mpi4py import MPI
 
 from ..execution.executor import Executor
 from ..execution.groups import Groups
-from ..execution.specs import NATIVE
 from .calls import Calls
 from .common import Bequest, Common
 from .origin import Origin
@@ -108,20 +107,14 @@ class Parts:
         """
         if key in self._heard and key not in self.selector.trials:
             return True
+        from ..execution.planning import is_ready
+
         known = self.selector.known(key)
-        ready = known is not None and self._is_ready(key[0], known.algorithm)
+        ready = known is not None and is_ready(self.executor, key[0], known.algorithm)
         if not ready and not self.roll_call.hold(self.calls.made):
             return False
         self._heard.add(key)
         return True
-
-    def _is_ready(self, method: str, algorithm: str) -> bool:
-        """Whether an algorithm runs without anything collective before it."""
-        if algorithm == NATIVE:
-            return True
-        from ..execution.running import is_ready
-
-        return is_ready(self.executor, method, algorithm)
 
     @cached_property
     def on_the_network(self) -> OnTheNetwork:

@@ -6,7 +6,17 @@ from ..schedules.registry import ALGORITHMS
 from ..schedules.segments import can_be_cut
 from .specs import CALLS, LEVELS, NATIVE, NO_NEEDS, Needs
 
-__all__ = ["form_of", "why_not"]
+__all__ = ["can_run", "form_of", "why_not"]
+
+
+def can_run(method: str, algorithm: str, needs: Needs = NO_NEEDS) -> bool:
+    """Whether an algorithm can run a call, decided from what all ranks know, without the network.
+
+    :param method: the call, a key of ``specs.CALLS``.
+    :param algorithm: ``native``, ``levels``, or a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
+    :param needs: the demands of a reduction's operation.
+    """
+    return not why_not(method, algorithm, needs)
 
 
 def form_of(method: str, algorithm: str) -> str:

@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from ..schedules.schedule import INPUT, OUTPUT, REDUCE
 from .executor import Executor
-from .parts import part_of
+from .planning import part_of
 from .rankzero import tellable
 
 __all__ = ["combine"]

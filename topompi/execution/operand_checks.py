@@ -1,21 +1,44 @@
-"""What an MPI library finds wrong with a call before it communicates: asked of the library, before our messages."""
+"""The operands of a call, checked before any message: by the MPI library too, as it would check them itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from mpi4py import MPI
 
 from .areas import Pieces
-from .buffers import Block
+from .buffers import Block, DeviceMemoryError
 from .contexts import Alone
-from .operands import Operands, Side
+from .groups import Groups
+from .operands import Operands, Side, read
 from .specs import CallSpec, Form
 
-__all__ = ["check_operands"]
+__all__ = ["checked"]
 
 
-def check_operands(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
+def checked(groups: Groups, spec: CallSpec, arguments: tuple[Any, ...]) -> tuple[Operands | None, Exception | None]:
+    """The operands of a call, None if the MPI library has to run or to refuse it; and the error in the call, if any.
+
+    :param groups: the communicator's groups.
+    :param spec: the call.
+    :param arguments: all arguments of mpi4py's method, in their order.
+    """
+    try:
+        operands = read(groups, spec, arguments)
+        if operands is not None:
+            _check(spec, operands, groups.alone)
+            for side in (operands.input, operands.output):
+                if isinstance(side, Block):
+                    side.require_memory()
+    except DeviceMemoryError:  # the library can do what we cannot
+        return None, None
+    except Exception as error:  # whatever it is, the others know nothing of it
+        return None, error
+    return operands, None
+
+
+def _check(spec: CallSpec, operands: Operands, alone: MPI.Intracomm) -> None:
     """Raise what the MPI library raises on this rank for a call's datatypes, operation, or one buffer given twice.
 
     :param spec: of the call.

@@ -5,23 +5,49 @@ The others know nothing of the refusal. What they send would wait on the communi
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from mpi4py import MPI
 
 from .areas import Pieces
 from .buffers import Block, block, is_in_place, whole
+from .executor import Executor
 from .groups import Groups
-from .operands import Operands
+from .operand_checks import checked
+from .operands import MismatchError, Operands
 from .plan import Plan
+from .planning import plan_of
 from .specs import CallSpec, Counts, Form
 
-__all__ = ["gathers_sizes", "unread", "with_own_blocks", "with_own_memory", "with_what_arrives"]
+__all__ = ["instead_of"]
 
 NOTHING = [b"", 0, MPI.BYTE]
 
 
-def with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
+def instead_of(
+    executor: Executor, spec: CallSpec, algorithm: str, arguments: tuple[Any, ...], error: Exception
+) -> tuple[Any, ...] | None:
+    """The call with memory of ours for a message that is wrong on this rank; None if it can take no part."""
+    groups, root = executor.groups, arguments[-1]
+    try:
+        if spec.rooted and _gathers_sizes(spec, arguments, groups):
+            plan = plan_of(executor, spec, algorithm, _unread(groups.size, root))
+            return None if plan is None else _with_what_arrives(spec, plan, groups, root)
+        if isinstance(error, MismatchError) and not spec.rooted:  # what it sends is as likely to be wrong
+            return None
+        ways = [_with_own_memory, *([_with_own_blocks] if isinstance(error, MPI.Exception) else [])]
+        for way in ways:
+            with suppress(Exception):  # more is wrong than that
+                instead = way(spec, arguments, groups)
+                if instead is not None and checked(groups, spec, instead)[1] is None:
+                    return instead
+        return None
+    except Exception:  # more is wrong than that
+        return None
+
+
+def _with_own_memory(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
     """The same call with memory of ours in place of a receive buffer that only this rank has; None where there is none.
 
     :param spec: of the call.
@@ -63,7 +89,7 @@ def _room(sent: Block, parts: int = 1) -> list[Any]:
     return [bytearray(count * sent.datatype.extent), count, sent.datatype]
 
 
-def with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
+def _with_own_blocks(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> tuple[Any, ...] | None:
     """A scatter with zeros in place of what its root sends; None where this rank is no root of one.
 
     For a root with blocks of no datatype: Open MPI lets it pass, and what the others get is undefined.
@@ -90,7 +116,7 @@ def _check_type(message: Block, alone: MPI.Intracomm) -> None:
     alone.Send_init([b"", 0, message.datatype], 0).Free()
 
 
-def gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> bool:
+def _gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) -> bool:
     """Whether a call is a gather of any sizes, this rank its root, and what it sends itself sound.
 
     Then most likely the others' part is sound too, and they send it.
@@ -110,13 +136,13 @@ def gathers_sizes(spec: CallSpec, arguments: tuple[Any, ...], groups: Groups) ->
     return True
 
 
-def unread(size: int, root: int) -> Operands:
+def _unread(size: int, root: int) -> Operands:
     """Operands that suffice to make a root's plan of a gather of any sizes, on so many ranks."""
     none: list[list[Any] | None] = [None]
     return Operands(0, Pieces(none), Pieces(none * size), root)
 
 
-def with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) -> tuple[Any, ...]:
+def _with_what_arrives(spec: CallSpec, plan: Plan, groups: Groups, root: int) -> tuple[Any, ...]:
     """A gather of any sizes, with memory of ours for what is sent to this rank; waits until it is sent.
 
     :param spec: of the call.

@@ -147,7 +147,7 @@ class Selector:
 
     def runs(self, key: Key, algorithm: str) -> bool:
         """Whether an algorithm can run for a class, and is not native by another name."""
-        from ..execution.running import can_run
+        from ..execution.eligibility import can_run
         from ..schedules.registry import ALGORITHMS
 
         divides = algorithm != LEVELS or len(self._interface.levels) > 0

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from ..execution.eligibility import can_run
 from ..execution.executor import Executor
-from ..execution.running import can_run, run
+from ..execution.running import run
 from ..execution.specs import CALLS, LEVELS, NATIVE, Form
 from ..execution.timing import interleave, slowest, time_in_turn
 from ..schedules.registry import ALGORITHMS

@@ -1,4 +1,4 @@
-"""Each rank's part of an algorithm's schedule on a communicator's network, made once and cached."""
+"""A rank's plan of a call, and its rows of the schedule behind that, on the communicator's network: each made once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,69 @@ from ..schedules.proof.history import History
 from ..schedules.proof.places import Places
 from ..schedules.proof.values import Values
 from ..schedules.schedule import ROOTED
+from ..schedules.segments import cut, divides, segments_of
 from .executor import Executor
-from .plan import Part
+from .operands import Operands
+from .plan import Part, Plan, compile_part
+from .specs import CALLS, LEVELS, NATIVE, CallSpec
 
-__all__ = ["is_shared", "part_of", "share_costly"]
+__all__ = ["UNPLANNED", "is_ready", "is_shared", "part_of", "plan_of", "share_costly"]
 
 Integers = NDArray[np.int64]
 
+UNPLANNED = "no plan takes messages in a device's memory, or of so many blocks"
 MOST_PROVED = 512  # ranks: the proof needs the rows of all ranks, and what each block of them holds
+
+
+def plan_of(executor: Executor, spec: CallSpec, algorithm: str, operands: Operands) -> Plan | None:
+    """Make a rank's plan of a call; None, on all ranks, if there is none, for the reason in ``executor.unplanned``.
+
+    :param executor: the communicator's executor.
+    :param spec: the call.
+    :param algorithm: a name of ``schedules.ALGORITHMS``, perhaps cut (``ring/32K``).
+    :param operands: the call's operands on this rank.
+    Cost: as ``part_of``, and that of compiling the rows; once for each size, operation and root.
+    """
+    ordered = operands.op is not None and not operands.op.Is_commutative()
+    if operands.empty:
+        return Plan((), 1, 0, 0, False)
+    counts = operands.counts
+    name, segment = cut(algorithm)
+    blocks, lanes = (
+        (None, 1) if segment is None else _pieces(spec.collective, name, segment, operands, executor.groups.size)
+    )
+    sizes = operands.length, operands.shift, operands.scale, None if counts is None else counts.tobytes()
+    refusal = executor.shared.get((spec.collective, name))
+    if isinstance(refusal, str):  # other communicators' plans are held here too
+        executor.unplanned[spec.name, algorithm] = refusal
+        return None
+    key = ("plan", spec.collective, name, blocks, lanes, operands.root, *sizes, ordered)
+
+    def make() -> Plan | str:
+        part = part_of(executor, spec.collective, name, operands.root, counts, ordered, blocks)
+        if isinstance(part, str):
+            return part
+        try:
+            return compile_part(part, operands.length, operands.shift, lanes, operands.scale)
+        except ValueError as error:
+            return str(error)
+
+    made = executor.plans.made(key, make)
+    if isinstance(made, Plan):
+        return made
+    executor.unplanned[spec.name, algorithm] = str(made)
+    return None
+
+
+def _pieces(collective: str, name: str, segment: int, operands: Operands, ranks: int) -> tuple[int | None, int]:
+    """The number of blocks of a message that is cut, and of lanes of its transfers; the same on all ranks."""
+    if divides(collective, name):
+        return segments_of((operands.length or 0) * operands.extent, segment), 1
+    if operands.length is not None:
+        longest = -(-operands.length // ranks)
+    else:
+        longest = operands.scale * (1 if operands.counts is None else int(operands.counts.max()))
+    return None, segments_of(longest * operands.extent, segment)
 
 
 def part_of(
@@ -51,6 +106,23 @@ def part_of(
     wanted = _Wanted(collective, algorithm, root, counts, ordered, blocks)
     made: Part | str = executor.plans.made(key, lambda: _made(executor, wanted))
     return made
+
+
+def is_ready(executor: Executor, method: str, algorithm: str) -> bool:
+    """Whether nothing collective comes before the messages of a call; the same on all ranks.
+
+    :param executor: the communicator's executor, with a context for messages.
+    :param method: the call, a key of ``specs.CALLS``.
+    :param algorithm: the algorithm that runs it.
+    """
+    if algorithm == NATIVE:
+        return True
+    spec = CALLS[method]
+    return (
+        executor.groups.has_levels(spec.kind)
+        if algorithm == LEVELS
+        else is_shared(executor, spec.collective, cut(algorithm)[0])
+    )
 
 
 def is_shared(executor: Executor, collective: str, algorithm: str) -> bool:
