@@ -1,4 +1,4 @@
-"""What a host is made of: packages, NUMA nodes, shared caches, cores and adapters, and where a process is bound."""
+"""The parts of a host (packages, NUMA nodes, shared caches, cores, adapters) and the binding of a process to them."""
 
 from __future__ import annotations
 
