@@ -12,14 +12,14 @@ from .summary import fabric_numbers, hops_shares, levels_between
 
 __all__ = ["hops_by_leaf", "summarise_by_leaf"]
 
-AT_ONCE = 1 << 24  # pairs of leaf switches, to bound memory
+AT_ONCE = 1 << 24  # pairs of leaf switches computed at a time, to limit memory
 
 
 def summarise_by_leaf(routes: Routes, source: str) -> dict[str, Any] | None:
-    """The dictionary of ``summarise`` for a whole fabric, with None for shared links and the cluster tree.
+    """The summary of a whole fabric in the form of ``summarise``, with None for shared links and the cluster tree.
 
-    None if hosts of one leaf switch may have different routes: with routes read from tables, or if a host has several
-    adapters or none.
+    Returns None if hosts of one leaf switch may have different routes: with routes read from tables, or if a host has
+    several adapters or none.
 
     :param routes: the routes over the whole fabric.
     :param source: source of the topology, in words.
@@ -48,7 +48,7 @@ def summarise_by_leaf(routes: Routes, source: str) -> dict[str, Any] | None:
 
 
 def hops_by_leaf(routes: Routes) -> dict[str, Any]:
-    """Ordered pairs of different hosts by hops, in the form of ``hop_histogram``.
+    """Number and share of the ordered pairs of different hosts per hop count, in the form of ``hop_histogram``.
 
     :param routes: computed routes of a fabric whose hosts have one adapter each.
     Cost: (leaf switches)^2.
@@ -67,6 +67,11 @@ def hops_by_leaf(routes: Routes) -> dict[str, Any]:
 
 
 def _apart(fabric: Fabric, leaves: Any, hosts: Any) -> int:
-    """Ordered pairs of hosts in different components of the fabric."""
+    """Number of ordered pairs of hosts in different components of the fabric.
+
+    :param fabric: the whole fabric.
+    :param leaves: switch numbers of the leaf switches, shape (leaves,).
+    :param hosts: number of hosts on each leaf switch, shape (leaves,).
+    """
     together = np.bincount(fabric.switch_component[leaves], hosts).astype(np.int64)
     return int(fabric.num_hosts**2 - (together**2).sum())

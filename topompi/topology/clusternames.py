@@ -22,7 +22,7 @@ class ClusterNames:
         self._interface = interface
 
     def name(self, node: int) -> str:
-        """The name of a node of the cluster tree; empty unless exactly one lowest switch is above all its hosts.
+        """The name of the lowest switch above all hosts of a cluster tree's node; empty if none or several qualify.
 
         Cost: switches x hosts; the first call also finds the hosts below each switch.
         """
@@ -37,7 +37,7 @@ class ClusterNames:
 
     @cached_property
     def _below(self) -> NDArray[np.bool_]:
-        """Whether host h is below switch s along links that lead down only, shape (S, n)."""
+        """Whether host h is below switch s along links that lead down only, shape (switches, n)."""
         assert self._interface.routes is not None  # ``name`` has checked this
         fabric = self._interface.routes.fabric
         below = np.zeros((fabric.num_switches, fabric.num_hosts), dtype=bool)

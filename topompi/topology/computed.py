@@ -20,7 +20,7 @@ ENGINE = "computed: shortest paths, d-mod-k among equals"
 
 Integers = NDArray[np.int64]
 FAR = np.int16(np.iinfo(np.int16).max - 1)
-AT_ONCE = 1 << 24  # entries of links x groups compared at a time, to bound memory
+AT_ONCE = 1 << 24  # entries of links x groups compared at a time, to limit memory
 
 
 def compute_routes(fabric: Fabric) -> Routes:
@@ -44,20 +44,20 @@ class ComputedLinks:
 
     Leaf switches with the same neighbours are equally far from every other switch. Therefore distances and candidate
     links are kept per group of such leaves: in a fat tree of three levels one group per pod. The entry of (group g,
-    switch s) is row g S + s.
+    switch s) is row g * (number of switches) + s.
 
     :param fabric: the fabric.
-    :param group: group of each leaf switch, shape (S,), -1 for the other switches.
-    :param distance: number of links from each switch to the nearest other switch of each group, shape (groups, S); FAR
-        if there is no path.
-    :param offset: start of each row in ``choices``, shape (groups S + 1,); rows at distance 1 are empty.
+    :param group: group of each leaf switch, shape (switches,), -1 for the other switches.
+    :param distance: number of links from each switch to the nearest other switch of each group, shape (groups,
+        switches); FAR if there is no path.
+    :param offset: start of each row in ``choices``, shape (groups * switches + 1,); rows at distance 1 are empty.
     :param choices: candidate links, each one hop nearer to the group, sorted by (row, next switch, port).
-    :param links: all links between switches, sorted by (switch, next switch, port), shape (L,).
-    :param pairs: each pair of joined switches as the number switch * S + next switch, ascending; the links of pair i
-        are ``links[begin[i] : begin[i + 1]]``.
+    :param links: all links between switches, sorted by (switch, next switch, port).
+    :param pairs: each pair of joined switches as the number switch * (number of switches) + next switch, ascending; the
+        links of pair i are ``links[begin[i] : begin[i + 1]]``.
     :param begin: start of each pair in ``links``, shape (pairs + 1,).
-    :param divisor: number by which the destination's number is divided before it chooses, shape (links of the fabric,);
-        the first candidate link's entry holds.
+    :param divisor: divisor of each link, shape (all links,): a switch takes candidate (destination // divisor) modulo
+        the number of candidates, with the divisor of its first candidate.
     """
 
     fabric: Fabric
@@ -137,11 +137,10 @@ class ComputedLinks:
         return chosen
 
     def hops(self, switches: IntArray, adapters: IntArray) -> NDArray[np.int16]:
-        """Number of switches crossed from each switch to each adapter, negative without a route.
+        """Number of switches crossed from each switch to each adapter, shape (s, a), negative without a route.
 
         :param switches: switches at the start, shape (s,); -1 has no route.
         :param adapters: destination adapters, shape (a,).
-        :returns: numbers of shape (s, a).
         Cost: one gather of the answer's size; no route is walked.
         """
         if not len(self.distance):
@@ -176,7 +175,7 @@ def _sorted_links(fabric: Fabric) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _groups(fabric: Fabric, source: IntArray, target: IntArray) -> Integers:
-    """Group of each leaf switch, shape (S,), -1 for the other switches.
+    """Group of each leaf switch, shape (switches,), -1 for the other switches.
 
     Leaf switches with the same neighbours in both directions form a group.
     """
@@ -196,9 +195,14 @@ def _groups(fabric: Fabric, source: IntArray, target: IntArray) -> Integers:
 
 
 def _distances(group: Integers, source: IntArray, target: IntArray) -> NDArray[np.int16]:
-    """Number of links from each switch to the nearest member of each group other than itself, shape (groups, S).
+    """Number of links from each switch to the nearest member of each group other than itself.
 
     All members of a group are reached from the same switches, so one distance holds for the whole group.
+
+    :param group: group of each leaf switch, shape (switches,), -1 for the other switches.
+    :param source: switch at the start of each link, shape (links,), ascending.
+    :param target: switch at the end of each link, shape (links,).
+    :returns: numbers of shape (groups, switches), FAR if there is no path.
     """
     count = int(group.max(initial=-1)) + 1
     distance = np.full((count, len(group)), FAR, dtype=np.int16)
@@ -220,7 +224,13 @@ def _distances(group: Integers, source: IntArray, target: IntArray) -> NDArray[n
 def _choices(
     distance: NDArray[np.int16], source: IntArray, target: IntArray, links: IntArray
 ) -> tuple[Integers, IntArray]:
-    """Number of candidate links of each (group, switch), and the links, for groups that are 2 or more links away."""
+    """Number of candidate links of each (group, switch), and the links, for groups that are 2 or more links away.
+
+    :param distance: number of links from each switch to each group, shape (groups, switches).
+    :param source: switch at the start of each link, shape (links,), ascending.
+    :param target: switch at the end of each link, shape (links,).
+    :param links: number of each link in the fabric, shape (links,).
+    """
     counts = np.zeros(distance.shape, dtype=np.int64)
     chosen = [np.empty(0, dtype=np.int32)]
     if len(source):
@@ -239,9 +249,15 @@ def _parts(groups: int, links: int) -> Iterator[slice]:
 
 
 def _divisors(fabric: Fabric, source: IntArray, target: IntArray, links: IntArray) -> Integers:
-    """Product of the up-degrees below the lower end of each link, shape (links of the fabric,); 1 for adapters' links.
+    """Product of the up-degrees below the lower end of each link, 1 for adapters' links.
 
     The up-degree of a level is that of its switch with the most up-links.
+
+    :param fabric: the fabric.
+    :param source: switch at the start of each link between switches, shape (links,).
+    :param target: switch at the end of each link between switches, shape (links,).
+    :param links: number of each link between switches in the fabric, shape (links,).
+    :returns: numbers of shape (all links of the fabric,).
     """
     level = fabric.switch_level
     up_degree = np.bincount(source[level[target] > level[source]], minlength=fabric.num_switches)

@@ -59,20 +59,20 @@ class Fabric:
     two links, one in each direction; parallel cables are separate links.
 
     :param name: name of the fabric, often its source.
-    :param hosts: host names, unique, length H.
-    :param adapter_ids: GUIDs (or names) of the adapters, unique, length A.
-    :param adapter_host: host index of each adapter, shape (A,), ascending rail order within a host.
-    :param switch_ids: GUIDs (or names) of the switches, unique, length S.
-    :param switch_names: display names of the switches, length S; need not be unique.
-    :param link_source: vertex that each link leaves, shape (L,).
-    :param link_target: vertex that each link enters, shape (L,).
-    :param link_source_port: port number at the source, shape (L,), 0 if unknown.
-    :param link_target_port: port number at the target, shape (L,), 0 if unknown.
-    :param link_rate: bandwidth in bytes/s, shape (L,), NaN if unknown.
-    :param link_latency: latency in seconds, shape (L,), NaN if unknown.
+    :param hosts: host names, unique.
+    :param adapter_ids: GUIDs (or names) of the adapters, unique.
+    :param adapter_host: host index of each adapter, shape (adapters,), ascending rail order within a host.
+    :param switch_ids: GUIDs (or names) of the switches, unique.
+    :param switch_names: display names of the switches, one per switch; need not be unique.
+    :param link_source: vertex that each link leaves, shape (links,).
+    :param link_target: vertex that each link enters, shape (links,).
+    :param link_source_port: port number at the source, shape (links,), 0 if unknown.
+    :param link_target_port: port number at the target, shape (links,), 0 if unknown.
+    :param link_rate: bandwidth in bytes/s, shape (links,), NaN if unknown.
+    :param link_latency: latency in seconds, shape (links,), NaN if unknown.
     :param cabled: whether the links are real cables; False if the source lists only which switch is above which, so
         that one link stands for all cables between two switches.
-    :param part_of: torus of the whole fabric with the coordinates of these switches, if this is a part of a fabric.
+    :param part_of: torus of the whole fabric with the coordinates of these switches, if this is a part of a torus.
     """
 
     name: str
@@ -151,23 +151,23 @@ class Fabric:
 
     @cached_property
     def link_names(self) -> tuple[str, ...]:
-        """Display name of each link, ``source → target``, length L."""
+        """Display name of each link, ``source → target``."""
         ends = zip(self.link_source.tolist(), self.link_target.tolist(), strict=True)
         return tuple(f"{self.vertex_names[source]} → {self.vertex_names[target]}" for source, target in ends)
 
     @cached_property
     def adapter_uplink(self) -> IntArray:
-        """The link from each adapter into the fabric, shape (A,); -1 if it has none."""
+        """The link from each adapter into the fabric, shape (adapters,); -1 if it has none."""
         return first_links(self.link_source, self.num_adapters)
 
     @cached_property
     def adapter_downlink(self) -> IntArray:
-        """The link from the leaf switch to each adapter, shape (A,); -1 if it has none."""
+        """The link from the leaf switch to each adapter, shape (adapters,); -1 if it has none."""
         return first_links(self.link_target, self.num_adapters)
 
     @cached_property
     def adapter_leaf(self) -> IntArray:
-        """Switch index of the leaf switch of each adapter, shape (A,); -1 if it has none."""
+        """Switch index of the leaf switch of each adapter, shape (adapters,); -1 if it has none."""
         leaf = np.append(self.link_target, -1)[self.adapter_uplink]
         return np.where(leaf >= 0, leaf - self.num_adapters, -1).astype(np.int32)
 
@@ -179,7 +179,10 @@ class Fabric:
 
     @cached_property
     def switch_level(self) -> IntArray:
-        """Number of links from each switch to the nearest leaf switch, shape (S,): 0 for leaves, -1 without a path."""
+        """Number of links from each switch to the nearest leaf switch: 0 for leaves, -1 without a path.
+
+        :returns: numbers of shape (switches,).
+        """
         level = np.full(self.num_switches, -1, dtype=np.int32)
         reached = np.unique(self.adapter_leaf[self.adapter_leaf >= 0])
         source = self.link_source[self.switch_links] - self.num_adapters
@@ -201,7 +204,7 @@ class Fabric:
 
     @cached_property
     def rails(self) -> IntArray:
-        """Adapter of each host on each rail, shape (rails, H), -1 if the host has fewer rails."""
+        """Adapter of each host on each rail, shape (rails, hosts), -1 if the host has fewer rails."""
         order = np.argsort(self.adapter_host, kind="stable").astype(np.int32)
         host = self.adapter_host[order]
         rail = np.arange(len(order)) - np.searchsorted(host, host)
@@ -211,7 +214,7 @@ class Fabric:
 
     @cached_property
     def switch_component(self) -> IntArray:
-        """Connected component of each switch, shape (S,), numbered in the order of each component's lowest switch.
+        """Connected component of each switch, shape (switches,), numbered in the order of their lowest switches.
 
         Least labels spread along links, and each label is replaced by its own label (Y. Shiloach and U. Vishkin, An
         O(log n) parallel connectivity algorithm, 1982). This takes a few array operations and no import that would
@@ -244,9 +247,9 @@ class Fabric:
         return find_torus(self.link_source[links] - first, self.link_target[links] - first, self.num_switches)
 
     def links_by_port(self) -> IntArray:
-        """The link that leaves each switch by each port: shape (S, ports + 1), -1 for a port without a link.
+        """The link that leaves each switch by each port: shape (switches, ports + 1), -1 for a port without a link.
 
-        :raises FabricError: if S * (highest port + 1) exceeds the limit ``routes``.
+        :raises FabricError: if the table's size exceeds the limit ``routes``, because of very large port numbers.
         """
         leaving = np.flatnonzero(self.link_source >= self.num_adapters)
         ports = self.link_source_port[leaving]

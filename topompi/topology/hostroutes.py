@@ -21,7 +21,7 @@ __all__ = ["HostRoutes"]
 class HostRoutes:
     """The routes between all ordered pairs of some hosts.
 
-    ``Tables`` chooses the pair of rails that two hosts use.
+    Two hosts use the pair of rails with the fewest hops, see ``Tables``.
 
     :param routes: the routes between adapters.
     :param hosts: host numbers in the routes' fabric, shape (n,).

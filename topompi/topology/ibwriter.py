@@ -49,7 +49,7 @@ def link_rate_name(rate: float) -> str:
 
 
 class _Writer:
-    """The sections of a report, made from a fabric's columns as plain lists."""
+    """A writer of a report's sections, which keeps the fabric's columns as plain lists."""
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric

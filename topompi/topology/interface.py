@@ -85,8 +85,8 @@ class TopologyInterface:
         :param virtual: whether the placement is hypothetical.
         :param missing: reaction to hosts that the fabric does not have: ``error``, or ``flat`` for one flat level of
             hosts.
-        :raises HostError: with ``missing="error"`` if hosts are not in the fabric, naming them; if there is no host at
-            all.
+        :raises HostError: if ``rank_hosts`` is empty; with ``missing="error"`` if hosts are not in the fabric, with
+            their names.
         :raises RouteError: if the number of pairs of hosts exceeds the limit ``routes``.
         Cost: only the routes between the job's hosts.
         """
@@ -131,7 +131,7 @@ class TopologyInterface:
         return len(self.hosts)
 
     def describe(self) -> str:
-        """One line with the numbers of ranks and hosts, the topology's source, and a note on a virtual placement."""
+        """One line with the numbers of ranks and hosts, the topology's source, and whether the placement is virtual."""
         placed = "virtual placement, " if self.virtual else ""
         return f"{placed}{self.num_ranks} ranks on {self.num_hosts} hosts, topology from {self.source}"
 
@@ -140,7 +140,7 @@ class TopologyInterface:
         """Routes between the job's hosts, None if only the hosts are known."""
         if self.routes is None:
             return None
-        from .hostroutes import HostRoutes  # late, like the tree: a job on one host needs neither
+        from .hostroutes import HostRoutes  # late import, because a job on one host needs no routes
 
         return HostRoutes(self.routes, np.arange(self.num_hosts, dtype=np.int32))
 
@@ -180,7 +180,7 @@ class TopologyInterface:
     # The names of the methods below are those of Subramoni 2013, sections 5.2.1, 6.2.1, 8.2.2, without their prefix.
 
     def get_network_depth(self) -> int:
-        """Depth of the cluster tree: the root is at depth 0, the hosts are at this depth."""
+        """Depth of the cluster tree: the root is at depth 0, the hosts are at the returned depth."""
         return self.tree.depth
 
     def num_switch_clusters_at_depth(self, depth: int) -> int:
@@ -190,7 +190,9 @@ class TopologyInterface:
     def connected_switch_cluster_at_depth(self, rank: int, depth: int) -> int:
         """The cluster (tree node) that contains a rank at a depth.
 
-        :raises ValueError: if the job has no such rank, or the tree has no such depth.
+        :param rank: rank of the job.
+        :param depth: depth in the cluster tree, 0 for the root.
+        :raises ValueError: if the rank is not in the job, or the tree is less deep.
         """
         if not 0 <= rank < self.num_ranks:
             raise ValueError(f"expecting rank in range({self.num_ranks}), got {rank}")
@@ -213,7 +215,7 @@ class TopologyInterface:
 
     @cached_property
     def sharing_groups(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of hosts that share a link just above the leaf level, without duplicates; one group per link."""
+        """The distinct groups of the job's hosts that share a link just above the leaf level."""
         groups = [] if self.host_routes is None else self.host_routes.sharing()
         return tuple(dict.fromkeys(tuple(self.hosts[host] for host in group) for group in groups))
 

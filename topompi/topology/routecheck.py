@@ -58,7 +58,12 @@ def check_routes(routes: Routes, report: Report) -> None:
 
 
 def _broken(routes: Routes, report: Report) -> BoolArray:
-    """Whether some path from leaf switch s does not reach adapter a of the same component: shape (S, A)."""
+    """Whether some path from a leaf switch does not reach an adapter of the same component.
+
+    :param routes: the routes to check.
+    :param report: receiver of progress.
+    :returns: truth values of shape (switches, adapters).
+    """
     fabric = routes.fabric
     adapters = np.flatnonzero(fabric.adapter_leaf >= 0).astype(np.int32)
     leaves = np.unique(fabric.adapter_leaf[adapters])

@@ -22,9 +22,9 @@ class Routes:
     """Next link per (path, switch, destination adapter).
 
     :param fabric: the fabric that the numbers refer to.
-    :param engine: method or program that computed the routes, in words, for outputs that depend on them.
-    :param table: link numbers, shape (paths, S, A), -1 if a switch has no link to the adapter, or an object that
-        computes them; path 0 leads to the adapter's base LID, further paths exist if the LMC is above 0.
+    :param engine: name of the method or program that computed the routes, shown in outputs.
+    :param table: link numbers, shape (paths, switches, adapters), -1 if a switch has no link to the adapter, or an
+        object that computes them; path 0 leads to the adapter's base LID, further paths exist if the LMC is above 0.
     """
 
     fabric: Fabric
@@ -50,7 +50,7 @@ class Routes:
 
     @property
     def next_link(self) -> NDArray[np.int32]:
-        """All next links as an array, shape (paths, S, A).
+        """All next links as an array, shape (paths, switches, adapters).
 
         :raises RouteError: for computed routes if the table's size exceeds the limit ``routes``.
         """
@@ -82,7 +82,7 @@ class Routes:
         fabric = self.fabric
         adapters = np.concatenate([fabric.host_adapters[host] for host in hosts])
         crossed = [self.tables.crossed(adapters, path) for path in range(self.num_paths)]
-        used = np.zeros(fabric.num_links + 1, dtype=bool)  # the last element receives index -1, "no link"
+        used = np.zeros(fabric.num_links + 1, dtype=bool)  # the extra last element is for link -1, "no link"
         for _, _, links in crossed:
             used[links] = True
         uplinks = fabric.adapter_uplink[adapters]

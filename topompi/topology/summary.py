@@ -124,7 +124,7 @@ def _hosts_per_leaf(interface: TopologyInterface) -> dict[int, int]:
 
 
 def _switches_crossed(fabric: Fabric, interface: TopologyInterface) -> NDArray[np.bool_]:
-    """Whether the routes between the interface's hosts cross each switch, shape (S,)."""
+    """Whether the routes between the interface's hosts cross each switch, shape (switches,)."""
     if interface.routes is None:
         return np.ones(fabric.num_switches, dtype=bool)
     crossed = interface.routes.fabric.switch_index
@@ -151,7 +151,10 @@ def _job_levels(fabric: Fabric, interface: TopologyInterface) -> list[dict[str, 
 
 
 def levels_of(routes: Routes) -> list[dict[str, Any]]:
-    """The levels of a whole fabric as in ``summarise``: of the switches that routes between its hosts cross."""
+    """The levels of a whole fabric, limited to switches that routes between its hosts cross.
+
+    :returns: rows as in ``summarise``.
+    """
     fabric = routes.fabric
     part = routes.restrict(np.arange(fabric.num_hosts, dtype=np.int32)).fabric.switch_index
     crossed = np.array([identity in part for identity in fabric.switch_ids], dtype=bool)
@@ -159,22 +162,23 @@ def levels_of(routes: Routes) -> list[dict[str, Any]]:
 
 
 def levels_between(fabric: Fabric, crossed: NDArray[np.bool_]) -> list[dict[str, Any]]:
-    """The levels of a fabric, restricted to switches that routes cross.
+    """The levels of a fabric, limited to switches that routes cross.
 
     :param fabric: the whole fabric.
-    :param crossed: whether routes cross each switch, shape (S,).
+    :param crossed: whether routes cross each switch, shape (switches,).
+    :returns: rows as in ``summarise``.
     """
     return _switch_levels(fabric, fabric.switch_level, _links_of_switches(fabric, crossed))
 
 
 def _switch_levels(fabric: Fabric, level: NDArray[np.int32], links: NDArray[np.intp]) -> list[dict[str, Any]]:
-    """Per level, the number of switches at the ends of some links and the capacity of these links below and above.
+    """One row per level: the number of switches at the ends of some links, and the capacity of these links.
 
-    Over-subscription is the capacity of the links that enter a level from below divided by the capacity of the links
-    that leave it upwards.
+    ``down`` is the capacity of the links that enter the level from below, ``up`` of the links that leave it upwards;
+    over-subscription is ``down`` divided by ``up``.
 
     :param fabric: a whole fabric or a part of one.
-    :param level: level of each of its switches, shape (S,).
+    :param level: level of each of its switches, shape (switches,).
     :param links: numbers of the links to count.
     """
     of_vertex = np.concatenate((np.full(fabric.num_adapters, -1), level))

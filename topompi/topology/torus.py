@@ -13,7 +13,7 @@ __all__ = ["SwitchTorus", "find_torus"]
 
 IntArray = NDArray[np.int64]
 Neighbours = Callable[[int], frozenset[int]]
-LEAST = 4  # two or three joined switches are also a line or a full graph
+LEAST = 4  # fewer switches also form a line or a full mesh
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class SwitchTorus:
 
     :param dims: number of switches along each dimension, at least 2.
     :param wrap: whether each dimension is a ring; true for dimensions of two switches.
-    :param coordinates: coordinates of each switch, shape (S, d).
+    :param coordinates: coordinates of each switch, shape (switches, d).
     """
 
     dims: tuple[int, ...]

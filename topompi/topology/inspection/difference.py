@@ -20,7 +20,7 @@ from .names import end_name, switch_labels
 
 __all__ = ["MOST_PAIRED", "Difference", "compare"]
 
-MOST_PAIRED = 2048  # hosts; with more, pairs are not compared
+MOST_PAIRED = 2048  # most hosts whose pairs are compared
 CHANGED, LOST, FOUND = "changed", "lost", "found"
 Ids = NDArray[np.int64]
 
@@ -121,7 +121,7 @@ class _Numbers:
     def of_links(self, side: int) -> Ids:
         """The common number of each link of one of the fabrics, made of its source, source port and target.
 
-        The extra last element is -1, "no link", so that the link number -1 finds it.
+        The extra last element is -1, so that looking up link number -1 ("no link") gives -1.
 
         :param side: 0 for the first fabric, 1 for the second.
         """
@@ -133,9 +133,9 @@ class _Numbers:
 
 
 def _sides(before: Sequence[str], after: Sequence[str]) -> dict[str, list[str]]:
-    """The entries only in the first or only in the second of two lists, in the order of the lists.
+    """Entries that occur more often in the first list (``gone``) or in the second (``new``), in the order of the lists.
 
-    Entries are counted: one that occurs twice in one list and once in the other remains once.
+    An entry is repeated as many times as the counts differ.
     """
     first, second = Counter(before), Counter(after)
     return {"gone": list((first - second).elements()), "new": list((second - first).elements())}

@@ -32,7 +32,7 @@ class JobRow:
     :param lost: number of ordered pairs of its hosts without a route.
     :param links: number of directed links between switches that its routes use.
     :param shared_links: number of these links that routes of other jobs use, too.
-    :param shares_with: names of the jobs that share links with it, most common links first.
+    :param shares_with: names of the jobs that share links with it; the job with most common links comes first.
     """
 
     job: str

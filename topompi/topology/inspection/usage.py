@@ -25,7 +25,7 @@ class LinkUse:
 
     :param fabric: the fabric that has the links.
     :param hosts: host numbers, shape (n,), each once.
-    :param routes: number of ordered pairs of hosts whose route crosses each link, shape (L,).
+    :param routes: number of ordered pairs of hosts whose route crosses each link, shape (links,).
     :param pairs: number of ordered pairs of different hosts.
     :param lost: number of these pairs without a route.
     """
@@ -62,7 +62,11 @@ def link_use(routes: Routes, hosts: IntArray | None = None, path: int = 0) -> Li
 
 
 def _by_pairs(tables: Tables, path: int) -> tuple[Floats, int]:
-    """Number of routes on each link, and number of pairs with a route, computed from pairs of hosts."""
+    """Number of routes on each link, and number of pairs with a route, computed from pairs of hosts.
+
+    :param tables: links and next links with the hosts to count.
+    :param path: path number, below the number of paths per adapter.
+    """
     count, arrived = np.zeros(tables.num_links), 0
     for source, destination in tables.every_pair():
         count += tables.loads(source, destination, np.ones(len(source)), path)
@@ -74,12 +78,15 @@ def _between_leaves(tables: Tables, path: int) -> tuple[Floats, int]:
     """Number of routes on each link, and number of pairs with a route, computed from leaf switches.
 
     Hosts on one leaf switch share their path to another host, so one walk counts for all of them.
+
+    :param tables: links and next links with the hosts to count, each with one adapter.
+    :param path: path number, below the number of paths per adapter.
     """
     adapters = tables.adapters[0]
     leaf = tables.leaf[adapters]
     leaves, size = np.unique(leaf[leaf >= 0], return_counts=True)
     count, arrived = np.zeros(tables.num_links), 0
-    from_leaf = np.zeros(len(leaves))  # routes per sender of each leaf, its route to itself included
+    from_leaf = np.zeros(len(leaves))  # routes of each host of a leaf, including one to itself
     for some in slices(len(adapters), len(leaves)):
         theirs = leaf[some]
         senders = size[:, None] - (leaves[:, None] == theirs[None, :])

@@ -19,12 +19,12 @@ __all__ = ["without"]
 def without(routes: Routes, down: Sequence[str]) -> Routes:
     """The routes that remain after the failure of switches or cables.
 
-    Computed routes are computed again. Forwarding tables stay as they are, as before the subnet manager writes new
-    ones; their entries for failed links lead nowhere.
+    Computed routes are computed again. Forwarding tables stay unchanged, as they do until the subnet manager writes new
+    ones, but their entries for failed links lead nowhere.
 
     :param routes: the routes over the whole fabric.
     :param down: ids or names of failed switches; SWITCH:PORT for the failed cable at that port.
-    :raises FabricError: if the fabric has no such switch, several of this name, or no cable at the port.
+    :raises FabricError: if a name matches no switch or several switches, or the port has no cable.
     Cost: a copy of the fabric's table; for computed routes see ``compute_routes``.
     """
     if not down:

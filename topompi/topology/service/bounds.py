@@ -13,26 +13,27 @@ class Bounds:
 
     A client is a connection; a peer is a user of the service's host, or another host, with all of its clients.
 
-    :param clients: open connections; a further one closes the longest silent connection of the peer with most.
-    :param line_bytes: size of one request in bytes.
-    :param hosts: hosts named in a request for a view; a view without names may have more.
-    :param matrix_hosts: hosts of a view with a hosts x hosts matrix.
-    :param entries: entries of the routes of a view: paths x switches x adapters.
-    :param rate: requests per second from one client; further ones wait.
-    :param waiting: views and trees that wait or are in work; for a further one the last request of the peer with most
-        is refused.
-    :param held_bytes: bytes of incomplete requests and unread answers of all clients together; beyond it, the largest
+    :param clients: maximum number of connections; a further one closes the longest silent connection of the peer with
+        most.
+    :param line_bytes: maximum size of a request in bytes.
+    :param hosts: maximum number of hosts named in a request for a view; a view without names may have more.
+    :param matrix_hosts: maximum number of hosts of a view with a hosts x hosts matrix.
+    :param entries: maximum number of entries of a view's routes: paths x switches x adapters.
+    :param rate: maximum number of requests per second from one client; further ones wait.
+    :param waiting: maximum number of views and trees that wait or are in work; for a further one the last request of
+        the peer with most is refused.
+    :param held_bytes: maximum of bytes in incomplete requests and unread answers of all clients; beyond it, the largest
         clients of the largest peers are dropped.
-    :param workers: views and trees in work at the same time, at most one per peer.
-    :param work_seconds: time of work in seconds for one view or tree.
-    :param work_bytes: memory in bytes for the work on one view or tree.
-    :param answer_bytes: size in bytes of the answer to one view or tree.
-    :param peer_seconds: seconds of work for one peer; this amount is restored each minute.
-    :param peer_bytes: bytes of answers to one peer's views and trees; this amount is restored each minute.
-    :param request_seconds: time in seconds from the first byte of a request to its end.
+    :param workers: maximum number of views and trees in work at the same time; at most one per peer.
+    :param work_seconds: maximum time in seconds of the work for one view or tree.
+    :param work_bytes: maximum memory in bytes of the work for one view or tree.
+    :param answer_bytes: maximum size in bytes of the answer to one view or tree.
+    :param peer_seconds: budget of a peer in seconds of work; this amount is restored each minute.
+    :param peer_bytes: budget of a peer in bytes of answers to views and trees; this amount is restored each minute.
+    :param request_seconds: maximum time in seconds from the first byte of a request to its end.
     :param stall_seconds: time in seconds in which a client has to read 1 MiB of its waiting answers.
-    :param idle_seconds: silence in seconds between two requests.
-    :param drain_seconds: time in seconds for open requests when the service ends.
+    :param idle_seconds: maximum silence in seconds between two requests.
+    :param drain_seconds: time in seconds for finishing open requests when the service ends.
     """
 
     clients: int = 16_384

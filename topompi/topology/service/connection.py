@@ -98,7 +98,7 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """Continue after the client has read its answers."""
-        self.stalled = monotonic() if self.transport.is_closing() else 0.0  # the rest has a time limit, too
+        self.stalled = monotonic() if self.transport.is_closing() else 0.0  # closing: the rest has a time limit, too
         self.unsent = 0
         self._advance()
 
@@ -178,7 +178,7 @@ class Connection(asyncio.Protocol):
         return not (waits or self.transport.is_closing())
 
     def _advance(self) -> None:
-        """Answer complete requests until other clients have to get their turn."""
+        """Answer complete requests until none is left or this client's turn ends."""
         at, size = 0, 0
         answers: list[bytes] = []
         longest, until = self.service.bounds.line_bytes, 0.0

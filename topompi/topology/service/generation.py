@@ -130,9 +130,10 @@ class Generation:
         return [adapters.tolist() for adapters in self.routes.fabric.host_adapters]
 
     def part(self, names: list[str] | None) -> Routes:
-        """The routes between the named hosts, each once in the order of the names; for None those between all hosts.
+        """The routes between some hosts, in the order in which their names first occur.
 
-        :raises HostError: if a name matches no host, naming those names.
+        :param names: host names, which may occur several times; None for all hosts.
+        :raises HostError: if names match no host, with these names.
         """
         if names is None:
             return self.routes

@@ -38,7 +38,7 @@ class Client(Protocol):
 
 
 class Spent:
-    """An amount spent, which decreases by ``bound`` per minute.
+    """An amount spent from a budget, of which ``bound`` is restored per minute.
 
     :param bound: amount above which nothing more may be spent.
     """
@@ -50,7 +50,7 @@ class Spent:
 
     @property
     def amount(self) -> float:
-        """The amount spent and not yet expired."""
+        """The amount spent and not yet restored."""
         now = monotonic()
         self._amount = max(0.0, self._amount - (now - self._at) * self.bound / 60)
         self._at = now
@@ -83,7 +83,7 @@ class Peer:
 
 
 class Peers:
-    """The peers that have clients, or have spent an amount that is not yet expired.
+    """The peers that have clients, or have spent from their budgets an amount that is not yet restored.
 
     :param bounds: the service's limits.
     """
@@ -110,7 +110,7 @@ class Peers:
         self.held += count
 
     def forget(self) -> None:
-        """Delete the peers that have no clients and no unexpired amounts."""
+        """Delete the peers that have no clients and whose budgets are restored."""
         for peer in list(self._peers.values()):
             if not peer.connections and not peer.seconds.amount and not peer.bytes.amount:
                 del self._peers[peer.name]
@@ -134,7 +134,7 @@ class Peers:
             connection.drop("requests and answers of all clients take too much memory, and this peer's most")
 
     def make_place(self) -> None:
-        """Close the longest silent client of the peer with most clients."""
+        """Close the longest silent client of the peer with most clients, to make place for a new one."""
         peer = max(self._peers.values(), key=lambda peer: len(peer.connections))
         words = f"error: expecting at most {self.bounds.clients:,} clients, got one more\n"
         next(iter(peer.connections)).drop("there were too many clients, and this peer had most", words.encode())

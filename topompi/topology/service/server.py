@@ -34,7 +34,7 @@ def serve(
     ready: Callable[[list[Address]], None] = print,
     command: tuple[Sequence[str], float] | None = None,
 ) -> None:
-    """Answer until SIGTERM or SIGINT; read the source again on SIGHUP.
+    """Run the service until SIGTERM or SIGINT; on SIGHUP it reads its source again.
 
     :param service: the service that answers.
     :param addresses: addresses to listen at.
@@ -107,7 +107,7 @@ async def listen(service: Service, address: Address, paths: Sequence[SocketPath]
             bound = next(path for path in paths if path.address == address).bind()
             made = await loop.create_unix_server(lambda: Connection(service), sock=bound, backlog=ACCEPTED)
         for listening in made.sockets:
-            with listening.dup() as same:  # asyncio uses one backlog for the queue and for accepting
+            with listening.dup() as same:  # asyncio's backlog argument sets the queue length, too
                 same.listen(BACKLOG)
         return made
     except OSError as error:

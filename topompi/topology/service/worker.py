@@ -22,8 +22,8 @@ __all__ = ["Worker", "WorkerError"]
 
 NICENESS = 10  # low priority of workers, because quick answers come first
 _LOGGER = logging.getLogger(__name__)
-_LINE, _ANSWER = struct.Struct("=Q"), struct.Struct("=?Q")  # headers: (length), (failed, length)
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # a unit's processes get them all
+_LINE, _ANSWER = struct.Struct("=Q"), struct.Struct("=?Q")  # headers of a line and of an answer
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # systemd and terminals send them to workers, too
 
 
 class WorkerError(RequestError):
@@ -131,7 +131,7 @@ def _limit_memory(count: int) -> None:
     """Limit this process's memory to ``count`` bytes more than it has now."""
     with open("/proc/self/statm", encoding="ascii") as file:
         now = int(file.read().split()[5]) * resource.getpagesize()
-    with suppress(OSError, ValueError):  # a lower limit is in force
+    with suppress(OSError, ValueError):  # if a lower limit is already in force
         resource.setrlimit(resource.RLIMIT_DATA, (now + count, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 

@@ -1,4 +1,4 @@
-"""Scheduling of views and trees to worker processes: at most one per peer, the peer that has spent least first."""
+"""Scheduling of views and trees to worker processes: one per peer at a time, the peer with least work time first."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class Workers:
 
         :param peer: the peer whose account is charged.
         :param line: the request as a line of JSON.
-        :raises RequestError: if the peer has spent its amount, too many requests wait, or the work took too long.
+        :raises RequestError: if the peer's budget is used up, too many requests wait, or the work took too long.
         """
         self._require_left(peer)
         await self._turn(peer)
         try:
-            self._require_left(peer)  # the peer may have spent the rest while this request waited
+            self._require_left(peer)  # the peer may have used up its budget while this request waited
             worker = await self._worker()
             began = monotonic()
             try:
@@ -152,7 +152,7 @@ class Workers:
             last.granted.set_exception(full)
 
     def _grant(self) -> None:
-        """Give free workers to waiting peers that have none in work; the peer that has spent least comes first."""
+        """Give free workers to waiting peers that have none in work; the peer that has used least time comes first."""
         while len(self._served) < self._bounds.workers:
             able = [turn for turn in self._waiting if turn.peer not in self._served and not turn.granted.done()]
             if not able:

@@ -268,7 +268,7 @@ def _check_links(document: _Document, field: str, table: NDArray[Any], fabric: F
 
     :param document: the document, for its error message.
     :param field: dotted name of the table's field.
-    :param table: link numbers, shape (paths, S, A).
+    :param table: link numbers, shape (paths, switches, adapters).
     :param fabric: the fabric of the links.
     """
     outside = (table < -1) | (table >= fabric.num_links)

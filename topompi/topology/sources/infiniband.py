@@ -16,7 +16,7 @@ from ..fabric import Fabric, infiniband_rate
 
 __all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "numbers_fit", "source_name"]
 
-# (node GUID, port number) at a switch, (port GUID, port number) at an adapter.
+# End of a link: (node GUID, port number) at a switch, (port GUID, port number) at an adapter.
 End = tuple[str, int]
 
 # Default descriptions of firmware and drivers, on hosts without a name of their own.

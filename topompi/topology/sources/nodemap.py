@@ -66,7 +66,12 @@ def _data_lines(text: InputFile) -> Iterator[tuple[str, str]]:
 
 
 def _parse_line(place: str, line: str, report: Report) -> dict[str, str]:
-    """The line's values by upper-case key; empty if the line has a problem."""
+    """Upper-case key -> value of one line; empty if the line has a problem.
+
+    :param place: place of the line, ``file:line``.
+    :param line: the line without comment.
+    :param report: receiver of problems.
+    """
     words = line.split()
     values = {key.upper(): value for key, value in zip(words[::2], words[1::2], strict=False)}
     missing = [key for key in ("NODE", "SWITCH") if key not in values]

@@ -26,7 +26,7 @@ NAME = "OpenSM forwarding tables (opensm-lfts.dump, dump_fts, opensm.fdbs)"
 _HEAD = re.compile(r"^[ \t]*Unicast lids \[\w+-\w+\] of switch ", re.M)
 _FOOTER = re.compile(r"\s*(\d{1,9})\s+(?:valid )?lids dumped")
 _ERROR = re.compile(r"(?:\S+: )?iberror: ")
-MAX_PATHS = 128  # the LMC has three bits
+MAX_PATHS = 128  # 2^7, because the LMC has three bits
 
 
 def recognise(head: str) -> bool:
@@ -178,7 +178,7 @@ class _Reader:
         :param switch: switch of each contradictory entry, shape (entries,).
         :param adapter: adapter of each contradictory entry, shape (entries,).
         :param lid: LID of each contradictory entry, shape (entries,).
-        :param base: smallest LID of each adapter, shape (A,).
+        :param base: smallest LID of each adapter, shape (adapters,).
         """
         for number, row in zip(*np.unique(adapter, return_index=True), strict=True):
             message = f"adapter {self.fabric.adapter_ids[number]} has LID {lid[row]} here, but {base[number]} in"

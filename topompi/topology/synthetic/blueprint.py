@@ -1,4 +1,4 @@
-"""Drawings of the generators (numbered hosts, named switches, cables), and the fabrics made of them."""
+"""Blueprints from which the generators build fabrics: hosts, switches and cables that have no ids yet."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Blueprint:
     cables: Cables
 
     def combined_with(self, other: Blueprint) -> Blueprint:
-        """Both drawings in one, not joined by cables; the other's hosts and switches follow this one's."""
+        """Both blueprints in one, without cables between them; the other's hosts and switches follow this one's."""
         hosts, switches = self.num_hosts, len(self.switch_names)
         mine, theirs = self.cables, other.cables
         moved = Cables.join(

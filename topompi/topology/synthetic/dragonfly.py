@@ -70,8 +70,8 @@ def _local_cables(group_start: Integers, routers: int, hosts: int, rate: float) 
 def _global_cables(first: int, groups: int, routers: int, links: int, port: int, rate: float) -> Cables:
     """The cables between groups.
 
-    A group's global ports are numbered router by router, ``links`` per router. Port q leads to the group ``offset[q]``
-    further on; its other end is port ``back[q]`` of that group, whose offset is the opposite one.
+    A group's global ports are numbered router by router, ``links`` per router. Port q of group g leads to group (g +
+    ``offset[q]``) modulo ``groups``; its other end is port ``back[q]`` of that group, which has the opposite offset.
 
     :param first: vertex of the first router.
     :param groups: number of groups.
@@ -82,7 +82,7 @@ def _global_cables(first: int, groups: int, routers: int, links: int, port: int,
     """
     offset, back = _offsets(groups, routers * links)
     group, slot = np.ogrid[:groups, : len(offset)]
-    # Each cable is found from both ends: keep the end with the smaller offset, or at half of the ring the lower group.
+    # Each cable is found from both ends: keep the end with the smaller offset, or the lower group if both are equal.
     keep = (2 * offset < groups) | ((2 * offset == groups) & (2 * group < groups))
     group, slot = np.nonzero(keep)
     far_group, far_slot = (group + offset[slot]) % groups, back[slot]
@@ -96,8 +96,8 @@ def _offsets(groups: int, ports: int) -> tuple[Integers, Integers]:
     """For each global port of a group, the offset of the group that it leads to, and the port at the other end.
 
     The ports are divided into runs that contain each offset together with its opposite, sorted, so that the other end
-    of a run's k-th port is the k-th port from its end. Every full run contains all offsets. The last run contains as
-    many as are left: offsets 1 and -1, 2 and -2, ..., and half of the ring if an odd port can be used.
+    of a run's k-th port is the k-th port from its end. Every full run contains all offsets. The last run has one offset
+    per remaining port: 1 and -1, 2 and -2, ..., and ``groups`` / 2 if their number is odd and ``groups`` is even.
     """
     others = groups - 1
     if not others:

@@ -50,10 +50,10 @@ def hyperion() -> Fabric:
 def glenn() -> Fabric:
     """Glenn: a tree of 877 SDR hosts and one of 650 DDR hosts, joined at the spines; hop counts up to 4.
 
-    Open: everything except the hosts. The source's total, 1,624, has 97 hosts more than the two trees; it does not
-    describe them, so they are left out. 24-port chips form leaves of 12 hosts and 12 up-links, one to each of 12
-    spines; a spine is a large switch with a port for every leaf. Spine i of one tree and spine i of the other have one
-    cable at the rate of the slower tree, so a route between the trees crosses four switches.
+    Open: everything except the hosts. The source's total, 1,624, is 97 hosts more than the two trees have; these 97 are
+    left out because the source does not describe them. 24-port chips form leaves of 12 hosts and 12 up-links, one to
+    each of 12 spines; a spine is a large switch with a port for every leaf. Spine i of one tree and spine i of the
+    other have one cable at the rate of the slower tree, so a route between the trees crosses four switches.
     """
     slow, fast = infiniband_rate("4xSDR"), infiniband_rate("4xDDR")
     sdr = draw_fat_tree((12, 74), (1, 12), (1, 1), hosts=877, rate=slow, label="SDR-L")

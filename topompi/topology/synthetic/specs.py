@@ -1,6 +1,6 @@
 """Specifications of synthetic fabrics, which users type in place of a file name.
 
-    ranger, stampede, hyperion, glenn, slurm64      the reference's systems
+    ranger, stampede, hyperion, glenn, slurm64      systems measured by Subramoni 2013
     xgft:20,16;1,16   XGFT(2; 20,16; 1,16)          fat tree: children; parents, one number per level
     XGFT(3; 20,9,36; 1,8,18; 1,2,1)@hosts=6400      with cables to each parent, and only the first hosts
     kary:4,3                                        k-ary n-tree

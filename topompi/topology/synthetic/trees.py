@@ -74,7 +74,7 @@ def draw_fat_tree(
     rate: float = DEFAULT_RATE,
     label: str = "L",
 ) -> Blueprint:
-    """The drawing of a :func:`fat_tree`.
+    """The blueprint of a :func:`fat_tree`.
 
     :param children: number of children of a node of each level 1..h.
     :param parents: number of parents of a node of each level 0..h-1.
@@ -111,7 +111,7 @@ def _stage(start: Integers, kept: int, width: int, down_ports: int, arity: tuple
     :param kept: number of nodes of the lower level.
     :param width: W, number of nodes of the lower level per sub-tree.
     :param down_ports: number of down ports of a node of the lower level; its up ports follow.
-    :param arity: m, w, p between the two levels.
+    :param arity: m, w, p: numbers of children, parents, and cables to each parent between the two levels.
     :param rate: bandwidth in bytes/s.
     """
     m, w, p = arity
