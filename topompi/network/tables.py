@@ -61,8 +61,8 @@ def _distinct(numbers: Links, size: int) -> tuple[Links, NDArray[np.intp]]:
 class Tables(Walks):
     """Directed links and deterministic routes between hosts, stored per switch instead of per pair of hosts.
 
-    Two hosts use the pair of their adapters with the fewest hops; among equal pairs one on the same rail, then the
-    lowest rails. The further parameters are those of ``Walks``.
+    Two hosts use the pair of their adapters with the fewest hops; ties go to pairs on the same rail, then to the lowest
+    rails. The further parameters are those of ``Walks``.
 
     :param adapters: adapter of each host on each rail, shape (rails, hosts), -1 if the host has fewer; by default each
         adapter is a host.
@@ -97,7 +97,7 @@ class Tables(Walks):
         Cost: an array of the hosts' adapters.
         """
         adapters = self.adapters[:, hosts]
-        adapters = adapters[: 1 + int((adapters[1:] >= 0).any(axis=1).sum())]  # hosts fill their rails in order
+        adapters = adapters[: 1 + int((adapters[1:] >= 0).any(axis=1).sum())]  # drops empty rails, which are last
         return replace(self, adapters=adapters)
 
     def filled(self, rate: float | None = None, latency: float | None = None) -> Tables:

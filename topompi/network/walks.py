@@ -54,11 +54,10 @@ class NextLinks(Protocol):
         """The link from one switch towards one adapter on path 0, -1 if there is none."""
 
     def hops(self, switches: Links, adapters: Links) -> NDArray[np.int16]:
-        """Number of switches crossed from each switch to each adapter on path 0, negative without a route.
+        """Number of switches crossed from each switch to each adapter on path 0, shape (s, a), negative if no route.
 
         :param switches: switches at the start, shape (s,).
         :param adapters: destination adapters, shape (a,).
-        :returns: numbers of shape (s, a).
         """
 
 
@@ -158,7 +157,7 @@ class Walks:
 
     @cached_property
     def link_end(self) -> Links:
-        """``target`` with an additional last element -1, which link number -1 ("no link") finds: shape (links + 1,)."""
+        """Vertex that each link enters, then -1 for link number -1 ("no link"); shape (links + 1,)."""
         return np.append(self.target, np.int32(-1))
 
     @cached_property
@@ -237,12 +236,11 @@ class Walks:
         return hops, links, last
 
     def hops_from(self, switches: Links, adapters: Links, path: int = 0) -> NDArray[np.int16]:
-        """Number of switches crossed from each switch to each adapter, negative without a route.
+        """Number of switches crossed from each switch to each adapter, shape (s, a), negative without a route.
 
         :param switches: switches at the start, shape (s,); -1 has no route.
         :param adapters: destination adapters, shape (a,).
         :param path: path number, from 0.
-        :returns: numbers of shape (s, a).
         Cost: one walk from each distinct switch to each adapter; no walk if next links are computed.
         """
         if not isinstance(self.next_link, np.ndarray):
@@ -264,7 +262,7 @@ class Walks:
         :param adapters: adapter numbers, shape (n,).
         :param path: path number, from 0.
         :returns: three columns: switch, position of the destination in ``adapters``, and link from the switch towards
-            it; -1 if the route ends there without arriving.
+            it, -1 if the switch has none.
         """
         leaves = np.unique(self.leaf[adapters])
         leaves = leaves[leaves >= 0]
