@@ -25,7 +25,7 @@ class Allocation:
 
     :param hosts: names of the hosts, each once.
     :param slots: number of ranks that each host can hold, one per host.
-    :param is_part: whether nobody chose the hosts, and they are only the first hosts of the fabric.
+    :param is_part: whether the hosts are only the first of the fabric, because neither the user nor Slurm chose any.
     """
 
     hosts: tuple[str, ...]

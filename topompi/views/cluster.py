@@ -56,7 +56,7 @@ def cluster_of(routes: Routes) -> Cluster:
 
 
 def _pod_of_switch(fabric: Fabric) -> Indices:
-    """Number of each switch's pod, shape (S,): components of the links between levels 0 and 1."""
+    """Number of each switch's pod, shape (switches,): components of the links between levels 0 and 1."""
     from scipy.sparse import coo_array  # late, because the import would delay every command
     from scipy.sparse.csgraph import connected_components
 

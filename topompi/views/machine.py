@@ -34,7 +34,7 @@ def machine_of(
     :param slots: number of slots of each host, shape (hosts,), or one number for all; by default the number of ranks on
         it.
     :param hosts: names of the hosts, in the order in which slots are numbered; by default the interface's order.
-    :param routes: whether the machine contains the routes, for the loads of links.
+    :param routes: whether the machine contains the routes, which loads of links need.
     :raises MachineError: if the hosts are not those of the interface, or the number of slots is not that of the hosts.
     Cost: a distance for each pair of hosts; the links of their routes when they are first used.
     """

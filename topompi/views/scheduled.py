@@ -75,12 +75,14 @@ class Made:
 
 
 def calibrated(network: Network, model: str) -> tuple[Network, Model]:
-    """The network and the cost model, adjusted so that both have the same cost of a byte.
+    """Adapt the network's rates to the cost model, or the model's cost per byte to the network.
 
-    The network's rates hold if they are known and the model is a preset; else the model's cost holds.
+    If no rate is known, all links get the model's rate. If rates are known and the model is a preset, its cost per byte
+    becomes that of the fastest host link. A measured model and known rates stay as they are.
 
     :param network: the job's network with its rates.
     :param model: one of PRESETS, or a JSON file of measurements.
+    :returns: the network and the model.
     """
     costs = Model.preset(model) if model in PRESETS else Model.from_measured(model)
     if (network.capacity == UNKNOWN_RATE).all():

@@ -50,7 +50,7 @@ def bundles_of(fabric: Fabric, of_switch: NDArray[np.int64], loads: Loads | None
     """The bundles of a picture; links within a node are left out.
 
     :param fabric: the whole fabric.
-    :param of_switch: node of each switch, shape (S,).
+    :param of_switch: node of each switch, shape (switches,).
     :param loads: bytes on the links; None for none.
     """
     links = fabric.switch_links

@@ -41,7 +41,7 @@ def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None) -> list[Node]
     that a job crosses are drawn one by one as long as there is room.
 
     :param fabric: the whole fabric.
-    :param crossed: whether the job's routes cross each switch, shape (S,); None without a job.
+    :param crossed: whether the job's routes cross each switch, shape (switches,); None without a job.
     Cost: linear in switches and links, plus sorting.
     """
     seen = np.zeros(fabric.num_switches, dtype=bool) if crossed is None else crossed
@@ -74,7 +74,7 @@ def _key(fabric: Fabric, switch: int, neighbours: Integers, place: Integers) -> 
     :param fabric: the whole fabric.
     :param switch: switch number.
     :param neighbours: switches of other levels that it has a link to.
-    :param place: position of each switch in its level, shape (S,); -1 for switches of levels not yet placed.
+    :param place: position of each switch in its level, shape (switches,); -1 for switches of levels not yet placed.
     :returns: mean position of the switches below; their positions, or else the switches above; name in natural order.
     """
     below = place[neighbours]
@@ -96,7 +96,7 @@ def _groups(order: Integers, keys: dict[int, tuple[object, ...]], seen: NDArray[
 
     :param order: switches of the level from left to right.
     :param keys: sort key of each switch.
-    :param seen: whether the job's routes cross each switch, shape (S,).
+    :param seen: whether the job's routes cross each switch, shape (switches,).
     """
     if len(order) <= MOST:
         return list(order[:, None])

@@ -24,8 +24,8 @@ class PictureError(TopompiError, ValueError):
 class Loads:
     """The loads of a fabric's links.
 
-    :param bytes: bytes that cross each directed link, shape (L,).
-    :param seconds: time that each link needs for its bytes, shape (L,); unknown rates as in ``known_rates``.
+    :param bytes: bytes that cross each directed link, shape (links,).
+    :param seconds: time that each link needs for its bytes, shape (links,); unknown rates as in ``known_rates``.
     :param rated: whether the rate of at least one link is known.
     """
 
@@ -54,7 +54,7 @@ def link_loads(routes: Routes, rank_host: Integers, messages: tuple[Integers, In
 
 
 def crossed_switches(routes: Routes, hosts: Integers) -> NDArray[np.bool_]:
-    """Whether the routes between all adapters of some hosts cross each switch, shape (S,).
+    """Whether the routes between all adapters of some hosts cross each switch, shape (switches,).
 
     :param routes: the routes over the whole fabric.
     :param hosts: host numbers in the fabric, each once.
