@@ -120,7 +120,13 @@ def _twice(address: Address, once: Callable[[], T]) -> T:
 
 
 def _exchange(address: Address, line: str, seconds: float, short: bool) -> bytes:
-    """Send one line and receive one line, which is returned without its line end."""
+    """Send one line and receive one line, which is returned without its line end.
+
+    :param address: address of the service.
+    :param line: line to send, without its line end.
+    :param seconds: time limit in seconds for sending and receiving.
+    :param short: whether the answer is limited to ``SHORT_BYTES``.
+    """
     if "\n" in line or "\r" in line:
         raise ServiceError(f"expecting a request of one line, got {line[:80]!r}")
     with address.connect() as connection:

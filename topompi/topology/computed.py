@@ -178,6 +178,10 @@ def _groups(fabric: Fabric, source: IntArray, target: IntArray) -> Integers:
     """Group of each leaf switch, shape (switches,), -1 for the other switches.
 
     Leaf switches with the same neighbours in both directions form a group.
+
+    :param fabric: the fabric.
+    :param source: switch at the start of each link between switches, shape (links,).
+    :param target: switch at the end of each link between switches, shape (links,).
     """
     leaves = np.unique(fabric.adapter_leaf[fabric.adapter_leaf >= 0])
     count = fabric.num_switches

@@ -235,8 +235,8 @@ class Fabric:
     def torus(self) -> SwitchTorus | None:
         """The torus or mesh that the switches form, recognised by cabling, not by name; None for other networks.
 
-        None also if less than nine in ten switches have hosts. A part of a fabric keeps the coordinates that its
-        switches have in the whole. Cost: see ``find_torus``.
+        The result is None also if less than nine in ten switches have hosts. A part of a fabric keeps the coordinates
+        that its switches have in the whole. Cost: see ``find_torus``.
         """
         if self.part_of is not None:
             return self.part_of
@@ -265,7 +265,7 @@ class Fabric:
         return self.adapter_ids[vertex] if vertex < first else self.switch_ids[vertex - first]
 
     def describe_switch(self, switch: int) -> str:
-        """A switch's id for messages, followed by its name in brackets if it has another one."""
+        """A switch's id for messages, followed in brackets by its name if this is not the id."""
         identity, name = self.switch_ids[switch], self.switch_names[switch]
         return identity if name in ("", identity) else f"{identity} ({name})"
 

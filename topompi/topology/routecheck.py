@@ -110,7 +110,12 @@ def _examples(routes: Routes, broken: BoolArray) -> Iterator[str]:
 
 
 def _end(routes: Routes, leaf: int, adapter: int) -> str:
-    """The end of the first failing path from a leaf to an adapter, in words: the switch at which it loops or dies."""
+    """The end of the first failing path from a leaf to an adapter, in words: the switch at which it loops or dies.
+
+    :param routes: the routes to follow.
+    :param leaf: number of the leaf switch.
+    :param adapter: number of the destination adapter.
+    """
     start, target = np.array([leaf], dtype=np.int32), np.array([adapter], dtype=np.int32)
     for path in range(routes.num_paths):
         hops, _, last = routes.tables.walk(start, target, path)

@@ -150,6 +150,11 @@ def _coordinate(line: Iterable[int], source: IntArray, target: IntArray, count: 
     """Coordinate of each switch along a line: the place of the nearest switch on the line; -1 if unreachable.
 
     The places spread breadth-first from the line.
+
+    :param line: switches on the line, in order.
+    :param source: switch at the start of each link, shape (links,).
+    :param target: switch at the end of each link, shape (links,).
+    :param count: number of switches.
     """
     place = np.full(count, -1, dtype=np.int64)
     places = np.array(list(line))

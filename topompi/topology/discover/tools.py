@@ -100,7 +100,12 @@ def _version(program: str) -> str:
 
 
 def _failure(name: str, code: int, said: str) -> str:
-    """The error message for a failed tool: the missing privileges or the exit code, and the tool's last line."""
+    """The error message for a failed tool: the missing privileges or the exit code, and the tool's last line.
+
+    :param name: name of the tool.
+    :param code: exit code.
+    :param said: text on standard error.
+    """
     devices = sorted(DEVICES.glob("umad*"))
     if not devices:
         why = f"this host has no port of a fabric that may be asked ({DEVICES}/umad*)"

@@ -75,7 +75,7 @@ class Inside:
 
     @classmethod
     def of(cls, source: str, host: str, cpus: int, parts: Sequence[Part], adapters: Sequence[Adapter] = ()) -> Inside:
-        """The value made from unsorted parts, which may include caches of single cores.
+        """Make the value from unsorted parts; caches of single cores are left out.
 
         :param source: source of the description, in words.
         :param host: name of the host.

@@ -103,7 +103,13 @@ def compare(
 
 
 class _Numbers:
-    """Common numbers for two fabrics: of vertices by their ids, of links by their ends' ids and the source port."""
+    """Numbers that are equal for equal parts of two fabrics.
+
+    Vertices are equal if their ids are; links are equal if their two ends and their source ports are.
+
+    :param one: the first fabric.
+    :param other: the second fabric.
+    """
 
     def __init__(self, one: Fabric, other: Fabric) -> None:
         self.one, self.other = one, other

@@ -25,8 +25,8 @@ class JobRow:
     :param hosts: number of its hosts.
     :param leaves: number of leaf switches above its hosts.
     :param levels: number of levels of switches that its routes cross.
-    :param oversubscription: on the worst leaf switch, the bandwidth of its hosts there divided by that of the uplinks
-        that its routes use; None if no route leaves a leaf, or the source lists no cables.
+    :param oversubscription: bandwidth of its hosts on a leaf switch divided by the bandwidth of the uplinks that its
+        routes use there, for the worst leaf; None if no route leaves a leaf, or the source lists no cables.
     :param busiest: display name of the link between switches with most of its routes; empty without a link.
     :param busiest_routes: number of ordered pairs of its hosts whose routes cross that link.
     :param lost: number of ordered pairs of its hosts without a route.

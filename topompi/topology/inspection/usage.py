@@ -1,4 +1,4 @@
-"""Number of routes through each link, for all hosts or for a job's."""
+"""Number of routes through each link, for all hosts or for the hosts of a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LinkUse:
-    """The number of routes on each link, for the routes between some hosts.
+    """The number of routes between some hosts on each link.
 
     :param fabric: the fabric that has the links.
     :param hosts: host numbers, shape (n,), each once.
@@ -104,9 +104,10 @@ def _between_leaves(tables: Tables, path: int) -> tuple[Floats, int]:
 
 
 def link_rows(use: LinkUse) -> list[dict[str, Any]]:
-    """Each link between switches that routes cross, busiest first, ready for JSON.
+    """One row per link between switches that routes cross, busiest first, ready for JSON.
 
-    ``share`` is the share of all ordered pairs of the hosts; ``rate`` is in bytes/s, None if unknown.
+    ``share`` is the number of routes divided by the number of ordered pairs of the hosts; ``rate`` is in bytes/s, None
+    if unknown.
     """
     fabric, labels = use.fabric, switch_labels(use.fabric)
     rows = []
@@ -127,7 +128,7 @@ def link_rows(use: LinkUse) -> list[dict[str, Any]]:
 
 
 def leaf_rows(use: LinkUse) -> list[dict[str, Any]]:
-    """Each leaf switch of the hosts, ready for JSON; the leaf with the busiest link first.
+    """One row per leaf switch of the hosts, the leaf with the busiest link first, ready for JSON.
 
     ``uplinks`` is the number of its links to other switches that routes use. ``oversubscription`` is the bandwidth of
     its hosts divided by that of these links (None if no route leaves the leaf). ``out`` and ``in`` are numbers of

@@ -153,7 +153,7 @@ class Connection(asyncio.Protocol):
         self.connection_lost(None)
 
     def look(self, now: float) -> None:
-        """Once per second: drop a client that is slow or silent, and continue one that had reached its rate limit.
+        """Drop a client that is slow or silent, and continue one that was at its rate limit; called once per second.
 
         :param now: current time of the monotonic clock in seconds.
         """

@@ -116,7 +116,7 @@ class Peers:
                 del self._peers[peer.name]
 
     def make_room(self) -> None:
-        """If too many bytes are held, drop the largest clients of the largest peers until enough are free."""
+        """Drop the largest clients of the largest peers if too many bytes are held, until enough are free."""
         bound = self.bounds.held_bytes
         while self.held > bound:
             self._shrink(max(self._peers.values(), key=lambda peer: peer.held), bound - bound // ROOM)

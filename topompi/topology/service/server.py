@@ -82,7 +82,7 @@ async def _serve(
 
 
 async def _kept_up(service: Service, duty: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Repeat a duty that never ends: after an unexpected exception it is logged and started again."""
+    """Repeat a duty that never ends: an unexpected exception is logged, and the duty starts again."""
     while True:
         try:
             await duty()

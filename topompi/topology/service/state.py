@@ -155,7 +155,7 @@ class Service:
         return encode(request, fields, self.store.current.number)
 
     async def look(self) -> None:
-        """Once per second, without end: check all clients, peers and workers, and notify systemd's watchdog."""
+        """Check all clients, peers and workers, and notify systemd's watchdog, once per second without end."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             notify("WATCHDOG=1")
@@ -173,7 +173,7 @@ class Service:
         self.dropped.clear()
 
     async def follow(self, watch: Watch) -> None:
-        """Read the source again whenever its files have changed and stay unchanged for one interval; without end."""
+        """Read the source again whenever its files have changed and then stayed unchanged for one interval; endless."""
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             if await in_thread(watch.is_due):

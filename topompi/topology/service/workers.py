@@ -138,7 +138,7 @@ class Workers:
             raise
 
     def _make_way(self, peer: Peer) -> None:
-        """If too many requests wait, refuse the last one of the peer with most, which may be the new request."""
+        """Refuse the last request of the peer with most if too many requests wait; this may be the new request."""
         if self.busy < self._bounds.waiting:
             return
         self._counters.refused += 1

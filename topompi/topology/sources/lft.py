@@ -72,7 +72,7 @@ class SwitchTable:
         return f"the forwarding table of switch {lid}"
 
     def place(self, entry: int | None = None) -> str:
-        """``file:line`` of an entry, or of the header for None."""
+        """``file:line`` of the entry with a given index, or of the header if the index is None."""
         return f"{self.text}:{self.line if entry is None or not self.numbers else self.numbers[entry]}"
 
     def check_footer(self, footer: int | None, report: Report) -> None:

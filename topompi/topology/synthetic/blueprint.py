@@ -45,7 +45,7 @@ class Cables(NamedTuple):
 
     @classmethod
     def join(cls, parts: Iterable[Cables]) -> Cables:
-        """All cables of the parts, in order."""
+        """The cables of all parts in one value, in order."""
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -77,7 +77,7 @@ def check_at_least(least: int, what: str, values: Sequence[int]) -> None:
 
 
 def check_size(*counts: int) -> None:
-    """Raise FabricError if a number of hosts, switches or cables is absurd, before memory is allocated."""
+    """Raise FabricError if a number of hosts, switches or cables exceeds LARGEST, before memory is allocated."""
     if max(counts) > LARGEST:
         given = max(counts) if max(counts) < 10**15 else "more than 10^15"
         raise FabricError(f"expecting at most {LARGEST} hosts, switches and cables each, got {given}")
