@@ -14,9 +14,9 @@ __all__ = ["write_coordinates"]
 def write_coordinates(interface: TopologyInterface) -> str:
     """A text for ``MPIR_CVAR_COORDINATES_FILE``: a heading, then one line ``RANK: GROUP SWITCH PORT`` per rank.
 
-    A switch is a leaf switch of the job. A group is a cluster of the coarsest level above the leaves, or all of them if
-    there is no such level. A port is a host's number below its switch. MPICH knows only these three levels. Of a deeper
-    tree the coarsest level is kept, because the links above it are the scarcest.
+    A switch is a leaf switch of the job. A group is a cluster of the coarsest level above the leaves; if there is no
+    such level, all leaves are one group. A port is a host's number below its switch. MPICH knows only these three
+    levels. Of a deeper tree the coarsest level is kept, because the links above it are the scarcest.
 
     :param interface: the job's topology.
     :raises FabricError: if only the hosts are known.

@@ -45,7 +45,13 @@ def exchanged_loads(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes
 
 
 def _messages(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int) -> tuple[Any, Any, Any]:
-    """Sending rank, receiving rank and bytes of each message."""
+    """Sending rank, receiving rank and bytes of each message, three arrays of shape (messages,).
+
+    :param exchanged: file of a communication graph, file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
+    :param routes: the routes over the whole fabric.
+    :param hosts: host name of each rank of the job.
+    :param nbytes: bytes of a block of the schedule, or of the whole message of an algorithm.
+    """
     collective, colon, algorithm = exchanged.partition(":")
     if colon and collective in ALGORITHMS and not Path(exchanged).exists():
         network = network_of(TopologyInterface.place(hosts, routes, virtual=True))

@@ -244,7 +244,7 @@ class _Picture:
         return items
 
     def _host_look(self, number: int) -> tuple[str, float]:
-        """Colour and width of the line between a leaf switch and its hosts, for the busiest host's link."""
+        """Colour and width of the line between a leaf switch and its hosts, given by the busiest host's link."""
         if self.loads is None:
             return GREY, 1.5
         adapters = np.concatenate([self.fabric.host_adapters[host] for host in self.hosts[number]])
@@ -267,7 +267,7 @@ class _Picture:
         return Line(points, *self._look(bundle.seconds, bundle.cables), tip, (bundle.low, bundle.high))
 
     def _look(self, seconds: float, cables: int) -> tuple[str, float]:
-        """Colour and width of a line, for its time if loads are known, else for its number of cables.
+        """Colour and width of a line, given by its time if loads are known, else by its number of cables.
 
         :param seconds: time that the link needs for its bytes.
         :param cables: number of cables.

@@ -25,7 +25,7 @@ class Loads:
     """The loads of a fabric's links.
 
     :param bytes: bytes that cross each directed link, shape (links,).
-    :param seconds: time that each link needs for its bytes, shape (links,); unknown rates as in ``known_rates``.
+    :param seconds: time that each link needs for its bytes, shape (links,); for unknown rates see ``known_rates``.
     :param rated: whether the rate of at least one link is known.
     """
 

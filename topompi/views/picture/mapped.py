@@ -16,7 +16,7 @@ __all__ = ["mapped_scene"]
 
 
 def mapped_scene(routes: Routes, graph: CommunicationGraph, given: Mapping, mapped: Mapping, words: str) -> Scene:
-    """The scene of a mapping on its fabric; the busiest link of both orders has the full width.
+    """The scene of a mapping on its fabric; full line width stands for the busiest link under either order of ranks.
 
     :param routes: the routes over the whole fabric.
     :param graph: bytes between ranks.
