@@ -1,7 +1,7 @@
-"""The one network: directed links with their rates, tables of next links, and the paths and loads that follow.
+"""The network as arrays: directed links with rates and latencies, next links, and paths and loads computed from them.
 
-``Tables`` is what fabrics, jobs, simulated networks, isolation, pictures and profiles share; links keep the fabric's
-numbers in it, whichever hosts are taken. ``topompi.topology.Routes.tables`` makes it. Needs numpy alone.
+``Tables`` is the common value of fabrics, jobs, simulated networks, isolation, pictures and profiles. Its links have
+the fabric's numbers for any selection of hosts. ``topompi.topology.Routes.tables`` makes it. Needs numpy only.
 """
 
 from .tables import Hosts, Tables, joined, known_or, rate_delay

@@ -1,4 +1,4 @@
-"""The network of some hosts: links, tables of next links, and the paths, hops, delays and loads between hosts."""
+"""The network between hosts: links, next links, and the paths, hops, delays and loads between hosts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Hosts = NDArray[np.integer]
 
 
 def joined(paths: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Paths of several chunks, one behind the other, padded with -1 to the longest of all.
+    """The paths of several chunks in one array, padded with -1 to the longest path of all.
 
     :param paths: links of the paths of each chunk, shape (paths, longest).
     """
@@ -32,7 +32,7 @@ def joined(paths: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
 
 
 def known_or(column: Floats, value: float | None) -> Floats:
-    """The column with a value in the place of NaN; the column itself for None."""
+    """The column with ``value`` in place of NaN; the column itself if ``value`` is None."""
     return column if value is None else np.where(np.isnan(column), value, column)
 
 
@@ -47,7 +47,11 @@ def rate_delay(rate: ArrayLike) -> Floats:
 
 
 def _distinct(numbers: Links, size: int) -> tuple[Links, NDArray[np.intp]]:
-    """The distinct ones of numbers below ``size``, ascending, and the place of each number among them."""
+    """The distinct numbers, ascending, and the position of each number among them.
+
+    :param numbers: numbers from 0 to below ``size``, shape (n,).
+    :param size: upper limit of the numbers.
+    """
     there = np.zeros(size, dtype=bool)
     there[numbers] = True
     return np.flatnonzero(there).astype(np.int32), (np.cumsum(there) - 1)[numbers]
@@ -55,16 +59,16 @@ def _distinct(numbers: Links, size: int) -> tuple[Links, NDArray[np.intp]]:
 
 @dataclass(frozen=True, eq=False)
 class Tables(Walks):
-    """Directed links and deterministic routes: what switches hold, and nothing for each pair of hosts.
+    """Directed links and deterministic routes between hosts, stored per switch instead of per pair of hosts.
 
-    Two hosts talk over the pair of their adapters with the fewest hops; among equals over adapters of the same rail,
-    then the lowest. The further parameters are those of ``Walks``.
+    Two hosts use the pair of their adapters with the fewest hops; ties go to pairs on the same rail, then to the lowest
+    rails. The further parameters are those of ``Walks``.
 
     :param adapters: adapter of each host on each rail, shape (rails, hosts), -1 if the host has fewer; by default each
         adapter is a host.
     """
 
-    adapters: Links = None  # type: ignore[assignment]  # filled in after the init
+    adapters: Links = None  # type: ignore[assignment]  # set in __post_init__
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,38 +85,35 @@ class Tables(Walks):
 
     @classmethod
     def one_switch(cls, hosts: int) -> Tables:
-        """Hosts on one switch by links of unknown rate and latency: link i leaves host i, link hosts + i enters it.
-
-        :param hosts: number of hosts.
-        """
+        """Hosts on one switch, with unknown rates and latencies: link i leaves host i, link hosts + i enters host i."""
         every, switch = np.arange(hosts, dtype=np.int32), np.full(hosts, hosts, dtype=np.int32)
         ends, unknown = (np.concatenate((every, switch)), np.concatenate((switch, every))), np.full(2 * hosts, np.nan)
         return cls(*ends, rate=unknown, latency=unknown, next_link=hosts + every[None, None])
 
     def part(self, hosts: Hosts) -> Tables:
-        """The same links and tables with some of the hosts; vertices and links keep their numbers.
+        """The same links and tables with a selection of the hosts; vertices and links keep their numbers.
 
-        :param hosts: numbers of the hosts in their new order, shape (n,).
-        Cost: nothing but the list of the hosts' adapters.
+        :param hosts: numbers of the selected hosts in their new order, shape (n,).
+        Cost: an array of the hosts' adapters.
         """
         adapters = self.adapters[:, hosts]
-        adapters = adapters[: 1 + int((adapters[1:] >= 0).any(axis=1).sum())]  # hosts fill their rails in order
+        adapters = adapters[: 1 + int((adapters[1:] >= 0).any(axis=1).sum())]  # drops empty rails, which are last
         return replace(self, adapters=adapters)
 
     def filled(self, rate: float | None = None, latency: float | None = None) -> Tables:
-        """The same network with values in the place of unknown ones; those that are known stay.
+        """The same network with values in place of unknown rates and latencies.
 
-        :param rate: bytes/s of links of unknown rate; None leaves them.
-        :param latency: seconds of links of unknown latency; None leaves them.
+        :param rate: bytes/s of links of unknown rate; None leaves them unknown.
+        :param latency: seconds of links of unknown latency; None leaves them unknown.
         """
         return replace(self, rate=known_or(self.rate, rate), latency=known_or(self.latency, latency))
 
     def ends(self, source: Hosts, destination: Hosts) -> tuple[Links, Links]:
-        """Adapters over which hosts send to hosts, each of shape (pairs,).
+        """The sending and the receiving adapter of each pair of hosts, each of shape (pairs,).
 
         :param source: sending host of each pair, shape (pairs,).
         :param destination: receiving host of each pair, shape (pairs,).
-        Cost: nothing with one adapter per host; else a walk for each pair of their adapters.
+        Cost: a look-up if hosts have one adapter each; else a walk for each pair of their adapters.
         """
         rails = self.adapters
         sender, receiver = rails[0][source], rails[0][destination]
@@ -129,7 +130,11 @@ class Tables(Walks):
         return sender, receiver
 
     def _hops(self, sender: Links, receiver: Links) -> NDArray[np.integer]:
-        """Switches crossed from adapters to adapters, -1 being none; negative without a route."""
+        """Number of switches crossed between pairs of adapters, shape (pairs,); negative without a route.
+
+        :param sender: sending adapter of each pair, shape (pairs,); -1 has no route.
+        :param receiver: receiving adapter of each pair, shape (pairs,); -1 has no route.
+        """
         start = np.where((sender >= 0) & (receiver >= 0), self.leaf[sender], -1)
         switches, row = _distinct(start + 1, self.num_switches + 1)
         adapters, column = _distinct(np.maximum(receiver, 0), self.first_switch)
@@ -138,14 +143,14 @@ class Tables(Walks):
         return self.walk(start, receiver)[0]
 
     def paths(self, source: Hosts, destination: Hosts, path: int = 0) -> Links:
-        """Links from hosts to hosts in order, shape (pairs, longest), padded with -1.
+        """Links on the path of each pair of hosts in order, shape (pairs, longest), padded with -1.
 
         A pair without a route, and a host to itself, have no links.
 
         :param source: sending host of each pair, shape (pairs,).
         :param destination: receiving host of each pair, shape (pairs,).
-        :param path: number of the destinations' path, from 0.
-        Cost: pairs x (longest path) numbers; ``chunks`` bounds them.
+        :param path: path number, from 0.
+        Cost: pairs x (longest path) numbers; ``chunks`` limits the memory.
         """
         sender, receiver = self.ends(source, destination)
         apart, uplink = source != destination, self.uplink[sender]
@@ -158,7 +163,7 @@ class Tables(Walks):
     def all_paths(self, path: int = 0) -> Links:
         """``paths`` from every host to every host, shape (n, n, longest).
 
-        :param path: number of the destinations' path, from 0.
+        :param path: path number, from 0.
         Cost: n x n x (longest path) numbers.
         """
         found = joined([self.paths(*pair, path) for pair in self.every_pair()])
@@ -166,7 +171,7 @@ class Tables(Walks):
 
     @cached_property
     def every_path(self) -> Links:
-        """``all_paths`` of path 0, kept; not to be written to."""
+        """``all_paths`` of path 0, cached; read-only."""
         found = self.all_paths()
         found.setflags(write=False)
         return found
@@ -176,19 +181,19 @@ class Tables(Walks):
 
         :param source: sending host of each pair, shape (pairs,).
         :param destination: receiving host of each pair, shape (pairs,).
-        :param path: number of the destinations' path, from 0.
+        :param path: path number, from 0.
         """
         for some in slices(len(source)):
             yield some, self.paths(source[some], destination[some], path)
 
     def every_pair(self) -> Iterator[tuple[Hosts, Hosts]]:
-        """Sending and receiving hosts of all ordered pairs, a host to itself included, about ``AT_ONCE`` at a time."""
+        """Senders and receivers of all ordered pairs, a host to itself included, in chunks of about ``AT_ONCE``."""
         every = np.arange(self.num_hosts)
         for some in slices(self.num_hosts, self.num_hosts):
             yield np.repeat(every[some], self.num_hosts), np.tile(every, some.stop - some.start)
 
     def hops(self, source: Hosts, destination: Hosts) -> NDArray[np.int16]:
-        """Switches crossed from hosts to hosts, shape (pairs,): 0 from a host to itself, -1 without a route.
+        """Number of switches crossed by each pair of hosts, shape (pairs,): 0 from a host to itself, -1 if no route.
 
         :param source: sending host of each pair, shape (pairs,).
         :param destination: receiving host of each pair, shape (pairs,).
@@ -203,7 +208,7 @@ class Tables(Walks):
     def all_hops(self) -> NDArray[np.int16]:
         """``hops`` from every host to every host, shape (n, n).
 
-        Cost: n x n numbers, and a walk from each leaf switch to each host; no walk if next links are worked out.
+        Cost: n x n numbers, and a walk from each leaf switch to each host; no walk if next links are computed.
         """
         if len(self.adapters) == 1:
             first = self.adapters[0]
@@ -215,9 +220,9 @@ class Tables(Walks):
         return found.reshape(self.num_hosts, self.num_hosts)
 
     def delays(self, source: Hosts, destination: Hosts) -> Floats:
-        """Seconds per byte of the slower one of two hosts' links into the fabric, shape (pairs,).
+        """Seconds per byte of the slower of two hosts' links into the fabric, shape (pairs,).
 
-        0 from a host to itself, NaN if a rate is unknown.
+        The delay is 0 from a host to itself, NaN if a rate is unknown.
 
         :param source: sending host of each pair, shape (pairs,).
         :param destination: receiving host of each pair, shape (pairs,).
@@ -227,17 +232,17 @@ class Tables(Walks):
 
     @cached_property
     def host_rate(self) -> Floats:
-        """Bytes/s of each host's link into the fabric, of its first rail, shape (hosts,); NaN if unknown."""
+        """Bandwidth of each host's link into the fabric on its first rail in bytes/s, shape (n,); NaN if unknown."""
         rates: Floats = np.append(self.rate, np.nan)[self.uplink[self.adapters[0]]]
         return rates
 
     def loads(self, source: Hosts, destination: Hosts, amounts: NDArray[np.number], path: int = 0) -> Floats:
-        """Bytes over each link if hosts send to hosts along their routes, shape (links,).
+        """Bytes over each link for messages between hosts along their routes, shape (links,).
 
         :param source: sending host of each message, shape (messages,).
         :param destination: receiving host of each message, shape (messages,).
-        :param amounts: bytes of each message, shape (messages,); without a route they go nowhere.
-        :param path: number of the destinations' path, from 0.
+        :param amounts: bytes of each message, shape (messages,); messages without a route are not counted.
+        :param path: path number, from 0.
         Cost: a walk for each distinct pair of a leaf switch and an adapter among ``AT_ONCE`` messages.
         """
         loads = np.zeros(self.num_links)

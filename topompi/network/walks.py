@@ -1,4 +1,4 @@
-"""Directed links with their rates, next links of switches, the walks that follow them, and what walks load."""
+"""Directed links, next links of switches, walks along them, and the loads of the walked links."""
 
 from __future__ import annotations
 
@@ -27,58 +27,62 @@ __all__ = [
 Links = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
-# A packet that has crossed this many switches is taken to be in a loop: InfiniBand's own limit on a
-# directed route (InfiniBand Architecture Specification, volume 1, section 14.2.2).
+# A packet that has crossed this many switches counts as looping. The number is InfiniBand's limit on a directed route
+# (InfiniBand Architecture Specification, volume 1, section 14.2.2).
 MAX_HOPS = 64
 
-AT_ONCE = 2**18  # walks; bounds the memory of questions about many pairs to some ten MB beside their answer
+AT_ONCE = 2**18  # walks; limits the temporary memory of computations on many pairs to some ten MB
 DIES, LOOPS = -1, -2
 
 
 class NextLinks(Protocol):
-    """Next links that are worked out when they are asked for."""
+    """Next links that are computed on demand."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Paths, switches, adapters."""
+        """Numbers of paths, switches and adapters."""
 
     def at(self, path: int, switches: Links, adapters: Links) -> Links:
-        """The link from each switch towards each adapter, shape (n,), -1 if there is none.
+        """The link from each switch towards the adapter at the same position, shape (n,), -1 if there is none.
 
-        :param path: number of the destinations' path, from 0.
-        :param switches: numbers of the switches, shape (n,).
-        :param adapters: number of the destination from each switch, shape (n,).
+        :param path: path number, from 0.
+        :param switches: switch numbers, shape (n,).
+        :param adapters: numbers of the destination adapters, shape (n,).
         """
 
     def item(self, switch: int, adapter: int) -> int:
         """The link from one switch towards one adapter on path 0, -1 if there is none."""
 
     def hops(self, switches: Links, adapters: Links) -> NDArray[np.int16]:
-        """Switches crossed on path 0 from each to each, shape (switches, adapters); negative without a route."""
+        """Number of switches crossed from each switch to each adapter on path 0, shape (s, a), negative if no route.
+
+        :param switches: switches at the start, shape (s,).
+        :param adapters: destination adapters, shape (a,).
+        """
 
 
 def slices(count: int, each: int = 1) -> Iterator[slice]:
-    """Slices of a number of things, of which ``AT_ONCE`` walks, or one thing, are taken at a time.
+    """Slices of ``count`` items, each slice with at most ``AT_ONCE`` walks, but at least one item.
 
-    :param count: number of things.
-    :param each: number of walks of each thing.
+    :param count: number of items.
+    :param each: number of walks per item.
     """
     step = max(1, AT_ONCE // max(1, each))
     return (slice(first, min(count, first + step)) for first in range(0, count, step))
 
 
 def link_loads(paths: NDArray[np.integer], amounts: NDArray[np.number], links: int) -> NDArray[np.float64]:
-    """Sums of amounts over the links of their paths, shape (links,).
+    """Sum of the amounts of all paths over each link, shape (links,).
 
-    :param paths: links of each path, shape (paths, longest); numbers below 0 are no link, and those from ``links`` on
-        are not counted.
-    :param amounts: bytes, or bytes/s, that take each path, shape (paths,).
-    :param links: number of links, from 0 on, that are counted.
+    :param paths: links of each path, shape (paths, longest); negative numbers are padding, and numbers from ``links``
+        on are not counted.
+    :param amounts: bytes, or bytes/s, on each path, shape (paths,).
+    :param links: number of links, numbered from 0, that are counted.
     Cost: one pass over each column of the paths.
     """
     loads, weights = np.zeros(links), np.asarray(amounts, dtype=np.float64)
     for column in paths.T:
-        loads += np.bincount(column + 1, weights, links + 1)[1 : links + 1]  # padding counts at 0
+        loads += np.bincount(column + 1, weights, links + 1)[1 : links + 1]  # bin 0 collects the padding
     return loads
 
 
@@ -96,17 +100,18 @@ def first_links(vertex: Links, adapters: int) -> Links:
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """Directed links and next links; the part of ``Tables`` that knows no hosts.
+    """Directed links and next links without hosts; the base class of ``Tables``.
 
     Vertices are the adapters, then the switches. An adapter sends on the first link that leaves it.
 
     :param source: vertex that each link leaves, shape (links,).
-    :param target: vertex at the end of each link, shape (links,).
-    :param rate: bytes/s of each link, shape (links,), NaN if unknown.
-    :param latency: seconds from the beginning of each link into the vertex at its end, shape (links,), NaN if unknown.
+    :param target: vertex that each link enters, shape (links,).
+    :param rate: bandwidth of each link in bytes/s, shape (links,), NaN if unknown.
+    :param latency: time in seconds from the start of each link into the vertex at its end, shape (links,), NaN if
+        unknown.
     :param next_link: link from each switch towards each adapter, shape (paths, switches, adapters), or (switches,
-        adapters) for one path; -1 for none. Or an object that works them out.
-    :param names: names of the vertices, for messages; empty for their numbers.
+        adapters) for one path; -1 for none. Alternatively an object that computes them.
+    :param names: names of the vertices, for messages; empty to use their numbers.
     """
 
     error: ClassVar[type[TopompiError]] = FabricError
@@ -142,7 +147,7 @@ class Walks:
 
     @property
     def num_paths(self) -> int:
-        """Number of paths to each adapter."""
+        """Number of paths per adapter."""
         return int(self.next_link.shape[0])
 
     @property
@@ -152,23 +157,23 @@ class Walks:
 
     @cached_property
     def link_end(self) -> Links:
-        """``target``, and -1 behind it for link -1, which stands for none: shape (links + 1,)."""
+        """Vertex that each link enters, then -1 for link number -1 ("no link"); shape (links + 1,)."""
         return np.append(self.target, np.int32(-1))
 
     @cached_property
     def uplink(self) -> Links:
-        """The link on which each adapter sends, shape (adapters,); -1 for none."""
+        """The link on which each adapter sends, shape (adapters,); -1 if it has none."""
         return first_links(self.source, self.first_switch)
 
     @cached_property
     def leaf(self) -> Links:
-        """Number of the switch that each adapter sends to, shape (adapters,); -1 for none."""
+        """Number of the switch that each adapter sends to, shape (adapters,); -1 if it has none."""
         vertex = self.link_end[self.uplink]
         return np.where(vertex >= self.first_switch, vertex - self.first_switch, -1).astype(np.int32)
 
     @cached_property
     def table(self) -> Links:
-        """All next links, shape (paths, switches, adapters); cost: their number, if they are worked out."""
+        """All next links, shape (paths, switches, adapters); cost: their number, if they are computed."""
         if isinstance(self.next_link, np.ndarray):
             return self.next_link
         full = np.empty(self.next_link.shape, dtype=np.int32)
@@ -180,17 +185,17 @@ class Walks:
         return full
 
     def name(self, vertex: int) -> str:
-        """The name of an adapter or a switch, for messages."""
+        """Display name of an adapter or a switch."""
         first = self.first_switch
         kind, number = ("host", vertex) if vertex < first else ("switch", vertex - first)
         return self.names[vertex] if self.names else f"{kind} {number}"
 
     def links_at(self, switches: Links, adapters: Links, path: int = 0) -> Links:
-        """The link from each switch towards each adapter, shape (n,), -1 if there is none.
+        """The link from each switch towards the adapter at the same position, shape (n,), -1 if there is none.
 
-        :param switches: numbers of the switches, shape (n,).
-        :param adapters: number of the destination from each switch, shape (n,).
-        :param path: number of the destinations' path, from 0.
+        :param switches: switch numbers, shape (n,).
+        :param adapters: numbers of the destination adapters, shape (n,).
+        :param path: path number, from 0.
         """
         if isinstance(self.next_link, np.ndarray):
             found: Links = self.next_link[path][switches, adapters]
@@ -200,12 +205,12 @@ class Walks:
     def walk(self, switches: Links, adapters: Links, path: int = 0) -> tuple[Links, Links, Links]:
         """Follow the routes from many switches at once.
 
-        :param switches: switch at the start of each walk, shape (n,); -1 yields no route.
-        :param adapters: destination of each walk, shape (n,).
-        :param path: number of the destinations' path, from 0.
-        :returns: (hops, links, last): switches crossed, shape (n,), DIES or LOOPS without a route; the links taken,
-            shape (n, longest), padded with -1; and the switch where each walk ended, shape (n,).
-        Cost: one array operation over the walks still under way for each hop.
+        :param switches: switch at the start of each walk, shape (n,); -1 has no route.
+        :param adapters: destination adapter of each walk, shape (n,).
+        :param path: path number, from 0.
+        :returns: (hops, links, last): number of switches crossed, shape (n,), DIES or LOOPS without a route; the links
+            taken, shape (n, longest), padded with -1; and the switch at the end of each walk, shape (n,).
+        Cost: per hop, one array operation over the unfinished walks.
         """
         hops = np.full(len(switches), LOOPS, dtype=np.int32)
         last = np.array(switches, dtype=np.int32)
@@ -231,12 +236,12 @@ class Walks:
         return hops, links, last
 
     def hops_from(self, switches: Links, adapters: Links, path: int = 0) -> NDArray[np.int16]:
-        """Switches crossed from each switch to each adapter, shape (switches, adapters); negative without a route.
+        """Number of switches crossed from each switch to each adapter, shape (s, a), negative without a route.
 
-        :param switches: numbers of the starts, shape (s,); -1 has no route.
-        :param adapters: numbers of the destinations, shape (a,).
-        :param path: number of the destinations' path, from 0.
-        Cost: one walk from each distinct switch to each adapter; no walk if next links are worked out.
+        :param switches: switches at the start, shape (s,); -1 has no route.
+        :param adapters: destination adapters, shape (a,).
+        :param path: path number, from 0.
+        Cost: one walk from each distinct switch to each adapter; no walk if next links are computed.
         """
         if not isinstance(self.next_link, np.ndarray):
             return self.next_link.hops(switches, adapters)
@@ -249,19 +254,22 @@ class Walks:
         return hops[inverse]
 
     def crossed(self, adapters: Links, path: int = 0) -> tuple[Links, Links, Links]:
-        """What the routes between some adapters cross: switch, place of the destination in ``adapters``, and link.
+        """Switches and links on the routes between all pairs of some adapters.
 
-        :param adapters: numbers, shape (n,).
-        :param path: number of the destinations' path, from 0.
-        :returns: three columns; the link is -1 if a route ends before it arrives.
-        Each pair of a switch and a destination comes once: routes to one destination go on together once they meet.
+        Each pair of a switch and a destination occurs once, because routes to one destination stay together after they
+        meet.
+
+        :param adapters: adapter numbers, shape (n,).
+        :param path: path number, from 0.
+        :returns: three columns: switch, position of the destination in ``adapters``, and link from the switch towards
+            it, -1 if the switch has none.
         """
         leaves = np.unique(self.leaf[adapters])
         leaves = leaves[leaves >= 0]
         found = [np.empty((3, 0), dtype=np.int32)]
         for part in slices(len(adapters), len(leaves)):
             some = adapters[part]
-            seen = np.zeros(self.num_switches * len(some), dtype=bool)  # by switch and column
+            seen = np.zeros(self.num_switches * len(some), dtype=bool)  # index: switch * columns + column
             here = (leaves[:, None].astype(np.int64) * len(some) + np.arange(len(some))).ravel()
             while len(here):
                 seen[here] = True
@@ -279,12 +287,12 @@ class Walks:
     def loads_from(
         self, switches: Links, adapters: Links, amounts: NDArray[np.number], path: int = 0
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Sums of amounts over the links of the routes from switches to adapters, shape (links,), and which arrive.
+        """Bytes over each link for routes from switches to adapters, shape (links,), and whether each route arrives.
 
-        :param switches: switch at the start of each route, shape (n,); -1 yields no route.
-        :param adapters: destination of each route, shape (n,).
-        :param amounts: bytes that take each route, shape (n,); routes that do not arrive carry nothing.
-        :param path: number of the destinations' path, from 0.
+        :param switches: switch at the start of each route, shape (n,); -1 has no route.
+        :param adapters: destination adapter of each route, shape (n,).
+        :param amounts: bytes on each route, shape (n,); routes that do not arrive are not counted.
+        :param path: path number, from 0.
         Cost: ``AT_ONCE`` walks at a time.
         """
         loads, arrives = np.zeros(self.num_links), np.zeros(len(switches), dtype=bool)

@@ -1,4 +1,4 @@
-"""What a network looks like and where a job sits in it: fabrics, routes, cluster trees, sources. Pure: no MPI."""
+"""Fabrics, routes, cluster trees and the sources that they are read from; a job's place in its fabric. No MPI."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
     "reread",
 ]
 
-# What asks a service a question needs no arrays, and only rank 0 of a job reads files.
+# Imported at first use: a client of the topology service needs no numpy, and only rank 0 of a job reads files.
 __getattr__ = when_used(
     __name__,
     {
@@ -64,5 +64,5 @@ __getattr__ = when_used(
 
 
 def __dir__() -> list[str]:
-    """The public names, imported or not."""
+    """The public names, imported yet or not."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

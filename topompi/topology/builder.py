@@ -1,4 +1,4 @@
-"""Building a fabric one thing at a time, as parsers find them."""
+"""A builder to which parsers add the parts of a fabric one at a time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ __all__ = ["FabricBuilder"]
 
 @dataclass
 class FabricBuilder:
-    """Collects what a source says, one thing at a time, and refuses contradictions where they occur.
+    """The parts of a fabric that a parser has found so far; a part that contradicts an earlier one is refused at once.
 
-    Ids are the caller's keys: adapters and switches share one name space. ``where`` is the place in the source
-    (``file:line``) that messages name.
+    Adapters and switches share one name space of ids, which the caller chooses.
 
-    :param name: of the fabric.
+    :param name: name of the fabric.
     :param cabled: whether the source lists its cables, see ``Fabric``.
     """
 
@@ -39,20 +38,20 @@ class FabricBuilder:
     def add_switch(self, identity: str, name: str = "", where: str = "") -> None:
         """Add a switch; raises FabricError if the id is taken.
 
-        :param identity: unique among adapters and switches.
-        :param name: for people.
-        :param where: ``file:line``, for messages.
+        :param identity: id, unique among adapters and switches.
+        :param name: display name; the id if empty.
+        :param where: place in the source, ``file:line``, for error messages.
         """
         self._check_new(identity, "switch", where)
         self._switches[identity] = len(self._switches)
         self._switch_names.append(name or identity)
 
     def add_adapter(self, identity: str, host: str, where: str = "") -> None:
-        """Add an adapter of a host, and the host where it is new; raises FabricError if the id is taken.
+        """Add an adapter of a host, and the host if it is new; raises FabricError if the id is taken.
 
-        :param identity: unique among adapters and switches.
-        :param host: name of its host.
-        :param where: ``file:line``, for messages.
+        :param identity: id, unique among adapters and switches.
+        :param host: name of the adapter's host.
+        :param where: place in the source, ``file:line``, for error messages.
         """
         self._check_new(identity, "host", where)
         self._adapters[identity] = len(self._adapters)
@@ -63,7 +62,7 @@ class FabricBuilder:
             raise FabricError(f"{where}: {kind} {identity} appears twice")
 
     def has(self, identity: str) -> bool:
-        """Whether a switch or an adapter of this id was added."""
+        """Whether a switch or an adapter with this id was added."""
         return identity in self._switches or identity in self._adapters
 
     def add_link(
@@ -78,11 +77,13 @@ class FabricBuilder:
     ) -> None:
         """Add one directed link; raises FabricError if its source port has a link already.
 
-        :param source: id of the sending adapter or switch; likewise ``target``, the receiving one.
-        :param source_port: port number at the source, 0 where unknown; likewise ``target_port``, at the target.
-        :param rate: bytes/s, NaN where unknown.
-        :param latency: seconds, NaN where unknown.
-        :param where: ``file:line``, for messages.
+        :param source: id of the sending adapter or switch.
+        :param target: id of the receiving adapter or switch.
+        :param source_port: port number at the source, 0 if unknown.
+        :param target_port: port number at the target, 0 if unknown.
+        :param rate: bandwidth in bytes/s, NaN if unknown.
+        :param latency: latency in seconds, NaN if unknown.
+        :param where: place in the source, ``file:line``, for error messages.
         """
         if source_port:
             taken = self._ports.setdefault((source, source_port), where or target)
@@ -91,18 +92,19 @@ class FabricBuilder:
         self._links.append((source, target, source_port, target_port, rate, latency))
 
     def add_cable(self, source: str, target: str, *ports: int, rate: float = float("nan")) -> None:
-        """Add the two links of a cable; ``ports`` are the port numbers at source and target.
+        """Add a cable: one link in each direction.
 
-        :param source: id of one adapter or switch; likewise ``target``, the other.
-        :param ports: port numbers at source and target; none where they are unknown.
-        :param rate: bytes/s each way, NaN where unknown.
+        :param source: id of the adapter or switch at one end.
+        :param target: id of the adapter or switch at the other end.
+        :param ports: port numbers at source and target; none if they are unknown.
+        :param rate: bandwidth in each direction in bytes/s, NaN if unknown.
         """
         first, second = ports or (0, 0)
         self.add_link(source, target, first, second, rate)
         self.add_link(target, source, second, first, rate)
 
     def build(self) -> Fabric:
-        """The fabric; raises FabricError if a link ends at something that was never added, or nothing was."""
+        """The fabric; raises FabricError if there is no switch, or a link ends at an id that was never added."""
         if not self._switches:
             raise FabricError(f"{self.name}: no switch found")
         current_limits().check("hosts", len(self._hosts), self.name, FabricError)

@@ -1,4 +1,4 @@
-"""A whole fabric of many hosts in numbers, by pairs of leaf switches: no question goes over all pairs of hosts."""
+"""The summary of a large fabric, computed over pairs of leaf switches instead of pairs of hosts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from .summary import fabric_numbers, hops_shares, levels_between
 
 __all__ = ["hops_by_leaf", "summarise_by_leaf"]
 
-AT_ONCE = 1 << 24  # pairs of leaf switches
+AT_ONCE = 1 << 24  # pairs of leaf switches computed at a time, to limit memory
 
 
 def summarise_by_leaf(routes: Routes, source: str) -> dict[str, Any] | None:
-    """What ``summarise`` gives of a whole fabric, without shared links and the cluster tree, which are None.
+    """The summary of a whole fabric in the form of ``summarise``, with None for shared links and the cluster tree.
 
-    None where hosts of a leaf switch may not be alike: routes from tables, hosts of several adapters or of none.
+    Returns None if hosts of one leaf switch may have different routes: with routes read from tables, or if a host has
+    several adapters or none.
 
     :param routes: the routes over the whole fabric.
-    :param source: where it came from.
+    :param source: source of the topology, in words.
     Cost: (leaf switches)^2.
     """
     fabric = routes.fabric
@@ -47,9 +48,9 @@ def summarise_by_leaf(routes: Routes, source: str) -> dict[str, Any] | None:
 
 
 def hops_by_leaf(routes: Routes) -> dict[str, Any]:
-    """Ordered pairs of different hosts by hops, as ``hop_histogram`` has them, where hosts of a leaf are alike.
+    """Number and share of the ordered pairs of different hosts per hop count, in the form of ``hop_histogram``.
 
-    :param routes: computed ones; each host has one adapter.
+    :param routes: computed routes of a fabric whose hosts have one adapter each.
     Cost: (leaf switches)^2.
     """
     fabric = routes.fabric
@@ -61,11 +62,16 @@ def hops_by_leaf(routes: Routes) -> dict[str, Any]:
         found = np.array([hosts[first : first + rows] @ (hops == hop) @ hosts for hop in range(int(hops.max()) + 1)])
         size = max(len(counts), len(found))
         counts = np.pad(counts, (0, size - len(counts))) + np.pad(found, (0, size - len(found)))
-    counts[1] -= fabric.num_hosts  # to themselves
+    counts[1] -= fabric.num_hosts  # the pairs of a host with itself
     return hops_shares(counts, fabric.num_hosts * (fabric.num_hosts - 1), _apart(fabric, leaves, hosts))
 
 
 def _apart(fabric: Fabric, leaves: Any, hosts: Any) -> int:
-    """Ordered pairs of hosts in different components of the fabric."""
+    """Number of ordered pairs of hosts in different components of the fabric.
+
+    :param fabric: the whole fabric.
+    :param leaves: switch numbers of the leaf switches, shape (leaves,).
+    :param hosts: number of hosts on each leaf switch, shape (leaves,).
+    """
     together = np.bincount(fabric.switch_component[leaves], hosts).astype(np.int64)
     return int(fabric.num_hosts**2 - (together**2).sum())

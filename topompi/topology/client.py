@@ -1,4 +1,4 @@
-"""Questions to a topology service: where it listens, and one round trip that ends in time. Standard library only."""
+"""The client of a topology service: its address, and requests with a time limit. Standard library only."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Address", "ask", "ask_line"]
 
 CONNECT_SECONDS = 3.0
 ANSWER_SECONDS = 10.0
-PAUSE_SECONDS = 0.2  # between the first try and the second one
+PAUSE_SECONDS = 0.2  # between the first attempt and the second
 CHUNK = 1 << 16
-SHORT_BYTES = 1 << 20  # of an answer that is no topology
+SHORT_BYTES = 1 << 20  # limit of an answer without a topology
 
 _TCP = re.compile(r"(?:tcp://)?(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^:/\s\[\]]+)):([0-9]{1,5})/?")
 T = TypeVar("T")
@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Address:
-    """Where a service listens: a host and a port, or the path of a UNIX socket.
+    """The address at which a service listens: a host and a port, or the path of a UNIX socket.
 
-    :param host: name or number of the host; empty for a UNIX socket.
-    :param port: of the host; 0 lets the system choose one that is free.
-    :param path: of the UNIX socket; empty for TCP.
+    :param host: name or IP address of the host; empty for a UNIX socket.
+    :param port: TCP port; 0 lets the system choose a free one.
+    :param path: path of the UNIX socket; empty for TCP.
     """
 
     host: str = ""
@@ -41,7 +41,7 @@ class Address:
 
     @staticmethod
     def is_named_by(text: str) -> bool:
-        """Whether a source's name is the address of a service."""
+        """Whether the name of a topology source is the address of a service."""
         return text.startswith(("tcp://", "unix:"))
 
     @classmethod
@@ -60,7 +60,7 @@ class Address:
         return f"tcp://[{self.host}]:{self.port}" if ":" in self.host else f"tcp://{self.host}:{self.port}"
 
     def connect(self) -> socket.socket:
-        """A connection; OSError where there is none within CONNECT_SECONDS."""
+        """A new connection to the service; OSError if there is none within CONNECT_SECONDS."""
         if not self.path:
             return socket.create_connection((self.host, self.port), CONNECT_SECONDS)
         connection = socket.socket(socket.AF_UNIX)
@@ -76,13 +76,14 @@ class Address:
 def ask(
     address: Address, request: dict[str, Any], seconds: float = ANSWER_SECONDS, *, short: bool = False
 ) -> dict[str, Any]:
-    """The service's answer to a request, an object of JSON; a second try follows a first one that failed.
+    """Send a request to the service and return its JSON object; a failed first attempt is repeated once.
 
-    :param address: of the service.
-    :param request: what `topompi.topology.service` documents, for example ``{"request": "health"}``.
-    :param seconds: that one try may take once it is connected.
-    :param short: whether the answer is no topology, and has at most ``SHORT_BYTES``; else the limit ``answer`` holds.
-    :raises ServiceError: where both tries fail, with the reason of the second one; for an answer that is too long.
+    :param address: address of the service.
+    :param request: request as `topompi.topology.service` documents it, for example ``{"request": "health"}``.
+    :param seconds: time limit of one attempt after it has connected.
+    :param short: whether the answer contains no topology and is limited to ``SHORT_BYTES``; otherwise the limit
+        ``answer`` holds.
+    :raises ServiceError: if both attempts fail, with the reason of the second; if an answer is too long.
     """
     text = json.dumps(request)
 
@@ -96,12 +97,12 @@ def ask(
 
 
 def ask_line(address: Address, line: str, seconds: float = ANSWER_SECONDS) -> str:
-    """The service's answer to one line of the line protocol, without the line's end.
+    """Send one line of the line protocol and return the service's answer without its line end.
 
-    :param address: of the service.
-    :param line: for example ``query a:b``.
-    :param seconds: that one try may take once it is connected.
-    :raises ServiceError: where both tries fail, with the reason of the second one.
+    :param address: address of the service.
+    :param line: request, for example ``query a:b``.
+    :param seconds: time limit of one attempt after it has connected.
+    :raises ServiceError: if both attempts fail, with the reason of the second.
     """
     return _twice(address, lambda: _exchange(address, line, seconds, True).decode("utf-8", errors="replace"))
 
@@ -119,7 +120,13 @@ def _twice(address: Address, once: Callable[[], T]) -> T:
 
 
 def _exchange(address: Address, line: str, seconds: float, short: bool) -> bytes:
-    """Send one line, receive one line, without its end."""
+    """Send one line and receive one line, which is returned without its line end.
+
+    :param address: address of the service.
+    :param line: line to send, without its line end.
+    :param seconds: time limit in seconds for sending and receiving.
+    :param short: whether the answer is limited to ``SHORT_BYTES``.
+    """
     if "\n" in line or "\r" in line:
         raise ServiceError(f"expecting a request of one line, got {line[:80]!r}")
     with address.connect() as connection:

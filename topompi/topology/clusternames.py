@@ -1,4 +1,4 @@
-"""Which switch a cluster of hosts hangs below."""
+"""Names of clusters of hosts, taken from the switches above them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["ClusterNames"]
 
 
 class ClusterNames:
-    """The names of clusters: that of the one switch below which all their hosts are.
+    """The names of a job's clusters: each is named after the single lowest switch above all its hosts.
 
-    :param interface: the hosts, and the part of the fabric that joins them.
+    :param interface: the job's hosts and the part of the fabric that joins them.
     """
 
     def __init__(self, interface: TopologyInterface) -> None:
         self._interface = interface
 
     def name(self, node: int) -> str:
-        """The name of a node of the cluster tree; empty where several switches, or none, are above all its hosts.
+        """The name of the lowest switch above all hosts of a cluster tree's node; empty if none or several qualify.
 
-        Cost: switches x hosts, and that once for the hosts below each switch.
+        Cost: switches x hosts; the first call also finds the hosts below each switch.
         """
         routes = self._interface.routes
         if routes is None:
@@ -37,8 +37,8 @@ class ClusterNames:
 
     @cached_property
     def _below(self) -> NDArray[np.bool_]:
-        """Which hosts are below which switch on links that lead down only, shape (S, n)."""
-        assert self._interface.routes is not None  # ``name`` asks before
+        """Whether host h is below switch s along links that lead down only, shape (switches, n)."""
+        assert self._interface.routes is not None  # ``name`` has checked this
         fabric = self._interface.routes.fabric
         below = np.zeros((fabric.num_switches, fabric.num_hosts), dtype=bool)
         joined = fabric.adapter_leaf >= 0

@@ -1,4 +1,4 @@
-"""Next links along shortest paths, worked out where they are asked for: no table of all switches and hosts."""
+"""Next links along shortest paths, computed on demand without a table of all switches and hosts."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ ENGINE = "computed: shortest paths, d-mod-k among equals"
 
 Integers = NDArray[np.int64]
 FAR = np.int16(np.iinfo(np.int16).max - 1)
-AT_ONCE = 1 << 24  # entries of links x groups that are compared at a time
+AT_ONCE = 1 << 24  # entries of links x groups compared at a time, to limit memory
 
 
 def compute_routes(fabric: Fabric) -> Routes:
-    """Routes along shortest paths; among equally short links the destination's number chooses.
+    """Routes along shortest paths; the destination's number chooses among equally short links.
 
-    In a fat tree this is d-mod-k: at level l a switch sends to destination d through up-port
-    floor(d / product of the up-degrees below) mod (its up-degree), and the way down is unique but for parallel
-    cables, which the same digit chooses (Zahavi, "D-Mod-K routing providing non-blocking traffic for shift
-    permutations on real life fat trees", 2010). Other fabrics get the same rule on their shortest paths.
+    In a fat tree this is d-mod-k: at level l a switch sends to destination d through up-port floor(d / product of the
+    up-degrees below) mod (its up-degree). The way down is unique except for parallel cables, among which the same digit
+    chooses (Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees",
+    2010). Other fabrics get the same rule on their shortest paths.
 
-    :raises RouteError: for more entries (links between switches x groups of leaves) than the limit of routes.
+    :param fabric: the fabric to route.
+    :raises RouteError: if (links between switches) x (groups of leaves) exceeds the limit ``routes``.
     Cost: see ``ComputedLinks``; no table of switches x hosts is made.
     """
     return Routes(fabric, ENGINE, ComputedLinks.of(fabric))
@@ -39,23 +40,24 @@ def compute_routes(fabric: Fabric) -> Routes:
 
 @dataclass(frozen=True, eq=False)
 class ComputedLinks:
-    """The chosen one of a switch's shortest links towards each adapter.
+    """For each switch and destination adapter the next link, computed from distances between switches.
 
-    Leaf switches with the same neighbours are as far from every other switch, so that distances and the links to choose
-    from are kept for groups of leaves: in a fat tree of three levels one a pod. What is kept for (group g, switch s)
-    stands in row g S + s.
+    Leaf switches with the same neighbours are equally far from every other switch. Therefore distances and candidate
+    links are kept per group of such leaves: in a fat tree of three levels one group per pod. The entry of (group g,
+    switch s) is row g * (number of switches) + s.
 
     :param fabric: the fabric.
-    :param group: of each switch that is a leaf, shape (S,), -1 for the others.
-    :param distance: links between switches from each switch to another switch of each group, shape (groups, S); FAR
-        where there is no way.
-    :param offset: where the links of a row begin in ``choices``, shape (groups S + 1,); none for rows of distance 1.
-    :param choices: links that lead nearer, in the order of (next switch, port).
-    :param links: all links between switches in the order of (switch, next switch, port), shape (L,).
-    :param pairs: switch S + next switch of joined switches, ascending; the links of pair i are ``links[begin[i] :
-        begin[i + 1]]``.
-    :param begin: shape (pairs + 1,).
-    :param divisor: of the destination's number, for each link of the fabric that is the first to choose from.
+    :param group: group of each leaf switch, shape (switches,), -1 for the other switches.
+    :param distance: number of links from each switch to the nearest other switch of each group, shape (groups,
+        switches); FAR if there is no path.
+    :param offset: start of each row in ``choices``, shape (groups * switches + 1,); rows at distance 1 are empty.
+    :param choices: candidate links, each one hop nearer to the group, sorted by (row, next switch, port).
+    :param links: all links between switches, sorted by (switch, next switch, port).
+    :param pairs: each pair of joined switches as the number switch * (number of switches) + next switch, ascending; the
+        links of pair i are ``links[begin[i] : begin[i + 1]]``.
+    :param begin: start of each pair in ``links``, shape (pairs + 1,).
+    :param divisor: divisor of each link, shape (all links,): a switch takes candidate (destination // divisor) modulo
+        the number of candidates, with the divisor of its first candidate.
     """
 
     fabric: Fabric
@@ -70,11 +72,11 @@ class ComputedLinks:
 
     @classmethod
     def of(cls, fabric: Fabric) -> ComputedLinks:
-        """The links of a fabric.
+        """Compute the next links of a fabric.
 
-        :raises RouteError: for more entries (links between switches x groups of leaves) than the limit of routes.
-        Cost: links between switches x groups of leaves for each hop of the longest path; what is kept is the shortest
-        links of each (switch, group).
+        :raises RouteError: if (links between switches) x (groups of leaves) exceeds the limit ``routes``.
+        Cost: links between switches x groups of leaves for each hop of the longest path; memory for the shortest links
+        of each (switch, group).
         """
         source, target, links = _sorted_links(fabric)
         group = _groups(fabric, source, target)
@@ -96,14 +98,15 @@ class ComputedLinks:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Paths, switches, adapters."""
+        """Numbers of paths, switches and adapters."""
         return 1, self.fabric.num_switches, self.fabric.num_adapters
 
     def at(self, path: int, switches: IntArray, adapters: IntArray) -> IntArray:
-        """The link from each switch towards each adapter, shape (n,), -1 where there is none.
+        """The link from each switch towards the adapter at the same position, shape (n,), -1 if there is none.
 
-        :param path: 0; there is one.
-        :param switches: numbers, shape (n,); likewise ``adapters``, element by element.
+        :param path: path number, always 0 because one path is computed.
+        :param switches: switch numbers, shape (n,).
+        :param adapters: adapter numbers, shape (n,).
         Cost: some thirty array operations.
         """
         fabric, found = self.fabric, np.full(len(switches), -1, dtype=np.int32)
@@ -126,7 +129,7 @@ class ComputedLinks:
         return found
 
     def item(self, switch: int, adapter: int) -> int:
-        """The link from one switch towards one adapter, -1 where there is none."""
+        """The link from one switch towards one adapter, -1 if there is none."""
         return int(self.at(0, np.array([switch], dtype=np.int32), np.array([adapter], dtype=np.int32))[0])
 
     def _chosen(self, links: IntArray, first: Integers, count: Integers, adapters: IntArray) -> IntArray:
@@ -134,9 +137,11 @@ class ComputedLinks:
         return chosen
 
     def hops(self, switches: IntArray, adapters: IntArray) -> NDArray[np.int16]:
-        """Switches crossed from each switch to each adapter, shape (switches, adapters); negative without a route.
+        """Number of switches crossed from each switch to each adapter, shape (s, a), negative without a route.
 
-        Cost: the answer, no walk.
+        :param switches: switches at the start, shape (s,); -1 has no route.
+        :param adapters: destination adapters, shape (a,).
+        Cost: one gather of the answer's size; no route is walked.
         """
         if not len(self.distance):
             return np.full((len(switches), len(adapters)), -1, dtype=np.int16)
@@ -162,7 +167,7 @@ class ComputedLinks:
 
 
 def _sorted_links(fabric: Fabric) -> tuple[IntArray, IntArray, IntArray]:
-    """Source and target switch of each link between switches, and its number, by (source, target, port)."""
+    """Source switch, target switch and number of each link between switches, sorted by (source, target, port)."""
     links, first = fabric.switch_links, fabric.num_adapters
     source, target = fabric.link_source[links] - first, fabric.link_target[links] - first
     order = np.lexsort((fabric.link_source_port[links], target, source))
@@ -170,7 +175,14 @@ def _sorted_links(fabric: Fabric) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _groups(fabric: Fabric, source: IntArray, target: IntArray) -> Integers:
-    """Group of each leaf switch by its neighbours in both directions, shape (S,); -1 for the other switches."""
+    """Group of each leaf switch, shape (switches,), -1 for the other switches.
+
+    Leaf switches with the same neighbours in both directions form a group.
+
+    :param fabric: the fabric.
+    :param source: switch at the start of each link between switches, shape (links,).
+    :param target: switch at the end of each link between switches, shape (links,).
+    """
     leaves = np.unique(fabric.adapter_leaf[fabric.adapter_leaf >= 0])
     count = fabric.num_switches
     ends = np.concatenate(
@@ -187,9 +199,14 @@ def _groups(fabric: Fabric, source: IntArray, target: IntArray) -> Integers:
 
 
 def _distances(group: Integers, source: IntArray, target: IntArray) -> NDArray[np.int16]:
-    """Links from each switch to a member of each group that is not this switch, shape (groups, S).
+    """Number of links from each switch to the nearest member of each group other than itself.
 
-    All members are entered from the same switches, so that one distance holds for all of them.
+    All members of a group are reached from the same switches, so one distance holds for the whole group.
+
+    :param group: group of each leaf switch, shape (switches,), -1 for the other switches.
+    :param source: switch at the start of each link, shape (links,), ascending.
+    :param target: switch at the end of each link, shape (links,).
+    :returns: numbers of shape (groups, switches), FAR if there is no path.
     """
     count = int(group.max(initial=-1)) + 1
     distance = np.full((count, len(group)), FAR, dtype=np.int16)
@@ -211,7 +228,13 @@ def _distances(group: Integers, source: IntArray, target: IntArray) -> NDArray[n
 def _choices(
     distance: NDArray[np.int16], source: IntArray, target: IntArray, links: IntArray
 ) -> tuple[Integers, IntArray]:
-    """How many links each (group, switch) has to choose from, and these, where the group is 2 or more links away."""
+    """Number of candidate links of each (group, switch), and the links, for groups that are 2 or more links away.
+
+    :param distance: number of links from each switch to each group, shape (groups, switches).
+    :param source: switch at the start of each link, shape (links,), ascending.
+    :param target: switch at the end of each link, shape (links,).
+    :param links: number of each link in the fabric, shape (links,).
+    """
     counts = np.zeros(distance.shape, dtype=np.int64)
     chosen = [np.empty(0, dtype=np.int32)]
     if len(source):
@@ -230,9 +253,15 @@ def _parts(groups: int, links: int) -> Iterator[slice]:
 
 
 def _divisors(fabric: Fabric, source: IntArray, target: IntArray, links: IntArray) -> Integers:
-    """Product of the up-degrees below the lower end of each link, where a level's widest switch counts.
+    """Product of the up-degrees below the lower end of each link, 1 for adapters' links.
 
-    Shape (links of the fabric,); 1 for links of adapters.
+    The up-degree of a level is that of its switch with the most up-links.
+
+    :param fabric: the fabric.
+    :param source: switch at the start of each link between switches, shape (links,).
+    :param target: switch at the end of each link between switches, shape (links,).
+    :param links: number of each link between switches in the fabric, shape (links,).
+    :returns: numbers of shape (all links of the fabric,).
     """
     level = fabric.switch_level
     up_degree = np.bincount(source[level[target] > level[source]], minlength=fabric.num_switches)

@@ -1,4 +1,4 @@
-"""What a topology source yields, and how it says what is wrong with its input."""
+"""The result of reading a topology source, and the collector of problems in its input."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Discovery:
     """The outcome of reading a source.
 
     :param fabric: the fabric.
-    :param routes: routes the source itself holds (forwarding tables); None where they are to be computed.
-    :param rank_hosts: host name of each rank, where the source places ranks (MPICH coordinates); else None.
+    :param routes: routes that the source contains as forwarding tables; None if they have to be computed.
+    :param rank_hosts: host name of each rank if the source places ranks (MPICH coordinates); else None.
     :param lids: LID -> adapter or switch id, for forwarding tables whose entries carry no GUID.
-    :param served: the topology service that it came from, if any.
+    :param served: the topology service that answered, if any.
     """
 
     fabric: Fabric
@@ -36,12 +36,12 @@ class Discovery:
 
 @dataclass
 class Report:
-    """Takes the problems that parsers meet: raises the first one, or with ``partial`` lists all of them.
+    """The problems that parsers meet: the first is raised at once, or with ``partial`` all are collected.
 
-    :param partial: continue with what is sound.
-    :param progress: called with (what is being done, done, total) during long work; total 0 where unknown.
+    :param partial: whether to continue with the sound part of the input after a problem.
+    :param progress: callback for long work with (current step in words, pieces done, total); total 0 if unknown.
     :param problems: messages of the problems met so far; stays empty without ``partial``.
-    :param notes: what a user should know although nothing is missing, with file and line.
+    :param notes: remarks for the user on complete but unusual input, with file and line.
     """
 
     partial: bool = False
@@ -50,20 +50,21 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
     def problem(self, error: TopompiError) -> None:
-        """Raise the error, or note its message and return if partial reading was asked for."""
+        """Raise the error, or with ``partial`` record its message and return."""
         if not self.partial:
             raise error
         self.problems.append(str(error))
 
     def note(self, message: str) -> None:
-        """Keep a message about input that is oddly made but whole."""
+        """Record a remark on input that is complete but unusual."""
         self.notes.append(message)
 
     def step(self, what: str, done: int = 0, total: int = 0) -> None:
-        """Tell the progress callback, if any.
+        """Report progress to the callback, if there is one.
 
-        :param what: is being done, in words.
-        :param done: pieces done so far; likewise ``total``, of how many, 0 where unknown.
+        :param what: current step, in words.
+        :param done: number of pieces done so far.
+        :param total: number of all pieces, 0 if unknown.
         """
         if self.progress is not None:
             self.progress(what, done, total)

@@ -1,4 +1,4 @@
-"""The fabric: hosts, their adapters, switches, and the directed links between them; frozen."""
+"""The fabric: an immutable value of hosts, adapters, switches and the directed links between them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fabric", "infiniband_rate"]
 
-DIRECT = 0.9  # of the switches of a direct network, such as a torus, have hosts; of a fat tree's about a half
+DIRECT = 0.9  # share of switches with hosts in a direct network, for example a torus; in a fat tree it is about a half
 
 IntArray = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
@@ -43,7 +43,7 @@ LANE_RATE = {
 
 
 def infiniband_rate(name: str) -> float:
-    """Data rate in bytes/s of a link named as ibnetdiscover does (``4xQDR``); NaN where unknown."""
+    """Data rate in bytes/s of a link rate in ibnetdiscover's spelling (``4xQDR``); NaN if the name is unknown."""
     width, _, speed = name.partition("x")
     if not re.fullmatch("[0-9]{1,3}", width) or speed not in LANE_RATE:
         return float("nan")
@@ -54,23 +54,25 @@ def infiniband_rate(name: str) -> float:
 class Fabric:
     """Hosts, switches and directed links, as columns.
 
-    Vertices are numbered adapters first: adapter ``a`` is vertex ``a``, switch ``s`` is vertex
-    ``len(adapter_ids) + s``. An adapter is one channel adapter port of a host; a host with several (rails)
-    has several adapters. A cable is two links, one in each direction; parallel cables stay apart.
+    Vertices are numbered adapters first: adapter ``a`` is vertex ``a``, switch ``s`` is vertex ``len(adapter_ids) +
+    s``. An adapter is one channel adapter port of a host; a host with several rails has several adapters. A cable is
+    two links, one in each direction; parallel cables are separate links.
 
-    :param name: where the fabric came from.
-    :param hosts: host names, unique, length H.
-    :param adapter_ids: GUIDs (or names), unique, length A.
-    :param adapter_host: host index of each adapter, shape (A,), ascending rail order within a host.
-    :param switch_ids: GUIDs (or names), unique, length S.
-    :param switch_names: what people call the switches, length S; need not be unique.
-    :param link_source: vertex each link leaves, shape (L,); likewise ``link_target``.
-    :param link_source_port: port number at the source, shape (L,), 0 where unknown; likewise ``link_target_port``.
-    :param link_rate: bytes/s, shape (L,), NaN where unknown.
-    :param link_latency: seconds, shape (L,), NaN where unknown.
-    :param cabled: whether the links are the source's own cables; False where the source only says what hangs below
-        what, so that one cable stands for all those between two switches.
-    :param part_of: of a part of a fabric: the torus that the whole is, for the part's switches.
+    :param name: name of the fabric, often its source.
+    :param hosts: host names, unique.
+    :param adapter_ids: GUIDs (or names) of the adapters, unique.
+    :param adapter_host: host index of each adapter, shape (adapters,), ascending rail order within a host.
+    :param switch_ids: GUIDs (or names) of the switches, unique.
+    :param switch_names: display names of the switches, one per switch; need not be unique.
+    :param link_source: vertex that each link leaves, shape (links,).
+    :param link_target: vertex that each link enters, shape (links,).
+    :param link_source_port: port number at the source, shape (links,), 0 if unknown.
+    :param link_target_port: port number at the target, shape (links,), 0 if unknown.
+    :param link_rate: bandwidth in bytes/s, shape (links,), NaN if unknown.
+    :param link_latency: latency in seconds, shape (links,), NaN if unknown.
+    :param cabled: whether the links are real cables; False if the source lists only which switch is above which, so
+        that one link stands for all cables between two switches.
+    :param part_of: torus of the whole fabric with the coordinates of these switches, if this is a part of a torus.
     """
 
     name: str
@@ -121,14 +123,14 @@ class Fabric:
 
     @cached_property
     def host_label_index(self) -> dict[str, int]:
-        """First label of a host's name (up to a dot) -> host index, where it is the label of one host alone."""
+        """First label (up to a dot) of a host's name -> host index, for labels that only one host has."""
         labels = [host.partition(".")[0] for host in self.hosts]
         count = Counter(labels)
         return {label: index for index, label in enumerate(labels) if count[label] == 1}
 
     @cached_property
     def hosts_are_numbers(self) -> bool:
-        """Whether all hosts are bare numbers, as in node maps."""
+        """Whether all host names are bare numbers, as in node maps."""
         return all(host.isdecimal() for host in self.hosts)
 
     @cached_property
@@ -143,41 +145,44 @@ class Fabric:
 
     @cached_property
     def vertex_names(self) -> tuple[str, ...]:
-        """Host of each adapter, then the name of each switch, its id if it has none."""
+        """Name of each vertex: for an adapter its host's name, for a switch its name, or its id if it has none."""
         switches = (name or identity for name, identity in zip(self.switch_names, self.switch_ids, strict=True))
         return (*(self.hosts[host] for host in self.adapter_host.tolist()), *switches)
 
     @cached_property
     def link_names(self) -> tuple[str, ...]:
-        """Both ends of each link, by what people call them, length L."""
+        """Display name of each link, ``source → target``."""
         ends = zip(self.link_source.tolist(), self.link_target.tolist(), strict=True)
         return tuple(f"{self.vertex_names[source]} → {self.vertex_names[target]}" for source, target in ends)
 
     @cached_property
     def adapter_uplink(self) -> IntArray:
-        """The link from each adapter into the fabric, shape (A,); -1 where it has none."""
+        """The link from each adapter into the fabric, shape (adapters,); -1 if it has none."""
         return first_links(self.link_source, self.num_adapters)
 
     @cached_property
     def adapter_downlink(self) -> IntArray:
-        """The link from the leaf switch to each adapter, shape (A,); -1 where it has none."""
+        """The link from the leaf switch to each adapter, shape (adapters,); -1 if it has none."""
         return first_links(self.link_target, self.num_adapters)
 
     @cached_property
     def adapter_leaf(self) -> IntArray:
-        """Switch index of the leaf switch of each adapter, shape (A,); -1 where it has none."""
+        """Switch index of the leaf switch of each adapter, shape (adapters,); -1 if it has none."""
         leaf = np.append(self.link_target, -1)[self.adapter_uplink]
         return np.where(leaf >= 0, leaf - self.num_adapters, -1).astype(np.int32)
 
     @cached_property
     def switch_links(self) -> IntArray:
-        """The links between two switches, ascending."""
+        """Numbers of the links between two switches, ascending."""
         first = self.num_adapters
         return np.flatnonzero((self.link_source >= first) & (self.link_target >= first)).astype(np.int32)
 
     @cached_property
     def switch_level(self) -> IntArray:
-        """Links between each switch and the nearest leaf switch, shape (S,): 0 for leaves, -1 where there is no way."""
+        """Number of links from each switch to the nearest leaf switch: 0 for leaves, -1 without a path.
+
+        :returns: numbers of shape (switches,).
+        """
         level = np.full(self.num_switches, -1, dtype=np.int32)
         reached = np.unique(self.adapter_leaf[self.adapter_leaf >= 0])
         source = self.link_source[self.switch_links] - self.num_adapters
@@ -192,14 +197,14 @@ class Fabric:
 
     @cached_property
     def host_adapters(self) -> tuple[IntArray, ...]:
-        """The adapters of each host in rail order, one array a host."""
+        """The adapters of each host in rail order, one array per host."""
         order = np.argsort(self.adapter_host, kind="stable").astype(np.int32)
         bounds = np.searchsorted(self.adapter_host[order], np.arange(self.num_hosts + 1)).tolist()
         return tuple(order[first:last] for first, last in itertools.pairwise(bounds))
 
     @cached_property
     def rails(self) -> IntArray:
-        """Adapter of each host on each rail, shape (rails, H), -1 if the host has fewer."""
+        """Adapter of each host on each rail, shape (rails, hosts), -1 if the host has fewer rails."""
         order = np.argsort(self.adapter_host, kind="stable").astype(np.int32)
         host = self.adapter_host[order]
         rail = np.arange(len(order)) - np.searchsorted(host, host)
@@ -209,10 +214,11 @@ class Fabric:
 
     @cached_property
     def switch_component(self) -> IntArray:
-        """Number of the connected component of each switch, shape (S,), by the lowest switch in it.
+        """Connected component of each switch, shape (switches,), numbered in the order of their lowest switches.
 
         Least labels spread along links, and each label is replaced by its own label (Y. Shiloach and U. Vishkin, An
-        O(log n) parallel connectivity algorithm, 1982): a few array operations, and no import for a job's start.
+        O(log n) parallel connectivity algorithm, 1982). This takes a few array operations and no import that would
+        delay a job's start.
         """
         ends = [self.link_source[self.switch_links], self.link_target[self.switch_links]]
         first, second = (end - self.num_adapters for end in ends)
@@ -227,10 +233,10 @@ class Fabric:
 
     @cached_property
     def torus(self) -> SwitchTorus | None:
-        """The torus or mesh that the switches are cabled as, by structure, not by name; None for other networks.
+        """The torus or mesh that the switches form, recognised by cabling, not by name; None for other networks.
 
-        A network whose switches have hosts on less than nine in ten of them is none. A part of a fabric keeps the
-        coordinates that its switches have in the whole. Cost: see ``find_torus``.
+        The result is None also if less than nine in ten switches have hosts. A part of a fabric keeps the coordinates
+        that its switches have in the whole. Cost: see ``find_torus``.
         """
         if self.part_of is not None:
             return self.part_of
@@ -241,9 +247,9 @@ class Fabric:
         return find_torus(self.link_source[links] - first, self.link_target[links] - first, self.num_switches)
 
     def links_by_port(self) -> IntArray:
-        """The link that leaves each switch by each port: shape (S, ports + 1), -1 where no link is.
+        """The link that leaves each switch by each port: shape (switches, ports + 1), -1 for a port without a link.
 
-        :raises FabricError: beyond the limit of routes, where port numbers are far above the number of ports.
+        :raises FabricError: if the table's size exceeds the limit ``routes``, because of very large port numbers.
         """
         leaving = np.flatnonzero(self.link_source >= self.num_adapters)
         ports = self.link_source_port[leaving]
@@ -259,14 +265,14 @@ class Fabric:
         return self.adapter_ids[vertex] if vertex < first else self.switch_ids[vertex - first]
 
     def describe_switch(self, switch: int) -> str:
-        """A switch as messages name it: its id, and its name where that says more."""
+        """A switch's id for messages, followed in brackets by its name if this is not the id."""
         identity, name = self.switch_ids[switch], self.switch_names[switch]
         return identity if name in ("", identity) else f"{identity} ({name})"
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """The fabric as a directed multigraph whose vertices are adapter and switch ids.
 
-        Vertex attributes: ``kind`` (host or switch), ``name``; link attributes: ``link`` (its number here),
+        Vertex attributes: ``kind`` (host or switch), ``name``; link attributes: ``link`` (its number in this fabric),
         ``source_port``, ``target_port``, ``rate`` (bytes/s), ``latency`` (seconds).
         """
         import networkx

@@ -1,4 +1,4 @@
-"""Which host of a fabric a name means, where jobs and fabrics spell names differently."""
+"""Matching of host names between jobs and fabrics that spell them differently."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _LAST_NUMBER = re.compile(r".*?(?<![0-9])([0-9]+)[^0-9]*")
 
 
 def find_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
-    """Host number of each name, shape (names,), -1 for a name that is no host of the fabric.
+    """Host number of each name, shape (names,), -1 for a name that matches no host of the fabric.
 
-    A name stands for itself; else a fully qualified name and its first label stand for each other, where that is one
-    host; else, in a fabric whose hosts are bare numbers, as in node maps, ``lrdn0059`` and ``lrdn0059.site`` stand
-    for ``0059``: the last number of the first label, zeros and all (the map does not say what comes before it).
+    The first of these rules that finds a host holds. (1) The names are equal. (2) Their first labels (up to a dot) are
+    equal, and only one host has this label. (3) If all hosts of the fabric are bare numbers, as in node maps,
+    ``lrdn0059`` and ``lrdn0059.site`` match ``0059``, the last number of the first label with its zeros, because the
+    map omits the prefix.
     """
     known, by_label, numbered = fabric.host_index, fabric.host_label_index, fabric.hosts_are_numbers
     numbers = []
@@ -37,7 +38,7 @@ def find_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
 def require_hosts(fabric: Fabric, names: Sequence[str]) -> IntArray:
     """Host number of each name, shape (names,).
 
-    :raises HostError: naming the first of those that are no hosts of the fabric.
+    :raises HostError: if a name matches no host of the fabric, with the first five of them.
     """
     numbers = find_hosts(fabric, names)
     absent = [name for name, number in zip(names, numbers, strict=True) if number < 0]

@@ -1,4 +1,4 @@
-"""Routes between hosts: which pair of rails two hosts talk over, and the path between these."""
+"""Routes between hosts: the adapters that two hosts use, and the path between these adapters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["HostRoutes"]
 class HostRoutes:
     """The routes between all ordered pairs of some hosts.
 
-    Two hosts talk over the pair of rails that ``Tables`` takes.
+    Two hosts use the pair of rails with the fewest hops, see ``Tables``.
 
     :param routes: the routes between adapters.
     :param hosts: host numbers in the routes' fabric, shape (n,).
@@ -35,35 +35,37 @@ class HostRoutes:
 
     @cached_property
     def tables(self) -> Tables:
-        """Links and next links, with these hosts alone; links have the numbers of the routes' fabric."""
+        """Links and next links for these hosts only; link numbers are those of the routes' fabric."""
         return self.routes.tables.part(self.hosts)
 
     @cached_property
     def hops(self) -> NDArray[np.int16]:
-        """Switches crossed from host i to host j, shape (n, n): 0 on the diagonal, -1 where there is no route.
+        """Number of switches crossed from host i to host j, shape (n, n): 0 on the diagonal, -1 if there is no route.
 
-        :raises RouteError: for more pairs of hosts than the limit of routes.
+        :raises RouteError: if n * n exceeds the limit ``routes``.
         """
         count = len(self.hosts)
         current_limits().check("routes", count * count, self.routes.fabric.name, RouteError)
         return self.tables.all_hops()
 
     def paths(self, path: int = 0) -> IntArray:
-        """Links from host i to host j in order, shape (n, n, longest), padded with -1.
+        """Links on the path from host i to host j in order, shape (n, n, longest), padded with -1.
 
-        Raises nothing: a pair without a route, and a host to itself, have no links.
-        Cost: n * n * (longest path) numbers, and one array operation over the pairs for each hop.
+        A pair without a route, and a host to itself, have no links; nothing is raised.
+
+        :param path: path number, below the number of paths per adapter.
+        Cost: n * n * (longest path) numbers, and one array operation over all pairs per hop.
         """
         return self.tables.all_paths(path)
 
     def switches(self, sender: int, receiver: int, path: int = 0) -> list[str]:
-        """Ids of the switches that one host's messages to another one cross, in order; none from a host to itself.
+        """Ids of the switches on the path from one host to another, in order; empty from a host to itself.
 
-        :param sender: place of the sending host in ``hosts``.
-        :param receiver: place of the receiving host in ``hosts``.
-        :param path: number of the path, of several to a host.
-        :raises RouteError: without a route.
-        Cost: that of `paths`, for all pairs.
+        :param sender: position of the sending host in ``hosts``.
+        :param receiver: position of the receiving host in ``hosts``.
+        :param path: path number, below the number of paths per adapter.
+        :raises RouteError: if there is no route.
+        Cost: the cost of `paths`, because all pairs are walked.
         """
         fabric, ends = self.routes.fabric, (int(self.hosts[sender]), int(self.hosts[receiver]))
         if ends[0] == ends[1]:
@@ -77,27 +79,28 @@ class HostRoutes:
 
     @property
     def _first(self) -> IntArray:
-        """Adapter of each host on its first rail."""
+        """Adapter of each host on its first rail, shape (n,)."""
         adapters: IntArray = self.routes.fabric.rails[0][self.hosts]
         return adapters
 
     @cached_property
     def leaf(self) -> IntArray:
-        """Leaf switch of each host (of its first rail), shape (n,)."""
+        """Leaf switch of each host on its first rail, shape (n,)."""
         leaf: IntArray = self.tables.leaf[self._first]
         return leaf
 
     @cached_property
     def rates(self) -> NDArray[np.float64]:
-        """Rate of each host's link into the fabric in bytes/s (of its first rail), shape (n,), NaN where unknown."""
+        """Bandwidth of each host's link into the fabric on its first rail in bytes/s, shape (n,), NaN if unknown."""
         return self.tables.host_rate
 
     def sharing(self) -> list[IntArray]:
         """Groups of hosts whose traffic from other leaves enters their leaf switch by the same link.
 
-        With routes that follow the destination this is the link just above the leaf level that two hosts must
-        share. One group a shared link, ascending positions in ``hosts``; a host may be in several.
-        Cost: a link from each leaf switch to each host.
+        If routes depend on the destination only, all traffic from other leaves to such hosts shares this link, just
+        above the leaf level. There is one group per shared link, as ascending positions in ``hosts``; a host may be in
+        several.
+        Cost: one link from each leaf switch to each host.
         """
         adapters, fabric = self._first, self.routes.fabric
         switch, host, link = self.tables.crossed(adapters)

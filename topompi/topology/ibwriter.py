@@ -1,4 +1,4 @@
-"""A fabric as the report that ibnetdiscover prints, which ibsim serves and our own reader reads back."""
+"""Writer of a fabric as an ibnetdiscover report, which ibsim and our own reader accept."""
 
 from __future__ import annotations
 
@@ -12,26 +12,24 @@ from .fabric import LANE_RATE, Fabric
 
 __all__ = ["link_rate_name", "write_ibnetdiscover"]
 
-# Bytes/s of every name of a rate; 4x links first, because max() takes the first of equals and they are the
-# usual ones.
+# Bytes/s of every name of a rate. 4x links stand first because they are the usual ones and max() returns the first of
+# equal rates.
 RATES = {f"{width}x{speed}": width * lane for width in (4, 1, 2, 8, 12) for speed, lane in LANE_RATE.items()}
-# The report has no word for an unknown rate that every reader takes, so it is written as the slowest usual
-# one.
+# The format has no name for an unknown rate that every reader accepts; the slowest usual rate replaces it.
 UNKNOWN = "4xSDR"
-MAX_PORT = 254  # port numbers have eight bits, and 255 means that there is no port
+MAX_PORT = 254  # port numbers have eight bits, and 255 means "no port"
 _GUID = re.compile(r"0x[0-9a-f]{1,16}", re.IGNORECASE)
 
 
 def write_ibnetdiscover(fabric: Fabric) -> str:
-    """The default ibnetdiscover report of a fabric: a section for each switch, then one for each adapter.
+    """The default ibnetdiscover report of a fabric: a section for each switch, then one for each adapter card.
 
-    LIDs count from 1, switches first; the LMC is 0. Rates become the name of the fastest link that is
-    not faster, and 4xSDR where unknown; latencies have no place in the format. An adapter's id is taken as
-    the GUID of its port, as the reader takes it.
+    LIDs count from 1, switches first; the LMC is 0. Each rate is written as the name of the fastest link that is not
+    faster, or as 4xSDR if unknown; the format has no latencies. An adapter's id is taken as the GUID of its port, as in
+    the reader.
 
-    :raises FabricError: if an id is no GUID, or a port number is unknown, repeated, or too large for
-        InfiniBand.
-    Cost: one line a link.
+    :raises FabricError: if an id is no GUID, or a port number is unknown, repeated, or too large for InfiniBand.
+    Cost: one line per link.
     """
     _check_ports(fabric)
     writer = _Writer(fabric)
@@ -44,14 +42,14 @@ def write_ibnetdiscover(fabric: Fabric) -> str:
 
 
 def link_rate_name(rate: float) -> str:
-    """Name of the fastest link that is not faster than ``rate`` (bytes/s); 4xSDR where there is none."""
-    # A rate that came through a text may have lost its last digits.
+    """Name of the fastest link that is not faster than ``rate`` (bytes/s); 4xSDR if there is none."""
+    # A rate that was read from a text may have lost its last digits.
     slower = [name for name, known in RATES.items() if known <= rate * (1 + 1e-9)]
     return max(slower, key=RATES.__getitem__, default=UNKNOWN)
 
 
 class _Writer:
-    """A fabric's columns as plain lists, and the lines made of them."""
+    """A writer of a report's sections, which keeps the fabric's columns as plain lists."""
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
@@ -68,7 +66,7 @@ class _Writer:
         self.description = self._descriptions()
 
     def _cards(self) -> dict[int, list[int]]:
-        """The adapters (ports) of each card by its GUID: a port's GUID is the card's plus the port number."""
+        """Card GUID -> its adapters (ports); a port's GUID is the card's GUID plus the port number."""
         cards: dict[int, list[int]] = {}
         for adapter in range(self.first_switch):
             cards.setdefault(self._node_guid(adapter), []).append(adapter)
@@ -78,7 +76,7 @@ class _Writer:
         return self.guid[vertex] - (self.port[vertex] if vertex < self.first_switch else 0)
 
     def _descriptions(self) -> list[str]:
-        """Node description of each vertex; an adapter's is its host's name and which of its cards it is."""
+        """Node description of each vertex; for an adapter its host's name and the number of its card in the host."""
         descriptions = [""] * self.first_switch + [name.replace('"', "'") for name in self.fabric.switch_names]
         cards_of_host = [0] * self.fabric.num_hosts
         for adapters in self.cards.values():
@@ -121,7 +119,7 @@ class _Writer:
 
 
 def _preamble(system_guid: int, guid_line: str) -> Iterator[str]:
-    """The lines every section begins with; vendor and device are nobody's."""
+    """The lines at the beginning of every section; vendor and device numbers are 0."""
     yield from ("", "vendid=0x0", "devid=0x0", f"sysimgguid=0x{system_guid:x}", guid_line)
 
 

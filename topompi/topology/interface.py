@@ -1,4 +1,4 @@
-"""The job's view of the network: where its ranks sit, and what lies between them."""
+"""A job's view of the network: the places of its ranks, and the routes between its hosts."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = ["Level", "TopologyInterface", "within"]
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """A partition of the ranks at one distance.
+    """A partition of the ranks into clusters at one distance.
 
-    :param name: what a cluster of this level is: ``within 3 hops``, ``host``, ``package``.
-    :param cluster: cluster of each rank, shape (p,), named by its leader, the lowest rank in it.
+    :param name: kind of cluster at this level: ``within 3 hops``, ``host``, ``package``.
+    :param cluster: cluster of each rank, shape (p,), numbered by the cluster's lowest rank (its leader).
     """
 
     name: str
@@ -47,14 +47,14 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class TopologyInterface:
-    """Where a job's ranks sit: rank -> host -> leaf switch -> switch clusters, whatever the order and the numbers.
+    """The places of a job's ranks, rank -> host -> leaf switch -> switch cluster, for any order and number of ranks.
 
-    :param source: where the topology came from, in words.
-    :param hosts: the job's hosts in the order of their first rank, length n.
-    :param rank_host: position in ``hosts`` of each rank, shape (p,).
-    :param routes: routes over the part of the fabric that joins these hosts, its hosts numbered like ``hosts``; None
-        where nothing above the hosts is known (one flat level).
-    :param virtual: the placement is pretended: the ranks do not really run on these hosts.
+    :param source: source of the topology, in words.
+    :param hosts: the job's host names in the order of their first rank, length n.
+    :param rank_host: position of each rank's host in ``hosts``, shape (p,).
+    :param routes: routes over the part of the fabric that joins these hosts, with hosts numbered as in ``hosts``; None
+        if only the hosts are known (one flat level).
+    :param virtual: whether the placement is hypothetical: the ranks do not run on these hosts.
     :param domains: levels inside hosts, coarsest first: (name, domain number of each rank or -1), for example package.
     :param served: the topology service that the routes came from, if any.
     """
@@ -81,12 +81,14 @@ class TopologyInterface:
 
         :param rank_hosts: host name of each rank, length p.
         :param routes: routes over the whole fabric; None for one flat level of hosts.
-        :param source: where the topology came from; the fabric's name if empty.
-        :param virtual: whether the placement is pretended.
-        :param missing: what to do if hosts are not in the fabric: ``error``, or ``flat`` for one flat level of hosts.
-        :raises HostError: with ``missing="error"``, naming the hosts; where there are none at all.
-        :raises RouteError: for more pairs of hosts than the limit of routes.
-        Cost: the routes between the job's hosts only.
+        :param source: source of the topology, in words; the fabric's name if empty.
+        :param virtual: whether the placement is hypothetical.
+        :param missing: reaction to hosts that the fabric does not have: ``error``, or ``flat`` for one flat level of
+            hosts.
+        :raises HostError: if ``rank_hosts`` is empty; with ``missing="error"`` if hosts are not in the fabric, with
+            their names.
+        :raises RouteError: if the number of pairs of hosts exceeds the limit ``routes``.
+        Cost: only the routes between the job's hosts.
         """
         order: dict[str, int] = {}
         rank_host = np.array([order.setdefault(host, len(order)) for host in rank_hosts], dtype=np.int32)
@@ -105,14 +107,17 @@ class TopologyInterface:
         return cls(source, hosts, rank_host, routes.restrict(numbers), virtual)
 
     def with_domains(self, domains: Sequence[tuple[str, Sequence[int]]]) -> TopologyInterface:
-        """The same view with levels inside hosts: (name, domain number of each rank or -1), coarsest first."""
+        """A copy of this view with other levels inside hosts.
+
+        :param domains: (name, domain number of each rank or -1) per level, coarsest first.
+        """
         return replace(self, domains=tuple((name, np.array(of_rank, dtype=np.int32)) for name, of_rank in domains))
 
     def __repr__(self) -> str:
         return f"TopologyInterface({self.describe()})"
 
     def __getstate__(self) -> dict[str, object]:
-        """The fields alone, for pickles: what follows from them is worked out again."""
+        """The fields without cached properties, for small pickles; cached properties are computed again when read."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
@@ -126,24 +131,24 @@ class TopologyInterface:
         return len(self.hosts)
 
     def describe(self) -> str:
-        """One line: ranks, hosts, where from, and whether the placement is virtual."""
+        """One line with the numbers of ranks and hosts, the topology's source, and whether the placement is virtual."""
         placed = "virtual placement, " if self.virtual else ""
         return f"{placed}{self.num_ranks} ranks on {self.num_hosts} hosts, topology from {self.source}"
 
     @cached_property
     def host_routes(self) -> HostRoutes | None:
-        """Routes between the job's hosts, None where nothing above the hosts is known."""
+        """Routes between the job's hosts, None if only the hosts are known."""
         if self.routes is None:
             return None
-        from .hostroutes import HostRoutes  # this and the tree: a job on one host needs neither
+        from .hostroutes import HostRoutes  # late import, because a job on one host needs no routes
 
         return HostRoutes(self.routes, np.arange(self.num_hosts, dtype=np.int32))
 
     @cached_property
     def hop_matrix(self) -> NDArray[np.int16]:
-        """Switches crossed from host i to host j, shape (n, n): 0 on the diagonal, -1 without a route.
+        """Number of switches crossed from host i to host j, shape (n, n): 0 on the diagonal, -1 without a route.
 
-        Where nothing above the hosts is known all of them are one hop apart.
+        If only the hosts are known, all of them are one hop apart.
         """
         if self.host_routes is None:
             return (1 - np.eye(self.num_hosts)).astype(np.int16)
@@ -152,9 +157,9 @@ class TopologyInterface:
     def delay_matrix(self, by: str = "hops") -> NDArray[np.float64]:
         """The delay matrix over the job's hosts, shape (n, n) (Subramoni 2013, section 4).
 
-        :param by: ``hops``: switches crossed; ``rate``: 1 / min(rate_i, rate_j) in s/byte, 0 on the diagonal, NaN where
-            a host's link rate is unknown.
-        :raises ValueError: for another word.
+        :param by: measure: ``hops`` for switches crossed; ``rate`` for 1 / min(rate_i, rate_j) in s/byte, 0 on the
+            diagonal, NaN if the link rate of a host is unknown.
+        :raises ValueError: for another measure.
         """
         if by == "hops":
             return self.hop_matrix.astype(np.float64)
@@ -172,20 +177,22 @@ class TopologyInterface:
 
         return cluster_tree(self.hop_matrix)
 
-    # The names that follow are the source's (Subramoni 2013, sections 5.2.1, 6.2.1, 8.2.2), without its prefix.
+    # The names of the methods below are those of Subramoni 2013, sections 5.2.1, 6.2.1, 8.2.2, without their prefix.
 
     def get_network_depth(self) -> int:
-        """Depth of the cluster tree: 0 is the root, this depth are the hosts."""
+        """Depth of the cluster tree: the root is at depth 0, the hosts are at the returned depth."""
         return self.tree.depth
 
     def num_switch_clusters_at_depth(self, depth: int) -> int:
-        """How many distinct clusters the job touches at a depth; raises ValueError for a depth the tree has not."""
+        """Number of distinct clusters that contain hosts of the job at a depth; ValueError if the tree is less deep."""
         return len(np.unique(self._clusters_at(depth)))
 
     def connected_switch_cluster_at_depth(self, rank: int, depth: int) -> int:
-        """The cluster (tree node) that a rank sits under at a depth.
+        """The cluster (tree node) that contains a rank at a depth.
 
-        :raises ValueError: for a rank or a depth that there is not.
+        :param rank: rank of the job.
+        :param depth: depth in the cluster tree, 0 for the root.
+        :raises ValueError: if the rank is not in the job, or the tree is less deep.
         """
         if not 0 <= rank < self.num_ranks:
             raise ValueError(f"expecting rank in range({self.num_ranks}), got {rank}")
@@ -198,7 +205,7 @@ class TopologyInterface:
         return clusters
 
     def get_network_path_matrix(self) -> IntArray:
-        """Links of the route from host i to host j in order, shape (n, n, longest), padded with -1.
+        """Links on the route from host i to host j in order, shape (n, n, longest), padded with -1.
 
         Link numbers are those of ``routes.fabric``. Cost: n * n * (longest route) numbers.
         """
@@ -208,7 +215,7 @@ class TopologyInterface:
 
     @cached_property
     def sharing_groups(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of hosts that share a link just above the leaf level, one a link."""
+        """The distinct groups of the job's hosts that share a link just above the leaf level."""
         groups = [] if self.host_routes is None else self.host_routes.sharing()
         return tuple(dict.fromkeys(tuple(self.hosts[host] for host in group) for group in groups))
 
@@ -218,20 +225,21 @@ class TopologyInterface:
         return tuple(host for host in self.hosts if host in sharing)
 
     def get_num_hosts_sharing_links(self) -> int:
-        """How many of the job's hosts share a network link just above the leaf level."""
+        """Number of the job's hosts that share a network link just above the leaf level with another of its hosts."""
         return len(self.get_hosts_sharing_links())
 
     def get_avg_hosts_per_leaf_switch(self) -> float:
-        """Mean number of the job's hosts on a leaf switch; all of them where nothing above the hosts is known."""
+        """Mean number of the job's hosts per leaf switch; the number of all its hosts if only the hosts are known."""
         if self.host_routes is None:
             return float(self.num_hosts)
         return self.num_hosts / len(np.unique(self.host_routes.leaf))
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """The partitions of the ranks that say something, coarsest first: switch clusters, hosts, domains inside hosts.
+        """The informative partitions of the ranks, coarsest first: switch clusters, hosts, domains inside hosts.
 
-        A level is left out where it is one cluster, repeats the level above, or leaves every rank alone.
+        A level is left out if it is a single cluster, repeats the level above, or puts every rank in a cluster of its
+        own.
         """
         cuts, clusters = self.tree.cuts, self.tree.clusters
         named = [(within(int(cut)), clusters[1 + depth][self.rank_host]) for depth, cut in enumerate(cuts[1:])]
@@ -243,7 +251,7 @@ class TopologyInterface:
 
 
 def within(hops: int) -> str:
-    """The name of a cluster whose hosts are at most so many hops apart."""
+    """The name of a cluster whose hosts are at most ``hops`` hops apart."""
     return f"within {hops} hop{'s' * (hops != 1)}"
 
 

@@ -1,4 +1,4 @@
-"""The view of a running job again, with the routes that its topology service has now."""
+"""Update of a running job's view with the current routes of its topology service."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ __all__ = ["reread"]
 
 
 def reread(view: TopologyInterface) -> TopologyInterface:
-    """The same ranks on the same hosts, over the routes of now; one round trip, as at the job's start.
+    """The view of the same ranks on the same hosts with the service's current routes; one round trip.
 
-    Where ``hop_matrix`` is what it was, so are the levels, and what was made of them holds on; paths may differ.
+    If ``hop_matrix`` has not changed, the levels have not changed, and everything derived from them stays valid; paths
+    may differ.
 
-    :param view: that a service gave.
-    :raises ServiceError: for one that did not come from a service, or where that does not answer in time; HostError
-        where it no longer has one of the hosts.
+    :param view: a view whose routes came from a topology service.
+    :raises ServiceError: if the view did not come from a service, or the service does not answer in time.
+    :raises HostError: if the service's fabric no longer has one of the hosts.
     """
     if view.served is None:
         raise ServiceError(f"expecting a topology from a service, got one from {view.source}")
     found = load(view.served.server, hosts=view.hosts)
-    assert found.routes is not None  # load() fills them in
+    assert found.routes is not None  # load() computes missing routes
     hosts = require_hosts(found.routes.fabric, view.hosts)
     return replace(view, routes=found.routes.restrict(hosts), served=found.served)

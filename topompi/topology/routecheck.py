@@ -1,4 +1,4 @@
-"""Whether routes reach everything they should: loops and dead ends between hosts that are connected."""
+"""Check of routes for loops and dead ends between connected hosts."""
 
 from __future__ import annotations
 
@@ -22,26 +22,30 @@ BoolArray = NDArray[np.bool_]
 
 
 def with_routes(discovery: Discovery, report: Report) -> Discovery:
-    """What a source said with routes: its own, or else computed ones; checked.
+    """Complete a discovery with computed routes if it has none, and check its routes.
 
-    :raises RouteError: (to the report) if a route loops or dies.
+    :param discovery: the outcome of reading a source.
+    :param report: receiver of progress and problems.
+    :raises RouteError: (through the report) if a route loops or ends at a switch without a next link.
     """
     if discovery.routes is None:
         report.step("routes")
         discovery = replace(discovery, routes=compute_routes(discovery.fabric))
-    assert discovery.routes is not None  # for the type checker; filled above
+    assert discovery.routes is not None  # for the type checker
     check_routes(discovery.routes, report)
     return discovery
 
 
 def check_routes(routes: Routes, report: Report) -> None:
-    """Find ordered pairs of hosts without a route although they are in the same connected component.
+    """Report ordered pairs of hosts that lack a route although they are in the same connected component.
 
-    A pair counts if an adapter of the one, on any path, fails to reach an adapter of the other in the same
-    component (rails need not be connected).
+    A pair lacks a route if on any path some adapter of the first host fails to reach some adapter of the second host in
+    the same component. Rails need not be connected.
 
-    :raises RouteError: (to the report) with the number of such pairs and a few of them by name.
-    Cost: one walk for each (leaf switch, adapter, path); none for computed routes of a fabric that is whole.
+    :param routes: the routes to check.
+    :param report: receiver of progress and the problem.
+    :raises RouteError: (through the report) with the number of pairs without a route and up to three of them by name.
+    Cost: one walk per (leaf switch, adapter, path); none for computed routes that reach all hosts.
     """
     if isinstance(routes.table, ComputedLinks) and routes.table.arrive_everywhere():
         return
@@ -54,7 +58,12 @@ def check_routes(routes: Routes, report: Report) -> None:
 
 
 def _broken(routes: Routes, report: Report) -> BoolArray:
-    """Marks (leaf switch, adapter) where some path ends nowhere: shape (S, A)."""
+    """Whether some path from a leaf switch does not reach an adapter of the same component.
+
+    :param routes: the routes to check.
+    :param report: receiver of progress.
+    :returns: truth values of shape (switches, adapters).
+    """
     fabric = routes.fabric
     adapters = np.flatnonzero(fabric.adapter_leaf >= 0).astype(np.int32)
     leaves = np.unique(fabric.adapter_leaf[adapters])
@@ -68,9 +77,10 @@ def _broken(routes: Routes, report: Report) -> BoolArray:
 
 
 def _count_pairs(fabric: Fabric, broken: BoolArray) -> int:
-    """Ordered pairs of different hosts with a broken route.
+    """Number of ordered pairs of different hosts with a broken route.
 
-    Hosts on the same leaves share their fate, so the work grows with leaves x hosts, not with pairs of hosts.
+    Hosts with the same set of leaf switches lack the same routes, so the work grows with leaves x hosts, not with pairs
+    of hosts.
     """
     groups: dict[tuple[int, ...], int] = {}
     group_of = np.empty(fabric.num_hosts, dtype=np.int64)
@@ -100,7 +110,12 @@ def _examples(routes: Routes, broken: BoolArray) -> Iterator[str]:
 
 
 def _end(routes: Routes, leaf: int, adapter: int) -> str:
-    """How the route from a leaf to an adapter ends, on the first path where it does not arrive."""
+    """The end of the first failing path from a leaf to an adapter, in words: the switch at which it loops or dies.
+
+    :param routes: the routes to follow.
+    :param leaf: number of the leaf switch.
+    :param adapter: number of the destination adapter.
+    """
     start, target = np.array([leaf], dtype=np.int32), np.array([adapter], dtype=np.int32)
     for path in range(routes.num_paths):
         hops, _, last = routes.tables.walk(start, target, path)

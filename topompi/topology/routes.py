@@ -1,4 +1,4 @@
-"""Routes: which link a switch takes towards each adapter, for a fabric or a part of one."""
+"""Routes: the next link of each switch towards each adapter, for a fabric or a part of one."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["Routes", "subfabric"]
 class Routes:
     """Next link per (path, switch, destination adapter).
 
-    :param fabric: the fabric the numbers refer to.
-    :param engine: what computed the routes, in words, for every output that depends on them.
-    :param table: link numbers, shape (paths, S, A), -1 where the switch has none, or what works them out; path 0 is
-        the one that the adapter's base LID takes, further ones exist where the LMC is above 0.
+    :param fabric: the fabric that the numbers refer to.
+    :param engine: name of the method or program that computed the routes, shown in outputs.
+    :param table: link numbers, shape (paths, switches, adapters), -1 if a switch has no link to the adapter, or an
+        object that computes them; path 0 leads to the adapter's base LID, further paths exist if the LMC is above 0.
     """
 
     fabric: Fabric
@@ -35,12 +35,12 @@ class Routes:
         return f"Routes({self.engine!r}, {self.num_paths} path(s) to a host, {self.fabric!r})"
 
     def __getstate__(self) -> dict[str, object]:
-        """The fields alone, for pickles: what follows from them is worked out again."""
+        """The fields without cached properties, for small pickles; cached properties are computed again when read."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def num_paths(self) -> int:
-        """Number of paths kept for each adapter (2 to the power of the largest LMC)."""
+        """Number of paths per adapter (2 to the power of the largest LMC)."""
         return int(self.table.shape[0])
 
     @property
@@ -50,9 +50,9 @@ class Routes:
 
     @property
     def next_link(self) -> NDArray[np.int32]:
-        """All next links, shape (paths, S, A).
+        """All next links as an array, shape (paths, switches, adapters).
 
-        :raises RouteError: for routes that are worked out, where the table has more entries than the limit of routes.
+        :raises RouteError: for computed routes if the table's size exceeds the limit ``routes``.
         """
         if not isinstance(self.table, np.ndarray):
             current_limits().check("routes", self.num_entries, self.fabric.name, RouteError)
@@ -60,7 +60,7 @@ class Routes:
 
     @cached_property
     def tables(self) -> Tables:
-        """Links, rates and next links as one value with the fabric's numbers, and what follows between all hosts."""
+        """Links, rates and next links as one `Tables` value with the fabric's numbers, to compute paths and loads."""
         fabric = self.fabric
         return Tables(
             source=fabric.link_source,
@@ -76,13 +76,13 @@ class Routes:
         """The same routes for some hosts only, over the part of the fabric that they cross.
 
         :param hosts: host numbers, shape (n,); they are renumbered 0..n-1 in this order.
-        Cost: a link from each of their leaf switches to each of their adapters, for each path; (switches x adapters)
-        numbers.
+        Cost: per path, one link from each leaf switch of these hosts to each of their adapters; memory for (switches x
+        adapters) numbers.
         """
         fabric = self.fabric
         adapters = np.concatenate([fabric.host_adapters[host] for host in hosts])
         crossed = [self.tables.crossed(adapters, path) for path in range(self.num_paths)]
-        used = np.zeros(fabric.num_links + 1, dtype=bool)  # the last one stands for -1, no link
+        used = np.zeros(fabric.num_links + 1, dtype=bool)  # the extra last element is for link -1, "no link"
         for _, _, links in crossed:
             used[links] = True
         uplinks = fabric.adapter_uplink[adapters]
@@ -104,13 +104,13 @@ class Routes:
 def subfabric(
     fabric: Fabric, hosts: IntArray, adapters: IntArray, links: NDArray[np.intp], switches: NDArray[np.intp]
 ) -> Fabric:
-    """The fabric of these hosts, adapters, links and switches, in this order.
+    """The fabric of the given hosts, adapters, links and switches, in the given orders.
 
-    :param fabric: the whole.
+    :param fabric: the whole fabric.
     :param hosts: host numbers, shape (n,).
-    :param adapters: theirs, host by host; none of other hosts.
-    :param links: numbers of links between these adapters and switches.
-    :param switches: numbers of switches.
+    :param adapters: all adapter numbers of these hosts, host by host.
+    :param links: link numbers; both ends of each link are given adapters or switches.
+    :param switches: switch numbers.
     """
     vertex = np.full(fabric.num_adapters + fabric.num_switches, -1, dtype=np.int32)
     vertex[adapters] = np.arange(len(adapters))

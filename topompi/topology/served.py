@@ -1,4 +1,4 @@
-"""Where a view came from a topology service: whether that still answers from the same routes."""
+"""The topology service that a view came from, and whether its routes have changed since."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["Served"]
 
 @dataclass(frozen=True)
 class Served:
-    """A service, and the routes that it answered from.
+    """A topology service and the version of the routes that it returned.
 
-    :param server: its address, ``tcp://HOST:PORT`` or ``unix:PATH``.
-    :param digest: of its routes: the same after a restart if they are, another one where they changed.
+    :param server: address of the service, ``tcp://HOST:PORT`` or ``unix:PATH``.
+    :param digest: digest of the routes; equal routes have equal digests, also after a restart of the service.
     """
 
     server: str
     digest: str
 
     def is_current(self) -> bool:
-        """Whether the service still has these routes: one round trip, in which it looks up one word.
+        """Whether the service still has the same routes: one short round trip.
 
-        :raises ServiceError: where it does not answer in time; what was read is then as good as it was.
+        :raises ServiceError: if the service does not answer in time; the routes read earlier remain usable.
         """
         return ask(Address.parse(self.server), {"request": "generation"}, short=True).get("digest") == self.digest

@@ -1,4 +1,4 @@
-"""A fabric, or a job's part of it, in numbers."""
+"""Summary in numbers of a fabric, or of a job's part of it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ __all__ = ["fabric_numbers", "hops_shares", "levels_between", "levels_of", "summ
 
 
 def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False) -> dict[str, Any]:
-    """Numbers of a fabric and of the hosts of an interface onto it, ready for JSON.
+    """Numbers of a fabric and of an interface's hosts in it, as a dictionary ready for JSON.
 
-    What needs the number of cables is None where the source lists none: capacities, over-subscription, shared links.
+    Capacities, over-subscription and shared links are None if the source lists no cables, because they depend on the
+    number of cables.
 
     :param routes: the routes over the whole fabric.
-    :param interface: the hosts to look at: all, or a job's.
-    :param job: whether the levels are the job's: its hosts and the links that its routes use, nothing else of the
-        fabric.
+    :param interface: the hosts to summarise: all hosts, or a job's.
+    :param job: whether the levels cover only the interface's hosts and the links that their routes use, instead of the
+        whole fabric.
     Cost: O(n^2) bytes for n hosts; the rest is linear in the fabric.
     """
     fabric, tree = routes.fabric, interface.tree
@@ -51,7 +52,11 @@ def summarise(routes: Routes, interface: TopologyInterface, *, job: bool = False
 
 
 def fabric_numbers(routes: Routes, source: str) -> dict[str, Any]:
-    """What is counted in a fabric and its routes, whatever the job."""
+    """The part of the summary that describes the fabric and its routes, independent of a job.
+
+    :param routes: the routes over the whole fabric.
+    :param source: source of the topology, in words.
+    """
     fabric = routes.fabric
     return {
         "source": source,
@@ -70,8 +75,8 @@ def fabric_numbers(routes: Routes, source: str) -> dict[str, Any]:
 def hop_histogram(interface: TopologyInterface) -> dict[str, Any]:
     """Ordered pairs of different hosts by hops: counts and shares of all pairs.
 
-    Pairs without a hop count are ``disconnected`` (no link joins their parts of the fabric) or ``unroutable`` (links
-    do, but the routes do not arrive).
+    Pairs without a hop count are ``disconnected`` if no link joins their parts of the fabric, else ``unroutable``:
+    links exist, but the routes do not arrive.
     """
     hops = interface.hop_matrix
     counts = np.bincount(np.maximum(hops, 0).ravel())
@@ -79,11 +84,11 @@ def hop_histogram(interface: TopologyInterface) -> dict[str, Any]:
 
 
 def hops_shares(counts: NDArray[np.int64], total: int, disconnected: int) -> dict[str, Any]:
-    """Counts by hops with their shares of all pairs, and the pairs without a route.
+    """Pairs of hosts by hops, their shares of all pairs, and the numbers of pairs without a route.
 
-    :param counts: ordered pairs of hosts by hops, from 0, which does not count.
-    :param total: ordered pairs of different hosts.
-    :param disconnected: those that no link joins.
+    :param counts: number of ordered pairs per hop count, shape (largest + 1,); the entry at 0 is ignored.
+    :param total: number of ordered pairs of different hosts.
+    :param disconnected: number of ordered pairs that no links join.
     """
     pairs = {int(hop): int(count) for hop, count in enumerate(counts) if count and hop}
     return {
@@ -96,21 +101,21 @@ def hops_shares(counts: NDArray[np.int64], total: int, disconnected: int) -> dic
 
 
 def _disconnected(interface: TopologyInterface) -> int:
-    """Ordered pairs of hosts that stand in no common component of the fabric on any of their rails."""
+    """Number of ordered pairs of hosts that share no component of the fabric on any of their rails."""
     if interface.routes is None:
         return 0
     fabric = interface.routes.fabric
     leaf = fabric.adapter_leaf
     touches = np.zeros((interface.num_hosts, int(fabric.switch_component.max()) + 1), dtype=np.int32)
     touches[fabric.adapter_host[leaf >= 0], fabric.switch_component[leaf[leaf >= 0]]] = 1
-    # Hosts that touch the same components count the same: patterns are few, pairs are many.
+    # Hosts that touch the same components are counted together, because there are few patterns and many pairs.
     patterns, hosts = np.unique(touches, axis=0, return_counts=True)
     apart = (patterns @ patterns.T) == 0
     return int(hosts @ apart @ hosts - hosts[np.diag(apart)].sum())
 
 
 def _hosts_per_leaf(interface: TopologyInterface) -> dict[int, int]:
-    """Number of leaf switches by how many of the hosts they hold."""
+    """Number of the interface's hosts on a leaf switch -> number of leaf switches with this many."""
     if interface.host_routes is None:
         return {}
     _, hosts = np.unique(interface.host_routes.leaf, return_counts=True)
@@ -119,7 +124,7 @@ def _hosts_per_leaf(interface: TopologyInterface) -> dict[int, int]:
 
 
 def _switches_crossed(fabric: Fabric, interface: TopologyInterface) -> NDArray[np.bool_]:
-    """Which switches the routes between the interface's hosts cross, shape (S,)."""
+    """Whether the routes between the interface's hosts cross each switch, shape (switches,)."""
     if interface.routes is None:
         return np.ones(fabric.num_switches, dtype=bool)
     crossed = interface.routes.fabric.switch_index
@@ -127,16 +132,17 @@ def _switches_crossed(fabric: Fabric, interface: TopologyInterface) -> NDArray[n
 
 
 def _links_of_switches(fabric: Fabric, crossed: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The links between adapters and the switches that routes cross, whether routes use them or not.
+    """Numbers of the links among adapters and crossed switches, whether routes use these links or not.
 
-    A switch that no route crosses (a line card without leaf switches, say) would make a level of its own.
+    Switches that no route crosses (for example a line card without leaf switches) are excluded because they would form
+    a level of their own.
     """
     used = np.concatenate((np.ones(fabric.num_adapters, dtype=bool), crossed))
     return np.flatnonzero(used[fabric.link_source] & used[fabric.link_target])
 
 
 def _job_levels(fabric: Fabric, interface: TopologyInterface) -> list[dict[str, Any]]:
-    """The levels of the part of the fabric that joins the interface's hosts: these, and the links of their routes."""
+    """The levels of the part of the fabric that contains the interface's hosts and the links of their routes."""
     if interface.routes is None:
         return []
     part = interface.routes.fabric
@@ -145,7 +151,10 @@ def _job_levels(fabric: Fabric, interface: TopologyInterface) -> list[dict[str, 
 
 
 def levels_of(routes: Routes) -> list[dict[str, Any]]:
-    """The levels of a whole fabric, as ``summarise`` has them: the switches that routes between its hosts cross."""
+    """The levels of a whole fabric, limited to switches that routes between its hosts cross.
+
+    :returns: rows as in ``summarise``.
+    """
     fabric = routes.fabric
     part = routes.restrict(np.arange(fabric.num_hosts, dtype=np.int32)).fabric.switch_index
     crossed = np.array([identity in part for identity in fabric.switch_ids], dtype=bool)
@@ -153,23 +162,24 @@ def levels_of(routes: Routes) -> list[dict[str, Any]]:
 
 
 def levels_between(fabric: Fabric, crossed: NDArray[np.bool_]) -> list[dict[str, Any]]:
-    """The levels of a fabric as far as routes cross its switches.
+    """The levels of a fabric, limited to switches that routes cross.
 
     :param fabric: the whole fabric.
-    :param crossed: which switches, shape (S,).
+    :param crossed: whether routes cross each switch, shape (switches,).
+    :returns: rows as in ``summarise``.
     """
     return _switch_levels(fabric, fabric.switch_level, _links_of_switches(fabric, crossed))
 
 
 def _switch_levels(fabric: Fabric, level: NDArray[np.int32], links: NDArray[np.intp]) -> list[dict[str, Any]]:
-    """The switches at the ends of some links by distance from the hosts, and what these links carry up.
+    """One row per level: the number of switches at the ends of some links, and the capacity of these links.
 
-    Over-subscription is the capacity of the links that enter a level from below over that of those that leave it
-    upwards.
+    ``down`` is the capacity of the links that enter the level from below, ``up`` of the links that leave it upwards;
+    over-subscription is ``down`` divided by ``up``.
 
-    :param fabric: all or a part.
-    :param level: of each of its switches, shape (S,).
-    :param links: numbers of links.
+    :param fabric: a whole fabric or a part of one.
+    :param level: level of each of its switches, shape (switches,).
+    :param links: numbers of the links to count.
     """
     of_vertex = np.concatenate((np.full(fabric.num_adapters, -1), level))
     source, target = of_vertex[fabric.link_source[links]], of_vertex[fabric.link_target[links]]

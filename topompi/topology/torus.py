@@ -1,4 +1,4 @@
-"""Whether switches are cabled as a torus or a mesh, told by who is cabled to whom alone."""
+"""Recognition of tori and meshes by the cables between switches alone."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ __all__ = ["SwitchTorus", "find_torus"]
 
 IntArray = NDArray[np.int64]
 Neighbours = Callable[[int], frozenset[int]]
-LEAST = 4  # two or three switches that are joined are not worth the name
+LEAST = 4  # fewer switches also form a line or a full mesh
 
 
 @dataclass(frozen=True, eq=False)
 class SwitchTorus:
-    """Switches as the points of a grid whose neighbours are cabled: a torus, or a mesh where a dimension is no ring.
+    """Switches as the points of a grid whose neighbours are cabled: a torus, or a mesh in dimensions that are no rings.
 
-    A ring of four is the same graph as two dimensions of two, so dimensions of two stand in pairs as one of four.
+    A ring of four switches is the same graph as two dimensions of two. Two dimensions of two are therefore merged into
+    one of four.
 
-    :param dims: switches along each dimension, at least 2 each.
-    :param wrap: which dimensions are rings; those of two switches count as rings.
-    :param coordinates: of each switch, shape (S, d).
+    :param dims: number of switches along each dimension, at least 2.
+    :param wrap: whether each dimension is a ring; true for dimensions of two switches.
+    :param coordinates: coordinates of each switch, shape (switches, d).
     """
 
     dims: tuple[int, ...]
@@ -50,20 +51,21 @@ class SwitchTorus:
         return f"mesh {shape}" if not any(self.wrap) else f"torus {shape}, no ring in dimension {', '.join(open_ends)}"
 
     def of(self, switches: NDArray[np.integer]) -> SwitchTorus:
-        """The same grid for some switches only, in their order: it keeps its dimensions."""
+        """The same grid for the given switches only, in their order; its dimensions stay the same."""
         return replace(self, coordinates=self.coordinates[switches])
 
 
 def find_torus(source: NDArray[np.integer], target: NDArray[np.integer], count: int) -> SwitchTorus | None:
-    """The torus or mesh that these cables make of all switches; None where they make another graph.
+    """The torus or mesh that the cables between switches form; None if they form another graph.
 
-    Parallel cables count once. The answer is proved: every cable joins neighbours of the grid, and none is missing.
-    Dimensions and directions follow the numbers of switch 0's neighbours, so that switches which are numbered row by
-    row keep their coordinates.
+    Parallel cables count once. The result is exact: every cable joins neighbours of the grid, and none is missing.
+    Dimensions and directions follow the numbers of switch 0's neighbours, so that switches that are numbered row by row
+    keep their coordinates.
 
-    :param source: switch that each link leaves, shape (links,); likewise ``target``, that it enters.
+    :param source: switch that each link leaves, shape (links,).
+    :param target: switch that each link enters, shape (links,).
     :param count: number of switches.
-    Cost: links x the longest dimension; other networks than tori are mostly refused at their first switch.
+    Cost: links x the longest dimension; most other networks are refused at their first switch.
     """
     if count < LEAST:
         return None
@@ -88,7 +90,7 @@ def find_torus(source: NDArray[np.integer], target: NDArray[np.integer], count: 
     return _with_fours(found) if _is_grid(found, begin, end) else None
 
 
-Line = tuple[list[int], bool]  # the switches of one dimension through switch 0, and whether they are a ring
+Line = tuple[list[int], bool]  # the switches of one dimension through switch 0, and whether they form a ring
 
 
 def _first_step(line: Line) -> int:
@@ -97,7 +99,7 @@ def _first_step(line: Line) -> int:
 
 
 def _lines_through_first(neighbours: Neighbours, count: int) -> list[Line] | None:
-    """Each dimension's line through switch 0; None where its neighbourhood is none of a grid's."""
+    """The line of each dimension through switch 0; None if the cables around it cannot belong to a grid."""
     lines: list[Line] = []
     seen: set[int] = set()
     for step in sorted(neighbours(0)):
@@ -119,10 +121,15 @@ def _lines_through_first(neighbours: Neighbours, count: int) -> list[Line] | Non
 
 
 def _follow(before: int, switch: int, neighbours: Neighbours, count: int) -> list[int] | None:
-    """The switches straight ahead, up to the start of a ring or the end of a line; None where there are several.
+    """The switches straight ahead, up to the start of a ring or the end of a line; None if the direction is ambiguous.
 
-    Straight ahead of a -> b is the neighbour of b that shares no other neighbour with a: around a corner there is a
-    second way.
+    Straight ahead of a -> b is the neighbour of b whose only common neighbour with a is b: a neighbour around a corner
+    shares a second one.
+
+    :param before: switch a.
+    :param switch: switch b.
+    :param neighbours: function from a switch to its neighbours.
+    :param count: number of switches.
     """
     start = before
     found: list[int] = []
@@ -140,7 +147,15 @@ def _follow(before: int, switch: int, neighbours: Neighbours, count: int) -> lis
 
 
 def _coordinate(line: Iterable[int], source: IntArray, target: IntArray, count: int) -> IntArray:
-    """The place on the line that each switch is nearest to, spread breadth-first from the line; -1 out of reach."""
+    """Coordinate of each switch along a line: the place of the nearest switch on the line; -1 if unreachable.
+
+    The places spread breadth-first from the line.
+
+    :param line: switches on the line, in order.
+    :param source: switch at the start of each link, shape (links,).
+    :param target: switch at the end of each link, shape (links,).
+    :param count: number of switches.
+    """
     place = np.full(count, -1, dtype=np.int64)
     places = np.array(list(line))
     place[places] = np.arange(len(places))
@@ -152,7 +167,7 @@ def _coordinate(line: Iterable[int], source: IntArray, target: IntArray, count: 
 
 
 def _is_grid(torus: SwitchTorus, source: IntArray, target: IntArray) -> bool:
-    """Whether the switches fill the grid, and the links are those between its neighbours, all of them."""
+    """Whether every point of the grid is one switch, and the links are exactly those between grid neighbours."""
     dims, places = np.array(torus.dims), torus.coordinates
     if (places < 0).any() or len(np.unique(places, axis=0)) < len(places):
         return False
@@ -163,7 +178,7 @@ def _is_grid(torus: SwitchTorus, source: IntArray, target: IntArray) -> bool:
 
 
 def _with_fours(torus: SwitchTorus) -> SwitchTorus:
-    """Pairs of dimensions of two as rings of four, whose places stand in Gray order."""
+    """Merge pairs of dimensions of two into rings of four, with coordinates in Gray order."""
     twos = [axis for axis, extent in enumerate(torus.dims) if extent == 2]
     dims, places = list(torus.dims), torus.coordinates.copy()
     for high, low in zip(twos[::2], twos[1::2], strict=False):

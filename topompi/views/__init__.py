@@ -1,4 +1,4 @@
-"""A fabric and a job as what schedules, mapping and jobs take: arrays, machines, clusters. Pure: no MPI."""
+"""Views of a fabric and a job for schedules, mapping and job scheduling: arrays, machines, clusters. No MPI."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "summarise",
 ]
 
-# A job that runs schedules needs no mappers, and no cluster.
+# Imported at first use: a job that runs schedules needs neither mappers nor clusters.
 __getattr__ = when_used(
     __name__,
     {
@@ -41,5 +41,5 @@ __getattr__ = when_used(
 
 
 def __dir__() -> list[str]:
-    """The public names, imported or not."""
+    """The public names, imported yet or not."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

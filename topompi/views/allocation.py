@@ -1,4 +1,4 @@
-"""Hosts and slots on which a job's ranks can go, and the machine of mappers that they make up."""
+"""Hosts and slots for a job's ranks, and the mappers' machine made of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .machine import machine_of
 
 __all__ = ["Allocation", "allocation_of", "machine_on"]
 
-MOST_ROUTED = 1024  # hosts; the routes of more take gigabytes
+MOST_ROUTED = 1024  # hosts, because the routes between more hosts take gigabytes
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Allocation:
     """Hosts with their slots.
 
     :param hosts: names of the hosts, each once.
-    :param slots: number of ranks that each host can hold.
-    :param is_part: whether nobody named hosts, and these are the first of more.
+    :param slots: number of ranks that each host can hold, one per host.
+    :param is_part: whether the hosts are only the first of the fabric, because neither the user nor Slurm chose any.
     """
 
     hosts: tuple[str, ...]
@@ -40,17 +40,18 @@ def allocation_of(
     slots: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Allocation:
-    """Hosts and slots: as told, else the Slurm job's, else the first hosts that the ranks fill.
+    """Hosts and slots: those of the arguments, else those of the Slurm job, else the first hosts that the ranks fill.
 
-    Without slots the ranks are dealt evenly in blocks over all hosts; a host that is named several times has as many.
+    Without slots the ranks are distributed evenly in blocks over all hosts; a host that is named several times has one
+    slot per occurrence.
 
     :param ranks: number of ranks that need a slot.
-    :param all_hosts: the fabric's hosts, in its order.
+    :param all_hosts: names of the fabric's hosts, in its order.
     :param hosts: a host list, a file of hosts, or ``all``.
     :param slots: slots of each host, see `topompi.inputs.slurm.environment.parse_slots`.
-    :param environment: variables in which Slurm may name hosts and slots; none by default.
-    :raises SourceError: for a host list that is none.
-    :raises SettingError: for slots that are not as wanted, or beside a host that is named twice.
+    :param environment: environment variables, in which Slurm may give hosts and slots; none by default.
+    :raises SourceError: if the host list is malformed.
+    :raises SettingError: if the slots are malformed, or are given although a host is named twice.
     """
     of_job = hosts_of_job(environment or {}) if hosts is None else None
     is_named = hosts is not None or of_job is not None
@@ -62,7 +63,7 @@ def allocation_of(
         if len(names) < len(listed):
             raise SettingError("expecting each host once beside --slots")
         counts = parse_slots(slots, len(names), where="--slots")
-    elif len(names) < len(listed):  # one name a slot
+    elif len(names) < len(listed):  # a host is named once per slot
         counts = [listed.count(name) for name in names]
     else:
         counts = (ranks // len(names) + (np.arange(len(names)) < ranks % len(names))).tolist()
@@ -71,13 +72,13 @@ def allocation_of(
 
 
 def machine_on(routes: Routes, hosts: Sequence[str], slots: Sequence[int], source: str = "") -> Machine:
-    """The machine of some hosts of a fabric; with the routes between them for at most MOST_ROUTED hosts.
+    """The mappers' machine for some hosts of a fabric; it contains routes for up to MOST_ROUTED hosts.
 
-    :param routes: over the whole fabric.
+    :param routes: the routes over the whole fabric.
     :param hosts: names of the hosts, in the order in which slots are numbered.
-    :param slots: number of slots of each host.
-    :param source: name of the topology source.
-    :raises HostError: for a host that the fabric does not have.
+    :param slots: number of slots of each host, shape (hosts,).
+    :param source: source of the topology, in words.
+    :raises HostError: if the fabric does not have one of the hosts.
     """
     interface = TopologyInterface.place(hosts, routes, source=source, virtual=True)
     return machine_of(interface, slots, hosts, routes=len(hosts) <= MOST_ROUTED)

@@ -1,4 +1,4 @@
-"""A fabric as the cluster that jobs run on: its leaves, pods and routes."""
+"""A fabric as a cluster for job scheduling: its leaves, pods and routes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ def read_cluster(text: str, nodes: int | None = None, lfts: str | os.PathLike[st
     """The cluster of a specification or of a topology source.
 
     :param text: ``leaves=18x18`` (nodes per leaf, leaves per pod), or a topology source.
-    :param nodes: number of nodes of the whole cluster, for a specification.
-    :param lfts: forwarding tables, for a source.
-    :raises AllocationError: for a specification that is not as wanted.
-    :raises SourceError: for a source that cannot be read.
+    :param nodes: number of nodes of the whole cluster; for a specification only.
+    :param lfts: forwarding tables; for a topology source only.
+    :raises AllocationError: if the specification is malformed.
+    :raises SourceError: if the source cannot be read.
     """
     return Cluster.parse(text, nodes) if text.startswith("leaves=") else cluster_of(load_routes(text, lfts))
 
 
 def cluster_of(routes: Routes) -> Cluster:
-    """The cluster of all hosts that hang on a leaf switch, by their first adapter.
+    """The cluster of all hosts that are connected to a leaf switch by their first adapter.
 
-    A pod has the leaves that are joined through switches next to leaves. Nodes stand pod by pod, leaf by leaf, in the
-    fabric's order of hosts. Of several paths to a host all count.
+    A pod is a set of leaves that are joined through switches one level above. Nodes are sorted by pod, then by leaf,
+    then in the fabric's order of hosts. A node's routes include all paths to it.
 
-    :raises RouteError: where a leaf has no route to a host.
+    :param routes: the routes over the whole fabric.
+    :raises RouteError: if a leaf has no route to a host.
     Cost: leaves x hosts x (longest route) numbers.
     """
     fabric = routes.fabric
@@ -55,8 +56,8 @@ def cluster_of(routes: Routes) -> Cluster:
 
 
 def _pod_of_switch(fabric: Fabric) -> Indices:
-    """Components of leaves and the switches next to them."""
-    from scipy.sparse import coo_array  # every command would wait for these
+    """Number of each switch's pod, shape (switches,): components of the links between levels 0 and 1."""
+    from scipy.sparse import coo_array  # late, because the import would delay every command
     from scipy.sparse.csgraph import connected_components
 
     source, target = (
@@ -70,9 +71,14 @@ def _pod_of_switch(fabric: Fabric) -> Indices:
 
 
 def _steps(routes: Routes, switches: Indices, adapters: Indices) -> NDArray[np.int32]:
-    """Links between switches from each leaf to each node, with the fabric's numbers."""
+    """Links between switches on all paths from each leaf to each node, shape (leaves, nodes, links), padded with -1.
+
+    :param routes: the routes over the whole fabric.
+    :param switches: switch number of each leaf, shape (leaves,).
+    :param adapters: first adapter of each node, shape (nodes,).
+    """
     fabric = routes.fabric
-    number = np.full(fabric.num_links + 1, -1, dtype=np.int32)  # the last one stands for -1, no link
+    number = np.full(fabric.num_links + 1, -1, dtype=np.int32)  # the last element is for link -1, "no link"
     number[fabric.switch_links] = fabric.switch_links
     starts, ends = np.repeat(switches, len(adapters)), np.tile(adapters, len(switches))
     found = []

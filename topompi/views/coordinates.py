@@ -1,4 +1,4 @@
-"""MPICH's coordinates file: group, switch and port of each rank, from a job's topology."""
+"""Writer of MPICH's coordinates file (group, switch and port of each rank) from a job's topology."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ __all__ = ["write_coordinates"]
 
 
 def write_coordinates(interface: TopologyInterface) -> str:
-    """The text of a file for ``MPIR_CVAR_COORDINATES_FILE``, a heading and one line ``RANK: GROUP SWITCH PORT`` a rank.
+    """A text for ``MPIR_CVAR_COORDINATES_FILE``: a heading, then one line ``RANK: GROUP SWITCH PORT`` per rank.
 
-    A switch is a leaf switch of the job; a group is a cluster of the coarsest level above them, all one group where
-    there is none; a port is a host's number below its switch. MPICH knows these three levels and no more: of a deeper
-    tree the levels between are lost, for the links above the coarsest are the scarcest.
+    A switch is a leaf switch of the job. A group is a cluster of the coarsest level above the leaves; if there is no
+    such level, all leaves are one group. A port is a host's number below its switch. MPICH knows only these three
+    levels. Of a deeper tree the coarsest level is kept, because the links above it are the scarcest.
 
-    :raises FabricError: where nothing is known above the hosts.
+    :param interface: the job's topology.
+    :raises FabricError: if only the hosts are known.
     """
     if interface.routes is None:
         raise FabricError(f"expecting a topology with switches, got {interface.describe()}")
@@ -32,6 +33,6 @@ def write_coordinates(interface: TopologyInterface) -> str:
 
 
 def _numbered(clusters: np.ndarray) -> np.ndarray:
-    """Clusters by numbers from 0, in the order of their first hosts."""
+    """Number of each host's cluster, from 0 in the order of the clusters' first hosts, shape (n,)."""
     _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]

@@ -1,4 +1,4 @@
-"""A job: its ranks, hosts and MPI library, and the fingerprint of its network, by which rules and memory know it."""
+"""A job's ranks, hosts and MPI library, and fingerprints that identify its network in rules and stored measurements."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["JobShape"]
 
 @dataclass(frozen=True, eq=False)
 class JobShape:
-    """A job, as rules and memory know it.
+    """A job, as rules and stored measurements identify it.
 
-    :param interface: where its ranks sit.
+    :param interface: the places of its ranks in the topology.
     :param library: MPI vendor and version.
     :param machine: processor name of rank 0.
     :param siblings: the communicators that the same ``Split`` made; None if there are none.
@@ -38,7 +38,7 @@ class JobShape:
 
     @cached_property
     def ranks_per_host(self) -> tuple[int, int]:
-        """Fewest and most ranks on a host."""
+        """Smallest and largest number of ranks on a host."""
         counts = np.bincount(self.interface.rank_host)
         return int(counts.min()), int(counts.max())
 
@@ -46,8 +46,8 @@ class JobShape:
     def topology(self) -> str:
         """Fingerprint of the network between the job's hosts, 16 hexadecimal digits.
 
-        Of the routes, the links' rates and latencies, in the order of the hosts' first ranks; hosts count by name
-        less its digits, so that other hosts of one cluster, placed alike, are the same network.
+        It covers the routes, rates and latencies, with hosts in the order of their first ranks. Digits in host names
+        are ignored, so that other hosts of one cluster in an equal placement have the same fingerprint.
         """
         routes = self.interface.routes
         arrays: list[NDArray[Any]] = [self.interface.hop_matrix]
@@ -57,9 +57,10 @@ class JobShape:
 
     @cached_property
     def key(self) -> str:
-        """Fingerprint of all that a measurement depends on: network, layout of the ranks, machine, MPI library.
+        """Fingerprint of everything that a measurement depends on: network, placement, machine, MPI library.
 
-        The machine counts by name less its digits, and whole where the placement is virtual: then it is the network.
+        Digits in the machine's name are ignored, except in a virtual placement, because there the machine is the
+        network.
         """
         virtual = self.interface.virtual
         words = [self.topology, self.library, self.machine if virtual else _without_digits(self.machine), virtual]

@@ -24,18 +24,19 @@ def machine_of(
     *,
     routes: bool = True,
 ) -> Machine:
-    """The machine of a job: its hosts with their slots, how far apart they are, and the routes between them.
+    """The mappers' machine of a job: its hosts with slots, their distances, and the routes between them.
 
-    The distance is the switches crossed, 0 within a host: as the levels of the cluster tree where these say exactly
-    that, as they do for fat trees, else as a table. On a fabric that is cabled as a torus or a mesh, with one
-    host a switch, it is the links between two switches, as tori are counted.
+    The distance of two hosts is the number of switches crossed, 0 within a host. It is stored as the levels of the
+    cluster tree if these give the exact distances, as in fat trees, else as a table. In a torus or mesh with one host
+    per switch it is the number of links between two switches instead, as is usual for tori.
 
     :param interface: the job's hosts and the ranks on them.
-    :param slots: of each host, or one number for all; by default the ranks that the interface has on it.
-    :param hosts: the order in which slots are numbered; by default the interface's.
-    :param routes: whether to keep the routes, for the load of links.
-    :raises MachineError: for hosts that are not the interface's, or another number of slots than of hosts.
-    Cost: a distance for each pair of hosts; the links of their routes when they are asked for.
+    :param slots: number of slots of each host, shape (hosts,), or one number for all; by default the number of ranks on
+        it.
+    :param hosts: names of the hosts, in the order in which slots are numbered; by default the interface's order.
+    :param routes: whether the machine contains the routes, which loads of links need.
+    :raises MachineError: if the hosts are not those of the interface, or the number of slots is not that of the hosts.
+    Cost: a distance for each pair of hosts; the links of their routes when they are first used.
     """
     names = interface.hosts if hosts is None else tuple(hosts)
     order = _order(interface, names)
@@ -56,7 +57,7 @@ def machine_of(
 
 
 def _order(interface: TopologyInterface, names: Sequence[str]) -> NDArray[np.int64]:
-    """Where each of these hosts stands in the interface."""
+    """Position in the interface of each named host, shape (n,)."""
     number = {host: at for at, host in enumerate(interface.hosts)}
     if set(names) != set(number) or len(names) != len(number):
         strange = next((name for name in names if name not in number), f"{len(names)} names")
@@ -65,13 +66,20 @@ def _order(interface: TopologyInterface, names: Sequence[str]) -> NDArray[np.int
 
 
 def _hops(interface: TopologyInterface) -> NDArray[np.int16]:
-    """Switches crossed between two hosts, the larger number of the two directions; without a route as in the tree."""
+    """Number of switches crossed between two hosts, the larger of both directions, shape (n, n).
+
+    Hosts without a route are UNREACHABLE apart, as in the cluster tree.
+    """
     hops = np.where(interface.hop_matrix < 0, np.int16(UNREACHABLE), interface.hop_matrix)
     return np.maximum(hops, hops.T)
 
 
 def _tree(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances | None:
-    """The levels of the cluster tree, None where two hosts are nearer than their cluster is wide."""
+    """The distances as levels of the cluster tree; None if two hosts are nearer than the height of their cluster.
+
+    :param interface: the job's topology.
+    :param order: positions of the hosts in the interface, in the order of the result, shape (n,).
+    """
     tree = interface.tree
     inwards = [*tree.cuts.tolist(), 0] if tree.depth else [0, 0]
     found = Tree(tree.clusters[1 : max(tree.depth, 1)][:, order].astype(np.int64), np.array(inwards, dtype=np.int64))
@@ -79,7 +87,12 @@ def _tree(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances |
 
 
 def _says(distances: Distances, hops: NDArray[np.int16], order: NDArray[np.int64]) -> bool:
-    """Whether these distances are those of a table whose hosts stand in another order; a row at a time."""
+    """Whether distances are equal to those of a table, compared row by row.
+
+    :param distances: distances between hosts in the order of ``order``.
+    :param hops: table of distances in another order of the hosts, shape (n, n).
+    :param order: position in the table of each host, shape (n,).
+    """
     every = np.arange(len(order))
     return all(
         (distances.between(np.asarray(row), every) == hops[order[row], order]).all() for row in range(len(order))
@@ -87,9 +100,12 @@ def _says(distances: Distances, hops: NDArray[np.int16], order: NDArray[np.int64
 
 
 def _torus(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances | None:
-    """Places on the torus or mesh that the switches are cabled as; None for others, and for several hosts a switch.
+    """The distances as coordinates on the torus or mesh of the switches; None for other networks.
 
-    Also None where the routes are not its shortest ways.
+    Also None if a switch has several hosts, or the routes are not shortest paths of the torus.
+
+    :param interface: the job's topology.
+    :param order: positions of the hosts in the interface, in the order of the result, shape (n,).
     """
     if interface.routes is None or interface.host_routes is None:
         return None
@@ -97,6 +113,6 @@ def _torus(interface: TopologyInterface, order: NDArray[np.int64]) -> Distances 
     if torus is None or len(np.unique(leaf)) < len(order) or (leaf < 0).any():
         return None
     found = Torus(torus.dims, torus.wrap, torus.coordinates[leaf])
-    links = _hops(interface) - 1  # one switch more is crossed than links between switches
+    links = _hops(interface) - 1  # a route crosses one switch more than links between switches
     np.fill_diagonal(links, 0)
     return found if _says(found, links, order) else None

@@ -1,4 +1,4 @@
-"""The arrays that schedules take, made from a job's topology."""
+"""The network of a job as arrays for schedules."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN_RATE", "known_rates", "network_of"]
 
-UNKNOWN_RATE = 1.0  # bytes/s of all links, if no rate is known
+UNKNOWN_RATE = 1.0  # bytes/s of all links if no rate is known
 
 
 def known_rates(rate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rates with the commonest known one, the slower among equals, in the place of NaN; ``UNKNOWN_RATE`` if all are.
+    """The rates with the most frequent known rate in place of NaN; ``UNKNOWN_RATE`` if none is known.
 
-    :param rate: bytes/s of each link, shape (links,), NaN if unknown.
+    The slower of two equally frequent rates is taken.
+
+    :param rate: bandwidth of each link in bytes/s, shape (links,), NaN if unknown.
     """
     values, counts = np.unique(rate[~np.isnan(rate)], return_counts=True)
     return known_or(rate, float(values[counts.argmax()]) if len(values) else UNKNOWN_RATE)
 
 
 def network_of(interface: TopologyInterface) -> Network:
-    """The network of a job as arrays: hops, routes, capacities, clusters.
+    """The network of a job as arrays: hops, routes, bandwidths, clusters.
 
-    Links of unknown rate are as fast as most others. If nothing above the hosts is known, each host has a link out and
-    a link in, all of one rate, on one switch.
-    Cost: the hops of all pairs of hosts; the links of their routes when they are asked for.
+    Links of unknown rate get the most frequent known rate. If only the hosts are known, they are on one switch, each
+    with one link out and one link in, all of equal rate.
+    Cost: the hops of all pairs of hosts; the links of their routes when they are first used.
     """
     if interface.routes is None or interface.host_routes is None:
         return _one_switch(interface)
     fabric = interface.routes.fabric
-    # The leaf switches are a level of the tree only where two hosts share one.
+    # The leaf switches are appended below: the tree has them as a level only if two hosts share a leaf.
     above = interface.tree.clusters[1:-1][np.array(interface.tree.cuts[1:]) > 1]
     leaf = interface.host_routes.leaf.astype(np.int64)
     return Network(

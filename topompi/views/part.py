@@ -1,4 +1,4 @@
-"""The topology of some of a job's ranks, taken from the whole job's without reading the source again."""
+"""The topology of some of a job's ranks, derived from the whole job's topology without reading the source again."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def restricted(interface: TopologyInterface, ranks: NDArray[np.integer]) -> Topo
 
     :param interface: the whole job's topology.
     :param ranks: ranks of ``interface`` to take, in their new order, shape (p,).
-    Cost: the routes between the hosts that are left; none where all ranks are there in order.
+    Cost: the routes between the remaining hosts; none if all ranks are taken in order.
     """
     ranks = np.asarray(ranks)
     if np.array_equal(ranks, np.arange(interface.num_ranks)):
         return interface
     numbers, first, inverse = np.unique(interface.rank_host[ranks], return_index=True, return_inverse=True)
-    order = np.argsort(first)  # hosts stand in the order of their first rank
+    order = np.argsort(first)  # an interface lists hosts in the order of their first rank
     hosts = numbers[order]
     routes = interface.routes
     if routes is not None and not np.array_equal(hosts, np.arange(interface.num_hosts)):

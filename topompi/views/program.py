@@ -1,4 +1,4 @@
-"""From a job's network and a schedule to what simulated networks take."""
+"""Conversion of a job's network and a schedule into the input of network simulations."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ __all__ = ["program_of", "wiring_of"]
 
 
 def wiring_of(network: Network) -> Tables | Wiring:
-    """The links and routes of a job's network; its tables, if it has them, and no routes of all pairs.
+    """The links and routes of a job's network for a simulation.
 
-    :param network: of the job.
+    Tables of next links are kept as they are, so that no routes of all pairs are made.
+
+    :param network: the network of the job.
     :raises NetsimError: if a rate or a latency is unknown.
     """
     paths = network.paths
@@ -32,12 +34,12 @@ def wiring_of(network: Network) -> Tables | Wiring:
 
 
 def program_of(schedule: Schedule, network: Network, block_bytes: float = 1) -> Program:
-    """The messages of a schedule; local moves and reductions take no time.
+    """The messages of a schedule as a program to simulate; local moves and reductions take no time.
 
-    :param schedule: what the ranks do.
-    :param network: where they sit.
-    :param block_bytes: bytes of one block.
-    :raises ValueError: if the network has another number of ranks.
+    :param schedule: the schedule to run.
+    :param network: the network of the ranks.
+    :param block_bytes: size of one block in bytes.
+    :raises ValueError: if the network has another number of ranks than the schedule.
     """
     if schedule.size != network.num_ranks:
         raise ValueError(f"expecting a network of {schedule.size} ranks, got {network.num_ranks}")

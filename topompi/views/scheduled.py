@@ -1,4 +1,4 @@
-"""Schedules on a job's network: their loads, costs and steps, in numbers and with the names of links."""
+"""Schedules on a job's network: loads, costs and steps, in numbers and with the names of links."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PRESETS = ("stampede", "ranger")
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """One schedule with its analysis and cost on a network.
+    """A schedule with its analysis and its cost on a network.
 
-    :param name: of the algorithm, perhaps cut (``ring/32K``).
-    :param schedule: what is sent, in blocks.
-    :param block_bytes: size of a block.
-    :param lanes: parts into which every transfer is cut.
+    :param name: name of the algorithm, with its segment size if it is segmented (``ring/32K``).
+    :param schedule: the schedule, in blocks.
+    :param block_bytes: size of a block in bytes.
+    :param lanes: number of parts that every transfer is divided into.
     :param analysis: loads of the links, conflicts and the lower bound.
-    :param cost: seconds in all and of each step.
+    :param cost: predicted time in seconds, in total and per step.
     """
 
     name: str
@@ -55,17 +55,17 @@ class Made:
         blocks: int | None = None,
         parameters: dict[str, Any] | None = None,
     ) -> Made:
-        """The schedule of an algorithm for messages of ``nbytes``, divided into whole blocks, rounded up.
+        """The schedule of an algorithm for a message of ``nbytes``, divided into blocks of whole bytes, rounded up.
 
-        :param collective: such as ``bcast``.
-        :param name: of the algorithm among the collective's, perhaps cut.
-        :param network: hosts of the ranks, routes and capacities.
+        :param collective: name of the collective, for example ``bcast``.
+        :param name: name of the algorithm, with a segment size if it is to be segmented.
+        :param network: hosts of the ranks, routes and bandwidths.
         :param model: start-up and per-byte costs.
-        :param root: rank of the root; 0 where the collective has none.
+        :param root: rank of the root; 0 if the collective has none.
         :param nbytes: size of the message in bytes.
-        :param blocks: number of blocks to divide the message into; by default the algorithm's own choice, none below a
-            byte.
-        :param parameters: further ones of the algorithm, by name.
+        :param blocks: number of blocks to divide the message into; by default the algorithm's choice, with at least a
+            byte per block.
+        :param parameters: further arguments of the algorithm, by name.
         """
         made = make_cut(collective, name, network, root, nbytes, blocks, **(parameters or {}))
         schedule, block_bytes, lanes = made.schedule, made.block_bytes, made.lanes
@@ -75,12 +75,14 @@ class Made:
 
 
 def calibrated(network: Network, model: str) -> tuple[Network, Model]:
-    """Network and model that agree on the cost of a byte.
+    """Adapt the network's rates to the cost model, or the model's cost per byte to the network.
 
-    It is the fabric's if its rates are known and the model is no measurement, else the model's.
+    If no rate is known, all links get the model's rate. If rates are known and the model is a preset, its cost per byte
+    becomes that of the fastest host link. A measured model and known rates stay as they are.
 
-    :param network: rates and routes of the job.
+    :param network: the job's network with its rates.
     :param model: one of PRESETS, or a JSON file of measurements.
+    :returns: the network and the model.
     """
     costs = Model.preset(model) if model in PRESETS else Model.from_measured(model)
     if (network.capacity == UNKNOWN_RATE).all():
@@ -94,7 +96,7 @@ def calibrated(network: Network, model: str) -> tuple[Network, Model]:
 
 
 def link_names(interface: TopologyInterface) -> list[str] | None:
-    """Both ends of each link, by what people call them; None where no fabric is known."""
+    """Display name of each link (``source → target``); None if no fabric is known."""
     return None if interface.routes is None else list(interface.routes.fabric.link_names)
 
 
@@ -111,14 +113,14 @@ def summarise(
 ) -> dict[str, Any]:
     """The figures of some schedules of one collective, ready for JSON.
 
-    :param collective: such as ``bcast``.
+    :param collective: name of the collective, for example ``bcast``.
     :param made: the schedules, at least one.
-    :param interface: where the ranks are placed.
+    :param interface: the placement of the ranks.
     :param network: the same placement as arrays.
-    :param root: rank of the root; left out of the summary where the collective has none.
+    :param root: rank of the root; left out of the summary if the collective has none.
     :param nbytes: size of the message in bytes.
-    :param model: its name.
-    :param proved: whether the schedules have been checked.
+    :param model: name of the cost model.
+    :param proved: whether the schedules have been proved correct.
     """
     bound = made[0].analysis.bound
     summary: dict[str, Any] = {
@@ -133,7 +135,7 @@ def summarise(
         "proved": made[0].schedule.collective if proved else None,
         "schedules": [_figures(collective, one) for one in made],
     }
-    if len({one.analysis.bound for one in made}) > 1:  # rows and columns of an FFT are two exchanges
+    if len({one.analysis.bound for one in made}) > 1:  # different exchanges, such as rows and columns of an FFT
         del summary["bound"]
     if collective == "alltoall":
         choice = dcss(network)
@@ -143,7 +145,7 @@ def summarise(
 
 def _figures(collective: str, made: Made) -> dict[str, Any]:
     analysis = made.analysis
-    busy = analysis.idle_ranks[analysis.idle_ranks < made.schedule.size]  # steps of local moves alone left out
+    busy = analysis.idle_ranks[analysis.idle_ranks < made.schedule.size]  # without steps of only local moves
     by_hops = {
         str(hops): {"messages": int(messages) * made.lanes, "bytes": int(size)}
         for hops, (messages, size) in enumerate(zip(analysis.messages_by_hops, analysis.bytes_by_hops, strict=True))
@@ -167,7 +169,11 @@ def _figures(collective: str, made: Made) -> dict[str, Any]:
 
 
 def steps_of(made: Made, interface: TopologyInterface) -> list[dict[str, Any]]:
-    """What happens in each step."""
+    """One row per step: its messages, conflicts, idle ranks, busiest link and time in seconds.
+
+    :param made: the schedule with its analysis.
+    :param interface: the placement of the ranks, for the names of links.
+    """
     analysis, names = made.analysis, link_names(interface)
     rows = made.schedule.messages
     messages = np.bincount(made.schedule.step[rows], minlength=analysis.num_steps)

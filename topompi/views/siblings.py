@@ -1,4 +1,4 @@
-"""Communicators that one split made, such as the rows of a process grid, and the network that they share."""
+"""The communicators made by one split (for example the rows of a process grid), and the network that they share."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Siblings:
-    """The communicators that one split made, as one of them sees them; they often call the same collectives at once.
+    """The communicators that one split made, as seen by one of them; they often call the same collectives at once.
 
-    :param interface: a topology that has the ranks of all of them.
-    :param ranks: the ranks of all groups, numbered as in ``interface``, shape (p,).
-    :param groups: for each communicator its ranks in their order, as indices into ``ranks``.
+    :param interface: a topology that contains the ranks of all these communicators.
+    :param ranks: ranks of all groups, numbered as in ``interface``, shape (p,).
+    :param groups: ranks of each communicator in their order, as indices into ``ranks``.
     :param number: number of this rank's communicator among the groups, from 0.
     """
 
@@ -38,11 +38,10 @@ class Siblings:
 
     @classmethod
     def of_split(cls, interface: TopologyInterface, table: Integers, rank: int) -> Siblings | None:
-        """The groups of a split; None for a rank in none of them, and where there is only one.
+        """The groups of a split; None if this rank is in none of them, or there is only one group.
 
-        :param interface: a topology that has all ranks of the parent.
-        :param table: for each rank of the parent its color (below 0 for none), its key, and its rank in ``interface``;
-            shape (p, 3).
+        :param interface: a topology that contains all ranks of the parent.
+        :param table: color (below 0 for none), key and rank in ``interface`` of each rank of the parent, shape (p, 3).
         :param rank: this rank in the parent.
         """
         color, key, ranks = table[table[:, 0] >= 0].T
@@ -60,16 +59,17 @@ class Siblings:
 
     @property
     def sibling_groups(self) -> SiblingGroups:
-        """The groups on their network, in the form that schedules take."""
+        """The groups with their network, in the form that schedules take."""
         return SiblingGroups(self.network, self.groups, self.number)
 
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """What the ranks of a communicator said when they split it: what its siblings can be worked out from, when needed.
+    """The arguments of all ranks of a communicator in a split, from which its siblings are derived on demand.
 
-    :param interface: a topology that has all ranks of the communicator.
-    :param table: as ``Siblings.of_split`` takes it.
+    :param interface: a topology that contains all ranks of the communicator.
+    :param table: color (below 0 for none), key and rank in ``interface`` of each rank of the communicator, shape (p,
+        3).
     :param rank: this rank in the communicator.
     """
 
@@ -85,7 +85,7 @@ class Meeting:
 
     @cached_property
     def members(self) -> Integers:
-        """The ranks of this rank's communicator in their order, numbered as in ``interface``; none if it is in none."""
+        """The ranks of this rank's new communicator in order, numbered as in ``interface``; empty if it is in none."""
         colors = self.table[:, 0]
         _, key, ranks = self.table[(colors == colors[self.rank]) & (colors >= 0)].T
         members: Integers = ranks[np.argsort(key, kind="stable")]
@@ -93,5 +93,5 @@ class Meeting:
 
     @cached_property
     def siblings(self) -> Siblings | None:
-        """The communicators; None if there is one only."""
+        """The communicators made by the split, from this rank's view; None if there is only one."""
         return Siblings.of_split(self.interface, self.table, self.rank)

@@ -1,4 +1,4 @@
-"""From the routes of a fabric, or of a job's part of it, to the tables that simulated networks take."""
+"""Conversion of a fabric's or a job's routes into the tables of network simulations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["tables_of"]
 
 
 def tables_of(routes: Routes, *, rate: float | None = None, latency: float | None = None) -> Tables:
-    """Links and next-hop tables, with the fabric's own numbers of links and hosts; a host has its first adapter.
+    """Links and next links with the fabric's numbers of links and hosts; each host has only its first adapter.
 
-    :param routes: of a fabric, or of a job (``TopologyInterface.routes``).
-    :param rate: bytes/s of links of unknown rate.
-    :param latency: seconds of links of unknown latency.
-    :raises FabricError: for links of unknown rate or latency, where none is given.
-    :raises RouteError: for more next links than the limit of routes.
-    Cost: a table of next links, if they are worked out.
+    :param routes: routes of a fabric, or of a job (``TopologyInterface.routes``).
+    :param rate: bytes/s of links of unknown rate; None to refuse them.
+    :param latency: seconds of links of unknown latency; None to refuse them.
+    :raises FabricError: if a rate or a latency is unknown and no value is given for it.
+    :raises RouteError: if the number of next links exceeds the limit ``routes``.
+    Cost: a table of next links, if they are computed.
     """
     filled = routes.tables.filled(rate, latency)
     for name, column in (("rate", filled.rate), ("latency", filled.latency)):
@@ -31,7 +31,7 @@ def tables_of(routes: Routes, *, rate: float | None = None, latency: float | Non
         target=filled.target,
         rate=filled.rate,
         latency=filled.latency,
-        next_link=routes.next_link,  # looked up for each message
+        next_link=routes.next_link,  # as a full table, because the simulation looks up each message
         names=filled.names,
         adapters=filled.adapters[:1],
     )

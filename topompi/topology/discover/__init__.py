@@ -1,4 +1,4 @@
-"""Finding out a fabric and keeping it: the InfiniBand tools, Slurm's addresses, and one archive of what they said."""
+"""Discovery of a fabric by the InfiniBand tools or Slurm's addresses, and the archive of their outputs."""
 
 from __future__ import annotations
 

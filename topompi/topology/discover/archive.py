@@ -1,4 +1,4 @@
-"""One archive of what was found out, with a manifest: itself a topology source."""
+"""The archive of a discovery: the tools' outputs and a manifest. The archive is itself a topology source."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from ..discovery import Report
 __all__ = ["MANIFEST", "Gathered", "store"]
 
 MANIFEST = "manifest.json"
-MOST_PROBLEMS = 20  # of a check that the manifest lists
+MOST_PROBLEMS = 20  # per check, in the manifest
 FORMAT = "topompi discovery"
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was found out.
+    """The files and facts of one discovery.
 
-    :param source: a topology source.
-    :param tables: the forwarding tables beside it; None where there are none.
-    :param tools: by name: version, seconds, bytes of what it wrote.
-    :param checks: what was checked, with what was found wrong.
+    :param source: file of the topology, readable as a topology source.
+    :param tables: file of the forwarding tables; None if there are none.
+    :param tools: tool name -> its version, run time in seconds and output size in bytes.
+    :param checks: description of each check -> the problems that it found.
     """
 
     source: Path
@@ -42,15 +42,15 @@ class Gathered:
 
 
 def store(gathered: Gathered, archive: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """Read what was found out, as any command would, and pack it with a manifest of what that showed.
+    """Read the discovered files as any command would, and pack them with a manifest of the results.
 
-    What does not read well is kept all the same, with the problems in the manifest.
+    Problems on reading do not stop the packing; the manifest lists them.
 
-    :param gathered: with its files in one folder.
-    :param archive: the file to write (tar, packed with xz), in one step at the end.
-    :param say: told what is being done.
+    :param gathered: files and facts of the discovery; both files are in one folder.
+    :param archive: path of the archive to write (tar, packed with xz); it appears complete at the end.
+    :param say: callback for progress messages.
     :returns: the manifest.
-    :raises SourceError: where no fabric or no table can be read.
+    :raises SourceError: if no fabric or no table can be read.
     """
     say("reading what they said")
     counts, problems = _counts(gathered)
@@ -76,22 +76,22 @@ def store(gathered: Gathered, archive: Path, say: Callable[[str], None]) -> dict
 def _own_version() -> str:
     try:
         return version("topompi")
-    except PackageNotFoundError:  # a checkout that nobody installed
+    except PackageNotFoundError:  # a checkout that is not installed
         return "unknown"
 
 
 def _counts(gathered: Gathered) -> tuple[dict[str, Any], list[str]]:
-    """How much there is, and what is wrong with it."""
-    from ..sources import load  # all formats
+    """The sizes of the discovered fabric for the manifest, and the problems met on reading it."""
+    from ..sources import load  # late, because it imports the readers of all formats
 
     report = Report(partial=True)
-    place = f"{gathered.source.parent}{os.sep}"  # which will be gone
+    place = f"{gathered.source.parent}{os.sep}"  # a temporary folder, removed from messages
     try:
         discovery = load(gathered.source, gathered.tables, report)
     except TopompiError as error:
         raise SourceError(str(error).replace(place, "")) from error
     fabric, routes = discovery.fabric, discovery.routes
-    assert routes is not None  # load() fills them in
+    assert routes is not None  # load() computes missing routes
     counts = {
         "hosts": fabric.num_hosts,
         "adapters": fabric.num_adapters,
@@ -104,8 +104,8 @@ def _counts(gathered: Gathered) -> tuple[dict[str, Any], list[str]]:
 
 
 def _pack(archive: Path, files: Sequence[Path], manifest: str) -> None:
-    """Write all as one archive: nobody meets half of one."""
-    # Of Janus' tables little effort makes 0.55 MB in a second, the usual effort 0.67 MB in 15.
+    """Write the files and the manifest as one archive, which replaces the target only when it is complete."""
+    # Preset 1 packs the tables of Janus faster and smaller (0.55 MB in 1 s) than the default (0.67 MB in 15 s).
     with open_output(archive, "wb") as file, tarfile.open(fileobj=file, mode="w:xz", preset=1) as packed:
         for path in files:
             _add(packed, path.name, path.read_bytes())

@@ -1,4 +1,4 @@
-"""What else says how the network is, for who may not ask it: the service, Slurm, or probing."""
+"""Other sources of the topology for users without privileges: the service, Slurm, or probing."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["other_ways"]
 
 
 def other_ways(environment: Mapping[str, str], archive: str) -> list[str]:
-    """The ways that are open here, best first, each with its reason and its command.
+    """The ways to get a topology without privileges on this host, best first, each as a reason and a command.
 
-    :param environment: of this process.
-    :param archive: the file that was asked for.
+    :param environment: environment variables of this process.
+    :param archive: path of the archive that the user asked for.
     """
     ways = []
     server = environment.get("TOPOMPI_SERVER") or (f"unix:{SOCKET}" if os.path.exists(SOCKET) else "")

@@ -1,4 +1,4 @@
-"""What Slurm tells the tasks of a job about the switches above them, of all hosts together."""
+"""Discovery from the switch addresses that Slurm gives the tasks of a job, for all its hosts together."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ REPORT = "fabric.json"
 def from_addresses(of_ranks: Sequence[tuple[str, tuple[str, str] | None]], folder: Path) -> Gathered:
     """Write the switches above a job's hosts into a folder, as fabric.json.
 
-    :param of_ranks: host, and what Slurm says there, of each rank.
-    :param folder: to write into.
-    :raises SourceError: where Slurm says nothing on a host, or something that cannot be.
+    :param of_ranks: host of each rank, and the address and pattern that Slurm gives there, None if it gives none.
+    :param folder: folder to write into.
+    :raises SourceError: if a host has no address from Slurm, or the addresses contradict each other.
     """
     silent = sorted({host for host, address in of_ranks if address is None})
     if silent:

@@ -1,4 +1,4 @@
-"""``ibnetdiscover`` and ``dump_fts`` (infiniband-diags): run within a time, and what their failure means."""
+"""Runs of ``ibnetdiscover`` and ``dump_fts`` (infiniband-diags) with a time limit, and reasons for their failures."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .archive import Gathered
 
 __all__ = ["REPORT", "TABLES", "Tools"]
 
-REPORT, TABLES = "ibnetdiscover.txt", "dump_fts.txt"  # what the archive calls their outputs
-SYSTEM_FOLDERS = "/usr/sbin:/sbin:/usr/local/sbin"  # not on the path of every user
+REPORT, TABLES = "ibnetdiscover.txt", "dump_fts.txt"  # file names of the outputs in the archive
+SYSTEM_FOLDERS = "/usr/sbin:/sbin:/usr/local/sbin"  # the tools' folders, which are not on every user's path
 VERSION_SECONDS = 10.0
 DEVICES = Path("/dev/infiniband")
 _VERSION = re.compile(r"VERSION:?\s*([\w.+~-]{1,40})")
@@ -28,11 +28,11 @@ _VERSION = re.compile(r"VERSION:?\s*([\w.+~-]{1,40})")
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools with their options.
+    """The two tools with their time limit and options.
 
-    :param seconds: that one run of one tool may take.
-    :param say: told what is being done.
-    :param options: of every run: which adapter and port to ask through.
+    :param seconds: time limit of each run.
+    :param say: callback for progress messages.
+    :param options: options of every run, which select the local adapter and port.
     """
 
     seconds: float
@@ -40,9 +40,12 @@ class Tools:
     options: tuple[str, ...] = ()
 
     def gather(self, folder: Path) -> Gathered:
-        """Write the fabric's report and forwarding tables into a folder, and see that nothing changed meanwhile.
+        """Write the fabric's report and forwarding tables into a folder.
 
-        :raises SourceError: where a tool is missing, has no rights, fails, or takes too long.
+        A second report checks that the fabric has not changed meanwhile.
+
+        :param folder: folder to write into.
+        :raises SourceError: if a tool is missing, has no privileges, fails, or exceeds the time limit.
         """
         first = self._run("ibnetdiscover", folder / REPORT)
         tables = self._run("dump_fts", folder / TABLES)
@@ -97,7 +100,12 @@ def _version(program: str) -> str:
 
 
 def _failure(name: str, code: int, said: str) -> str:
-    """Why a tool failed: the rights that it lacks, and its own last line."""
+    """The error message for a failed tool: the missing privileges or the exit code, and the tool's last line.
+
+    :param name: name of the tool.
+    :param code: exit code.
+    :param said: text on standard error.
+    """
     devices = sorted(DEVICES.glob("umad*"))
     if not devices:
         why = f"this host has no port of a fabric that may be asked ({DEVICES}/umad*)"
@@ -110,7 +118,11 @@ def _failure(name: str, code: int, said: str) -> str:
 
 
 def _differ(one: Path, other: Path) -> str:
-    """The first line that differs, and how; empty where all are alike but for comments, which have times and paths."""
+    """The first difference between two reports; empty if they are equal but for comments, which have times and paths.
+
+    :param one: path of the first report.
+    :param other: path of the second report.
+    """
     with one.open(errors="replace") as before, other.open(errors="replace") as after:
         lines = zip_longest(_facts(before), _facts(after), fillvalue="nothing")
         return next((f"{old[:100]!r} became {new[:100]!r}" for old, new in lines if old != new), "")

@@ -1,4 +1,4 @@
-"""What a host is made of: packages, NUMA nodes, shared caches, cores and adapters, and where a process is bound."""
+"""The hardware of a host (packages, NUMA nodes, caches, cores, adapters), and the binding of a process to its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where this process is bound inside its host, as the system or a file of hwloc's tells."""
+"""The binding of this process to parts of its host, read from the system or from an hwloc file."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .values import Inside
 
 __all__ = ["XML_FILE", "Place", "own_place"]
 
-XML_FILE = "HWLOC_XMLFILE"  # hwloc's own variable; an MPI library that reads it places ranks by the same file
+XML_FILE = "HWLOC_XMLFILE"  # hwloc's variable; an MPI library that reads it places ranks by the same file
 
 
 class Place(NamedTuple):
-    """Where a process is.
+    """The place of a process inside its host.
 
-    :param domains: number of the package, the NUMA node and of each shared cache that hold all its CPUs, -1 where the
-        process may run on several or the system does not say.
-    :param guids: of the host's adapters, as fabrics write them.
+    :param domains: kind of part (package, NUMA node, shared cache) -> number of the part that contains all the
+        process's CPUs, -1 if it may run on several or the system does not tell.
+    :param guids: GUIDs of the host's adapters, as in fabrics.
     """
 
     domains: dict[str, int]
@@ -32,13 +32,13 @@ class Place(NamedTuple):
 def own_place(
     root: Path = SYSFS, cpus: Iterable[int] | None = None, environment: Mapping[str, str] = os.environ
 ) -> Place:
-    """Where this process is, by the CPUs that it may run on.
+    """The place of this process, derived from the CPUs that it may run on.
 
-    :param root: where Linux's sysfs is mounted.
-    :param cpus: CPU numbers; by default those of the process's affinity mask.
-    :param environment: where HWLOC_XMLFILE may name a file of hwloc's to read instead; one that cannot be read is
-        passed over, as hwloc does.
-    Cost: some twenty small files, or that one.
+    :param root: mount point of Linux's sysfs.
+    :param cpus: CPU numbers; by default the process's affinity mask.
+    :param environment: environment variables; HWLOC_XMLFILE may name an hwloc file to read instead of sysfs. An
+        unreadable file is ignored, as hwloc does.
+    Cost: reading some twenty small files, or the hwloc file.
     """
     mask = cpu_mask(_affinity() if cpus is None else cpus)
     inside = _inside(root, mask, environment.get(XML_FILE))
@@ -46,13 +46,13 @@ def own_place(
 
 
 def _affinity() -> set[int]:
-    # macOS and Windows have no such call, and no sysfs either
+    # macOS and Windows have neither this call nor sysfs
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
 def _inside(root: Path, mask: int, file: str | None) -> Inside:
     if file:
-        from .hwlocxml import read_file  # most jobs have no such file
+        from .hwlocxml import read_file  # late, because most jobs have no hwloc file
 
         try:
             return read_file(file)
@@ -60,5 +60,5 @@ def _inside(root: Path, mask: int, file: str | None) -> Inside:
             pass
     try:
         return read_system(root, lowest(mask)) if mask else Inside.of("no CPUs", "", 0, [])
-    except FabricError:  # files that contradict each other
+    except FabricError:  # sysfs contradicts itself
         return Inside.of("nothing sound", "", 0, [])

@@ -1,4 +1,4 @@
-"""Sets of CPUs as whole numbers, bit i for CPU i: as lists of the Linux kernel, and as hwloc writes them."""
+"""Sets of CPUs as integers (bit i for CPU i), in the text formats of the Linux kernel and of hwloc."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 __all__ = ["MOST_CPUS", "cpu_mask", "lowest", "numbers_of", "read_bitmap", "read_cpu_list", "write_cpu_list"]
 
-MOST_CPUS = 1 << 16  # Linux has 8,192 at most
+MOST_CPUS = 1 << 16  # Linux supports at most 8,192
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _BITMAP = re.compile(r"(0x)?[0-9a-fA-F]{1,16384}|(0x[0-9a-fA-F]{1,8}|)(,(0x[0-9a-fA-F]{1,8}|)){1,2048}")
 
 
 def cpu_mask(cpus: Iterable[int]) -> int:
-    """The set of these CPUs."""
+    """The set of the given CPUs."""
     mask = 0
     for cpu in cpus:
         mask |= 1 << cpu
@@ -26,14 +26,14 @@ def numbers_of(mask: int) -> list[int]:
 
 
 def lowest(mask: int) -> int:
-    """The lowest CPU of a set, -1 of none."""
+    """The lowest CPU of a set, -1 if the set is empty."""
     return (mask & -mask).bit_length() - 1
 
 
 def read_cpu_list(text: str) -> int:
-    """The set that a list of the Linux kernel names: ``0-3,8``.
+    """The set of CPUs in a list in the Linux kernel's format: ``0-3,8``.
 
-    :raises ValueError: if it is none, or names a CPU from MOST_CPUS on.
+    :raises ValueError: if the text is no list, or contains a CPU number of MOST_CPUS or more.
     """
     mask = 0
     for entry in filter(None, text.strip().split(",")):
@@ -46,7 +46,7 @@ def read_cpu_list(text: str) -> int:
 
 
 def write_cpu_list(mask: int) -> str:
-    """A set as the Linux kernel writes it: ``0-3,8``."""
+    """A set of CPUs in the Linux kernel's list format: ``0-3,8``."""
     entries = []
     while mask:
         first = lowest(mask)
@@ -57,9 +57,9 @@ def write_cpu_list(mask: int) -> str:
 
 
 def read_bitmap(text: str) -> int:
-    """The set that hwloc writes in words of 32 bits, the highest first, those without a CPU empty: ``0x1,,0xff``.
+    """The set of CPUs in a bitmap in hwloc's format: 32-bit words, highest first, empty if 0: ``0x1,,0xff``.
 
-    :raises ValueError: if it is none, has no end, or names a CPU from MOST_CPUS on.
+    :raises ValueError: if the text is no bitmap, is infinite, or contains a CPU number of MOST_CPUS or more.
     """
     if not _BITMAP.fullmatch(text):
         raise ValueError(f"expecting a set of CPUs below {MOST_CPUS:,} such as 0x000000ff, got {text[:40]!r}")

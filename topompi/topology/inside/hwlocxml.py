@@ -1,4 +1,4 @@
-"""XML of hwloc, versions 1 to 3, such as ``lstopo --of xml`` writes: read as a stream, without entities."""
+"""Reader of hwloc XML, versions 1 to 3, as ``lstopo --of xml`` writes it; it reads a stream and refuses entities."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .values import CORE, NUMA, PACKAGE, Adapter, Inside, Part, guid_of
 __all__ = ["NAME", "read", "read_file"]
 
 NAME = "hwloc XML"
-MOST_BYTES = 64 << 20  # of a host with 2,048 CPUs and all its devices lstopo writes a twentieth
+MOST_BYTES = 64 << 20  # lstopo writes a twentieth of this for a host with 2,048 CPUs and all its devices
 MOST_OBJECTS = 1 << 18
 MOST_DEPTH = 256
 CHUNK = 1 << 18
 _CACHE = re.compile(r"L([1-5])i?Cache")
-_KINDS = {"Package": PACKAGE, "Socket": PACKAGE, "NUMANode": NUMA, "Core": CORE}  # sockets: before version 1.11
+_KINDS = {"Package": PACKAGE, "Socket": PACKAGE, "NUMANode": NUMA, "Core": CORE}  # "Socket" before hwloc 1.11
 _PORT = re.compile(r"Port([0-9]{1,3})GID0")
 
 
 def read_file(path: str | os.PathLike[str]) -> Inside:
-    """The host that a file describes, packed or not.
+    """The hardware topology of the host that an hwloc XML file, packed or not, describes.
 
-    :raises FabricError: for what is no XML of hwloc, for damage, and beyond the limits.
+    :raises FabricError: if the file is no hwloc XML, is damaged, or exceeds a limit.
     """
     texts = open_inputs(path, FabricError, NAME)
     if len(texts) != 1:
@@ -38,8 +38,8 @@ def read_file(path: str | os.PathLike[str]) -> Inside:
 
 
 def read(text: InputFile) -> Inside:
-    """The host that a text describes; FabricError as for `read_file`."""
-    text.head()  # says what is wrong with what is empty or binary
+    """The hardware topology of the host that an hwloc XML text describes; FabricError as for `read_file`."""
+    text.head()  # raises an error for empty or binary input
     reader = _Reader(text.name)
     parser = expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
@@ -60,18 +60,19 @@ def read(text: InputFile) -> Inside:
         raise FabricError(
             f"{text.name}:{error.lineno}: expecting {NAME}, got: {expat.ErrorString(error.code)}"
         ) from error
-    except (ValueError, LookupError) as error:  # an encoding that the parser does not have
+    except (ValueError, LookupError) as error:  # the parser does not support the encoding
         raise FabricError(f"{text.name}: expecting {NAME} in UTF-8, got: {error}") from error
     return reader.finish()
 
 
 @dataclass
 class _Object:
-    """An element <object> that is open.
+    """An element <object> that is not yet closed.
 
-    :param type: hwloc's.
-    :param cpus: its own, or those of the object around it.
-    :param infos: its <info> elements.
+    :param type: hwloc's type of the object.
+    :param name: hwloc's name of the object, empty if it has none.
+    :param cpus: CPUs of the object; those of the enclosing object if it has no cpuset.
+    :param infos: name -> value of its <info> elements.
     """
 
     type: str
@@ -81,9 +82,9 @@ class _Object:
 
 
 class _Reader:
-    """Takes the parser's events.
+    """The handlers of the XML parser's events, which collect the host's parts.
 
-    :param name: of the file, for messages.
+    :param name: name of the file, for error messages.
     """
 
     def __init__(self, name: str) -> None:
@@ -164,14 +165,14 @@ class _Reader:
     def finish(self) -> Inside:
         if not self._cpus:
             self.fail("a host with CPUs (objects of the type PU)", "none")
-        if not any(part.kind == NUMA for part in self._parts):  # version 1 writes no node where there is but one
+        if not any(part.kind == NUMA for part in self._parts):  # hwloc 1 omits the node if there is only one
             self._parts.append(Part(NUMA, 0, self._cpus))
         return Inside.of(f"{NAME}, {self.name}", self._host, self._cpus, self._parts, self._adapters)
 
 
 def _kind_of(type_: str, attributes: dict[str, str]) -> str | None:
-    """What an object is to us, None for what is no part; caches of instructions alone are none."""
-    if type_ == "Cache":  # version 1
+    """Our kind of part for an hwloc object, None for other objects and for instruction caches."""
+    if type_ == "Cache":  # hwloc 1: the level and the type of a cache are attributes
         instructions = attributes.get("cache_type") == "2"
         return f"L{attributes.get('depth')}" if attributes.get("depth") in set("12345") and not instructions else None
     match = _CACHE.fullmatch(type_)

@@ -1,4 +1,4 @@
-"""Hosts and a fabric, joined by the GUIDs of adapters: descriptions are whatever somebody has set."""
+"""Matching of hosts to a fabric by the GUIDs of adapters, because node descriptions can be set freely."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ __all__ = ["host_of"]
 
 
 def host_of(fabric: Fabric, guids: Iterable[str]) -> str | None:
-    """The fabric's host that has the first of these adapters that the fabric knows, None where it knows none."""
+    """The host that owns the first of these adapters known to the fabric, None if the fabric knows none of them.
+
+    :param fabric: the fabric to search.
+    :param guids: GUIDs of the adapters of one host.
+    """
     known = next((fabric.adapter_index[guid] for guid in guids if guid in fabric.adapter_index), None)
     return None if known is None else fabric.hosts[fabric.adapter_host[known]]

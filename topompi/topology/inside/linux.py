@@ -1,4 +1,4 @@
-"""Linux's own files on what a host is made of: ``/sys/devices/system`` and ``/sys/class/infiniband``."""
+"""The hardware topology of a host from Linux's sysfs: ``/sys/devices/system`` and ``/sys/class/infiniband``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SYSFS = Path("/sys")
 
 
 def read_system(root: Path = SYSFS, around: int | None = None) -> Inside:
-    """What the files say; a file that is absent, or says what it should not, says nothing.
+    """The hardware topology of a host from sysfs; files that are missing or malformed are ignored.
 
-    :param root: where sysfs is mounted.
-    :param around: a CPU: only the parts that it belongs to are read, some twenty files. Of a whole host it is some
-        twenty a CPU.
-    :raises FabricError: where the files contradict each other.
+    :param root: mount point of sysfs.
+    :param around: CPU number; only the parts that contain this CPU are read, from some twenty files. By default the
+        whole host is read, from some twenty files per CPU.
+    :raises FabricError: if the files contradict each other.
     """
     cpus = _list(root / "devices/system/cpu/online") if around is None else 1 << around
     parts = [
@@ -35,7 +35,13 @@ def read_system(root: Path = SYSFS, around: int | None = None) -> Inside:
 
 
 def _parts(root: Path, cpus: int, kind: str, names: tuple[str, str]) -> Iterator[Part]:
-    """The parts that some CPUs belong to, by the file that lists the CPUs of a CPU's part; it has an old name too."""
+    """The parts of one kind that contain some CPUs.
+
+    :param root: mount point of sysfs.
+    :param cpus: set of CPUs.
+    :param kind: package or core.
+    :param names: file below a CPU's folder that lists the CPUs of its part, and the file's name in older kernels.
+    """
     while cpus:
         folder = root / f"devices/system/cpu/cpu{lowest(cpus)}"
         members = _list(folder / names[0]) or _list(folder / names[1])

@@ -1,4 +1,4 @@
-"""The inside of one host as a value."""
+"""The hardware topology of one host as a value: its parts and its adapters."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .cpus import lowest
 __all__ = ["CORE", "KINDS", "NUMA", "PACKAGE", "Adapter", "Inside", "Part", "guid_of"]
 
 PACKAGE, NUMA, CORE = "package", "NUMA node", "core"
-KINDS = (PACKAGE, NUMA, "L5", "L4", "L3", "L2", "L1")  # what can be a level inside a host, coarsest first
+KINDS = (PACKAGE, NUMA, "L5", "L4", "L3", "L2", "L1")  # the possible levels inside a host, coarsest first
 _DIGITS = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
 class Part:
-    """CPUs that share something.
+    """A part of a host: the CPUs that share a package, memory, a cache or a core.
 
     :param kind: one of KINDS, or ``core``.
-    :param number: the system's own of a package or NUMA node; of a cache or core the lowest of its CPUs.
-    :param cpus: bit i for CPU i; 0 for memory without CPUs.
+    :param number: the system's number of a package or NUMA node; the lowest CPU of a cache or core.
+    :param cpus: set of CPUs, bit i for CPU i; 0 for memory without CPUs.
     """
 
     kind: str
@@ -32,12 +32,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Adapter:
-    """An adapter of a fabric.
+    """A network adapter of a host.
 
-    :param name: the system's, such as ``mlx5_0``.
-    :param guid: of the device, as fabrics write it.
-    :param ports: GUID of each port, in their order.
-    :param cpus: those near it, bit i for CPU i; 0 where unknown.
+    :param name: the system's name of the device, for example ``mlx5_0``.
+    :param guid: GUID of the device, as in fabrics.
+    :param ports: GUID of each port, in the order of the ports.
+    :param cpus: set of CPUs near the adapter, bit i for CPU i; 0 if unknown.
     """
 
     name: str
@@ -46,22 +46,22 @@ class Adapter:
     cpus: int = 0
 
     def guids(self) -> tuple[str, ...]:
-        """By what a fabric may know it: its ports', then its own."""
+        """The GUIDs that a fabric may use for this adapter: those of its ports, then its own."""
         return (*self.ports, self.guid)
 
 
 @dataclass(frozen=True)
 class Inside:
-    """What one host is made of.
+    """The hardware topology of one host.
 
-    :param source: where this came from, in words.
-    :param host: its name, empty where the source does not say.
-    :param cpus: all CPUs, bit i for CPU i.
-    :param packages: disjoint, ascending by their lowest CPU, as all parts are.
-    :param numa_nodes: two of the same CPUs are memories of two kinds.
-    :param caches: those that several cores share; those of one kind are disjoint.
-    :param cores: disjoint.
-    :param adapters: of fabrics, those with a GUID.
+    :param source: source of the description, in words.
+    :param host: name of the host, empty if the source does not contain it.
+    :param cpus: set of all CPUs, bit i for CPU i.
+    :param packages: packages, disjoint, in ascending order of their lowest CPU (as all parts).
+    :param numa_nodes: NUMA nodes; two nodes with the same CPUs are memories of two kinds.
+    :param caches: caches that several cores share; caches of one kind are disjoint.
+    :param cores: cores, disjoint.
+    :param adapters: network adapters that have a GUID.
     """
 
     source: str
@@ -75,14 +75,14 @@ class Inside:
 
     @classmethod
     def of(cls, source: str, host: str, cpus: int, parts: Sequence[Part], adapters: Sequence[Adapter] = ()) -> Inside:
-        """The value made of parts in any order, with caches of single cores among them.
+        """Make the value from unsorted parts; caches of single cores are left out.
 
-        :param source: where this came from, in words.
-        :param host: its name.
-        :param cpus: all CPUs.
-        :param parts: of all kinds; the same one may be there twice.
-        :param adapters: of fabrics.
-        :raises FabricError: where two packages, two cores or two caches of one kind have CPUs in common.
+        :param source: source of the description, in words.
+        :param host: name of the host.
+        :param cpus: set of all CPUs, bit i for CPU i.
+        :param parts: parts of all kinds, duplicates allowed.
+        :param adapters: network adapters that have a GUID.
+        :raises FabricError: if two packages, two cores or two caches of one kind have CPUs in common.
         """
         of_kind: dict[str, list[Part]] = {}
         for part in sorted(set(parts), key=lambda part: (lowest(part.cpus), part.number)):
@@ -103,7 +103,7 @@ class Inside:
         )
 
     def domains(self, cpus: int) -> dict[str, int]:
-        """The number of the smallest part of each kind that holds these CPUs, -1 where none does."""
+        """For each kind of part, the number of the smallest part that contains all these CPUs, -1 if none does."""
         found = {PACKAGE: -1, NUMA: -1} | {cache.kind: -1 for cache in self.caches}
         for part in sorted(self.parts(), key=lambda part: -part.cpus.bit_count()):
             if cpus and not cpus & ~part.cpus:
@@ -117,7 +117,7 @@ class Inside:
         yield from self.caches
 
     def guids(self) -> tuple[str, ...]:
-        """Those of all adapters, as fabrics write them."""
+        """The GUIDs of all adapters and their ports, as in fabrics."""
         return tuple(guid for adapter in self.adapters for guid in adapter.guids())
 
 
@@ -131,15 +131,15 @@ def _check_disjoint(source: str, kind: str, parts: Sequence[Part]) -> None:
 
 
 def _shared(caches: Sequence[Part], cores: Sequence[Part]) -> Iterator[Part]:
-    """The caches whose CPUs are not all of one core."""
+    """The caches whose CPUs belong to more than one core."""
     core_of = {lowest(core.cpus): core.cpus for core in cores}
     return (cache for cache in caches if cache.cpus & ~core_of.get(lowest(cache.cpus), 0))
 
 
 def guid_of(digits: str) -> str:
-    """A GUID as fabrics write it, of what systems write: ``0002:c903:0006:dbf0``; of a GID its last half.
+    """A GUID as fabrics write it, from the system's spelling ``0002:c903:0006:dbf0``, or from the last half of a GID.
 
-    :raises ValueError: if it is none, or nought.
+    :raises ValueError: if the text contains no GUID, or the GUID is 0.
     """
     plain = digits.strip().replace(":", "")[-16:].lower()
     if not _DIGITS.fullmatch(plain) or not int(plain, 16):

@@ -1,4 +1,4 @@
-"""What administrators ask of a fabric: which links carry most routes, what changed, what a failure costs."""
+"""Studies of a fabric for administrators: loads of links, changes, failures, and jobs that share links."""
 
 from .difference import Difference, compare
 from .jobs import JobRow, JobsStudy, study_jobs

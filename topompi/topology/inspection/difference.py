@@ -1,4 +1,4 @@
-"""What differs between two fabrics: hosts, switches, cables, routes, and the way between a job's hosts."""
+"""The difference between two fabrics: hosts, switches, cables, routes, and the paths between hosts."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ from .names import end_name, switch_labels
 
 __all__ = ["MOST_PAIRED", "Difference", "compare"]
 
-MOST_PAIRED = 2048  # hosts whose pairs are compared
+MOST_PAIRED = 2048  # most hosts whose pairs are compared
 CHANGED, LOST, FOUND = "changed", "lost", "found"
 Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What changed from one fabric to another, ready for JSON.
+    """The changes from one fabric to another, ready for JSON.
 
-    :param hosts: those that are only in the first (``gone``) and only in the second (``new``).
-    :param switches: likewise, by label; switches are the same where their ids are.
-    :param cables: likewise, as ``end:port - end:port``.
-    :param routes: ``entries`` of both tables for switches and adapters that both have, and how many of them are
+    :param hosts: names of hosts only in the first fabric (``gone``) and only in the second (``new``).
+    :param switches: labels of switches only in the first fabric (``gone``) and only in the second (``new``); switches
+        are equal if their ids are.
+    :param cables: cables only in the first fabric (``gone``) and only in the second (``new``), as ``end:port -
+        end:port``.
+    :param routes: number of next links (``entries``) for switches and adapters that both fabrics have, and how many are
         ``changed`` (another next switch or port), ``lost`` or ``found``.
-    :param pairs: ordered ``pairs`` of the hosts that both have, and how many have another path (``changed``), another
-        number of ``hops``, none any more (``lost``) or only now (``found``); None beyond MOST_PAIRED hosts.
-    :param examples: of such pairs: from, to, and hops before and after, None without a route.
-    :param levels: of both fabrics, see ``levels_of``: before and after.
-    :param jobs: of those asked about, the ones with such pairs: name, hosts, and the counts as in ``pairs``.
+    :param pairs: number of ordered ``pairs`` of hosts that both fabrics have, and how many have another path
+        (``changed``), another number of ``hops``, no route any more (``lost``) or a route only now (``found``); None
+        beyond MOST_PAIRED hosts.
+    :param examples: changed pairs: ``from``, ``to``, and hops ``before`` and ``after``, None without a route.
+    :param levels: levels of the first and of the second fabric, see ``levels_of``.
+    :param jobs: name, number of hosts and counts as in ``pairs`` of each job with changed pairs.
     """
 
     hosts: dict[str, list[str]]
@@ -67,13 +70,14 @@ def compare(
     jobs: Sequence[RunningJob] = (),
     examples: int = 10,
 ) -> Difference:
-    """Compare two fabrics with their routes; of several paths to a host the first one counts.
+    """Compare two fabrics with their routes; only the first of several paths between adapters is compared.
 
-    :param before: the first fabric, and the routes over it.
-    :param after: the second one.
-    :param hosts: whose pairs to compare, those of them that both have; by default all, up to MOST_PAIRED.
-    :param jobs: to name where their pairs differ.
-    :param examples: pairs to name at most.
+    :param before: the routes over the first fabric.
+    :param after: the routes over the second fabric.
+    :param hosts: names of the hosts whose pairs are compared if both fabrics have them; by default all, up to
+        MOST_PAIRED.
+    :param jobs: jobs to report if routes between their hosts differ.
+    :param examples: maximum number of changed pairs to list.
     Cost: entries of one table, and n * n * (longest route) numbers for n hosts.
     """
     one, other = before.fabric, after.fabric
@@ -99,7 +103,13 @@ def compare(
 
 
 class _Numbers:
-    """One number for what both fabrics have: vertices by id, links by the ids of their ends and the first port."""
+    """Numbers that are equal for equal parts of two fabrics.
+
+    Vertices are equal if their ids are; links are equal if their two ends and their source ports are.
+
+    :param one: the first fabric.
+    :param other: the second fabric.
+    """
 
     def __init__(self, one: Fabric, other: Fabric) -> None:
         self.one, self.other = one, other
@@ -115,7 +125,12 @@ class _Numbers:
         return host in self.one.host_index and host in self.other.host_index
 
     def of_links(self, side: int) -> Ids:
-        """A number of each link by where it leads from, by which port, and where to; the last one, -1, is no link."""
+        """The common number of each link of one of the fabrics, made of its source, source port and target.
+
+        The extra last element is -1, so that looking up link number -1 ("no link") gives -1.
+
+        :param side: 0 for the first fabric, 1 for the second.
+        """
         fabric = (self.one, self.other)[side]
         count = sum(map(len, self.vertex))
         source, target = self.vertex[side][fabric.link_source], self.vertex[side][fabric.link_target]
@@ -124,7 +139,10 @@ class _Numbers:
 
 
 def _sides(before: Sequence[str], after: Sequence[str]) -> dict[str, list[str]]:
-    """What is only in one of two lists, each as often as it is more in one; in the order of the lists."""
+    """Entries that occur more often in the first list (``gone``) or in the second (``new``), in the order of the lists.
+
+    An entry is repeated as many times as the counts differ.
+    """
     first, second = Counter(before), Counter(after)
     return {"gone": list((first - second).elements()), "new": list((second - first).elements())}
 
@@ -138,7 +156,7 @@ def _switches(one: Fabric, other: Fabric) -> dict[str, list[str]]:
 
 
 def _cables(fabric: Fabric) -> Iterator[str]:
-    """Both ends of each cable, once."""
+    """Each cable once, as ``end:port - end:port``."""
     labels = switch_labels(fabric)
     columns = (fabric.link_source, fabric.link_source_port, fabric.link_target, fabric.link_target_port)
     for source, port, target, target_port in zip(*(column.tolist() for column in columns), strict=True):
@@ -183,7 +201,14 @@ def _kinds(was: Ids, now: Ids) -> dict[str, int]:
 def _pairs(
     before: Routes, after: Routes, hosts: Sequence[str], same: _Numbers, examples: int
 ) -> tuple[dict[str, int], list[dict[str, Any]]]:
-    """Counts of pairs of hosts by what changed, and some of these pairs, those without a route first."""
+    """Counts of pairs of hosts by kind of change, and up to ``examples`` changed pairs, lost routes first.
+
+    :param before: the routes over the first fabric.
+    :param after: the routes over the second fabric.
+    :param hosts: names of hosts that both fabrics have.
+    :param same: common numbers of the two fabrics.
+    :param examples: maximum number of changed pairs to list.
+    """
     if not hosts:
         return {"pairs": 0, CHANGED: 0, "hops": 0, LOST: 0, FOUND: 0}, []
     sides = [

@@ -1,4 +1,4 @@
-"""Many jobs on one fabric: where each sits, how thin its uplinks are, and whose links it shares."""
+"""Many jobs on one fabric: their leaf switches, their over-subscription, and the links that they share."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["JobRow", "JobsStudy", "study_jobs"]
 
 @dataclass(frozen=True)
 class JobRow:
-    """What one job has of the fabric.
+    """The part of the fabric that one job uses.
 
-    :param job: its name.
+    :param job: name of the job.
     :param hosts: number of its hosts.
-    :param leaves: leaf switches that hold them.
-    :param levels: levels of switches that its routes cross.
-    :param oversubscription: what its hosts on a leaf can send over what the uplinks that its routes use there carry, on
-        the worst leaf; None where no route leaves a leaf, or the source lists no cables.
-    :param busiest: the link between switches with most of its routes, in words; empty without one.
-    :param busiest_routes: ordered pairs of its hosts whose routes cross that link.
-    :param lost: ordered pairs of its hosts without a route.
-    :param links: directed links between switches that its routes use.
-    :param shared_links: those of them that routes of other jobs use, too.
-    :param shares_with: names of these jobs, those with most common links first.
+    :param leaves: number of leaf switches above its hosts.
+    :param levels: number of levels of switches that its routes cross.
+    :param oversubscription: bandwidth of its hosts on a leaf switch divided by the bandwidth of the uplinks that its
+        routes use there, for the worst leaf; None if no route leaves a leaf, or the source lists no cables.
+    :param busiest: display name of the link between switches with most of its routes; empty without a link.
+    :param busiest_routes: number of ordered pairs of its hosts whose routes cross that link.
+    :param lost: number of ordered pairs of its hosts without a route.
+    :param links: number of directed links between switches that its routes use.
+    :param shared_links: number of these links that routes of other jobs use, too.
+    :param shares_with: names of the jobs that share links with it; the job with most common links comes first.
     """
 
     job: str
@@ -56,9 +56,9 @@ class JobRow:
 class JobsStudy:
     """Jobs that run at the same time, and the directed links between switches that they share.
 
-    :param rows: one per job, in their order.
-    :param pairs: names of two jobs, in their order -> number of links that both can use.
-    :param links: number of links that two jobs or more can use.
+    :param rows: one row per job, in the order of the jobs.
+    :param pairs: names of two jobs, in the order of the jobs -> number of links that both can use.
+    :param links: number of links that two or more jobs can use.
     """
 
     rows: tuple[JobRow, ...]
@@ -67,11 +67,13 @@ class JobsStudy:
 
 
 def study_jobs(routes: Routes, jobs: Sequence[RunningJob]) -> JobsStudy:
-    """Where each job sits, and whose links it shares: the links of all paths to a host and of all adapters count.
+    """The part of the fabric that each job uses, and the links that jobs share.
 
-    :param routes: over the whole fabric.
+    A job's links are those on all paths between all adapters of its hosts.
+
+    :param routes: the routes over the whole fabric.
     :param jobs: jobs that run at the same time.
-    :raises HostError: for hosts that the fabric has not.
+    :raises HostError: if a job has a host that the fabric does not have.
     Cost: see ``link_use``, for each job and path; (jobs x links) bits.
     """
     fabric = routes.fabric

@@ -1,4 +1,4 @@
-"""What switches and links are called in tables: names where these are unique, else ids."""
+"""Labels of switches and links in tables: names if they are unique, else ids."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ __all__ = ["end_name", "switch_labels"]
 
 
 def switch_labels(fabric: Fabric) -> list[str]:
-    """Name of each switch where only it has that name, else its id."""
+    """Label of each switch: its name if no other switch has the same, else its id."""
     times = Counter(fabric.switch_names)
     pairs = zip(fabric.switch_names, fabric.switch_ids, strict=True)
     return [name if name and times[name] == 1 else identity for name, identity in pairs]
 
 
 def end_name(fabric: Fabric, labels: list[str], vertex: int) -> str:
-    """A host's name or a switch's label.
+    """The label of a link's end: the host's name for an adapter, the switch's label for a switch.
 
-    :param fabric: whose vertex it is.
-    :param labels: of its switches, see ``switch_labels``.
+    :param fabric: the fabric of the vertex.
+    :param labels: labels of the fabric's switches, see ``switch_labels``.
     :param vertex: number of an adapter or a switch.
     """
     if vertex < fabric.num_adapters:

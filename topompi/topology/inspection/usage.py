@@ -1,4 +1,4 @@
-"""How many routes go through each link, for all hosts or for a job's."""
+"""Number of routes through each link, for all hosts or for the hosts of a job."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LinkUse:
-    """What the routes between some hosts use.
+    """The number of routes between some hosts on each link.
 
-    :param fabric: whose links are counted.
+    :param fabric: the fabric that has the links.
     :param hosts: host numbers, shape (n,), each once.
-    :param routes: ordered pairs of hosts whose route crosses each link, shape (L,).
-    :param pairs: ordered pairs of different hosts.
-    :param lost: those of them that have no route.
+    :param routes: number of ordered pairs of hosts whose route crosses each link, shape (links,).
+    :param pairs: number of ordered pairs of different hosts.
+    :param lost: number of these pairs without a route.
     """
 
     fabric: Fabric
@@ -38,7 +38,7 @@ class LinkUse:
 
     @property
     def switch_links(self) -> IntArray:
-        """The links between switches that some route crosses, the busiest first."""
+        """The links between switches that some route crosses, busiest first."""
         links = self.fabric.switch_links
         links = links[self.routes[links] > 0]
         return links[np.argsort(-self.routes[links], kind="stable")]
@@ -47,11 +47,11 @@ class LinkUse:
 def link_use(routes: Routes, hosts: IntArray | None = None, path: int = 0) -> LinkUse:
     """Count the routes between hosts on every link.
 
-    :param routes: over the whole fabric.
+    :param routes: the routes over the whole fabric.
     :param hosts: host numbers, each once; all by default.
-    :param path: number of the path that is followed, of several to a host.
-    Cost: a walk from each of their leaf switches to each of them; with several adapters a host, one for each pair of
-    hosts and of their adapters.
+    :param path: path number, below the number of paths per adapter.
+    Cost: a walk from each leaf switch of the hosts to each host; with several adapters per host, a walk for each pair
+    of hosts and of their adapters.
     """
     fabric = routes.fabric
     numbers = np.arange(fabric.num_hosts, dtype=np.int32) if hosts is None else hosts
@@ -62,7 +62,11 @@ def link_use(routes: Routes, hosts: IntArray | None = None, path: int = 0) -> Li
 
 
 def _by_pairs(tables: Tables, path: int) -> tuple[Floats, int]:
-    """Routes on each link, and the number of pairs with a route, one pair of hosts after the other."""
+    """Number of routes on each link, and number of pairs with a route, computed from pairs of hosts.
+
+    :param tables: links and next links with the hosts to count.
+    :param path: path number, below the number of paths per adapter.
+    """
     count, arrived = np.zeros(tables.num_links), 0
     for source, destination in tables.every_pair():
         count += tables.loads(source, destination, np.ones(len(source)), path)
@@ -71,12 +75,18 @@ def _by_pairs(tables: Tables, path: int) -> tuple[Floats, int]:
 
 
 def _between_leaves(tables: Tables, path: int) -> tuple[Floats, int]:
-    """Routes on each link, and how many arrive; hosts of one leaf switch share their way to another host."""
+    """Number of routes on each link, and number of pairs with a route, computed from leaf switches.
+
+    Hosts on one leaf switch share their path to another host, so one walk counts for all of them.
+
+    :param tables: links and next links with the hosts to count, each with one adapter.
+    :param path: path number, below the number of paths per adapter.
+    """
     adapters = tables.adapters[0]
     leaf = tables.leaf[adapters]
     leaves, size = np.unique(leaf[leaf >= 0], return_counts=True)
     count, arrived = np.zeros(tables.num_links), 0
-    from_leaf = np.zeros(len(leaves))  # routes that leave it, counted as if its hosts sent to themselves, too
+    from_leaf = np.zeros(len(leaves))  # routes of each host of a leaf, including one to itself
     for some in slices(len(adapters), len(leaves)):
         theirs = leaf[some]
         senders = size[:, None] - (leaves[:, None] == theirs[None, :])
@@ -94,9 +104,10 @@ def _between_leaves(tables: Tables, path: int) -> tuple[Floats, int]:
 
 
 def link_rows(use: LinkUse) -> list[dict[str, Any]]:
-    """Each link between switches that routes cross, the busiest first, ready for JSON.
+    """One row per link between switches that routes cross, busiest first, ready for JSON.
 
-    ``share`` is the share of all ordered pairs of the hosts; ``rate`` is in bytes/s, None where unknown.
+    ``share`` is the number of routes divided by the number of ordered pairs of the hosts; ``rate`` is in bytes/s, None
+    if unknown.
     """
     fabric, labels = use.fabric, switch_labels(use.fabric)
     rows = []
@@ -117,11 +128,12 @@ def link_rows(use: LinkUse) -> list[dict[str, Any]]:
 
 
 def leaf_rows(use: LinkUse) -> list[dict[str, Any]]:
-    """Each leaf switch of the hosts, the one with the busiest link first, ready for JSON.
+    """One row per leaf switch of the hosts, the leaf with the busiest link first, ready for JSON.
 
-    ``uplinks`` are its links to other switches that routes use, ``oversubscription`` is what its hosts can send over
-    what these can carry (None where no route leaves it), ``out`` and ``in`` are routes to and from other leaves,
-    ``busiest`` the most routes on one of its links in either direction.
+    ``uplinks`` is the number of its links to other switches that routes use. ``oversubscription`` is the bandwidth of
+    its hosts divided by that of these links (None if no route leaves the leaf). ``out`` and ``in`` are numbers of
+    routes to and from other leaves. ``busiest`` is the largest number of routes on one of its links in either
+    direction.
     """
     fabric, labels = use.fabric, switch_labels(use.fabric)
     first = fabric.num_adapters

@@ -1,4 +1,4 @@
-"""A fabric in which switches or single cables are down."""
+"""A fabric after the failure of switches or single cables."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["without"]
 
 
 def without(routes: Routes, down: Sequence[str]) -> Routes:
-    """The routes that are left where switches or cables are down.
+    """The routes that remain after the failure of switches or cables.
 
-    Computed routes are computed again. Tables stay as they are until the subnet manager writes new ones, so that their
-    entries for links that are gone lead nowhere.
+    Computed routes are computed again. Forwarding tables stay unchanged, as they do until the subnet manager writes new
+    ones, but their entries for failed links lead nowhere.
 
-    :param routes: over the whole fabric.
-    :param down: ids or names of switches; or SWITCH:PORT for the cable at that port.
-    :raises FabricError: for a switch, a name that one switch has, or a port with a cable, that there is not.
-    Cost: a table of the fabric; see ``compute_routes`` where routes are computed.
+    :param routes: the routes over the whole fabric.
+    :param down: ids or names of failed switches; SWITCH:PORT for the failed cable at that port.
+    :raises FabricError: if a name matches no switch or several switches, or the port has no cable.
+    Cost: a copy of the fabric's table; for computed routes see ``compute_routes``.
     """
     if not down:
         return routes
@@ -51,7 +51,10 @@ def without(routes: Routes, down: Sequence[str]) -> Routes:
 
 
 def _find(fabric: Fabric, name: str) -> tuple[int, int | None]:
-    """The switch that a word names, and the port behind its last colon where that is none of the switch's name."""
+    """The switch that a user's ``SWITCH`` or ``SWITCH:PORT`` names, and the port, None if there is none.
+
+    The longest match wins, because the name of a switch may contain colons.
+    """
     switches = [number for number, one in enumerate(fabric.switch_names) if one == name]
     if name in fabric.switch_index:
         switches = [fabric.switch_index[name]]

@@ -1,1 +1,1 @@
-"""The topology service: reads a fabric's routes once and answers the questions of many jobs."""
+"""The topology service: it reads a fabric's routes once and answers requests of many jobs."""

@@ -1,4 +1,4 @@
-"""What one client, one peer, and all of them together, may ask of a topology service."""
+"""Limits on the use of a topology service by one client, by one peer, and by all together."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ __all__ = ["Bounds"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of a service; all have a default that a job of thousands of hosts does not meet.
+    """The limits of a service; a job of thousands of hosts stays within all the defaults.
 
     A client is a connection; a peer is a user of the service's host, or another host, with all of its clients.
 
-    :param clients: connections at once; for a further one the longest silent of the largest peer is closed.
-    :param line_bytes: of one request.
-    :param hosts: of one view, where a request names them; the whole fabric may have more.
-    :param matrix_hosts: of a view with a matrix of hosts by hosts.
-    :param entries: of the routes of a view: paths x switches x adapters.
-    :param rate: requests a second from one client; the further ones wait.
-    :param waiting: views and trees asked for at once; for a further one the last of the peer with most is refused.
-    :param held_bytes: of requests not yet complete and answers not yet taken, of all clients together; beyond them the
-        largest clients of the largest peers are dropped.
-    :param workers: views and trees in work at once, one of each peer.
-    :param work_seconds: seconds of work for one view or tree at most.
-    :param work_bytes: bytes of memory for its work at most.
-    :param answer_bytes: bytes of its answer at most.
-    :param peer_seconds: seconds of work for one peer; as many again each minute.
-    :param peer_bytes: bytes of answers to its views and trees; as many again each minute.
-    :param request_seconds: from the first byte of a request to its end.
-    :param stall_seconds: in which a client takes less than 1 MiB of the answers that wait for it.
-    :param idle_seconds: between two requests.
-    :param drain_seconds: for what is under way when the service ends.
+    :param clients: maximum number of connections; a further one closes the longest silent connection of the peer with
+        most.
+    :param line_bytes: maximum size of a request in bytes.
+    :param hosts: maximum number of hosts named in a request for a view; a view without names may have more.
+    :param matrix_hosts: maximum number of hosts of a view with a hosts x hosts matrix.
+    :param entries: maximum number of entries of a view's routes: paths x switches x adapters.
+    :param rate: maximum number of requests per second from one client; further ones wait.
+    :param waiting: maximum number of views and trees that wait or are in work; for a further one the last request of
+        the peer with most is refused.
+    :param held_bytes: maximum of bytes in incomplete requests and unread answers of all clients; beyond it, the largest
+        clients of the largest peers are dropped.
+    :param workers: maximum number of views and trees in work at the same time; at most one per peer.
+    :param work_seconds: maximum time in seconds of the work for one view or tree.
+    :param work_bytes: maximum memory in bytes of the work for one view or tree.
+    :param answer_bytes: maximum size in bytes of the answer to one view or tree.
+    :param peer_seconds: budget of a peer in seconds of work; this amount is restored each minute.
+    :param peer_bytes: budget of a peer in bytes of answers to views and trees; this amount is restored each minute.
+    :param request_seconds: maximum time in seconds from the first byte of a request to its end.
+    :param stall_seconds: time in seconds in which a client has to read 1 MiB of its waiting answers.
+    :param idle_seconds: maximum silence in seconds between two requests.
+    :param drain_seconds: time in seconds for finishing open requests when the service ends.
     """
 
     clients: int = 16_384

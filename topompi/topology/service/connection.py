@@ -1,4 +1,4 @@
-"""One client of a topology service: lines in, lines out, in order and within bounds."""
+"""A client's connection to a topology service: requests are answered in order and within limits."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection"]
 
-UNCOUNTED_BYTES = 1 << 14  # of answers that a client may leave before they count as held
-MOVING_BYTES = 1 << 20  # a client that takes so many within ``stall_seconds`` is not slow
-FLUSH_BYTES = 1 << 16  # answers to lines that came together are sent together, up to so many bytes
-QUICK_BYTES = 1 << 12  # a longer line of JSON takes the event loop too long to parse: a worker does
-TURN_SECONDS = 0.002  # after which the other clients have their turn
+UNCOUNTED_BYTES = 1 << 14  # unread answers of a client up to this size do not count as held
+MOVING_BYTES = 1 << 20  # a client that reads this much within ``stall_seconds`` is not slow
+FLUSH_BYTES = 1 << 16  # answers to lines that arrived together are sent together up to this size
+QUICK_BYTES = 1 << 12  # a worker parses longer lines of JSON, because they would block the event loop
+TURN_SECONDS = 0.002  # time after which other clients get their turn
 
 
 class Connection(asyncio.Protocol):
-    """Reads a client's requests and writes their answers.
+    """The connection of one client: it reads requests and writes answers.
 
-    A request is begun when the one before it is answered and the client has taken most of the answers; until then
-    nothing is read, so that a client costs its buffers at most.
+    A request is started after the previous one is answered and the client has read most of the answers. Until then
+    nothing is read from the client, so its memory is limited to its buffers.
 
-    :param service: whose client this is.
+    :param service: the service that answers.
     """
 
     __slots__ = (
@@ -55,21 +55,21 @@ class Connection(asyncio.Protocol):
     def __init__(self, service: Service) -> None:
         self.service = service
         self.buffer = bytearray()
-        self.searched = 0  # bytes of the buffer that hold no end of a line
-        self.page, self.headers = "", 0  # of a request in HTTP
-        self.busy: asyncio.Task[None] | None = None  # the view or tree that is worked out
+        self.searched = 0  # leading bytes of the buffer that contain no line end
+        self.page, self.headers = "", 0  # requested page and number of header lines of an HTTP request
+        self.busy: asyncio.Task[None] | None = None  # the view or tree in work
         self.ending = self.postponed = False
-        self.asked = 0  # requests in the running second
-        self.unsent = 0  # bytes of answers that count as held until they are taken
-        self.held = 0  # bytes that the peer was charged: these, and of requests not yet complete
-        self.since = 0.0  # when the request that is not yet complete began; 0 where there is none
-        self.left = 0  # bytes that waited to be taken when ``stalled`` was set
-        self.stalled = 0.0  # since when answers wait to be taken; 0 where they do not
+        self.asked = 0  # requests in the current second
+        self.unsent = 0  # bytes of unread answers that count as held
+        self.held = 0  # bytes charged to the peer: unread answers and incomplete requests
+        self.since = 0.0  # start time of the incomplete request; 0 if there is none
+        self.left = 0  # unread bytes when ``stalled`` was set
+        self.stalled = 0.0  # start time of the client's delay in reading answers; 0 if there is none
         self.last = monotonic()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the client; where there are too many another one has to go."""
-        assert isinstance(transport, asyncio.Transport)  # of a stream
+        """Register the client; if there are too many clients, another one is closed."""
+        assert isinstance(transport, asyncio.Transport)  # for the type checker: the connection is a stream
         self.transport: asyncio.Transport = transport
         transport.set_write_buffer_limits(high=UNCOUNTED_BYTES)
         service, socket = self.service, transport.get_extra_info("socket")
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
             service.peers.make_place()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the client, and end what is worked out for it."""
+        """Unregister the client and cancel its work."""
         if self in self.service.connections:
             self.buffer, self.unsent = bytearray(), 0
             self._charge()
@@ -91,19 +91,22 @@ class Connection(asyncio.Protocol):
             self.busy.cancel()
 
     def pause_writing(self) -> None:
-        """Answers wait to be taken."""
+        """Note that the client is slow in reading its answers."""
         self.stalled = self.stalled or monotonic()
         self.unsent = self.left = self.transport.get_write_buffer_size()
         self._charge()
 
     def resume_writing(self) -> None:
-        """They have been taken: go on."""
-        self.stalled = monotonic() if self.transport.is_closing() else 0.0  # the rest has to be taken in time, too
+        """Continue after the client has read its answers."""
+        self.stalled = monotonic() if self.transport.is_closing() else 0.0  # closing: the rest has a time limit, too
         self.unsent = 0
         self._advance()
 
     def _charge(self) -> None:
-        """Charge the peer what this client makes the service hold now; somebody has to go where all hold too much."""
+        """Charge the peer for the memory that this client occupies now.
+
+        If all peers together hold too much, the largest clients are dropped.
+        """
         held = len(self.buffer) + self.unsent
         if held != self.held and self in self.service.connections:
             self.service.peers.hold(self.peer, held - self.held)
@@ -111,31 +114,31 @@ class Connection(asyncio.Protocol):
             self.service.peers.make_room()
 
     def eof_received(self) -> bool:
-        """The client sends no more; what it has asked for is answered."""
+        """Note that the client sends no more requests; those received are still answered."""
         self.ending = True
         self._advance()
         return True
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and answer the requests that are complete."""
+        """Buffer the received bytes and answer the complete requests."""
         if self.ending:
             return
         self.buffer += data
         self.last = monotonic()
-        self.peer.connections[self] = self.peer.connections.pop(self)  # the last one to be silent
+        self.peer.connections[self] = self.peer.connections.pop(self)  # to the end: longest silent first
         self._advance()
 
     def finish(self) -> None:
-        """Answer what has come, then close: the service ends."""
+        """Answer the received requests, then close, because the service ends."""
         self.ending = True
-        self.asked = -(1 << 62)  # no rate holds any more
+        self.asked = -(1 << 62)  # no rate limit any more
         self._advance()
 
     def drop(self, reason: str, words: bytes = b"") -> None:
         """Close at once.
 
-        :param reason: for the log.
-        :param words: the words that the client is told, if it can take them at once.
+        :param reason: reason for the log.
+        :param words: error message for the client, sent if it can be written at once.
         """
         self.service.counters.dropped += 1
         self.service.dropped[self.peer.name, reason] += 1
@@ -144,13 +147,16 @@ class Connection(asyncio.Protocol):
         self.abort()
 
     def abort(self) -> None:
-        """Close at once, and hold nothing from now on."""
+        """Close at once and release all memory."""
         self.ending = True
         self.transport.abort()
         self.connection_lost(None)
 
     def look(self, now: float) -> None:
-        """What is to be done once a second: drop a client that is slow or silent, let one go on that had to wait."""
+        """Drop a client that is slow or silent, and continue one that was at its rate limit; called once per second.
+
+        :param now: current time of the monotonic clock in seconds.
+        """
         bounds = self.service.bounds
         throttled = self.asked >= bounds.rate
         self.asked = min(self.asked, 0)
@@ -159,7 +165,7 @@ class Connection(asyncio.Protocol):
         if self.stalled and now - self.stalled > bounds.stall_seconds:
             self.drop("it does not take its answers")
         elif self.busy is not None:
-            self.transport.write(b" ")  # before JSON it means nothing; but it is how a client is known to have left
+            self.transport.write(b" ")  # JSON ignores the blank, but writing it reveals that a client has left
         elif self.since and not self.stalled and now - self.since > bounds.request_seconds:
             self.drop("its request does not end")
         elif not self.stalled and now - self.last > bounds.idle_seconds:
@@ -172,7 +178,7 @@ class Connection(asyncio.Protocol):
         return not (waits or self.transport.is_closing())
 
     def _advance(self) -> None:
-        """Answer the complete requests, as many as may be until others have their turn."""
+        """Answer complete requests until none is left or this client's turn ends."""
         at, size = 0, 0
         answers: list[bytes] = []
         longest, until = self.service.bounds.line_bytes, 0.0
@@ -203,13 +209,13 @@ class Connection(asyncio.Protocol):
 
     def _consume(self, count: int) -> None:
         if count:
-            del self.buffer[:count]  # it is empty where the client was dropped meanwhile
+            del self.buffer[:count]  # the buffer is already empty if the client was dropped meanwhile
             self.searched = max(0, self.searched - count)
             self.since = 0.0
         self._charge()
 
     def _arrange(self) -> None:
-        """Read on, or not; close where all is done."""
+        """Resume or pause reading; close if the client has ended and all is answered."""
         going = self._may_go_on()
         if self.buffer and not self.since and going:
             self.since = monotonic()
@@ -226,7 +232,7 @@ class Connection(asyncio.Protocol):
             self.transport.pause_reading()
 
     def _end(self, words: bytes = b"") -> None:
-        """Close when what was written has been taken."""
+        """Close after the client has read what was written."""
         self.ending = True
         if words and not self.transport.is_closing():
             self.transport.write(words)
@@ -234,7 +240,7 @@ class Connection(asyncio.Protocol):
         self.transport.close()
 
     def _answer(self, line: bytes) -> bytes:
-        """The answer to one line; nothing for what is answered later."""
+        """The answer to one line; empty if the answer comes later."""
         self.asked += 1
         if self.page or line.startswith(b"GET "):
             return self._answer_http(line.rstrip(b"\r"))

@@ -1,4 +1,4 @@
-"""Counts of what a topology service has done."""
+"""Counters of a topology service's activity."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...daemon.counters import counter
 
 __all__ = ["PREFIX", "Counters"]
 
-PREFIX = "topompi_service"  # of the names that Prometheus sees
+PREFIX = "topompi_service"  # of the metrics' names in Prometheus
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A short name of what a service knows: equal where every question would be answered alike, in every process."""
+"""A digest of a service's routes: equal in every process if all answers are equal."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ DIGITS = 16
 
 
 def digest_of(routes: Routes) -> str:
-    """Hexadecimal digits that the fabric, the engine's name and the next links decide.
+    """Hexadecimal digest of the fabric, the engine's name and the next links.
 
-    Next links that are computed follow from the fabric.
+    Computed next links are left out, because the fabric determines them.
 
-    :param routes: of the whole fabric.
+    :param routes: the routes over the whole fabric.
     Cost: one pass over the table: some ms for a million entries.
     """
     found = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""One generation of a fabric's routes, and the answers that come from it; the next one replaces it as a whole."""
+"""One version (generation) of a fabric's routes, with the answers derived from it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .digest import digest_of
 
 __all__ = ["Generation"]
 
-MAX_TABLE = 1 << 26  # next links that are written out for quick answers, 256 MB
+MAX_TABLE = 1 << 26  # largest table that is expanded for quick answers, in next links (256 MB)
 
 
 @dataclass(frozen=True, eq=False)
 class Generation:
-    """What a service knows at one time.
+    """One version of the routes that a service answers from; a later version replaces it as a whole.
 
-    :param number: 1 for what it read at its start, one more for each that replaced the one before.
-    :param routes: of the whole fabric.
-    :param loaded: when they were read, seconds since 1970.
+    :param number: 1 for the version read at the service's start, increased by one with each new version.
+    :param routes: the routes over the whole fabric.
+    :param loaded: time of reading, in seconds since 1970.
     """
 
     number: int
@@ -39,27 +39,30 @@ class Generation:
         return f"Generation({self.number}, {self.routes!r})"
 
     def prepare(self) -> None:
-        """Work out what quick answers need, before a client waits for one. Cost: seconds for computed routes."""
+        """Compute in advance everything that quick answers need. Cost: seconds for computed routes."""
         _ = self.digest, self._table, self._link_target, self._leaf, self._adapters, self.routes.fabric.host_index
 
     @cached_property
     def digest(self) -> str:
-        """What jobs recognise the routes by, in this process and after a restart."""
+        """Digest by which jobs recognise these routes, also after a restart of the service."""
         return digest_of(self.routes)
 
     @cached_property
     def tree(self) -> ClusterTree:
-        """The cluster tree over all hosts. Cost: hosts x hosts numbers of two bytes, once a generation."""
+        """The cluster tree over all hosts. Cost: hosts x hosts numbers of two bytes, once per generation."""
         hosts = np.arange(self.routes.fabric.num_hosts, dtype=np.int32)
         return cluster_tree(HostRoutes(self.routes, hosts).hops)
 
     def route(self, sender: str, receiver: str) -> tuple[str, ...]:
-        """Ids of the switches from one host to another, in order; none from a host to itself.
+        """Ids of the switches on the route from one host to another, in order; empty from a host to itself.
 
-        The rails are those that `Tables` takes.
+        The rails are those that `Tables` chooses.
 
-        :raises HostError: for a name that is no host; RouteError where there is no route.
-        Cost: some microseconds; no arrays are made, for thousands of single queries a second.
+        :param sender: name of the sending host.
+        :param receiver: name of the receiving host.
+        :raises HostError: if a name matches no host.
+        :raises RouteError: if there is no route.
+        Cost: some microseconds; no arrays are made, because thousands of single queries arrive per second.
         """
         first, second = self._host(sender), self._host(receiver)
         if first == second:
@@ -88,7 +91,7 @@ class Generation:
         return number
 
     def _walk(self, adapter: int, destination: int) -> list[int]:
-        """The switches from an adapter to another one on its first path; none where there is no route."""
+        """Numbers of the switches from one adapter to another on path 0; empty if there is no route."""
         first, table, target = self.routes.fabric.num_adapters, self._table, self._link_target
         switch = self._leaf[adapter]
         crossed: list[int] = []
@@ -105,7 +108,7 @@ class Generation:
 
     @cached_property
     def _table(self) -> NDArray[np.int32] | NextLinks:
-        """Where one next link is looked up: a table is quicker, and made where it is small."""
+        """Look-up of single next links on path 0: a full table if it is small enough, because that is faster."""
         table = self.routes.table
         if isinstance(table, np.ndarray) or self.routes.num_entries <= MAX_TABLE:
             full: NDArray[np.int32] = self.routes.next_link[0]
@@ -127,9 +130,10 @@ class Generation:
         return [adapters.tolist() for adapters in self.routes.fabric.host_adapters]
 
     def part(self, names: list[str] | None) -> Routes:
-        """The routes between some hosts, each once in the order of their names; of all hosts for None.
+        """The routes between some hosts, in the order in which their names first occur.
 
-        :raises HostError: naming those that are no hosts of the fabric.
+        :param names: host names, which may occur several times; None for all hosts.
+        :raises HostError: if names match no host, with these names.
         """
         if names is None:
             return self.routes

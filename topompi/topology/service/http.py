@@ -1,4 +1,4 @@
-"""The two pages that monitors fetch: ``GET /metrics`` for Prometheus, ``GET /health``."""
+"""The two HTTP pages for monitoring: ``GET /metrics`` for Prometheus, ``GET /health``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MAX_HEADERS = 100
 
 
 def respond(page: str, service: Service) -> bytes:
-    """A whole response, after which the connection is closed.
+    """A complete HTTP response, after which the connection is closed.
 
-    :param page: what was asked for; any but the two does not exist.
-    :param service: whose state it shows.
+    :param page: requested path; 404 for paths other than ``/metrics`` and ``/health``.
+    :param service: the service whose state is shown.
     """
     if page == "/metrics":
         return _response("200 OK", "text/plain; version=0.0.4; charset=utf-8", service.metrics())

@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection: a user of this host, as the kernel says, or another host."""
+"""Identification of a connection's other end: a user of this host, known from the kernel, or another host."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["peer_of"]
 _SOCK_DIAG, _BY_FAMILY, _REQUEST = 4, 20, 1  # NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST of Linux
 _HEAD = struct.Struct("=IHHII")  # struct nlmsghdr
 _QUESTION = struct.Struct("=BBBxI2s2s16s16sI8s")  # struct inet_diag_req_v2
-_ANSWER = struct.Struct("=4x48x12xII")  # struct inet_diag_msg, of which the user and the number of the socket
+_ANSWER = struct.Struct("=4x48x12xII")  # struct inet_diag_msg: the socket's user and inode number
 _NO_COOKIE = b"\xff" * 8
-_SECONDS = 1.0  # the kernel answers within the call
+_SECONDS = 1.0  # ample, because the kernel answers within the call
 
 _User = struct.Struct("=iII")  # struct ucred
 
 
 def peer_of(connection: socket.socket) -> str:
-    """The peer that a client counts for: ``user 1000`` of this host, else the address of its host.
+    """The peer that a client is counted for: ``user 1000`` of this host, else the address of its host.
 
-    Where the kernel does not say whose a socket of this host is, all users of the loopback are one peer.
+    If the kernel does not tell the owners of this host's sockets, all users of the loopback are one peer.
 
     Cost: some ten microseconds.
     """
@@ -42,7 +42,12 @@ def peer_of(connection: socket.socket) -> str:
 
 
 def _owner(family: int, theirs: tuple[str, int], ours: tuple[str, int]) -> str | None:
-    """Whose the other end is, where it is a socket of this host; None where it is not."""
+    """User of the other end if it is a socket of this host; else None.
+
+    :param family: address family of the connection.
+    :param theirs: IP address and port of the other end.
+    :param ours: IP address and port of our end.
+    """
     places = [socket.inet_pton(family, end[0].partition("%")[0]).ljust(16, b"\0") for end in (theirs, ours)]
     ports = [end[1].to_bytes(2, "big") for end in (theirs, ours)]
     question = _QUESTION.pack(family, socket.IPPROTO_TCP, 0, 0xFFFFFFFF, *ports, *places, 0, _NO_COOKIE)
@@ -53,4 +58,4 @@ def _owner(family: int, theirs: tuple[str, int], ours: tuple[str, int]) -> str |
     if _HEAD.unpack_from(answer)[1] != _BY_FAMILY:
         return None
     user, number = _ANSWER.unpack_from(answer, _HEAD.size)
-    return f"user {user}" if number else "gone"  # a socket that was closed is nobody's any more
+    return f"user {user}" if number else "gone"  # a closed socket has no owner any more

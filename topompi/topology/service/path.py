@@ -1,4 +1,4 @@
-"""The path of a UNIX socket: nobody else can put another one there, or connect before it is ready."""
+"""The path of a UNIX socket, protected from replacement by other users."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["SocketPath"]
 
 
 class SocketPath:
-    """A path to listen at, in a folder where nobody else can replace what is there.
+    """The path of a UNIX socket, in a folder in which no other user can replace files.
 
-    :param address: the path of a UNIX socket.
+    :param address: address of the service with the socket's path.
     """
 
     def __init__(self, address: Address) -> None:
@@ -25,11 +25,11 @@ class SocketPath:
         self._ours: tuple[int, int] | None = None
 
     def bind(self) -> socket.socket:
-        """The socket, bound and not yet listening: all users may connect once it does, for the folder says who may ask.
+        """A socket bound to the path, not yet listening; the folder's permissions decide which users may connect.
 
-        What a service that was killed has left there is replaced.
+        A stale socket of a killed service is replaced.
 
-        :raises ServiceError: for a folder in which others can replace files, and where another socket or file is.
+        :raises ServiceError: if other users can replace files in the folder, or the path is in use.
         """
         others = intrusion(os.path.dirname(os.path.abspath(self.address.path)), may_add=True)
         if others:
@@ -48,7 +48,7 @@ class SocketPath:
         return made
 
     def _clear(self) -> None:
-        """Remove a socket of this user's that nobody listens at."""
+        """Remove this user's socket at the path if no service listens on it."""
         with suppress(OSError), self.address.connect():
             raise ServiceError(f"{self.address}: expecting a path that no service listens at")
         with suppress(FileNotFoundError):
@@ -58,7 +58,7 @@ class SocketPath:
             os.unlink(self.address.path)
 
     def remove(self) -> None:
-        """Remove the socket, if it is still the one that was bound here."""
+        """Remove the socket if it is still the one that `bind` made."""
         if self._ours is not None and self._found() == self._ours:
             os.unlink(self.address.path)
 
@@ -67,4 +67,4 @@ class SocketPath:
             found = os.lstat(self.address.path)
         except FileNotFoundError:
             return None
-        return found.st_ino, found.st_mtime_ns  # numbers of files are used again
+        return found.st_ino, found.st_mtime_ns  # the time as well, because inode numbers are used again

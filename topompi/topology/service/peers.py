@@ -1,4 +1,4 @@
-"""What each peer of a service holds and has spent, and who has to go where all together hold too much."""
+"""Accounts of a service's peers (memory, work, answers), and the choice of clients to drop."""
 
 from __future__ import annotations
 
@@ -9,34 +9,38 @@ from .bounds import Bounds
 
 __all__ = ["Client", "Peer", "Peers", "Spent"]
 
-ROOM = 8  # a search for the largest makes room for this part of the bound, so that it is not made for each byte
+ROOM = 8  # clients are dropped until 1/ROOM of the limit is free, so that the search is not repeated for each byte
 
 
 class Client(Protocol):
-    """A connection, as the service sees it.
+    """The interface of a connection to the service.
 
-    :param held: bytes of requests not yet complete and of answers not yet taken.
+    :param held: bytes of incomplete requests and unread answers.
     """
 
     held: int
 
     def look(self, now: float) -> None:
-        """Do what is due at a time of the monotonic clock."""
+        """Do the work that is due once per second; ``now`` is the time of the monotonic clock in seconds."""
 
     def finish(self) -> None:
-        """Answer what has come, then close."""
+        """Answer the received requests, then close."""
 
     def abort(self) -> None:
         """Close at once."""
 
     def drop(self, reason: str, words: bytes = b"") -> None:
-        """Close at once, for a reason that the log says, after some words to the client."""
+        """Close at once.
+
+        :param reason: reason for the log.
+        :param words: error message for the client.
+        """
 
 
 class Spent:
-    """An amount of which as much as the bound is forgotten each minute.
+    """An amount spent from a budget, of which ``bound`` is restored per minute.
 
-    :param bound: above which nothing more may be spent.
+    :param bound: amount above which nothing more may be spent.
     """
 
     __slots__ = ("_amount", "_at", "bound")
@@ -46,75 +50,83 @@ class Spent:
 
     @property
     def amount(self) -> float:
-        """What was spent and is not forgotten."""
+        """The amount spent and not yet restored."""
         now = monotonic()
         self._amount = max(0.0, self._amount - (now - self._at) * self.bound / 60)
         self._at = now
         return self._amount
 
     def add(self, amount: float) -> None:
-        """Spend more."""
+        """Add to the amount spent."""
         self._amount = self.amount + amount
 
     @property
     def wait(self) -> float:
-        """Seconds until something may be spent again; 0 where it may be now."""
+        """Seconds until the amount is within the bound again; 0 if it is now."""
         return max(0.0, self.amount - self.bound) * 60 / self.bound
 
 
 class Peer:
-    """A user of the service's host, or another host.
+    """The account of a user of the service's host, or of another host.
 
-    :param name: see `identity.peer_of`.
-    :param bounds: the service's bounds.
+    :param name: name of the peer, see `identity.peer_of`.
+    :param bounds: the service's limits.
     """
 
     __slots__ = ("bytes", "connections", "held", "name", "seconds")
 
     def __init__(self, name: str, bounds: Bounds) -> None:
         self.name = name
-        self.connections: dict[Client, None] = {}  # the longest silent one first
-        self.held = 0  # bytes of requests not yet complete and of answers not yet taken
+        self.connections: dict[Client, None] = {}  # in the order of their last request, longest silent first
+        self.held = 0  # bytes of incomplete requests and unread answers
         self.seconds, self.bytes = Spent(bounds.peer_seconds), Spent(bounds.peer_bytes)
 
 
 class Peers:
-    """The peers that have clients, or had some and have spent what is not yet forgotten.
+    """The peers that have clients, or have spent from their budgets an amount that is not yet restored.
 
-    :param bounds: the service's bounds.
+    :param bounds: the service's limits.
     """
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self._peers: dict[str, Peer] = {}
-        self.held = 0  # of all together
+        self.held = 0  # bytes held for all peers together
 
     def __len__(self) -> int:
         return len(self._peers)
 
     def named(self, name: str) -> Peer:
-        """The peer of a name, a new one where it is not known."""
+        """The peer with a name, created if it is new."""
         return self._peers.setdefault(name, Peer(name, self.bounds))
 
     def hold(self, peer: Peer, count: int) -> None:
-        """Count bytes that one of a peer's clients makes the service hold, or no longer makes it hold if negative."""
+        """Add bytes to the memory held for one peer; a negative count releases memory.
+
+        :param peer: the peer whose client occupies or releases the memory.
+        :param count: number of bytes.
+        """
         peer.held += count
         self.held += count
 
     def forget(self) -> None:
-        """Let go the peers that have no clients and owe nothing."""
+        """Delete the peers that have no clients and whose budgets are restored."""
         for peer in list(self._peers.values()):
             if not peer.connections and not peer.seconds.amount and not peer.bytes.amount:
                 del self._peers[peer.name]
 
     def make_room(self) -> None:
-        """Where all hold too much drop the largest clients of the largest peers, until there is room again."""
+        """Drop the largest clients of the largest peers if too many bytes are held, until enough are free."""
         bound = self.bounds.held_bytes
         while self.held > bound:
             self._shrink(max(self._peers.values(), key=lambda peer: peer.held), bound - bound // ROOM)
 
     def _shrink(self, peer: Peer, enough: int) -> None:
-        """Drop the largest clients of a peer until it holds half of what it held, or all together little enough."""
+        """Drop the largest clients of a peer until it holds half as much, or all peers together hold little enough.
+
+        :param peer: the peer whose clients are dropped.
+        :param enough: number of bytes that all peers together may hold.
+        """
         half = peer.held // 2
         for connection in sorted(peer.connections, key=lambda one: one.held, reverse=True):
             if peer.held <= half or self.held <= enough:
@@ -122,7 +134,7 @@ class Peers:
             connection.drop("requests and answers of all clients take too much memory, and this peer's most")
 
     def make_place(self) -> None:
-        """Close the longest silent client of the peer that has most."""
+        """Close the longest silent client of the peer with most clients, to make place for a new one."""
         peer = max(self._peers.values(), key=lambda peer: len(peer.connections))
         words = f"error: expecting at most {self.bounds.clients:,} clients, got one more\n"
         next(iter(peer.connections)).drop("there were too many clients, and this peer had most", words.encode())

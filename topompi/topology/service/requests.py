@@ -1,15 +1,15 @@
-"""What a topology service answers: a line for a line, or an object of JSON for an object of JSON.
+"""Requests to a topology service and their answers: text lines, or JSON objects one per line.
 
-Lines: ``query A:B`` is answered with A, the ids of the switches crossed in order, and B, separated by blanks
-(Subramoni 2013, section 2.8); ``error: ...`` where there is no such answer.
+Lines: the answer to ``query A:B`` is A, the ids of the switches crossed in order, and B, separated by blanks (Subramoni
+2013, section 2.8), or ``error: ...``.
 
-Objects have a field ``request`` and may have an ``id``, which the answer repeats. Each answer has ``generation``; in
-place of anything else it has ``error`` and ``kind``, the class of the error.
+Objects have a field ``request`` and may have an ``id``, which the answer repeats. Each answer has ``generation``; if
+the request fails, its only other fields are ``error`` and ``kind``, the class of the error.
 
-- ``view``: ``hosts`` (names, or a host list as Slurm writes it; all hosts without it) and ``fields``: see ``FIELDS``.
+- ``view``: ``hosts`` (names, or a host list in Slurm's format; by default all hosts) and ``fields``: see ``FIELDS``.
 - ``tree``: the cluster tree of all hosts: ``parent`` and ``height`` of each node; the hosts are the first nodes.
-- ``generation``: its number and ``digest``, by which a running job sees whether its routes still hold.
-- ``health`` and ``counters``: of the service.
+- ``generation``: its number and ``digest``, by which a running job sees whether its routes are still valid.
+- ``health`` and ``counters``: state and activity of the service.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from .generation import Generation
 
 __all__ = ["FIELDS", "SLOW", "RequestError", "answer_line", "answer_slow", "encode", "failure", "parse_request"]
 
-SLOW = ("view", "tree")  # what is worked out in a process of its own
+SLOW = ("view", "tree")  # computed in a worker process
 QUICK = ("generation", "health", "counters")
 
 
 class RequestError(TopompiError, ValueError):
-    """A request is not as wanted, or beyond a bound."""
+    """An error for an invalid request, or one beyond a limit."""
 
 
 def answer_line(line: bytes, generation: Generation) -> str:
-    """The answer to a request of the line protocol, without the line's end; an error is an answer, too."""
+    """The answer to a request of the line protocol, without its line end; errors are answers, too."""
     try:
         text = line.decode().strip()
         verb, _, pair = text.partition(" ")
@@ -57,7 +57,7 @@ def answer_line(line: bytes, generation: Generation) -> str:
 
 
 def parse_request(line: bytes) -> dict[str, Any]:
-    """The request that a line of JSON holds; RequestError where it is none."""
+    """The request in a line of JSON; RequestError if it is invalid."""
     request = parse_json(line, "request", RequestError)
     kind = request.get("request") if isinstance(request, dict) else None
     if kind not in (*SLOW, *QUICK):
@@ -70,16 +70,16 @@ def parse_request(line: bytes) -> dict[str, Any]:
 
 
 def failure(error: Exception) -> dict[str, Any]:
-    """The fields of an answer that says what was wrong."""
+    """The fields of an answer that reports an error."""
     return {"error": str(error), "kind": type(error).__name__}
 
 
 def encode(request: dict[str, Any], fields: dict[str, Any], generation: int) -> bytes:
     """An answer as a line of JSON.
 
-    :param request: whose ``id``, if any, it repeats.
-    :param fields: the answer's fields.
-    :param generation: the generation from which the answer comes.
+    :param request: the request, whose ``id``, if any, is repeated.
+    :param fields: fields of the answer.
+    :param generation: number of the generation that the answer is derived from.
     """
     answer = {"generation": generation} | fields
     if request.get("id") is not None:
@@ -88,12 +88,12 @@ def encode(request: dict[str, Any], fields: dict[str, Any], generation: int) -> 
 
 
 def answer_slow(request: dict[str, Any], generation: Generation, bounds: Bounds) -> dict[str, Any]:
-    """The fields of the answer to a request that takes time.
+    """The fields of the answer to a view or a tree.
 
-    :param request: a view or a tree.
-    :param generation: what is known.
-    :param bounds: the service's bounds.
-    :raises TopompiError: for a request that is not as wanted, beyond a bound, or of unknown hosts.
+    :param request: a request for a view or a tree.
+    :param generation: the routes to answer from.
+    :param bounds: the service's limits.
+    :raises TopompiError: if the request is invalid, exceeds a limit, or names unknown hosts.
     """
     if request["request"] in QUICK:
         raise RequestError(f"field request: expecting a shorter line for {request['request']}")
@@ -119,7 +119,7 @@ def _hosts(request: dict[str, Any], bounds: Bounds) -> list[str] | None:
     hosts = request.get("hosts")
     if hosts is None:
         return None
-    names = expand(hosts) if isinstance(hosts, str) else hosts  # never read_hosts: it opens files
+    names = expand(hosts) if isinstance(hosts, str) else hosts  # not read_hosts, which opens files
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise RequestError(f"field hosts: expecting names or a host list, got {_short(hosts)}")
     if len(names) > bounds.hosts:
@@ -162,7 +162,7 @@ def _levels(view: TopologyInterface, routes: Routes) -> list[dict[str, Any]]:
 
 
 def _paths(view: TopologyInterface, routes: Routes) -> list[list[list[int]]]:
-    """Links of the fabric from host to host, without padding."""
+    """Links of the fabric on the path from each host to each host, without padding."""
     paths: NDArray[np.int32] = view.get_network_path_matrix()
     return [[[link for link in path if link >= 0] for path in row] for row in paths.tolist()]
 

@@ -1,4 +1,4 @@
-"""The service at its addresses: listens, follows its source, and ends in order."""
+"""The main loop of the service: it listens at its addresses, follows its source, and ends in order."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from .unit import OWN_FILES
 
 __all__ = ["listen", "serve"]
 
-BACKLOG = 4_096  # connections that the system keeps until they are accepted
-ACCEPTED = 64  # at once, before the clients that are there have their turn
+BACKLOG = 4_096  # connections that the system queues until they are accepted
+ACCEPTED = 64  # connections accepted in one turn of the event loop, before connected clients are served
 
 
 def serve(
@@ -34,14 +34,14 @@ def serve(
     ready: Callable[[list[Address]], None] = print,
     command: tuple[Sequence[str], float] | None = None,
 ) -> None:
-    """Answer until SIGTERM or SIGINT; read the source again on SIGHUP.
+    """Run the service until SIGTERM or SIGINT; on SIGHUP it reads its source again.
 
-    :param service: what answers.
-    :param addresses: where to listen.
-    :param watch: the files to follow.
-    :param ready: called with the addresses, ports filled in, once clients may connect.
-    :param command: what writes the files again, and after how many seconds each time.
-    :raises ServiceError: where an address cannot be listened at.
+    :param service: the service that answers.
+    :param addresses: addresses to listen at.
+    :param watch: files of the source; they are read again when they change.
+    :param ready: callback with the addresses, ports filled in, once clients can connect.
+    :param command: command that writes the source's files again, and the interval between its runs in seconds.
+    :raises ServiceError: if the service cannot listen at an address.
     """
     duties: list[Callable[[], Coroutine[Any, Any, None]]] = [service.look]
     if watch is not None:
@@ -82,7 +82,7 @@ async def _serve(
 
 
 async def _kept_up(service: Service, duty: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """A duty that never ends: a mistake of ours in it is logged, and it begins again."""
+    """Repeat a duty that never ends: an unexpected exception is logged, and the duty starts again."""
     while True:
         try:
             await duty()
@@ -92,12 +92,12 @@ async def _kept_up(service: Service, duty: Callable[[], Coroutine[Any, Any, None
 
 
 async def listen(service: Service, address: Address, paths: Sequence[SocketPath] = ()) -> asyncio.Server:
-    """Listen at an address, with a queue that holds every client of a large job until it is accepted.
+    """Listen at an address, with a queue long enough for all clients of a large job.
 
     :param service: the service that answers.
     :param address: the address to listen at; port 0 takes a free one.
-    :param paths: the bound names of Unix sockets; one of them is the address if it is a path.
-    :raises ServiceError: if the address cannot be listened at.
+    :param paths: paths of the service's UNIX sockets; one of them belongs to the address if that is a UNIX socket.
+    :raises ServiceError: if the service cannot listen at the address.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -107,7 +107,7 @@ async def listen(service: Service, address: Address, paths: Sequence[SocketPath]
             bound = next(path for path in paths if path.address == address).bind()
             made = await loop.create_unix_server(lambda: Connection(service), sock=bound, backlog=ACCEPTED)
         for listening in made.sockets:
-            with listening.dup() as same:  # asyncio has one number for both
+            with listening.dup() as same:  # asyncio's backlog argument sets the queue length, too
                 same.listen(BACKLOG)
         return made
     except OSError as error:
@@ -120,7 +120,7 @@ def _bound(server: asyncio.Server, address: Address) -> Address:
 
 
 def _raise_file_limit(service: Service) -> None:
-    """A client is a file: as many as the system lets this process have, and no more clients than that."""
+    """Raise the limit of open files to the system's maximum, and lower the limit of clients to what it allows."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,4 +1,4 @@
-"""What the clients of a topology service share: what is known, what was counted, what runs beside the event loop."""
+"""The state that a topology service's connections share: routes, counters, background tasks."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from .workers import Workers
 
 __all__ = ["Service"]
 
-LOOK_SECONDS = 1.0  # between two looks at the clients
-WATCH_SECONDS = 0.4  # between two looks at the files: two alike make a change, so that it is read within 2 s
+LOOK_SECONDS = 1.0  # between two checks of the clients
+WATCH_SECONDS = 0.4  # between two checks of the files: a change is read after two equal checks, that is within 2 s
 _LOGGER = logging.getLogger(__name__)
 
 
 class Service:
-    """What the connections share.
+    """The state that all connections share, with the answers to their requests.
 
-    :param store: holds what is known.
-    :param source: where that came from, for health.
-    :param bounds: of clients and requests.
+    :param store: the store of the current routes.
+    :param source: source of the routes, in words, for the health page.
+    :param bounds: limits on clients and requests.
     """
 
     def __init__(self, store: Store, source: str, bounds: Bounds | None = None) -> None:
@@ -43,20 +43,20 @@ class Service:
         self.connections: set[Client] = set()
         self.peers = Peers(self.bounds)
         self.workers = Workers(self.bounds, self.counters, lambda: store.current)
-        self.dropped: Counter[tuple[str, str]] = Counter()  # (peer, reason) since the log last said so
+        self.dropped: Counter[tuple[str, str]] = Counter()  # (peer, reason), since the last log entry
         self.started = time.time()
         self.command_problem = ""
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def held(self) -> int:
-        """Bytes of requests not yet complete and of answers not yet taken."""
+        """Bytes of incomplete requests and unread answers."""
         return self.peers.held
 
     def limit_clients(self, count: int) -> None:
-        """Take fewer clients at once than the bounds say.
+        """Lower the limit of clients.
 
-        :param count: the number that the system allows.
+        :param count: number of clients that the system allows.
         """
         self.bounds = replace(self.bounds, clients=count)
         self.peers.bounds = self.bounds
@@ -64,21 +64,21 @@ class Service:
     def log(self, event: str, level: int = logging.INFO, **fields: object) -> None:
         """Write an event to the log.
 
-        :param event: in words.
-        :param level: of the module ``logging``.
-        :param fields: that belong to it.
+        :param event: name of the event, in words.
+        :param level: level of the module ``logging``.
+        :param fields: details of the event.
         """
         _LOGGER.log(level, event, extra={"fields": fields})
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin what ends by itself, or is cancelled."""
+        """Start a background task, which ends by itself or is cancelled."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     def health(self) -> dict[str, Any]:
-        """Whether the service answers from what its source says now, else why not."""
+        """State of the service for monitors; the status is ``stale``, with a problem, if its source cannot be read."""
         current, fabric = self.store.current, self.store.current.routes.fabric
         problem = self.store.problem or self.command_problem
         return {
@@ -117,7 +117,7 @@ class Service:
         return answer
 
     def answer_quick(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """The fields of an answer that needs no work; None for those that do."""
+        """The fields of an answer that needs no computation; None for a view or a tree."""
         match request["request"]:
             case "generation":
                 return {"digest": self.store.current.digest}
@@ -130,15 +130,15 @@ class Service:
     async def answer_slow(self, peer: Peer, line: bytes, request: dict[str, Any]) -> bytes | bytearray:
         """The answer to a view or a tree, from one generation; its work ends when the caller is cancelled.
 
-        :param peer: whose client asks.
-        :param line: the request.
-        :param request: what is known of it, for an answer that says what was wrong.
+        :param peer: the peer of the client that asks.
+        :param line: the request as a line of JSON.
+        :param request: the parsed request, for the ``id`` in an error's answer; empty if not parsed.
         """
         try:
             failed, answer = await self.workers.answer(peer, line)
         except RequestError as error:
             return self.encode(request, failure(error))
-        except Exception as error:  # a mistake of ours must not leave the client waiting
+        except Exception as error:  # after an unexpected error the client still gets an answer
             _LOGGER.exception("request failed", extra={"fields": {"request": request.get("request")}})
             return self.encode(request, failure(error))
         self.counters.errors += failed
@@ -147,15 +147,15 @@ class Service:
     def encode(self, request: dict[str, Any], fields: dict[str, Any]) -> bytes:
         """An answer of the current generation as a line of JSON.
 
-        :param request: whose ``id``, if any, it repeats.
-        :param fields: the answer's fields.
+        :param request: the request, whose ``id``, if any, is repeated.
+        :param fields: fields of the answer.
         """
         if "error" in fields:
             self.counters.errors += 1
         return encode(request, fields, self.store.current.number)
 
     async def look(self) -> None:
-        """Look at all clients, and tell systemd that there is life, once a second, for ever."""
+        """Check all clients, peers and workers, and notify systemd's watchdog, once per second without end."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             notify("WATCHDOG=1")
@@ -167,13 +167,13 @@ class Service:
             self._log_dropped()
 
     def _log_dropped(self) -> None:
-        """A line for each peer and reason, however many clients it was."""
+        """Log one line per peer and reason, with the number of dropped clients."""
         for (peer, reason), count in self.dropped.items():
             self.log("client dropped", peer=peer, reason=reason, count=count)
         self.dropped.clear()
 
     async def follow(self, watch: Watch) -> None:
-        """Read the source again whenever its files have changed and are at rest, for ever."""
+        """Read the source again whenever its files have changed and then stayed unchanged for one interval; endless."""
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             if await in_thread(watch.is_due):
@@ -181,10 +181,10 @@ class Service:
                 await self.reload(watch.is_unchanged)
 
     async def refresh(self, command: Sequence[str], every: float) -> None:
-        """Run a command that writes the source's files again and again, for ever; `follow` reads what it wrote.
+        """Run a command that writes the source's files, again and again without end; `follow` reads the files.
 
-        :param command: the program and its arguments.
-        :param every: seconds from one end to the next start, and those that it may take.
+        :param command: program and its arguments.
+        :param every: seconds from one run's end to the next start, and the time limit of a run.
         """
         while True:
             await asyncio.sleep(every)
@@ -193,9 +193,9 @@ class Service:
                 self.log("command failed", logging.WARNING, problem=self.command_problem)
 
     async def reload(self, is_valid: Callable[[], bool] = lambda: True) -> None:
-        """Read the source again, beside the answers.
+        """Read the source again while requests are answered.
 
-        :param is_valid: see `Store.reload`.
+        :param is_valid: callback after reading, see `Store.reload`.
         """
         before = self.store.current.number
         try:
@@ -214,7 +214,7 @@ class Service:
             self.log("old generation stays", logging.WARNING, problem=self.store.problem)
 
     async def drain(self) -> None:
-        """Answer what is under way and close all connections; those that are too slow at once after a time."""
+        """Answer open requests and close all connections; those still open after ``drain_seconds`` are aborted."""
         for connection in list(self.connections):
             connection.finish()
         ends = time.monotonic() + self.bounds.drain_seconds

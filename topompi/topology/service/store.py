@@ -1,4 +1,4 @@
-"""The generation that a service answers from, and how the next one replaces it."""
+"""The store of a service's current generation, and its replacement."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Store"]
 
 
 class Store:
-    """Holds one generation, which readers take as a whole: they never see parts of two.
+    """The store of one generation; a reader gets it as a whole, never parts of two.
 
-    :param load: reads the source.
-    :raises TopompiError: what ``load`` raises: there is no service without a first generation.
+    :param load: function that reads the source.
+    :raises TopompiError: any error of ``load``, because there is no service without a first generation.
     """
 
     def __init__(self, load: Callable[[], Routes]) -> None:
@@ -27,10 +27,10 @@ class Store:
         self.current = self._read(1)
 
     def reload(self, is_valid: Callable[[], bool] = lambda: True) -> bool:
-        """Read the source again; where that fails the old generation stays, and ``problem`` says why.
+        """Read the source again; on failure the old generation stays, and ``problem`` contains the reason.
 
-        :param is_valid: asked after reading: whether nothing has changed meanwhile; else what was read is thrown away.
-        :returns: whether it was read. Where it says what it said before, the generation stays.
+        :param is_valid: callback after reading: whether the source is still unchanged; if not, the result is discarded.
+        :returns: whether reading succeeded. If the routes are equal to the current ones, the current generation stays.
         """
         with self._lock:
             try:

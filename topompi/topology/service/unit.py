@@ -1,4 +1,4 @@
-"""The systemd unit of the topology service: what it needs for its addresses and for its command."""
+"""The systemd unit of the topology service, restricted to what its addresses and its command need."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .bounds import Bounds
 
 __all__ = ["OWN_FILES", "unit_text"]
 
-OWN_FILES = 64  # that are no clients
+OWN_FILES = 64  # open files that are not clients' sockets
 SPARE_SECONDS = 5  # between the end of draining and a kill
 
-_OF_NOBODY = ("DynamicUser=yes", "PrivateDevices=yes")  # and no PrivateUsers, in which all who ask would be one user
-# The command looks at the fabric through a device of InfiniBand's.
+_OF_NOBODY = ("DynamicUser=yes", "PrivateDevices=yes")  # PrivateUsers would make all clients one user
+# The command queries the fabric through an InfiniBand device.
 _OF_ROOT = ("User=root", "DevicePolicy=closed", "DeviceAllow=char-infiniband_mad rw")
-# By AF_NETLINK the kernel says which user of this host asks.
+# The kernel tells the user of a local client through AF_NETLINK.
 _LOOPBACK = (
     "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
     "IPAddressDeny=any",
@@ -28,15 +28,15 @@ _LOOPBACK = (
 def unit_text(
     words: Sequence[str], addresses: Sequence[Address], is_wide: bool, bounds: Bounds, written: Path | None = None
 ) -> str:
-    """The unit, to be kept as ``/etc/systemd/system/topompi-topology.service``.
+    """The text of the unit, to be stored as ``/etc/systemd/system/topompi-topology.service``.
 
-    :param words: of the command that serves, with whole paths.
-    :param addresses: where it listens.
-    :param is_wide: whether other hosts reach one of them.
-    :param bounds: the service's bounds.
-    :param written: folder that the administrator's command writes to; None where there is no command.
+    :param words: command line of the service, with absolute paths.
+    :param addresses: addresses at which it listens.
+    :param is_wide: whether other hosts can reach one of the addresses.
+    :param bounds: the service's limits.
+    :param written: folder that the administrator's command writes to; None if there is no command.
     """
-    own = ["SystemCallFilter=setpriority"]  # its workers step behind it
+    own = ["SystemCallFilter=setpriority"]  # for the workers' lower priority
     own += [*(_OF_NOBODY if written is None else _OF_ROOT)]
     own += [] if written is None else [f"ReadWritePaths={written}"]
     own += [folder_of_socket(Path(address.path).parent) for address in addresses if address.path]

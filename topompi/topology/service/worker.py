@@ -1,4 +1,4 @@
-"""A process that works out views and trees, and can be ended at any time."""
+"""A worker process that computes views and trees and can be killed at any time."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from .requests import RequestError, answer_slow, encode, failure, parse_request
 
 __all__ = ["Worker", "WorkerError"]
 
-NICENESS = 10  # of workers: quick answers come first
+NICENESS = 10  # low priority of workers, because quick answers come first
 _LOGGER = logging.getLogger(__name__)
-_LINE, _ANSWER = struct.Struct("=Q"), struct.Struct("=?Q")  # what goes before a line, and before an answer
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # sent to all processes of a unit or a terminal
+_LINE, _ANSWER = struct.Struct("=Q"), struct.Struct("=?Q")  # headers of a line and of an answer
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # systemd and terminals send them to workers, too
 
 
 class WorkerError(RequestError):
-    """A worker ended before its answer."""
+    """An error for a worker that ended before it answered."""
 
 
 class Worker:
     """A process that answers from one generation, one request at a time.
 
-    It is forked, and so shares the memory of the generation. Whoever makes one sees to it that no thread of this
-    process reads a source meanwhile: what it has locked would stay locked in the new process.
+    The process is forked and thus shares the generation's memory. While it is made, no thread of the service may read a
+    source, because locks that the thread holds would stay locked in the new process.
 
-    :param generation: from which it answers.
-    :param bounds: the service's bounds.
+    :param generation: the routes to answer from.
+    :param bounds: the service's limits.
     """
 
     def __init__(self, generation: Generation, bounds: Bounds) -> None:
@@ -50,11 +50,11 @@ class Worker:
         self._channel.setblocking(False)
 
     async def answer(self, line: bytes) -> tuple[bool, bytearray]:
-        """Whether a request failed, and the answer.
+        """Let the process answer a request; returns whether the request failed, and the answer.
 
-        :param line: a line of JSON.
-        :raises WorkerError: if the process ended over it: its time was over, or the system was out of memory. The
-            worker is of no use afterwards, nor where the caller is cancelled.
+        :param line: the request as a line of JSON.
+        :raises WorkerError: if the process ended over it, after its time limit or for lack of memory. The worker is
+            unusable afterwards, as it is after a cancellation of the caller.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -80,29 +80,34 @@ class Worker:
         return data
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process, at whatever point of its work."""
         self._channel.close()
         if self._pid:
             os.kill(self._pid, signal.SIGKILL)
 
     def is_gone(self) -> bool:
-        """Whether the process, which was told to end, has ended."""
+        """Whether the process has ended after `end`."""
         if self._pid and os.waitpid(self._pid, os.WNOHANG)[0]:
             self._pid = 0
         return not self._pid
 
 
 def _work(channel: socket.socket, generation: Generation, bounds: Bounds) -> NoReturn:
-    """Answer lines until the service closes the channel; the kernel ends the process when a line takes too long."""
+    """Answer lines until the service closes the channel; the kernel kills the process if one line takes too long.
+
+    :param channel: socket to the service.
+    :param generation: the routes to answer from.
+    :param bounds: the service's limits.
+    """
     try:
         for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # the service says when it is over
+            signal.signal(number, signal.SIG_IGN)  # only the service ends its workers
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         _close_all_but(channel.fileno())
         _limit_memory(bounds.work_bytes)
-        with suppress(OSError):  # where the system forbids it
+        with suppress(OSError):  # if the system forbids it
             os.nice(NICENESS)
-        gc.freeze()  # what was there before stays shared: nobody writes into its headers
+        gc.freeze()  # the garbage collector must not write to inherited objects, so that their memory stays shared
         while line := _read_line(channel):
             signal.setitimer(signal.ITIMER_REAL, bounds.work_seconds)
             failed, answer = _answered(line, generation, bounds)
@@ -110,31 +115,34 @@ def _work(channel: socket.socket, generation: Generation, bounds: Bounds) -> NoR
             channel.sendall(answer)
             signal.setitimer(signal.ITIMER_REAL, 0)
     finally:
-        os._exit(0)  # nothing of the service's is tidied up here
+        os._exit(0)  # without the service's exit handlers
 
 
 def _close_all_but(channel: int) -> None:
-    """Close what was open before: a client that the service drops is not to stay connected to this process."""
+    """Close all inherited files, so that a client that the service drops is not kept connected by this process.
+
+    :param channel: file descriptor that stays open.
+    """
     os.closerange(3, channel)
     os.closerange(channel + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
 def _limit_memory(count: int) -> None:
-    """Refuse this process more than so many bytes beyond what it has."""
+    """Limit this process's memory to ``count`` bytes more than it has now."""
     with open("/proc/self/statm", encoding="ascii") as file:
         now = int(file.read().split()[5]) * resource.getpagesize()
-    with suppress(OSError, ValueError):  # a limit below is in force
+    with suppress(OSError, ValueError):  # if a lower limit is already in force
         resource.setrlimit(resource.RLIMIT_DATA, (now + count, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
 def _read_line(channel: socket.socket) -> bytes:
-    """The next request; empty when the service wants no more."""
+    """The next request; empty when the service has closed the channel."""
     head = channel.recv(_LINE.size, socket.MSG_WAITALL)
     return channel.recv(_LINE.unpack(head)[0], socket.MSG_WAITALL) if len(head) == _LINE.size else b""
 
 
 def _answered(line: bytes, generation: Generation, bounds: Bounds) -> tuple[bool, bytes]:
-    """Whether a request failed, and the answer."""
+    """Whether a request failed, and its answer."""
     request: dict[str, Any] = {}
     try:
         request = parse_request(line)
@@ -146,7 +154,7 @@ def _answered(line: bytes, generation: Generation, bounds: Bounds) -> tuple[bool
         problem: Exception = RequestError(f"expecting at most {bounds.work_bytes:,} bytes of memory for an answer")
     except TopompiError as error:
         problem = error
-    except Exception as error:  # a mistake of ours must not leave the client waiting
+    except Exception as error:  # after an unexpected error the client still gets an answer
         _LOGGER.exception("request failed", extra={"fields": {"request": request.get("request")}})
         problem = error
     return True, encode(request, failure(problem), generation.number)

@@ -1,4 +1,4 @@
-"""Which view or tree is worked out next, and by whom: one of each peer at a time, of the peer that has spent least."""
+"""Scheduling of views and trees to worker processes: one per peer at a time, the peer with least work time first."""
 
 from __future__ import annotations
 
@@ -17,49 +17,53 @@ from .worker import Worker, WorkerError
 
 __all__ = ["Workers"]
 
-PATIENCE = 1.0  # seconds for killed processes to be gone
+PATIENCE = 1.0  # seconds to wait for killed processes
 
 
 @dataclass(eq=False)
 class _Turn:
-    """A view or tree that waits for a worker."""
+    """A view or tree that waits for a worker.
+
+    :param peer: the peer that asked for it.
+    :param granted: future that ends when a worker is free for it, or with the error if it is refused.
+    """
 
     peer: Peer
     granted: asyncio.Future[None]
 
 
 class Workers:
-    """The processes that work out views and trees, made when they are needed.
+    """The processes that compute views and trees, created on demand.
 
-    :param bounds: the service's bounds.
+    :param bounds: the service's limits.
     :param counters: the service's counters.
-    :param current: the generation to answer from.
+    :param current: function that returns the current generation.
     """
 
     def __init__(self, bounds: Bounds, counters: Counters, current: Callable[[], Generation]) -> None:
-        self.quiet = asyncio.Lock()  # held while a thread reads a source, in which no process can be forked
+        self.quiet = asyncio.Lock()  # held while a thread reads a source, because no process may be forked then
         self._bounds, self._counters, self._current = bounds, counters, current
         self._waiting: list[_Turn] = []
-        self._served: set[Peer] = set()  # whose view or tree is in work
+        self._served: set[Peer] = set()  # peers whose view or tree is in work
         self._idle: list[Worker] = []
         self._ended: list[Worker] = []
 
     @property
     def busy(self) -> int:
-        """Views and trees that wait or are in work."""
+        """Number of views and trees that wait or are in work."""
         return len(self._waiting) + len(self._served)
 
     async def answer(self, peer: Peer, line: bytes) -> tuple[bool, bytearray]:
         """Whether a request failed, and its answer; the work ends when the caller is cancelled.
 
-        :param peer: the peer that pays for it.
-        :param line: the request.
-        :raises RequestError: where the peer has nothing left, too many wait, or the work took too long.
+        :param peer: the peer whose account is charged.
+        :param line: the request as a line of JSON.
+        :raises RequestError: if the peer's budget is used up, too many requests wait, or the work took too long.
         """
         self._require_left(peer)
         await self._turn(peer)
         try:
-            self._require_left(peer)  # it may have spent the rest while this one waited
+            self._require_left(peer)  # the peer may have used up its budget while this request waited
             worker = await self._worker()
             began = monotonic()
             try:
@@ -78,14 +82,14 @@ class Workers:
             self._grant()
 
     def look(self) -> None:
-        """Let go the workers that have ended, and those of a generation that is past."""
+        """Reap the workers that have ended, and end those of an old generation."""
         for worker in [one for one in self._idle if one.generation is not self._current()]:
             self._idle.remove(worker)
             self._end(worker)
         self._ended = [worker for worker in self._ended if not worker.is_gone()]
 
     async def close(self) -> None:
-        """End all workers; those that have work end with their callers, who were cancelled."""
+        """End all workers; a busy worker ends with its caller, which has been cancelled."""
         until = monotonic() + PATIENCE
         while (self._idle or self._ended or self._served) and monotonic() < until:
             while self._idle:
@@ -118,7 +122,7 @@ class Workers:
             raise RequestError(f"expecting at most {wanted} a minute for {peer.name}: ask again in {wait:.0f} seconds")
 
     async def _turn(self, peer: Peer) -> None:
-        """Wait for a worker to be free, and for this peer to be next."""
+        """Wait until a worker is free and this peer is next."""
         self._make_way(peer)
         turn = _Turn(peer, asyncio.get_running_loop().create_future())
         self._waiting.append(turn)
@@ -129,12 +133,12 @@ class Workers:
             if turn in self._waiting:
                 self._waiting.remove(turn)
             elif not turn.granted.cancelled() and turn.granted.exception() is None:
-                self._served.discard(peer)  # cancelled between the grant and its arrival
+                self._served.discard(peer)  # cancelled after the grant, before this coroutine resumed
                 self._grant()
             raise
 
     def _make_way(self, peer: Peer) -> None:
-        """Where too many wait refuse the last one of the peer that has most, this one included."""
+        """Refuse the last request of the peer with most if too many requests wait; this may be the new request."""
         if self.busy < self._bounds.waiting:
             return
         self._counters.refused += 1
@@ -148,7 +152,7 @@ class Workers:
             last.granted.set_exception(full)
 
     def _grant(self) -> None:
-        """Give free workers to those who wait: of the peers without one the peer that has spent least."""
+        """Give free workers to waiting peers that have none in work; the peer that has used least time comes first."""
         while len(self._served) < self._bounds.workers:
             able = [turn for turn in self._waiting if turn.peer not in self._served and not turn.granted.done()]
             if not able:

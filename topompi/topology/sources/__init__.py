@@ -1,4 +1,4 @@
-"""Topology sources: one module a format, found by content."""
+"""Topology sources: one module per format; the format is recognised by content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from . import (
 
 __all__ = ["is_input", "load", "load_routes"]
 
-# Each has NAME, recognise(head) and read(texts, report); no head is recognised by two.
+# Each module has NAME, recognise(head) and read(texts, report); at most one module recognises a head.
 FORMATS: tuple[ModuleType, ...] = (
     fabricjson,
     ibnetdiscover,
@@ -52,18 +52,18 @@ def load(
     report: Report | None = None,
     hosts: Sequence[str] | None = None,
 ) -> Discovery:
-    """Read a topology, whatever its format, with routes: the source's own, its forwarding tables', or computed ones.
+    """Read a topology of any format, with routes: from the source, from its forwarding tables, or computed.
 
-    :param source: a file, directory or tar archive of any known format, packed with xz or gz or not; or a synthetic
-        fabric in words, such as ``stampede`` or ``xgft:20,16;1,16``; or ``module:function``, a function of a user's own
-        that takes nothing and returns a ``Fabric`` or a ``Discovery``; the current directory is searched first; or a
-        topology service, ``tcp://HOST:PORT`` or ``unix:PATH``; or ``auto``, see ``automatic.find``.
-    :param lfts: forwarding tables in a place of their own: a file, directory or archive.
-    :param report: takes problems (see ``Report``); without one the first problem is raised.
-    :param hosts: of the job: a service is asked for the part between them only; other sources are read whole.
-    :raises SourceError: naming file and line, and what should stand there; nothing half-built is returned. ServiceError
-        is one.
-    :raises HostError: where a service does not know one of ``hosts``.
+    :param source: one of: a file, directory or tar archive of any known format, plain or packed with xz or gz; a
+        synthetic fabric in words, for example ``stampede`` or ``xgft:20,16;1,16``; a function ``module:function``
+        without parameters that returns a ``Fabric`` or a ``Discovery`` (the current directory is searched first); a
+        topology service, ``tcp://HOST:PORT`` or ``unix:PATH``; ``auto``, see ``automatic.find``.
+    :param lfts: forwarding tables that are not part of the source: a file, directory or archive.
+    :param report: receiver of problems and progress (see ``Report``); by default the first problem is raised.
+    :param hosts: host names of the job; a service is asked only for the part that joins them, other sources are read as
+        a whole.
+    :raises SourceError: with file, line and expected content if the source is invalid; ServiceError is a subclass.
+    :raises HostError: if a service does not know one of ``hosts``.
     """
     report = report or Report()
     with guarded(str(source), SourceError):
@@ -80,12 +80,12 @@ def load_routes(
     """The routes over the fabric of a source, which `load` reads.
 
     :param source: topology source.
-    :param lfts: forwarding tables in a place of their own.
-    :param report: takes problems and progress.
-    :raises SourceError: naming file and line.
+    :param lfts: forwarding tables that are not part of the source.
+    :param report: receiver of problems and progress.
+    :raises SourceError: with file and line if the source is invalid.
     """
     routes = load(source, lfts, report).routes
-    assert routes is not None  # load() fills them in
+    assert routes is not None  # load() computes missing routes
     return routes
 
 
@@ -118,7 +118,7 @@ def _load(source: str, lfts: str | os.PathLike[str] | None, report: Report) -> D
 
 
 def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile]]:
-    """The fabric of a source, and the forwarding tables that lie beside it."""
+    """The fabric of a source, and the texts of forwarding tables found with it."""
     if not Path(source).exists() and synthetic.recognise_spec(source):
         return Discovery(synthetic.from_spec(source)), []
     if not Path(source).exists() and names_function(source):
@@ -139,13 +139,13 @@ def _read_fabric(source: str, report: Report) -> tuple[Discovery, list[InputFile
         some = ", ".join(kind.NAME for kind in kinds if kind is not None)
         raise SourceError(f"{source}: expecting one topology, got several: {some}")
     (kind,) = kinds
-    assert kind is not None  # for the type checker; None was filtered out above
+    assert kind is not None  # for the type checker
     discovery: Discovery = kind.read([text for text, of in formats if of is kind], report)
     return discovery, found
 
 
 def _called(source: str) -> Discovery:
-    """What a user's function returns."""
+    """Call a user's function ``module:function`` and return its fabric as a discovery."""
     try:
         found = imported(source)
     except ValueError as error:
@@ -162,7 +162,11 @@ def _called(source: str) -> Discovery:
 
 
 def _format_of(text: InputFile, alone: bool) -> ModuleType | None:
-    """The module that reads a text; None for what is no topology, such as the other files of an archive."""
+    """The module that reads a text; None if the text is no topology, for example another file of an archive.
+
+    :param text: the text.
+    :param alone: whether it is the source's only text, so that its errors are raised.
+    """
     try:
         head = text.head()
     except SourceError:
@@ -173,7 +177,7 @@ def _format_of(text: InputFile, alone: bool) -> ModuleType | None:
 
 
 def is_input(path: Path) -> bool:
-    """Whether a file of a directory is a topology or forwarding tables, packed or not, or cannot be told."""
+    """Whether a file contains a topology or forwarding tables, packed or not; also true if it cannot be read."""
     try:
         return any(_format_of(text, alone=False) is not None for text in open_inputs(path))
     except TopompiError:

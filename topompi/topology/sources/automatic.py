@@ -1,4 +1,4 @@
-"""``auto``: the best source that a job can reach by itself, and what that source cannot know."""
+"""``auto``: the best topology source that a job can reach without configuration, with its limitations in words."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ LACKS = "no rates, parallel cables or routes are known"
 
 @dataclass(frozen=True)
 class Found:
-    """What could be found.
+    """The result of the search for a source.
 
-    :param discovery: what the source says; None where there is none.
-    :param words: which source it is, and what it cannot know; or why there is none.
+    :param discovery: the topology; None if no source is available.
+    :param words: description of the source and of its missing information, or the reasons why there is none.
     """
 
     discovery: Discovery | None
@@ -41,15 +41,15 @@ def find(
     environment: Mapping[str, str],
     report: Report | None = None,
 ) -> Found:
-    """Try the topology service, then Slurm's addresses of the job's hosts, then what ``scontrol`` prints.
+    """Try the topology service, then Slurm's addresses of the job's hosts, then the output of ``scontrol``.
 
-    The service is the one that ``TOPOMPI_SERVER`` names, else the one behind SOCKET. A source that fails is passed
-    over, and the words say so.
+    The service is the one that ``TOPOMPI_SERVER`` names, else the one at SOCKET. A source that fails is skipped, and
+    the result's words contain the reason.
 
-    :param hosts: of the job; None where there is no job.
-    :param addresses: address and pattern of each host, as Slurm tells its tasks; of some hosts only they do not count.
-    :param environment: the variables of rank 0.
-    :param report: takes the progress.
+    :param hosts: host names of the job; None outside a job.
+    :param addresses: host -> address and pattern, as Slurm gives them to its tasks; ignored unless every host has them.
+    :param environment: environment variables of rank 0.
+    :param report: receiver of progress.
     Cost: at most two round trips to a service, and one run of ``scontrol`` within ten seconds.
     """
     report = report or Report()
@@ -72,7 +72,13 @@ def _sources(
     environment: Mapping[str, str],
     report: Report,
 ) -> Iterator[tuple[str, Callable[[], Discovery]]]:
-    """The sources that seem to be there, best first: what they are, and what reads them."""
+    """Description and reader of each source that seems to be available, best first.
+
+    :param hosts: host names of the job; None outside a job.
+    :param addresses: host -> address and pattern of Slurm.
+    :param environment: environment variables of rank 0.
+    :param report: receiver of progress.
+    """
     server = environment.get(SERVER) or (f"unix:{SOCKET}" if _is_socket(SOCKET) else "")
     if server:
         address = server if server.startswith(("tcp://", "unix:")) else f"tcp://{server}"

@@ -1,4 +1,4 @@
-"""MPICH's coordinates file (``MPIR_CVAR_COORDINATES_FILE``): group, switch and port of each rank."""
+"""Reader of MPICH's coordinates file (``MPIR_CVAR_COORDINATES_FILE``): group, switch and port of each rank."""
 
 from __future__ import annotations
 
@@ -31,21 +31,23 @@ class _Seat(NamedTuple):
 
 
 def recognise(head: str) -> bool:
-    """Whether one of the first two lines that are not blank is ``RANK: GROUP SWITCH PORT``, in decimals."""
+    """Whether one of the first two non-blank lines is ``RANK: GROUP SWITCH PORT`` in decimals."""
     lines = [line for line in head.splitlines() if line.strip()]
     return any(_LINE.fullmatch(line) for line in lines[:2])
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric that the ranks' coordinates span, and the host of each rank.
+    """The fabric that the ranks' coordinates describe, and the host of each rank.
 
-    The first line is skipped, as MPICH skips it, unless it is a rank's: the file that
-    ``MPIR_CVAR_COORDINATES_DUMP`` writes has no heading. Leaf switches are ``g<group>.s<switch>``, each group
-    has one switch above them, and `grouped_fabric` joins the groups. Ranks at the same known port share the
-    host ``g<group>.s<switch>.p<port>``; with port -1 (unknown) each rank is a host ``rank<rank>`` of its own.
+    The first line is skipped, as in MPICH, unless it describes a rank, because the file that
+    ``MPIR_CVAR_COORDINATES_DUMP`` writes has no heading. Leaf switches are ``g<group>.s<switch>``, each group has one
+    switch above them, and `grouped_fabric` joins the groups. Ranks at the same known port share the host
+    ``g<group>.s<switch>.p<port>``; with port -1 (unknown) each rank is on a host ``rank<rank>`` of its own.
 
-    :raises SourceError: with file and line, for a malformed line, and a rank that is missing or there twice.
-        Where ranks are missing, a partial reading places no ranks.
+    :param texts: the coordinates files.
+    :param report: receiver of problems.
+    :raises SourceError: with file and line, for a malformed line and for a missing or repeated rank. If ranks are
+        missing, a partial reading places no ranks.
     """
     seats: dict[int, _Seat] = {}
     for text in texts:
@@ -79,7 +81,7 @@ def _read_seats(text: InputFile, seats: dict[int, _Seat], report: Report) -> Non
 
 
 def _check_ranks(seats: Mapping[int, _Seat], report: Report) -> bool:
-    """Whether the ranks are 0, 1, 2, ... without a gap; the first gap is reported."""
+    """Whether the ranks are 0, 1, 2, ... without a gap; the first gap is reported as a problem."""
     ordered = sorted(seats)
     gap = next((rank for rank, listed in enumerate(ordered) if rank != listed), None)
     if gap is not None:

@@ -1,4 +1,4 @@
-"""``fabric.json``: topompi's own format, which keeps a fabric (and the routes of tables) without loss."""
+"""Reader and writer of ``fabric.json``, topompi's own lossless format of fabrics and forwarding tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAME = "fabric.json"
 FORMAT = "topompi fabric"
 VERSION = 1
 MAX_QUANTITY = sys.float_info.max
-MAX_PORT = 65_535  # Fabric.links_by_port makes a column a port
+MAX_PORT = 65_535  # limits Fabric.links_by_port, which has one column per port
 
 _HEADING = re.compile(rf'\s*\{{.*"format"\s*:\s*"{FORMAT}"', re.DOTALL)
 
@@ -35,14 +35,14 @@ _HEADING = re.compile(rf'\s*\{{.*"format"\s*:\s*"{FORMAT}"', re.DOTALL)
 def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = None) -> str:
     """The fabric as strict JSON in ASCII; unknown rates and latencies are null.
 
-    Routes are kept in full (a list of link numbers by adapter for each path and switch) where they come from
-    a source's tables; computed ones can be computed again, so only their engine's name is kept. LIDs are not
-    kept: forwarding tables that name ports by LID alone belong to the source they were taken with.
+    Routes that come from a source's forwarding tables are written in full, as a list of link numbers by adapter for
+    each path and switch. Of computed routes only the engine's name is written, because they can be computed again. LIDs
+    are not written: forwarding tables that identify ports by LID alone need the source that they were dumped with.
 
     :param fabric: the fabric.
-    :param routes: over this fabric; none are written where None.
-    :param indent: spaces a level, for reading by people; by default the text has no blanks at all.
-    :raises FabricError: if a rate or latency is infinite, which JSON cannot say.
+    :param routes: routes over this fabric; None to write none.
+    :param indent: number of spaces per level for human readers; by default the text has no blanks at all.
+    :raises FabricError: if a rate or latency is infinite, because JSON has no infinity.
     """
     document = document_of(fabric)
     if routes is not None and routes.engine.startswith("computed"):
@@ -54,7 +54,7 @@ def write(fabric: Fabric, routes: Routes | None = None, indent: int | None = Non
 
 
 def document_of(fabric: Fabric) -> dict[str, Any]:
-    """The fields of a fabric's document, without routes; FabricError for a rate or latency that is infinite."""
+    """The fields of a fabric's document, without routes; FabricError if a rate or latency is infinite."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -88,16 +88,18 @@ def _nullable(values: NDArray[np.float64], what: str) -> list[float | None]:
 
 
 def recognise(head: str) -> bool:
-    """Whether it is an object with the field ``"format": "topompi fabric"``."""
+    """Whether a text begins with an object that has the field ``"format": "topompi fabric"``."""
     return _HEADING.match(head) is not None
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of a ``fabric.json``, and its routes where it holds them.
+    """The fabric of a ``fabric.json``, with its routes if it contains them.
 
-    :raises SourceError: if it is no JSON (with the line), or a field is missing, of another type or out of
-        range (with the field), or of a newer version; also when reading partially, as no part of a fabric can
-        be trusted once its columns disagree.
+    :param texts: the file; exactly one.
+    :param report: receiver of problems, unused.
+    :raises SourceError: with the line if it is no JSON; with the field if a field is missing, out of range, or of
+        another type or a newer version; also on a partial reading, because no part of a fabric is reliable if its
+        columns contradict each other.
     """
     if len(texts) > 1:
         raise SourceError(f"expecting one {NAME}, got {', '.join(text.name for text in texts)}")
@@ -105,7 +107,11 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
 
 
 def read_document(root: Any, name: str) -> Discovery:
-    """The fabric and routes of a parsed document; SourceError as `read` raises it, with ``name`` for the file."""
+    """The fabric and routes of a parsed document; SourceError as in `read`.
+
+    :param root: the parsed document.
+    :param name: name of the file for error messages.
+    """
     document = _Document(name, root)
     document.check_format()
     fabric = _read_fabric(document)
@@ -114,7 +120,11 @@ def read_document(root: Any, name: str) -> Discovery:
 
 @dataclass(frozen=True)
 class _Document:
-    """A parsed document whose fields are looked up by dotted names, which messages repeat."""
+    """A parsed document whose fields are found by dotted names, which error messages repeat.
+
+    :param file: name of the file for error messages.
+    :param root: the parsed document.
+    """
 
     file: str
     root: Any
@@ -149,7 +159,13 @@ class _Document:
         return values
 
     def integers(self, name: str, low: int, high: int, length: int | None = None) -> IntArray:
-        """A column of integers from ``low`` to below ``high``."""
+        """A column of integers from ``low`` to below ``high``.
+
+        :param name: dotted name of the field.
+        :param low: smallest value.
+        :param high: largest value plus 1.
+        :param length: number of values, None for any.
+        """
         values = self._list(name, {int}, "integers", length)
         for index, value in enumerate(values):
             if not low <= value < high:
@@ -166,7 +182,7 @@ class _Document:
     def _list(self, name: str, kinds: set[type], shown: str, length: int | None = None) -> list[Any]:
         values: list[Any] = self.field(name, list)
         for index, value in enumerate(values):
-            if type(value) not in kinds:  # bool is no number here
+            if type(value) not in kinds:  # not isinstance, because bool is a subclass of int
                 self.fail(f"{name}[{index}]", f"a list of {shown}", type(value).__name__)
         if length is not None and len(values) != length:
             self.fail(name, f"{length} values", str(len(values)))
@@ -210,7 +226,7 @@ def _read_fabric(document: _Document) -> Fabric:
 
 
 def _read_torus(document: _Document, switches: int) -> SwitchTorus:
-    """The torus that the whole fabric is, where a document holds a part of one."""
+    """The torus of the whole fabric, if the document contains a part of one."""
     dims = document.integers("torus.dims", 2, 1 << 31)
     wrap: list[bool] = document.field("torus.wrap", list)
     if len(wrap) != len(dims) or {type(ring) for ring in wrap} != {bool}:
@@ -228,7 +244,7 @@ def _read_torus(document: _Document, switches: int) -> SwitchTorus:
 
 
 def _read_routes(document: _Document, fabric: Fabric) -> Routes | None:
-    """The routes, or None where they were computed or there are none."""
+    """The routes of the document; None if it has none, or only the engine of computed ones."""
     if "routes" not in document.root:
         return None
     engine = document.field("routes.engine", str)
@@ -239,7 +255,7 @@ def _read_routes(document: _Document, fabric: Fabric) -> Routes | None:
     paths = document.field(field, list)
     try:
         table = np.array(paths) if 0 not in shape else np.empty((len(paths), *shape), dtype=np.int32)
-    except ValueError:  # numpy's word for lists of unequal length
+    except ValueError:  # numpy's error for lists of unequal length
         document.fail(field, f"(paths, {shape[0]}, {shape[1]}) integers", "lists of unequal length")
     if table.dtype.kind != "i" or table.ndim != 3 or table.shape[1:] != shape:
         document.fail(field, f"(paths, {shape[0]}, {shape[1]}) integers", f"{table.shape} of {table.dtype}")
@@ -248,7 +264,13 @@ def _read_routes(document: _Document, fabric: Fabric) -> Routes | None:
 
 
 def _check_links(document: _Document, field: str, table: NDArray[Any], fabric: Fabric) -> None:
-    """Each entry is -1 or the number of a link that leaves the entry's own switch."""
+    """Fail unless each entry of the table is -1 or the number of a link that leaves the entry's switch.
+
+    :param document: the document, for its error message.
+    :param field: dotted name of the table's field.
+    :param table: link numbers, shape (paths, switches, adapters).
+    :param fabric: the fabric of the links.
+    """
     outside = (table < -1) | (table >= fabric.num_links)
     if outside.any():
         place = np.argwhere(outside)[0]

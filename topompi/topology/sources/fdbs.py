@@ -1,4 +1,4 @@
-"""OpenSM's ``opensm.fdbs``: unicast routes by LID with hops, as its ``dump_ucast_routes`` writes them."""
+"""Reader of OpenSM's ``opensm.fdbs``: unicast routes by LID with hops, written by ``dump_ucast_routes``."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _ENTRY = re.compile(
 
 
 def recognise(head: str) -> bool:
-    """Whether this is the beginning of such routes."""
+    """Whether a text begins as an ``opensm.fdbs`` does."""
     return _HEAD.search(head) is not None
 
 
 def read_tables(text: InputFile, report: Report) -> Iterator[SwitchTable]:
-    """The table of each switch, with its entries as ``ibroute`` writes them; they name destinations by LID alone.
+    """The table of each switch, with entries in the form of ``ibroute``; they identify destinations by LID alone.
 
-    There is no footer. Every table lists all LIDs of the subnet, so that one which ends before the others is truncated.
+    There is no footer. Every table lists all LIDs of the subnet, so a table that ends before the others is truncated.
 
-    :param text: what holds the routes.
-    :param report: takes the problems.
-    :raises SourceError: (to the report) on lines that are no entries, and on truncated tables.
+    :param text: the text of the routes.
+    :param report: receiver of problems.
+    :raises SourceError: (through the report) for malformed lines and truncated tables.
     """
     tables: list[SwitchTable] = []
     for number, line in text.lines():

@@ -1,4 +1,4 @@
-"""Fabrics of sources that know who is below whom, and no ports: hosts, leaf switches, groups."""
+"""Construction of fabrics from sources without ports: hosts, leaf switches and groups."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from ..fabric import Fabric
 
 __all__ = ["MAX_JOINED", "add_cables", "grouped_fabric"]
 
-MAX_JOINED = 256  # groups that are joined pairwise; beyond, one switch joins them, lest links grow with the square
+MAX_JOINED = 256  # most groups to join pairwise; one switch joins more, because pairs grow with the square
 
 
 def add_cables(builder: FabricBuilder, ends: Iterable[tuple[str, str]]) -> None:
-    """Add cables whose ports count from 1 at each end in the order given."""
+    """Add cables with ports numbered from 1 at each end, in the given order.
+
+    :param builder: builder of the fabric.
+    :param ends: ids at both ends of each cable.
+    """
     used: Counter[str] = Counter()
     for source, target in ends:
         used[source] += 1
@@ -26,12 +30,12 @@ def add_cables(builder: FabricBuilder, ends: Iterable[tuple[str, str]]) -> None:
 def grouped_fabric(name: str, leaf_of: Mapping[str, str], group_of: Mapping[str, str]) -> Fabric:
     """A fabric of hosts below leaf switches, leaf switches below group switches, and groups joined pairwise.
 
-    A minimal path crosses 1 switch within a leaf, 3 within a group, 4 between groups. Above ``MAX_JOINED``
-    groups one switch, ``groups``, joins them instead, and a path between groups crosses 5.
+    A minimal path crosses 1 switch within a leaf, 3 within a group, 4 between groups. If there are more than
+    ``MAX_JOINED`` groups, one switch, ``groups``, joins them instead, and a path between groups crosses 5.
 
-    :param name: of the fabric.
-    :param leaf_of: leaf switch of each host.
-    :param group_of: group switch of each leaf switch, empty where it has none.
+    :param name: name of the fabric.
+    :param leaf_of: host -> leaf switch.
+    :param group_of: leaf switch -> group switch, empty if it has none.
     :raises FabricError: if a host has the name of a switch.
     Cost: linear in hosts and leaf switches, plus at most ``MAX_JOINED`` squared / 2 cables.
     """

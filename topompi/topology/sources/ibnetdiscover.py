@@ -1,4 +1,4 @@
-"""The default report of ibnetdiscover: a section a node, a line a cabled port."""
+"""Reader of ibnetdiscover's default report: one section per node, one line per cabled port."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = "ibnetdiscover"
 
-# Tabs between fields get lost where reports are pasted into tickets, hence \s* for every one of them.
+# \s* stands for every tab between fields, because tabs get lost when reports are pasted into tickets.
 _SECTION = re.compile(
     r'\s*(?P<type>Switch|Ca|Rt)\s*\d+\s*"[SHR]-(?P<guid>[0-9a-f]{1,16})"\s*#\s*"(?P<name>.*)"'
     r"(?:.*\bport\s*0\s*lid\s*(?P<lid>\d{1,9})\s*lmc\s*(?P<lmc>\d{1,9}))?"
 )
-# [1](own port GUID) "S-node GUID"[25](port GUID) # lid 1028 lmc 0 "name" lid 212 4xQDR; the LID and the
-# GUID in front are there in the sections of adapters only, [ext 3] where ports of a chassis bear labels.
-# Blanks are never given back (*+), for those beside an absent field could be divided in any way.
+# [1](own port GUID) "S-node GUID"[25](port GUID) # lid 1028 lmc 0 "name" lid 212 4xQDR; the first LID and the own GUID
+# occur only in sections of adapters, [ext 3] occurs if the ports of a chassis have labels. Blanks are matched without
+# backtracking (*+), because the blanks around an absent field could be divided in many ways.
 _PORT = re.compile(
     r"\s*+\[(?P<port>\d{1,9})\](?:\[ext[^]]*\])?\s*+(?:\((?P<own>[0-9a-f]{1,16})\))?\s*+"
     r'"(?P<type>[SHR])-(?P<peer>[0-9a-f]{1,16})"\s*+\[(?P<peer_port>\d{1,9})\](?:\[ext[^]]*\])?\s*+'
@@ -30,23 +30,25 @@ _PORT = re.compile(
     r'"(?P<name>.*)"\s*+lid\s*+(?P<peer_lid>\d{1,9}?)\s*+(?P<width>12|[1248])x(?P<speed>[\w?]+)(?P<rest>.*)'
 )
 _IDENTITY = re.compile(r"\s*(vend|dev|sysimgg|switchg|cag|rtg)u?id\s*=\s*0x([0-9a-f]+)")
-# What cannot be the chatter of some other program, and is therefore damaged if it is none of the above;
-# a number in brackets may be one's process id, but not within a section.
+# Lines that only ibnetdiscover writes; if none of the patterns above matches, the line is damaged. A number in brackets
+# may also be a process id in another program's output, but not within a section.
 _OURS = re.compile(r'.*"[SHR]-[0-9a-f]|\s*(Switch|Ca|Rt)\s*\d+\s*("|$)')
 _BRACKET = re.compile(r"\s*\[\d+(\]|$)")
 _HEAD = re.compile(r'^[ \t]*(# Topology file: generated|(Switch|Ca|Rt)\s*\d+\s*"[SHR]-|(switch|ca|rt)guid=0x)', re.M)
 
 
 def recognise(head: str) -> bool:
-    """Whether this is the beginning of a default report."""
+    """Whether a text begins as a default report does."""
     return _HEAD.search(head) is not None
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     """The fabric of one or several reports.
 
-    :raises SourceError: (to the report) on damaged lines, devices or hosts that appear twice, cables whose
-        two sides disagree, switches without a section.
+    :param texts: the reports.
+    :param report: receiver of problems and progress.
+    :raises SourceError: (through the report) for damaged lines, devices or hosts that appear twice, cables whose two
+        sides disagree, switches without a section.
     """
     cabling = Cabling(source_name(texts), report)
     sections: dict[str, str] = {}
@@ -66,7 +68,17 @@ class _Section:
 
 @dataclass
 class _Reader:
-    """One text; ``sections`` maps the node GUIDs of all texts to their places."""
+    """The reader of one report.
+
+    :param text: the report.
+    :param cabling: collector of the fabric's parts.
+    :param report: receiver of problems.
+    :param sections: node GUID -> place of its section, for all reports.
+    :param section: the current section; None before the first and after a lost header.
+    :param system: system image GUID of the current section, empty if it has none.
+    :param place: ``file:line`` of the current line.
+    :param orphans: whether port lines without a section were reported already.
+    """
 
     text: InputFile
     cabling: Cabling
@@ -93,7 +105,7 @@ class _Reader:
         self.report.problem(SourceError(f"{self.place}: expecting {wanted}, got {got.strip()[:80]!r}"))
 
     def _identity(self, kind: str, digits: str) -> None:
-        # Ends the section before: a port line must not count for it if the next header is lost.
+        # This line ends the previous section, so that port lines are not counted for it if the next header is lost.
         self.section, self.orphans = None, False
         if kind == "sysimgg":
             self.system = guid(digits)
@@ -119,14 +131,14 @@ class _Reader:
         if section is None:
             if not self.orphans:
                 self._problem("a Switch, Ca or Rt line before its ports", match[0])
-            self.orphans = True  # the ports that follow need no problem each
+            self.orphans = True  # one problem for all ports that follow
             return
         if (section.type != "Switch" and not match["own"]) or (match["type"] != "S" and not match["peer_guid"]):
             self._problem("the adapter's port GUID in parentheses", match[0])
             return
         source = section.guid if section.type == "Switch" else self._own_adapter(section, match)
         target = self._peer(match)
-        # Some versions print what FDR10 looks like to old software, then what it is.
+        # Some versions first print the rate that old software takes FDR10 for, then "FDR10".
         speed = "FDR10" if "FDR10" in match["rest"] else match["speed"]
         rate = link_rate(f"{match['width']}x{speed}", self.place, self.report)
         self.cabling.add_link((source, number), (target, int(match["peer_port"])), rate, self.place)

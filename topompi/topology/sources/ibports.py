@@ -1,4 +1,4 @@
-"""The port report of ibnetdiscover (``-p`` or ``-s -p``), which netloc stores: a line a port."""
+"""Reader of ibnetdiscover's port report (``-p`` or ``-s -p``), which netloc stores: one line per port."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = "ibnetdiscover -p"
 
-# Names are bounded, a node description has 64 bytes: in a line of quotes they could end anywhere.
+# The length of names is limited (a node description has 64 bytes), because in a line full of quotes a name could end at
+# any of them.
 _PORT = re.compile(
     r"\s*(?P<type>CA|SW|RT)\s+(?P<lid>\d{1,9})\s+(?P<port>\d{1,9})\s+0x(?P<guid>[0-9a-f]{16})\s+(?P<width>\S+)x\s+(?P<speed>\S+)"
     r"(?:\s+-\s+(?P<peer_type>CA|SW|RT)\s+(?P<peer_lid>\d{1,9})\s+(?P<peer_port>\d{1,9})\s+0x(?P<peer>[0-9a-f]{16})"
@@ -28,14 +29,16 @@ _HEAD = re.compile(
 
 
 def recognise(head: str) -> bool:
-    """Whether this is the beginning of a port report (or of the search that ``-s`` logs before it)."""
+    """Whether a text begins as a port report does, or as the search log that ``-s`` prints before it."""
     return _HEAD.search(head) is not None
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of one or several port reports; several are subnets of one fabric.
+    """The fabric of one or several port reports; several reports are subnets of one fabric.
 
-    :raises SourceError: (to the report) on damaged lines, hosts that appear twice, cables whose two sides
+    :param texts: the reports.
+    :param report: receiver of problems and progress.
+    :raises SourceError: (through the report) for damaged lines, hosts that appear twice, cables whose two sides
         disagree, switches without a line of their own.
     """
     cabling = Cabling(source_name(texts), report)

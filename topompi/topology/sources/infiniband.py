@@ -1,4 +1,4 @@
-"""What the readers of InfiniBand reports share: from ports and cables as reports list them to a fabric."""
+"""Shared part of the readers of InfiniBand reports: construction of a fabric from ports and cables."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from ..fabric import Fabric, infiniband_rate
 
 __all__ = ["Adapter", "Cabling", "End", "guid", "link_rate", "numbers_fit", "source_name"]
 
-# Port of a switch (by its node GUID) or of an adapter (by its port GUID).
+# End of a link: (node GUID, port number) at a switch, (port GUID, port number) at an adapter.
 End = tuple[str, int]
 
-# Descriptions that firmware and drivers set before anybody gives the host a name.
+# Default descriptions of firmware and drivers, on hosts without a name of their own.
 _NAMELESS = re.compile(r"(localhost\b.*|\(none\).*|MT\d+\b.*|.*\bMellanox Technologies\b.*|)")
-# SHARP's aggregation nodes are part of the switch chip, though they answer as channel adapters.
+# SHARP's aggregation nodes are parts of switch chips, although they appear as channel adapters.
 _SWITCH_INTERNAL = "Aggregation Node"
 
 
 def guid(digits: str) -> str:
-    """A GUID as ids spell it, from hexadecimal digits."""
+    """A GUID in the spelling of ids, from its hexadecimal digits."""
     return f"0x{int(digits, 16):016x}"
 
 
 def source_name(texts: Sequence[InputFile]) -> str:
-    """One name for several texts: what their names have in common."""
+    """One name for several texts: their common path."""
     names = [text.name for text in texts]
     return os.path.commonpath(names) if len(names) > 1 else names[0]
 
 
 def link_rate(name: str, place: str, report: Report) -> float:
-    """Bytes/s of a rate such as ``4xQDR``; NaN where unknown, which is a problem if it was cut.
+    """Bandwidth in bytes/s of a rate's name such as ``4xQDR``; NaN if unknown. A truncated name is a problem.
 
-    :param name: the rate as the report prints it.
-    :param place: ``file:line``.
-    :param report: takes the problem.
+    :param name: rate in the report's spelling.
+    :param place: place of the name, ``file:line``.
+    :param report: receiver of problems.
     """
     rate = infiniband_rate(name)
     if isnan(rate) and "?" not in name and "undefined" not in name:
@@ -54,11 +54,11 @@ _LARGEST = {"port": 255, "LMC": 7}
 
 
 def numbers_fit(place: str, report: Report, **numbers: str | None) -> bool:
-    """Whether numbers are no larger than InfiniBand has them; else a problem.
+    """Whether numbers are within InfiniBand's ranges; if not, a problem is reported.
 
-    :param place: ``file:line``.
-    :param report: takes the problem.
-    :param numbers: digits, or None where there are none, by ``port``, ``port_peer`` or ``LMC``.
+    :param place: place of the numbers, ``file:line``.
+    :param report: receiver of problems.
+    :param numbers: decimal digits, or None if absent, by ``port``, ``port_peer`` or ``LMC``.
     """
     for name, digits in numbers.items():
         kind = name.partition("_")[0]
@@ -70,12 +70,12 @@ def numbers_fit(place: str, report: Report, **numbers: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A channel adapter port as one line describes it.
+    """A channel adapter port as one line of a report describes it.
 
     :param description: node description, usually host name and device.
     :param port: port number on its card.
-    :param card: what adapters of one card share: system image GUID, else node GUID.
-    :param place: ``file:line``.
+    :param card: identity of its card: system image GUID, else node GUID.
+    :param place: place of the line, ``file:line``.
     """
 
     description: str
@@ -85,7 +85,7 @@ class Adapter:
 
     @property
     def has_host_name(self) -> bool:
-        """Whether somebody named the host."""
+        """Whether the description contains a host name that an administrator has set."""
         return not _NAMELESS.fullmatch(self.description.strip())
 
     @property
@@ -105,7 +105,11 @@ class _Link:
 
 @dataclass
 class Cabling:
-    """Collects switches, adapters and port-to-port links in any order, then settles them."""
+    """A collector of switches, adapters and port-to-port links in any order; `settle` makes a fabric of them.
+
+    :param name: name of the fabric.
+    :param report: receiver of problems.
+    """
 
     name: str
     report: Report
@@ -119,28 +123,28 @@ class Cabling:
     _shared_lids: set[int] = field(default_factory=set)
 
     def add_switch(self, identity: str, name: str, place: str) -> None:
-        """A switch by its own entry.
+        """Add a switch from its own entry in the report.
 
         :param identity: node GUID.
-        :param name: for people.
-        :param place: ``file:line``.
+        :param name: display name.
+        :param place: place of the entry, ``file:line``.
         """
         self._switches.setdefault(identity, (name, place))
 
     def mention_switch(self, identity: str, name: str, place: str) -> None:
-        """A switch as the other end of a cable; its own entry has to follow.
+        """Note a switch at the other end of a cable; its own entry has to follow.
 
         :param identity: node GUID.
-        :param name: for people.
-        :param place: ``file:line``.
+        :param name: display name.
+        :param place: place of the mention, ``file:line``.
         """
         self._mentioned.setdefault(identity, (name, place))
 
     def add_adapter(self, identity: str, adapter: Adapter, *, own: bool) -> None:
-        """An adapter by its ``own`` entry, which knows best, or as the other end of a cable.
+        """Add an adapter from its own entry, or from the other end of a cable; its own entry takes precedence.
 
         :param identity: port GUID.
-        :param adapter: what the line says of it.
+        :param adapter: description of the adapter in the line.
         :param own: whether the line is the adapter's own entry.
         """
         if own and identity not in self._own:
@@ -149,27 +153,28 @@ class Cabling:
         self._adapters.setdefault(identity, adapter)
 
     def ignore(self, identity: str) -> None:
-        """A device that is neither host nor switch: it and its links are left out."""
+        """Leave out a device that is neither host nor switch, and its links."""
         self._ignored.add(identity)
 
     def add_lids(self, identity: str, base: int, lmc: int = 0) -> None:
-        """The LIDs of a device; 0 means that it has none.
+        """Add the LIDs of a device.
 
         :param identity: GUID of the device.
-        :param base: its first LID, 0 where it has none.
-        :param lmc: it has 2^lmc LIDs, ascending from the first.
+        :param base: first LID of the device, 0 if it has none.
+        :param lmc: base-2 logarithm of the number of LIDs, which ascend from the first.
         """
         for lid in range(base, base + (1 << lmc)) if base else ():
-            # Two subnets number their LIDs independently; one that means two devices helps nobody.
+            # Subnets number their LIDs independently; a LID of two devices identifies neither.
             if self._lids.setdefault(lid, identity) != identity:
                 self._shared_lids.add(lid)
 
     def add_link(self, source: End, target: End, rate: float, place: str) -> None:
-        """A link as seen from one side.
+        """Add a link as one of its ends lists it; a second, different target is a problem.
 
-        :param source: the end that sends; likewise ``target``, the other.
-        :param rate: bytes/s, NaN where unknown.
-        :param place: ``file:line``.
+        :param source: sending end.
+        :param target: receiving end.
+        :param rate: bandwidth in bytes/s, NaN if unknown.
+        :param place: place of the line, ``file:line``.
         """
         known = self._links.setdefault(source, _Link(target, rate, place))
         if known.target != target:
@@ -177,7 +182,7 @@ class Cabling:
             self.report.problem(SourceError(f"{place}: {_port(source)} {message}"))
 
     def settle(self) -> Discovery:
-        """The fabric and the LIDs; problems where the sides of a cable disagree or a host appears twice."""
+        """The fabric and its LIDs; problems are reported if two sides of a cable disagree or a host appears twice."""
         self._ignored.update(a for a, seen in self._adapters.items() if _SWITCH_INTERNAL in seen.description)
         lids = {lid: name for lid, name in self._lids.items() if lid not in self._shared_lids}
         return Discovery(self._fabric(), lids={k: v for k, v in lids.items() if v not in self._ignored})
@@ -201,7 +206,7 @@ class Cabling:
                 self._switches[identity] = (name, place)
 
     def _cables(self) -> Iterator[tuple[End, _Link]]:
-        """Both links of every cable, the second one made up where only one side is listed."""
+        """Both links of every cable; if only one side is listed, the other is derived from it."""
         links = {
             source: link
             for source, link in self._links.items()
@@ -219,18 +224,19 @@ class Cabling:
         yield from links.items()
 
     def _hosts(self) -> Iterator[tuple[str, str]]:
-        """Each adapter with its host: hosts in order of appearance, their adapters in rail order."""
+        """Each adapter with its host name: hosts in order of appearance, their adapters in rail order."""
         hosts: dict[str, list[str]] = {}
         for identity, host in self._host_keys():
             hosts.setdefault(host, []).append(identity)
         for key, adapters in hosts.items():
             adapters.sort(key=lambda identity: self._adapters[identity].rail_order)
-            # A card without a host name goes by its first port; no host name contains a blank.
+            # A key with a blank is a card's, because no host name contains one; its first port's GUID becomes the host
+            # name.
             host = adapters[0] if " " in key else key
             yield from ((identity, host) for identity in adapters)
 
     def _host_keys(self) -> Iterator[tuple[str, str]]:
-        """Each adapter with what its host's adapters share: the name, else ``card GUID``."""
+        """Each adapter with a key that all adapters of its host share: the host name, else ``card GUID``."""
         seen: dict[tuple[str, int], str] = {}
         for identity, adapter in self._adapters.items():
             if identity in self._ignored:

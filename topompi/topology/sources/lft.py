@@ -1,4 +1,4 @@
-"""One linear forwarding table: its header, its entries, and whether its footer agrees with them."""
+"""Reader of one linear forwarding table: header, entries, and the footer that has to agree with them."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ HEADER = re.compile(
 )
 _LID = re.compile(r"0x[0-9a-f]{1,4}")
 _PORT = re.compile(r"\d{1,3}")
-# The end of the GUID has to be seen, or the line may have been cut within it.
+# The pattern includes the character after the GUID, so that a line truncated within the GUID does not match.
 _DESTINATION = re.compile(r"portguid 0x([0-9a-f]{1,16})[:)]")
 _NO_GUID = re.compile(r"|[:#] (?:\(?unknown node and type\)?|\(node info not available.*|\(path #\d+ out of \d+\))")
 _PATH = re.compile(r"path #(\d{1,9}) out of")
 
 INVALID_PORT = 255
-# Destinations that are no adapter of the fabric.
+# Values of a destination that is no adapter of the fabric.
 OTHER, BY_LID, INVALID, DAMAGED = -1, -2, -3, -4
 
 
 @dataclass
 class SwitchTable:
-    """One switch's table as it is read.
+    """The table of one switch, while it is read.
 
     :param text: name of the text.
-    :param line: number of the header's line.
-    :param lid: the switch's LID, empty where the header names a path instead.
-    :param guid: the switch's GUID.
-    :param top: largest LID that the header announces.
+    :param line: line number of the header.
+    :param lid: LID of the switch, empty if the header gives a path instead.
+    :param guid: GUID of the switch.
+    :param top: largest LID according to the header.
     :param numbers: line number of each entry.
-    :param lines: line of each entry.
-    :param error: the tool's own error line, empty where it printed none.
+    :param lines: text of each entry.
+    :param error: error line that the dumping tool printed, empty if none.
     """
 
     text: str
@@ -57,11 +57,11 @@ class SwitchTable:
 
     @classmethod
     def begin(cls, text: str, number: int, header: re.Match[str]) -> SwitchTable:
-        """The table a header announces.
+        """The table that a header announces.
 
         :param text: name of the text.
         :param number: line number of the header.
-        :param header: what ``HEADER`` matched.
+        :param header: match of ``HEADER``.
         """
         last = header["last"]
         top = int(last, 16) if last.startswith("0x") else int(last)
@@ -72,18 +72,21 @@ class SwitchTable:
         return f"the forwarding table of switch {lid}"
 
     def place(self, entry: int | None = None) -> str:
-        """``file:line`` of an entry, or of the header."""
+        """``file:line`` of the entry with a given index, or of the header if the index is None."""
         return f"{self.text}:{self.line if entry is None or not self.numbers else self.numbers[entry]}"
 
     def check_footer(self, footer: int | None, report: Report) -> None:
-        """Report a table whose footer is missing (None) or contradicts the header or the entries.
+        """Report a table whose footer is missing or contradicts the header or the entries.
 
-        ``dump_fts`` and ``ibroute`` count the entries there. OpenSM's own dump repeats the header's largest LID, so
-        that only a missing footer tells of lost entries.
+        The footers of ``dump_fts`` and ``ibroute`` contain the number of entries. OpenSM's own dump repeats the
+        header's largest LID; there only a missing footer reveals lost entries.
 
-        ``ibroute`` asks the switch for 64 LIDs more than it needs (unless the last LID is a multiple of 64).
-        A switch without such a block makes the tool fail when it has printed every entry: a table that lists the
-        header's last LID and then has the tool's error instead of a footer is whole.
+        ``ibroute`` asks the switch for 64 LIDs more than it needs, unless the last LID is a multiple of 64. If the
+        switch has no such block, the tool fails after it has printed every entry. Therefore a table that lists the
+        header's last LID and then contains the tool's error instead of a footer is complete.
+
+        :param footer: number in the footer, None if it is missing.
+        :param report: receiver of the problem, or of a note on a complete table with an error.
         """
         found = len(self.lines)
         if footer is None and self.error and self._last_lid() == self.top:
@@ -102,19 +105,19 @@ class SwitchTable:
         report.problem(SourceError(f"{self.place(-1)}: {self} {message}"))
 
     def _last_lid(self) -> int:
-        """The LID of the last entry; -1 where there is none or it is damaged."""
+        """The LID of the last entry; -1 if there is no entry or the LID is damaged."""
         first = self.lines[-1].split(None, 1)[0] if self.lines else ""
         return int(first, 16) if _LID.fullmatch(first) else -1
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Columns of a table, one row an entry, shape (entries,) each.
+    """The entries of a table as columns of shape (entries,).
 
     :param row: index of the entry's line in the table.
-    :param lid: LID that the entry is for.
-    :param port: port that the switch sends it to.
-    :param destination: index of the adapter that has the LID, or why there is none (``OTHER`` and below).
+    :param lid: destination LID of the entry.
+    :param port: output port of the switch for this LID.
+    :param destination: index of the adapter that has the LID; ``OTHER`` or a lower value if it is no adapter.
     """
 
     row: IntArray
@@ -123,12 +126,12 @@ class Entries:
     destination: IntArray
 
     def keep(self, chosen: NDArray[np.bool_]) -> Entries:
-        """The chosen rows."""
+        """The entries for which the mask ``chosen`` is true."""
         return Entries(self.row[chosen], self.lid[chosen], self.port[chosen], self.destination[chosen])
 
 
 class _Memo(dict[str, int]):
-    """Parses each distinct string once: the tables of all switches repeat the same few thousand."""
+    """A cache of parsed strings, because the tables of all switches repeat the same few thousand strings."""
 
     def __init__(self, parse: Callable[[str], int]) -> None:
         self._parse = parse
@@ -139,11 +142,11 @@ class _Memo(dict[str, int]):
 
 
 class EntryParser:
-    """Parses the entries of tables.
+    """The parser of the tables' entries.
 
-    :param adapters: adapter index of each port GUID.
-    :param lids: port GUID of each LID, for entries without one.
-    :param report: takes the problems.
+    :param adapters: port GUID -> adapter index.
+    :param lids: LID -> port GUID, for entries without a GUID.
+    :param report: receiver of problems.
     """
 
     def __init__(self, adapters: Mapping[str, int], lids: Mapping[int, str], report: Report) -> None:
@@ -155,9 +158,12 @@ class EntryParser:
         )
 
     def parse(self, table: SwitchTable) -> Entries:
-        """The sound entries for adapters of the fabric; problems where a line or a LID contradicts itself."""
+        """The valid entries for adapters of the fabric.
+
+        Damaged lines, and LIDs with contradictory entries, are reported as problems and left out.
+        """
         fields = [line.split(None, 2) for line in table.lines]
-        if any(len(parts) < 3 for parts in fields):  # ibroute -n prints no third column
+        if any(len(parts) < 3 for parts in fields):  # ibroute -n omits the third column
             fields = [[*parts, "", ""][:3] for parts in fields]
         lid, port, destination = (
             np.array([memo[parts[column]] for parts in fields], dtype=np.int32)
@@ -188,7 +194,7 @@ class EntryParser:
         return self._adapters.get(identity or "", OTHER)
 
     def _without_clashes(self, table: SwitchTable, entries: Entries) -> Entries:
-        """Drop the entries of LIDs that a table lists several times with different contents."""
+        """The entries without those LIDs that the table lists several times with different contents."""
         if (np.diff(entries.lid) > 0).all():
             return entries
         distinct = np.unique(np.stack([entries.lid, entries.port, entries.destination]), axis=1)[0]

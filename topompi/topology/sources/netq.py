@@ -1,4 +1,4 @@
-"""NetQ's topology graph, which its interface for programs gives: hosts and switches by tier, and which are linked."""
+"""Reader of NetQ's topology graph, as its REST interface returns it: hosts and switches by tier, and their links."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = "NetQ topology graph"
 HOST_TIER = -1
-BETWEEN = "-*-"  # the ends of a link, in its id
+BETWEEN = "-*-"  # separator of the two ends in a link's id
 
 _FIELD = re.compile(r'"compounded_nodes"\s*:|"id"\s*:\s*"[^"]*-\*-')
 
 
 def recognise(head: str) -> bool:
-    """Whether it is JSON with a list of compounded nodes, or with a link's id."""
+    """Whether a text is JSON with a list of compounded nodes or with a link's id."""
     return head.lstrip()[:1] in ("[", "{") and _FIELD.search(head) is not None
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of what NetQ answers to ``telemetry/v1/object/topologygraph/fetch-topology``.
+    """The fabric of NetQ's answer to ``telemetry/v1/object/topologygraph/fetch-topology``.
 
-    Nodes of tier -1 are hosts, with an adapter for each switch that they are linked with; all others are switches. A
-    link joins two nodes once, however many cables it stands for, so that cables and rates are not known.
+    Nodes of tier -1 are hosts, with an adapter for each switch that they are linked to; all others are switches. One
+    link stands for all cables between two nodes, so the number of cables and their rates are unknown.
 
-    :raises SourceError: where it is no JSON, or a field is absent or of another kind; with file and field.
-    :raises FabricError: for a node twice, a link to a node that is not listed, a host without links.
+    :param texts: the answer; exactly one.
+    :param report: receiver of problems.
+    :raises SourceError: with file and field if it is no JSON, or a field is missing or of another type.
+    :raises FabricError: for a repeated node, a link to a node that is not listed, a host without links.
     """
     if len(texts) > 1:
         raise SourceError(f"expecting one {NAME}, got {', '.join(text.name for text in texts)}")
@@ -75,7 +77,7 @@ def _fabric(name: str, nodes: list[Any], links: list[str], report: Report) -> Fa
 
 
 def _ends(name: str, links: list[str], report: Report) -> Iterator[tuple[str, str]]:
-    """The nodes of each link, each pair once."""
+    """The two nodes of each link, each pair once."""
     seen = set()
     for link in links:
         ends = link.split(BETWEEN)
@@ -87,7 +89,13 @@ def _ends(name: str, links: list[str], report: Report) -> Iterator[tuple[str, st
 
 
 def _vertex(builder: FabricBuilder, host_of: dict[str, str], node: str, other: str) -> str:
-    """The switch, or a new adapter of the host."""
+    """Id of a switch, or of a new adapter that is added for a host.
+
+    :param builder: builder of the fabric.
+    :param host_of: node id -> host name.
+    :param node: node at this end of the link.
+    :param other: node at the other end.
+    """
     if node not in host_of:
         return node
     adapter = f"{node} to {other}"

@@ -1,4 +1,4 @@
-"""Node maps: which leaf switch and cell (or rack) each node belongs to, one line a node."""
+"""Reader of node maps: leaf switch and cell (or rack) of each node, one line per node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAIRS = re.compile(r"[ \t]*[A-Za-z]+[ \t]+[\w.-]+(?:[ \t]+[A-Za-z]+[ \t]+[\w.-]
 
 
 def recognise(head: str) -> bool:
-    """Whether a line of key and value words has both ``NODE`` and ``SWITCH``."""
+    """Whether a line of alternating keys and values has the keys ``NODE`` and ``SWITCH``."""
     lines = (line for line in head.splitlines() if _PAIRS.fullmatch(line))
     return any({"NODE", "SWITCH"} <= set(line.upper().split()[::2]) for line in lines)
 
@@ -27,13 +27,15 @@ def recognise(head: str) -> bool:
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
     """The fabric of lines such as ``NODE 0001 RACK 1 CELL 1 SWITCH 10100``.
 
-    Keys come in any order and case. Each node is a host below the leaf switch ``switch<SWITCH>``, that one
-    below ``cell<CELL>`` (``rack<RACK>`` where no cell is given, else nothing), and `grouped_fabric`
-    joins the cells: a minimal Dragonfly+ path crosses 1 switch within a leaf, 3 within a cell, else 4. Hosts
-    are called what the map calls them; see `topompi.topology.hostnames` for the names that jobs use.
+    Keys come in any order and case. Each node is a host below the leaf switch ``switch<SWITCH>``. The leaf is below
+    ``cell<CELL>``, or below ``rack<RACK>`` if the line has no cell. `grouped_fabric` joins the cells: a minimal
+    Dragonfly+ path crosses 1 switch within a leaf, 3 within a cell, else 4. Hosts keep the map's names;
+    `topompi.topology.hostnames` matches them to the names that jobs use.
 
-    :raises SourceError, FabricError: with file and line, for a malformed line, a node twice, a leaf in two
-        cells.
+    :param texts: the node maps.
+    :param report: receiver of problems.
+    :raises SourceError: with file and line, for a malformed line.
+    :raises FabricError: with file and line, for a repeated node or a leaf in two cells.
     """
     leaf_of: dict[str, str] = {}
     group_of: dict[str, str] = {}
@@ -64,7 +66,12 @@ def _data_lines(text: InputFile) -> Iterator[tuple[str, str]]:
 
 
 def _parse_line(place: str, line: str, report: Report) -> dict[str, str]:
-    """The values by upper-case key; empty after a problem."""
+    """Upper-case key -> value of one line; empty if the line has a problem.
+
+    :param place: place of the line, ``file:line``.
+    :param line: the line without comment.
+    :param report: receiver of problems.
+    """
     words = line.split()
     values = {key.upper(): value for key, value in zip(words[::2], words[1::2], strict=False)}
     missing = [key for key in ("NODE", "SWITCH") if key not in values]

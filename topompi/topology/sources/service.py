@@ -1,4 +1,4 @@
-"""A topology service as a source: the part of a fabric that joins the hosts asked for, with its routes."""
+"""Reader of a topology service: the part of its fabric that joins a job's hosts, with its routes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ NAME = "a topology service"
 
 
 def read(source: str, hosts: Sequence[str] | None, report: Report) -> Discovery:
-    """What a service knows of some hosts, in one round trip.
+    """Ask a service for the part of its fabric that joins some hosts, in one round trip.
 
-    :param source: ``tcp://HOST:PORT`` or ``unix:PATH``.
-    :param hosts: their names as the job has them; None asks for the whole fabric.
-    :param report: takes the progress.
-    :raises ServiceError: where there is no service, or no sound answer in time.
-    :raises HostError: where a host is not in the service's fabric.
+    :param source: address of the service, ``tcp://HOST:PORT`` or ``unix:PATH``.
+    :param hosts: host names in the job's spelling; None for the whole fabric.
+    :param report: receiver of progress.
+    :raises ServiceError: if there is no service, or no valid answer in time.
+    :raises HostError: if a host is not in the service's fabric.
     """
     address = Address.parse(source)
     report.step(f"asking {address}")

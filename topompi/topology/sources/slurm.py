@@ -1,4 +1,4 @@
-"""Fabrics of switches as Slurm's texts define them: ``topology.conf``, or what ``scontrol show topology`` prints."""
+"""Reader of Slurm's switch trees: a ``topology.conf``, or the output of ``scontrol show topology``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ __all__ = ["NAME", "build_tree", "read", "recognise"]
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of a ``topology.conf``; every rate stays NaN.
+    """The fabric of a ``topology.conf``; all rates are NaN.
 
     :param texts: the files, which are read as one.
-    :param report: takes the problems.
-    :raises SourceError, FabricError: with file and line, for what Slurm refuses, and for a host at two leaf
-        switches, which Slurm lets pass with a warning.
+    :param report: receiver of problems.
+    :raises SourceError: with file and line, for a line that Slurm refuses.
+    :raises FabricError: with file and line, for contradictory rows, and for a host at two leaf switches, which Slurm
+        accepts with a warning.
     """
     rows, allow_empty = read_switches(texts, report.problem)
     return build_tree(texts[0].name, rows, report, allow_empty)
@@ -31,14 +32,14 @@ def read(texts: Sequence[InputFile], report: Report) -> Discovery:
 def build_tree(name: str, rows: Iterable[SwitchRow], report: Report, allow_empty: bool = False) -> Discovery:
     """The fabric of switch rows: cables from each switch to its hosts and to its child switches.
 
-    Each host has one adapter of its own name. Ports count from 1 on each switch in the order of the rows: a
-    row's hosts, then its children. A switch may have several parents, and the fabric several components.
+    Each host has one adapter of its own name. Ports count from 1 on each switch in the order of the rows: a row's
+    hosts, then its children. A switch may have several parents, and the fabric several components.
 
-    :param name: of the fabric.
+    :param name: name of the fabric.
     :param rows: switches with their hosts and child switches.
-    :param report: takes the problems.
-    :param allow_empty: a switch may have neither nodes nor child switches.
-    :raises FabricError: for a host or switch that appears twice, an unknown child, a cycle.
+    :param report: receiver of problems.
+    :param allow_empty: whether a switch may have neither hosts nor child switches.
+    :raises FabricError: for a repeated host or switch, an unknown child, a cycle.
     Cost: linear in switches, hosts and cables.
     """
     checked = _unique_switches(rows, report)
@@ -80,7 +81,7 @@ def _check_filled(rows: Rows, report: Report) -> None:
 
 
 def _check_hosts(rows: Rows, report: Report) -> None:
-    """Leave out hosts that are at another switch already, or that have the name of a switch."""
+    """Remove hosts that are already at another switch or have the name of a switch, and report them."""
     leaf: dict[str, SwitchRow] = {}
     for row in rows.values():
         kept = []
@@ -105,7 +106,7 @@ def _check_hosts(rows: Rows, report: Report) -> None:
 
 
 def _check_children(rows: Rows, report: Report) -> None:
-    """Leave out child switches that no row defines, and repeated ones."""
+    """Remove child switches that no row defines and repeated ones, and report them."""
     for row in rows.values():
         if row.nodes and row.switches:
             report.problem(SourceError(f"{row.place}: switch {row.name}: expecting nodes or child switches, got both"))
@@ -121,7 +122,10 @@ def _check_children(rows: Rows, report: Report) -> None:
 
 
 def _check_cycles(rows: Rows, report: Report) -> None:
-    """Leave out the child that closes a cycle: depth first, without recursion (chains may be long)."""
+    """Remove the child that closes a cycle, and report the cycle.
+
+    The search is depth first without recursion, because chains of switches may be long.
+    """
     done: set[str] = set()
     for start in rows:
         path = {start: iter(rows[start].switches)} if start not in done else {}

@@ -1,4 +1,4 @@
-"""The switches above a job's hosts, as Slurm tells its tasks."""
+"""Reader of the switch addresses that Slurm gives the tasks of a job."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["NAME", "read"]
 
 
 def read(addresses: Mapping[str, tuple[str, str]], report: Report) -> Discovery:
-    """The fabric of the switches that a job's hosts name.
+    """The fabric of the switches in the addresses of a job's hosts.
 
     :param addresses: host -> address and pattern, see `switches_above`.
-    :param report: takes the problems.
-    :raises SourceError: for an address that is not as its pattern says, names no switch, or is another host's.
-    :raises FabricError: where the addresses contradict each other.
+    :param report: receiver of problems.
+    :raises SourceError: if an address does not match its pattern, contains no switch, or belongs to another host.
+    :raises FabricError: if the addresses contradict each other.
     """
     return build_tree(NAME, switches_above(addresses), report)

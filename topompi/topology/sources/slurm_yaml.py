@@ -1,4 +1,4 @@
-"""Slurm's ``topology.yaml``."""
+"""Reader of Slurm's ``topology.yaml``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ __all__ = ["NAME", "read", "recognise"]
 
 
 def read(texts: Sequence[InputFile], report: Report) -> Discovery:
-    """The fabric of the first topology with ``cluster_default: true``, else of the first one.
+    """The fabric of the first topology with ``cluster_default: true``, else of the first topology.
 
     :param texts: the files.
-    :param report: takes the problems.
-    :raises SourceError, FabricError: with file and line; also for a flat topology, which lists no hosts.
+    :param report: receiver of problems.
+    :raises SourceError: with file and line, for an invalid file, and for a flat topology, because it lists no hosts.
+    :raises FabricError: with file and line, for contradictory switches.
     """
     return build_tree(texts[0].name, read_switches(texts, report.problem), report)

@@ -1,4 +1,4 @@
-"""Linear forwarding tables as OpenSM, ``dump_fts`` and ``ibroute`` print them, or OpenSM's ``opensm.fdbs``."""
+"""Reader of forwarding tables printed by OpenSM, ``dump_fts`` or ``ibroute``, or in OpenSM's ``opensm.fdbs``."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ NAME = "OpenSM forwarding tables (opensm-lfts.dump, dump_fts, opensm.fdbs)"
 _HEAD = re.compile(r"^[ \t]*Unicast lids \[\w+-\w+\] of switch ", re.M)
 _FOOTER = re.compile(r"\s*(\d{1,9})\s+(?:valid )?lids dumped")
 _ERROR = re.compile(r"(?:\S+: )?iberror: ")
-MAX_PATHS = 128  # the LMC has three bits
+MAX_PATHS = 128  # 2^7, because the LMC has three bits
 
 
 def recognise(head: str) -> bool:
-    """Whether this is the beginning of forwarding tables."""
+    """Whether a text begins as forwarding tables do."""
     return _HEAD.search(head) is not None or fdbs.recognise(head)
 
 
 def read(texts: Sequence[InputFile], discovery: Discovery, report: Report) -> Routes:
-    """The routes that forwarding tables hold, one text for all switches or several.
+    """The routes in forwarding tables, in one text for all switches or in several.
 
-    Destinations are told by port GUID; entries that carry none fall back on the LIDs of ``discovery``.
-    Further LIDs of a port (LMC > 0) become further paths. A table that lists its last LID and then ends in
-    ``ibroute``'s own error line is whole; the report notes the line.
+    Destinations are identified by port GUID, or by the LIDs of ``discovery`` if an entry has no GUID. Further LIDs of a
+    port (LMC > 0) become further paths. A table that lists its last LID and then ends in ``ibroute``'s own error line
+    is complete; the report gets a note on the line.
 
-    :param texts: what holds the tables.
+    :param texts: the texts of the tables.
     :param discovery: the fabric and the LIDs of its devices.
-    :param report: takes the problems, the notes and the progress.
-    :raises SourceError: (to the report) on tables that are truncated, damaged, of unknown switches or
-        missing, and on entries that lead to a port without a link.
-    :raises RouteError: (to the report) if a route loops or dies, see ``check_routes``.
+    :param report: receiver of problems, notes and progress.
+    :raises SourceError: (through the report) for tables that are truncated, damaged, missing or of unknown switches,
+        and for entries that lead to a port without a link.
+    :raises RouteError: (through the report) if a route loops or dies, see ``check_routes``.
     """
     reader = _Reader(discovery, report)
     for text in texts:
@@ -57,7 +57,11 @@ def read(texts: Sequence[InputFile], discovery: Discovery, report: Report) -> Ro
 
 
 class _Reader:
-    """Collects the tables of all switches: (switch, adapter, LID, link) an entry."""
+    """A collector of the tables of all switches, with one (switch, adapter, LID, link) per entry.
+
+    :param discovery: the fabric and the LIDs of its devices.
+    :param report: receiver of problems and progress.
+    """
 
     def __init__(self, discovery: Discovery, report: Report) -> None:
         self.fabric, self.report = discovery.fabric, report
@@ -67,7 +71,7 @@ class _Reader:
         self.parts: list[NDArray[np.int32]] = []
 
     def read(self, text: InputFile) -> None:
-        """Read one text; entries are kept as lines until their table ends, then parsed together."""
+        """Read one text; the lines of a table are collected up to its end, then parsed together."""
         if fdbs.recognise(text.head()):
             for found in fdbs.read_tables(text, self.report):
                 self._take(found)
@@ -134,7 +138,10 @@ class _Reader:
         self.parts.append(np.stack(columns)[:, ~dead])
 
     def routes(self, name: str) -> Routes:
-        """Everything read, as routes."""
+        """The routes of all tables read.
+
+        :param name: name of the source of the tables.
+        """
         self._require_tables(name)
         fabric = self.fabric
         columns = np.concatenate([np.empty((4, 0), dtype=np.int32), *self.parts], axis=1)
@@ -151,10 +158,10 @@ class _Reader:
         return Routes(fabric, f"forwarding tables of {os.path.basename(name)}", next_link)
 
     def _with_paths(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The columns with the LID replaced by the number of the path.
+        """The columns (switch, adapter, LID, link) with path numbers instead of LIDs.
 
-        The LIDs of a port are a block that is aligned to its size (InfiniBand Architecture Specification,
-        volume 1, section 4.1.3), so that path = LID - base LID, and tables that contradict this are found.
+        The LIDs of a port are a block that is aligned to its size (InfiniBand Architecture Specification, volume 1,
+        section 4.1.3). Therefore path = LID - base LID, and tables that contradict this are reported.
         """
         switch, adapter, lid, _ = columns
         base = np.full(self.fabric.num_adapters, np.iinfo(np.int32).max, dtype=np.int32)
@@ -166,7 +173,13 @@ class _Reader:
         return columns[:, sound]
 
     def _report_moved(self, switch: IntArray, adapter: IntArray, lid: IntArray, base: IntArray) -> None:
-        """Tables from before and after LIDs were reassigned do not belong together."""
+        """Report adapters that have different LIDs in different tables, because the LIDs were reassigned in between.
+
+        :param switch: switch of each contradictory entry, shape (entries,).
+        :param adapter: adapter of each contradictory entry, shape (entries,).
+        :param lid: LID of each contradictory entry, shape (entries,).
+        :param base: smallest LID of each adapter, shape (adapters,).
+        """
         for number, row in zip(*np.unique(adapter, return_index=True), strict=True):
             message = f"adapter {self.fabric.adapter_ids[number]} has LID {lid[row]} here, but {base[number]} in"
             other = "another table: expecting tables of the same time"
@@ -182,5 +195,5 @@ class _Reader:
 
 
 def _block_size(last: IntArray) -> IntArray:
-    """Size of the smallest block of LIDs, a power of two, that has a path of this number."""
+    """Number of LIDs, a power of two, in the smallest block that contains path number ``last``."""
     return 2 ** np.ceil(np.log2(last + 1)).astype(np.int32)

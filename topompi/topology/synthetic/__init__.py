@@ -1,4 +1,4 @@
-"""Fabrics made from a formula: fat trees, tori, dragonflies, and the named systems of the reference."""
+"""Synthetic fabrics: fat trees, tori, dragonflies, and the systems measured in Subramoni 2013."""
 
 from .dragonfly import dragonfly
 from .presets import PRESETS

@@ -1,4 +1,4 @@
-"""What the generators draw: numbered hosts, named switches, cables; and the fabric made of it."""
+"""Blueprints from which the generators build fabrics: hosts, switches and cables that have no ids yet."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ __all__ = ["DEFAULT_RATE", "Blueprint", "Cables", "cables", "check_at_least", "c
 Integers = NDArray[np.int64]
 DEFAULT_RATE = infiniband_rate("4xQDR")
 
-# Made-up GUIDs are EUI-64s with the "locally administered" bit set, so that they are no vendor's. An
-# adapter's id is its port's GUID, one more than the GUID of the adapter it is port 1 of, as real adapters
-# count.
+# Synthetic GUIDs are EUI-64s with the "locally administered" bit set, so that they equal no vendor's GUID. An adapter's
+# id is the GUID of its port 1: the device's GUID plus 1, as in real adapters.
 SWITCH_GUID = 0x0200_0001_0000_0000
 ADAPTER_GUID = 0x0200_0002_0000_0001
 GUID_STRIDE = 16
 
-# Beyond this a typing error is likelier than a fabric: the largest machines have some 10^5 hosts.
+# A larger count is probably a typing error, because the largest machines have some 10^5 hosts.
 LARGEST = 4_000_000
 
 
 class Cables(NamedTuple):
-    """Cables as columns, shape (cables,) each.
+    """Cables as columns of shape (cables,).
 
-    :param first: vertex at one end, numbered as in Fabric: hosts, then switches; likewise ``second``, at the other.
-    :param first_port: port number at the first end, from 1; likewise ``second_port``.
-    :param rate: bytes/s.
+    :param first: vertex at the first end, numbered as in Fabric: hosts, then switches.
+    :param second: vertex at the second end.
+    :param first_port: port number at the first end, from 1.
+    :param second_port: port number at the second end, from 1.
+    :param rate: bandwidth in bytes/s.
     """
 
     first: Integers
@@ -44,16 +45,18 @@ class Cables(NamedTuple):
 
     @classmethod
     def join(cls, parts: Iterable[Cables]) -> Cables:
-        """All cables of the parts, in order."""
+        """The cables of all parts in one value, in order."""
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def cables(first: ArrayLike, second: ArrayLike, first_port: ArrayLike, second_port: ArrayLike, rate: float) -> Cables:
     """Cables from columns of any shapes that broadcast together.
 
-    :param first: vertices at one end; likewise ``second``, at the other.
-    :param first_port: port numbers at the first end; likewise ``second_port``.
-    :param rate: bytes/s of all of them.
+    :param first: vertices at the first end.
+    :param second: vertices at the second end.
+    :param first_port: port numbers at the first end.
+    :param second_port: port numbers at the second end.
+    :param rate: bandwidth of each cable in bytes/s.
     """
     columns = np.broadcast_arrays(first, second, first_port, second_port)
     numbers = [np.asarray(column, dtype=np.int64).ravel() for column in columns]
@@ -63,9 +66,9 @@ def cables(first: ArrayLike, second: ArrayLike, first_port: ArrayLike, second_po
 def check_at_least(least: int, what: str, values: Sequence[int]) -> None:
     """Raise FabricError unless there are values and each is at least ``least``.
 
-    :param least: the smallest value allowed.
-    :param what: the values are, in words.
-    :param values: to check.
+    :param least: smallest value allowed.
+    :param what: name of the values in the error message.
+    :param values: numbers to check.
     """
     if not values:
         raise FabricError(f"expecting {what}, got none")
@@ -74,7 +77,7 @@ def check_at_least(least: int, what: str, values: Sequence[int]) -> None:
 
 
 def check_size(*counts: int) -> None:
-    """Raise FabricError, before anything is made, if a count of hosts, switches or cables is absurd."""
+    """Raise FabricError if a number of hosts, switches or cables exceeds LARGEST, before memory is allocated."""
     if max(counts) > LARGEST:
         given = max(counts) if max(counts) < 10**15 else "more than 10^15"
         raise FabricError(f"expecting at most {LARGEST} hosts, switches and cables each, got {given}")
@@ -82,11 +85,11 @@ def check_size(*counts: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Blueprint:
-    """A fabric before it has ids.
+    """A fabric before its vertices have ids.
 
     :param num_hosts: number of hosts, each with one adapter.
-    :param switch_names: names for people, one a switch.
-    :param cables: between hosts and switches.
+    :param switch_names: display names, one per switch.
+    :param cables: cables between hosts and switches.
     """
 
     num_hosts: int
@@ -94,7 +97,7 @@ class Blueprint:
     cables: Cables
 
     def combined_with(self, other: Blueprint) -> Blueprint:
-        """Both drawings on one sheet, not joined: the other's hosts and switches follow this one's."""
+        """Both blueprints in one, without cables between them; the other's hosts and switches follow this one's."""
         hosts, switches = self.num_hosts, len(self.switch_names)
         mine, theirs = self.cables, other.cables
         moved = Cables.join(
@@ -112,7 +115,7 @@ class Blueprint:
         return Blueprint(hosts + other.num_hosts, self.switch_names + other.switch_names, moved)
 
     def build(self, name: str) -> Fabric:
-        """The fabric, one adapter a host, links sorted by (source, port); latencies are unknown (NaN)."""
+        """The fabric, with one adapter per host and links sorted by (source, port); latencies are unknown (NaN)."""
         drawn = self.cables
         source, target = np.r_[drawn.first, drawn.second], np.r_[drawn.second, drawn.first]
         source_port = np.r_[drawn.first_port, drawn.second_port]

@@ -1,4 +1,4 @@
-"""Dragonflies."""
+"""Dragonfly networks."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def dragonfly(
 ) -> Fabric:
     """A dragonfly: groups of fully connected routers, and every pair of groups joined.
 
-    Kim, Dally, Scott and Abts, "Technology-driven, highly-scalable dragonfly topology", 2008; their a, p, h,
-    g. With fewer groups than a h + 1, pairs of groups get the same number of cables, or one more where ports
-    are left over; a port for which no partner is left stays free. Routers are named ``group<n>/<router>``.
-    Ports: hosts first, then the group's other routers in order, then the global cables.
+    Kim, Dally, Scott and Abts, "Technology-driven, highly-scalable dragonfly topology", 2008; their a, p, h, g. With
+    fewer groups than a h + 1, pairs of groups have the same number of cables, or one more if ports are left over; a
+    port without a partner stays free. Routers are named ``group<n>/<router>``. Ports: hosts first, then the group's
+    other routers in order, then the global cables.
 
-    :param routers: a, routers a group.
-    :param hosts: p, hosts a router.
-    :param links: h, global ports a router.
-    :param groups: g, from 1 to a h + 1 (the default).
-    :param rate: of every link, bytes/s.
-    :param name: of the fabric; by default ``dragonfly(a=.., p=.., h=.., g=..)``.
+    :param routers: a, number of routers per group.
+    :param hosts: p, number of hosts per router.
+    :param links: h, number of global ports per router.
+    :param groups: g, number of groups from 1 to a h + 1 (the default).
+    :param rate: bandwidth of every link in bytes/s.
+    :param name: name of the fabric; by default ``dragonfly(a=.., p=.., h=.., g=..)``.
     :raises FabricError: if a number is out of its range.
     """
     check_at_least(1, "routers and hosts", [routers, hosts])
@@ -55,22 +55,34 @@ def dragonfly(
 
 
 def _local_cables(group_start: Integers, routers: int, hosts: int, rate: float) -> Cables:
-    """One cable between any two routers of a group; a router's ports follow the order of the others."""
+    """One cable between any two routers of each group; a router's ports are in the order of the other routers.
+
+    :param group_start: vertex of each group's first router, shape (groups,).
+    :param routers: number of routers per group.
+    :param hosts: number of hosts per router.
+    :param rate: bandwidth in bytes/s.
+    """
     lower, upper = np.triu_indices(routers, 1)
     start = group_start[:, None]
     return cables(start + lower, start + upper, hosts + upper, hosts + 1 + lower, rate)
 
 
 def _global_cables(first: int, groups: int, routers: int, links: int, port: int, rate: float) -> Cables:
-    """The cables between groups; ``port`` is a router's first global port.
+    """The cables between groups.
 
-    A group's global ports are numbered through its routers, ``links`` to each. Port q leads to the group
-    ``offset[q]`` further on, and its other end is the port ``back[q]`` there, whose offset is the opposite
-    one.
+    A group's global ports are numbered router by router, ``links`` per router. Port q of group g leads to group (g +
+    ``offset[q]``) modulo ``groups``; its other end is port ``back[q]`` of that group, which has the opposite offset.
+
+    :param first: vertex of the first router.
+    :param groups: number of groups.
+    :param routers: number of routers per group.
+    :param links: number of global ports per router.
+    :param port: number of a router's first global port.
+    :param rate: bandwidth in bytes/s.
     """
     offset, back = _offsets(groups, routers * links)
     group, slot = np.ogrid[:groups, : len(offset)]
-    # Each cable is met from both ends: keep the one with the shorter way on, or at half-way the lower group.
+    # Each cable is found from both ends: keep the end with the smaller offset, or the lower group if both are equal.
     keep = (2 * offset < groups) | ((2 * offset == groups) & (2 * group < groups))
     group, slot = np.nonzero(keep)
     far_group, far_slot = (group + offset[slot]) % groups, back[slot]
@@ -81,11 +93,11 @@ def _global_cables(first: int, groups: int, routers: int, links: int, port: int,
 
 
 def _offsets(groups: int, ports: int) -> tuple[Integers, Integers]:
-    """Which group each global port of a group leads to, as an offset, and the port at the other end.
+    """For each global port of a group, the offset of the group that it leads to, and the port at the other end.
 
-    The ports are cut into runs that hold each offset with its opposite, sorted, so that within a run the
-    other end of the k-th port is the k-th from the end. Every offset stands in each full run; the last run
-    shares out what is left: offsets 1 and -1, 2 and -2, ..., and half-way round where an odd one can be used.
+    The ports are divided into runs that contain each offset together with its opposite, sorted, so that the other end
+    of a run's k-th port is the k-th port from its end. Every full run contains all offsets. The last run has one offset
+    per remaining port: 1 and -1, 2 and -2, ..., and ``groups`` / 2 if their number is odd and ``groups`` is even.
     """
     others = groups - 1
     if not others:

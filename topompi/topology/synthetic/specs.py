@@ -1,11 +1,11 @@
-"""Synthetic fabrics as users type them in place of a file.
+"""Specifications of synthetic fabrics, which users type in place of a file name.
 
-    ranger, stampede, hyperion, glenn, slurm64      the reference's systems
-    xgft:20,16;1,16   XGFT(2; 20,16; 1,16)          fat tree: children; parents, one number a level
+    ranger, stampede, hyperion, glenn, slurm64      systems measured by Subramoni 2013
+    xgft:20,16;1,16   XGFT(2; 20,16; 1,16)          fat tree: children; parents, one number per level
     XGFT(3; 20,9,36; 1,8,18; 1,2,1)@hosts=6400      with cables to each parent, and only the first hosts
     kary:4,3                                        k-ary n-tree
     torus:4x4x4@hosts_per_switch=2                  torus
-    dragonfly:4,2,2   dragonfly:4,2,2,5             routers, hosts a router, global links a router, groups
+    dragonfly:4,2,2   dragonfly:4,2,2,5             routers per group, hosts and global links per router, groups
 
 Options follow an ``@``, separated by commas; every formula takes ``rate`` (such as ``4xFDR``).
 """
@@ -31,14 +31,14 @@ _TREE = re.compile(r"(?:xgft|pgft)\s*(?::(?P<bare>[^()]*)|\((?P<height>[^;()]*);
 
 
 def recognise_spec(source: str) -> bool:
-    """Whether what the user typed names a synthetic fabric, right or wrong, and not a file."""
+    """Whether the user's text is a synthetic fabric, valid or not, instead of a file name."""
     return source.strip().lower() in PRESETS or _SPEC.match(source) is not None
 
 
 def from_spec(source: str) -> Fabric:
-    """The fabric a specification names; its name is the specification.
+    """The fabric that a specification describes; its name is the specification.
 
-    :raises SourceError: if it cannot be read, or describes no fabric.
+    :raises SourceError: if the specification is malformed, or its numbers describe no fabric.
     """
     preset = PRESETS.get(source.strip().lower())
     if preset is not None:
@@ -116,6 +116,6 @@ def _options(text: str, allowed: Sequence[str]) -> dict[str, Any]:
 
 def _rate(text: str) -> float:
     rate = infiniband_rate(text)
-    if not rate > 0:  # NaN where the name is unknown
+    if not rate > 0:  # also true for NaN, an unknown name
         raise FabricError(f"expecting a rate such as 4xQDR, got {text!r}")
     return rate

@@ -1,4 +1,4 @@
-"""Tori and rings."""
+"""Torus networks, including rings."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ def torus(
 ) -> Fabric:
     """A torus of switches, of any dimension, with the same number of hosts on each switch.
 
-    A dimension of size 2 has one cable between its two switches, not two; one of size 1 has none. Switches
-    and hosts are numbered with the last dimension fastest; switch ``torus/1.0.3`` is at coordinates (1, 0,
-    3). Ports: hosts first, then for each dimension the one towards the higher coordinate and the one towards
-    the lower.
+    A dimension of size 2 has one cable between its two switches, not two; a dimension of size 1 has none. Switches and
+    hosts are numbered with the last dimension fastest; switch ``torus/1.0.3`` is at coordinates (1, 0, 3). Ports: hosts
+    first, then for each dimension the port towards the higher coordinate and the port towards the lower one.
 
-    :param dims: switches along each dimension.
-    :param hosts_per_switch: at least 1.
-    :param rate: of every link, bytes/s.
-    :param name: of the fabric; by default ``torus 4x4x4``.
+    :param dims: number of switches along each dimension.
+    :param hosts_per_switch: number of hosts per switch, at least 1.
+    :param rate: bandwidth of every link in bytes/s.
+    :param name: name of the fabric; by default ``torus 4x4x4``.
     :raises FabricError: if a size is below 1.
     """
     check_at_least(1, "sizes", dims)
@@ -45,9 +44,15 @@ def torus(
 
 
 def _rings(grid: Integers, axis: int, port: int, rate: float) -> Cables:
-    """The cables along one dimension, from each switch's ``port`` to the next higher one's ``port + 1``."""
+    """The cables along one dimension, from ``port`` of each switch to ``port + 1`` of the next higher one.
+
+    :param grid: vertex of each switch, shape ``dims``.
+    :param axis: number of the dimension.
+    :param port: port number towards the higher coordinate.
+    :param rate: bandwidth in bytes/s.
+    """
     size = grid.shape[axis]
-    # With two switches the way up and the way down are the same cable; with one there is nowhere to go.
+    # With two switches, the cables up and down are the same; with one switch there is none.
     begins = size if size > 2 else size - 1
     lower = np.take(grid, np.arange(begins), axis=axis)
     upper = np.take(grid, (np.arange(begins) + 1) % size, axis=axis)

@@ -1,4 +1,4 @@
-"""Fat trees, slimmed at will."""
+"""Fat trees, with full or reduced bandwidth towards the root."""
 
 from __future__ import annotations
 
@@ -25,24 +25,22 @@ def fat_tree(
 ) -> Fabric:
     """The parallel-ports generalised fat tree PGFT(h; m1..mh; w1..wh; p1..ph).
 
-    Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees",
-    2010; with one cable each (p = 1) it is the XGFT of Öhring et al., "On generalized fat trees", 1995. A
-    node of level l has m(l) children, and w(l+1) parents with p(l+1) cables to each; hosts are level 0.
-    Slimming is the choice of w and p: m = 20 and w p = 16 above it make a 5:4 over-subscribed leaf.
+    Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees", 2010; with
+    one cable to each parent (p = 1) it is the XGFT of Öhring et al., "On generalized fat trees", 1995. A node of level
+    l has m(l) children, and w(l+1) parents with p(l+1) cables to each; hosts are level 0. Small w and p reduce the
+    bandwidth upwards: m = 20 with w p = 16 above it is a 5:4 over-subscribed leaf.
 
-    Switches are named ``L<level>/<subtree>.<number within it>``. Ports: down ports first, in turns over the
-    children, so that cable k to child a is port 1 + a + k m(l); then the up ports likewise.
+    Switches are named ``L<level>/<subtree>.<number within it>``. Down ports come first, in turns over the children, so
+    that cable k to child a is port 1 + a + k m(l); the up ports follow, in turns over the parents.
 
-    :param children: m, the children of a node of each level 1..h.
-    :param parents: w, the parents of a node of each level 0..h-1.
-    :param cables: p, the cables to each of those parents; one each by default.
-    :param hosts: keep only the first so many hosts, and the switches that have some of them below; all by
-        default.
-    :param rate: of every link, bytes/s.
-    :param name: of the fabric; by default the formula.
-    :raises FabricError: if the lists do not fit each other, or a host would have several adapters (w1 p1 >
-        1).
-    Cost: a few array operations a level.
+    :param children: m, number of children of a node of each level 1..h.
+    :param parents: w, number of parents of a node of each level 0..h-1.
+    :param cables: p, number of cables from a node of each level 0..h-1 to each parent; 1 by default.
+    :param hosts: number of hosts to keep, the first ones, with the switches above them; all by default.
+    :param rate: bandwidth of every link in bytes/s.
+    :param name: name of the fabric; by default the formula.
+    :raises FabricError: if the lists differ in length, or a host would have several adapters (w1 p1 > 1).
+    Cost: a few array operations per level.
     """
     cables = [1] * len(children) if cables is None else cables
     drawn = draw_fat_tree(children, parents, cables, hosts, rate)
@@ -54,14 +52,14 @@ def k_ary_n_tree(
 ) -> Fabric:
     """The k-ary n-tree: k^n hosts under n levels of k^(n-1) switches.
 
-    Petrini and Vanneschi, "k-ary n-trees: high performance networks for massively parallel architectures",
-    1997; it is XGFT(n; k..k; 1, k..k). Parameters and errors as for :func:`fat_tree`.
+    Petrini and Vanneschi, "k-ary n-trees: high performance networks for massively parallel architectures", 1997; it is
+    XGFT(n; k..k; 1, k..k). Errors as for :func:`fat_tree`.
 
-    :param k: children, and parents, of a switch.
-    :param n: levels of switches.
-    :param hosts: keep only the first so many hosts; all by default.
-    :param rate: of every link, bytes/s.
-    :param name: of the fabric; by default ``k-ary n-tree``.
+    :param k: number of children, and of parents, of a switch.
+    :param n: number of levels of switches.
+    :param hosts: number of hosts to keep, the first ones; all by default.
+    :param rate: bandwidth of every link in bytes/s.
+    :param name: name of the fabric; by default ``k-ary n-tree``.
     """
     check_at_least(1, "an arity k and a height n", [k, n])
     _check_height(n)
@@ -76,19 +74,21 @@ def draw_fat_tree(
     rate: float = DEFAULT_RATE,
     label: str = "L",
 ) -> Blueprint:
-    """The drawing behind :func:`fat_tree`; ``label`` starts every switch's name.
+    """The blueprint of a :func:`fat_tree`.
 
-    :param children: of a node of each level 1..h; likewise ``parents`` and ``cables``, see :func:`fat_tree`.
-    :param hosts: keep only the first so many hosts; all by default.
-    :param rate: of every link, bytes/s.
-    :param label: starts every switch's name.
+    :param children: number of children of a node of each level 1..h.
+    :param parents: number of parents of a node of each level 0..h-1.
+    :param cables: number of cables from a node of each level 0..h-1 to each parent.
+    :param hosts: number of hosts to keep, the first ones; all by default.
+    :param rate: bandwidth of every link in bytes/s.
+    :param label: prefix of every switch's name.
     """
     hosts = _check(children, parents, cables, hosts)
-    # The node (l; a_h..a_l+1; b_l..b_1) of the papers is number A W + B of its level: A = a_h..a_l+1 read as
-    # a number names the sub-tree (A = host // M), and B = b_l..b_1 the node among the sub-tree's W.
-    below = [prod(children[:level]) for level in range(len(children) + 1)]  # M: hosts under a node
-    width = [prod(parents[:level]) for level in range(len(children) + 1)]  # W
-    # A is the more significant part, so what is left after trimming is the start of each level.
+    # The node (l; a_h..a_l+1; b_l..b_1) of the papers is number A W + B of its level. A, the digits a_h..a_l+1, is the
+    # number of the sub-tree (host // M); B, the digits b_l..b_1, is the number among the sub-tree's W nodes.
+    below = [prod(children[:level]) for level in range(len(children) + 1)]  # M: hosts under a node of each level
+    width = [prod(parents[:level]) for level in range(len(children) + 1)]  # W: nodes of each level in a sub-tree
+    # A is the more significant part, so trimming the hosts keeps the first nodes of each level.
     kept = [-(-hosts // m) * w for m, w in zip(below, width, strict=True)]
     check_size(hosts, sum(kept[1:]), *(k * w * p for k, w, p in zip(kept, parents, cables, strict=False)))
     start = np.concatenate(([0], np.cumsum(kept)))
@@ -105,12 +105,14 @@ def draw_fat_tree(
 
 
 def _stage(start: Integers, kept: int, width: int, down_ports: int, arity: tuple[int, int, int], rate: float) -> Cables:
-    """The cables between one level's nodes and their parents.
+    """The cables between the nodes of one level and their parents.
 
-    :param start: vertex of the first node of the lower and of the upper level.
-    :param kept: nodes of the lower level; ``width`` of them (W) share a sub-tree.
-    :param down_ports: of a node of the lower level; its up ports follow them.
-    :param arity: m, w, p between the two levels.
+    :param start: vertices of the first node of the lower and of the upper level.
+    :param kept: number of nodes of the lower level.
+    :param width: W, number of nodes of the lower level per sub-tree.
+    :param down_ports: number of down ports of a node of the lower level; its up ports follow.
+    :param arity: m, w, p: numbers of children, parents, and cables to each parent between the two levels.
+    :param rate: bandwidth in bytes/s.
     """
     m, w, p = arity
     child, parent_digit, cable = np.ogrid[:kept, :w, :p]

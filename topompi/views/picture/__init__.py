@@ -1,1 +1,1 @@
-"""A fabric as a picture: what is drawn as one, where it stands, and how it is written."""
+"""Pictures of fabrics: grouping of switches, layout, and output as SVG, HTML or PNG."""

@@ -1,4 +1,4 @@
-"""The links between two nodes of a picture, as one."""
+"""Bundles: the links between two nodes of a picture, drawn as one line."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ __all__ = ["Bundle", "bundles_of"]
 
 @dataclass(frozen=True)
 class Bundle:
-    """All cables between two nodes.
+    """All cables between two nodes of a picture.
 
-    :param low: number of one node; likewise ``high``, of the other, not below it.
-    :param cables: how many.
-    :param rate: bytes/s of all in one direction; NaN where unknown.
-    :param bytes: that cross them from low to high, and from high to low.
-    :param seconds: that the busiest link among them needs for its bytes, in either direction.
+    :param low: lower number of the two nodes.
+    :param high: higher number of the two nodes.
+    :param cables: number of cables.
+    :param rate: bandwidth of all cables together in one direction in bytes/s; NaN if unknown.
+    :param bytes: bytes sent from low to high, and from high to low.
+    :param seconds: time that the busiest of the links needs for its bytes, in either direction.
     """
 
     low: int
@@ -33,7 +34,11 @@ class Bundle:
     seconds: float
 
     def tip(self, low: str, high: str) -> str:
-        """The bundle in words, its nodes by these names."""
+        """Description of the bundle in words.
+
+        :param low: name of the low node.
+        :param high: name of the high node.
+        """
         rate = "" if np.isnan(self.rate) else f", {amount(self.rate, 'B/s')} each way"
         words = f"{low} - {high}: {self.cables:,} cable{'s' * (self.cables != 1)}{rate}"
         if not any(self.bytes):
@@ -42,11 +47,11 @@ class Bundle:
 
 
 def bundles_of(fabric: Fabric, of_switch: NDArray[np.int64], loads: Loads | None) -> list[Bundle]:
-    """The bundles of a picture, none within a node.
+    """The bundles of a picture; links within a node are left out.
 
-    :param fabric: all of it.
-    :param of_switch: node of each switch, shape (S,).
-    :param loads: what its links carry; None for nothing.
+    :param fabric: the whole fabric.
+    :param of_switch: node of each switch, shape (switches,).
+    :param loads: bytes on the links; None for none.
     """
     links = fabric.switch_links
     source, target = (of_switch[ends[links] - fabric.num_adapters] for ends in (fabric.link_source, fabric.link_target))

@@ -1,4 +1,4 @@
-"""The loads of links when a job exchanges what a graph, a schedule or an algorithm says."""
+"""The loads of links for a job's exchange, given as a graph, a schedule or an algorithm."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["exchanged_loads"]
 
 
 def exchanged_loads(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int) -> Loads:
-    """The loads of all links when a job exchanges what a text names.
+    """The loads of all links for a job's exchange.
 
-    :param exchanged: a communication graph's file, a schedule's FILE.json, or ``COLLECTIVE:ALGORITHM``.
-    :param routes: over the whole fabric.
-    :param hosts: host of each rank of the job.
-    :param nbytes: bytes of the schedule's block, or of a message that is cut.
-    :raises PictureError: for what is none of them, or has more ranks than the job.
+    :param exchanged: file of a communication graph, file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
+    :param routes: the routes over the whole fabric.
+    :param hosts: host name of each rank of the job.
+    :param nbytes: bytes of a block of the schedule, or of the whole message of an algorithm.
+    :raises PictureError: if the text is none of these, or the exchange has more ranks than the job.
     """
     try:
         source, target, volume = _messages(exchanged, routes, hosts, nbytes)
@@ -45,7 +45,13 @@ def exchanged_loads(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes
 
 
 def _messages(exchanged: str, routes: Routes, hosts: Sequence[str], nbytes: int) -> tuple[Any, Any, Any]:
-    """Sending rank, receiving rank and bytes of each message."""
+    """Sending rank, receiving rank and bytes of each message, three arrays of shape (messages,).
+
+    :param exchanged: file of a communication graph, file of a schedule (FILE.json), or ``COLLECTIVE:ALGORITHM``.
+    :param routes: the routes over the whole fabric.
+    :param hosts: host name of each rank of the job.
+    :param nbytes: bytes of a block of the schedule, or of the whole message of an algorithm.
+    """
     collective, colon, algorithm = exchanged.partition(":")
     if colon and collective in ALGORITHMS and not Path(exchanged).exists():
         network = network_of(TopologyInterface.place(hosts, routes, virtual=True))

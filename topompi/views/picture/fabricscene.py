@@ -18,16 +18,16 @@ from .scene import Box, Line, Scene, Text
 
 __all__ = ["DrawnJob", "fabric_scene"]
 
-BOW = 70.0  # highest of a link between switches of one level
+BOW = 70.0  # largest height of the curve between two switches of one level, in pixels
 LEFT, TOP, SIDE = 232.0, 64.0, 24.0  # margins in pixels
-LEVEL, BOX, ROW = 136.0, 44.0, 15.0  # from level to level, height of a switch and of a host
-NARROWEST, WIDEST = 64.0, 128.0  # column of a leaf switch
-MOST_LISTED = 96  # hosts that are drawn one by one
-MOST_ROWS = 24  # of them below one switch
-OVER = 1.01  # bytes from below to bytes up, beyond which a level is marked
-MOST_BUSY = 3  # busiest links that are named
+LEVEL, BOX, ROW = 136.0, 44.0, 15.0  # distance of levels, height of a switch and of a host's line, in pixels
+NARROWEST, WIDEST = 64.0, 128.0  # limits of a column's width in pixels
+MOST_LISTED = 96  # hosts that are drawn one by one in the whole picture
+MOST_ROWS = 24  # hosts that are drawn one by one below one switch
+OVER = 1.01  # over-subscription above which a level is marked
+MOST_BUSY = 3  # busiest links in the legend
 BLUE, PALE, GREY, RED, BAND = "#1f6fd6", "#dce9fa", "#8a8a8a", "#c62828", "#fdecea"
-SHADES = ((0.9, RED), (0.5, "#ef8e19"), (0.0, BLUE))  # share of the busiest link's time, and above it this colour
+SHADES = ((0.9, RED), (0.5, "#ef8e19"), (0.0, BLUE))  # (share of the busiest link's time, colour above it)
 IDLE = "#d4d4d4"
 
 Integers = NDArray[np.int64]
@@ -35,10 +35,10 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class DrawnJob:
-    """Whose ranks a picture shows.
+    """The job in a picture.
 
-    :param hosts: hosts of the fabric, each once.
-    :param ranks: host of the fabric -> its ranks, ascending; empty where only hosts are known.
+    :param hosts: host numbers in the fabric, each once.
+    :param ranks: host number -> its ranks, ascending; empty if only hosts are known.
     """
 
     hosts: Integers
@@ -58,21 +58,27 @@ def fabric_scene(
 ) -> Scene:
     """The picture of a fabric.
 
-    Levels of many switches and hosts beyond some dozens are drawn together; what a job crosses stays apart as long as
-    there is room. Links are as wide as the time they need for their bytes, and levels whose links up carry less than
-    those from below are marked.
+    Levels with many switches, and hosts beyond some dozens, are drawn in groups; the part that a job crosses stays
+    apart as long as there is room. The width of a link shows the time that it needs for its bytes. Over-subscribed
+    levels are marked.
 
-    :param routes: the fabric, and the routes over all of it.
-    :param title: its heading.
+    :param routes: the routes over the whole fabric.
+    :param title: title of the picture.
     :param job: hosts and ranks to show; None for none.
     :param loads: bytes on the links; None to draw the number of cables instead.
-    :param full: seconds that are drawn at full width; by default those of the busiest link.
+    :param full: time in seconds that is drawn at full width; by default the time of the busiest link.
     """
     return _Picture(routes, job, loads, full).scene(title)
 
 
 class _Picture:
-    """What is drawn, and where."""
+    """The layout of a picture and its items.
+
+    :param routes: the routes over the whole fabric.
+    :param job: hosts and ranks to show; None for none.
+    :param loads: bytes on the links; None to draw the number of cables instead.
+    :param full: time in seconds that is drawn at full width; None for that of the busiest link.
+    """
 
     def __init__(self, routes: Routes, job: DrawnJob | None, loads: Loads | None, full: float | None) -> None:
         self.fabric, self.job, self.loads = routes.fabric, job, loads
@@ -96,7 +102,7 @@ class _Picture:
         self._place()
 
     def _hosts_of_nodes(self) -> list[list[int]]:
-        """Hosts below each node, by the leaf of their first adapter, in the order of the fabric."""
+        """Hosts below each node, by the leaf switch of their first adapter, in the order of the fabric."""
         hosts: list[list[int]] = [[] for _ in self.nodes]
         for host, adapters in enumerate(self.fabric.host_adapters):
             leaf = self.fabric.adapter_leaf[adapters]
@@ -105,7 +111,7 @@ class _Picture:
         return hosts
 
     def _place(self) -> None:
-        """Columns for the leaf switches; the others spread over the same width."""
+        """Compute the positions of all nodes: a column per node, every level spread over the whole width."""
         rows = sorted({node.level for node in self.nodes}, key=lambda level: (level < 0, level))
         most = max((sum(node.level == level for node in self.nodes) for level in rows), default=1)
         letters = max((len(line) for node in self.nodes for line in self._label(node)), default=8)
@@ -147,7 +153,7 @@ class _Picture:
         return words + ("; boxes with a number stand for several switches" if folded else "")
 
     def _bands(self) -> list[Line | Box | Text]:
-        """A row for each level, with its name, and in red where less leads up than comes from below."""
+        """A row for each level with its description; over-subscribed levels are red."""
         items: list[Line | Box | Text] = []
         for level, y in self.y.items():
             facts = next((one for one in self.levels if one["level"] == level), None)
@@ -191,7 +197,7 @@ class _Picture:
         return items
 
     def _host_lines(self, number: int) -> list[str]:
-        """What stands below a leaf switch: its hosts with their ranks, or how many they are."""
+        """The text lines below a leaf switch: its hosts with their ranks, or the number of its hosts."""
         hosts, every = self.shown[number], len(self.hosts[number])
         if not every:
             return []
@@ -238,7 +244,7 @@ class _Picture:
         return items
 
     def _host_look(self, number: int) -> tuple[str, float]:
-        """Colour and width of the line to a leaf switch's hosts: of the busiest host's link."""
+        """Colour and width of the line between a leaf switch and its hosts, given by the busiest host's link."""
         if self.loads is None:
             return GREY, 1.5
         adapters = np.concatenate([self.fabric.host_adapters[host] for host in self.hosts[number]])
@@ -246,13 +252,13 @@ class _Picture:
         return self._look(float(self.loads.seconds[links[links >= 0]].max(initial=0.0)), 1)
 
     def _links(self) -> list[Line | Box | Text]:
-        order = sorted(self.bundles, key=lambda one: (one.seconds, one.cables))  # the busiest are drawn last
+        order = sorted(self.bundles, key=lambda one: (one.seconds, one.cables))  # the busiest are drawn last, on top
         return [self._link(one) for one in order]
 
     def _link(self, bundle: Bundle) -> Line:
         ends = [(self.x[end], self.y[self.nodes[end].level]) for end in (bundle.low, bundle.high)]
         (x1, y1), (x2, y2) = ends
-        if y1 == y2:  # beside each other: a bow above the row
+        if y1 == y2:  # nodes of one level: a curve above the row
             reach = min(BOW, 16 + abs(x2 - x1) * 0.18)
             points = tuple((x1 + (x2 - x1) * t, y1 - 4 * reach * t * (1 - t)) for t in np.linspace(0, 1, 13).tolist())
         else:
@@ -261,7 +267,11 @@ class _Picture:
         return Line(points, *self._look(bundle.seconds, bundle.cables), tip, (bundle.low, bundle.high))
 
     def _look(self, seconds: float, cables: int) -> tuple[str, float]:
-        """Colour and width of a line: by its time, where loads are known, else by its cables."""
+        """Colour and width of a line, given by its time if loads are known, else by its number of cables.
+
+        :param seconds: time that the link needs for its bytes.
+        :param cables: number of cables.
+        """
         if self.loads is None:
             most = max(one.cables for one in self.bundles) if self.bundles else 1
             return "#9bb8dd" if self.job is None else "#c9c9c9", 0.8 + 2.2 * min(cables / most, 1)

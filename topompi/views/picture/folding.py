@@ -1,4 +1,4 @@
-"""Which switches of a fabric are drawn one by one, and which together."""
+"""Grouping of a fabric's switches into the nodes of a picture."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ...topology import Fabric
 
 __all__ = ["Node", "fold"]
 
-MOST = 18  # nodes of a level
-OTHERS = 6  # nodes for the switches of a level that a job does not cross, where they are too many
+MOST = 18  # most nodes per level
+OTHERS = 6  # most nodes per level for switches that a job does not cross, if the level has too many switches
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """Switches that are drawn as one.
+    """Switches that are drawn as one box.
 
-    :param level: links from the nearest leaf switch; -1 where there is no way.
-    :param switches: their numbers in the fabric.
-    :param crossed: whether a job's routes cross them.
+    :param level: number of links to the nearest leaf switch; -1 without a path.
+    :param switches: switch numbers in the fabric.
+    :param crossed: whether a job's routes cross one of the switches.
     """
 
     level: int
@@ -35,19 +35,19 @@ class Node:
 
 
 def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None) -> list[Node]:
-    """The nodes of a picture, level by level from the leaves up, each level in the order from left to right.
+    """The nodes of a picture, level by level from the leaves up, each level from left to right.
 
-    Switches with the same neighbours stand side by side, and are the first to be drawn as one where a level has too
-    many; those that a job crosses are drawn one by one as long as there is room.
+    Switches with the same neighbours are side by side, and are merged first if a level has too many switches. Switches
+    that a job crosses are drawn one by one as long as there is room.
 
-    :param fabric: the whole of it.
-    :param crossed: of each switch, whether the job's routes cross it, shape (S,); None without a job.
-    Cost: linear in switches and links, and sorting.
+    :param fabric: the whole fabric.
+    :param crossed: whether the job's routes cross each switch, shape (switches,); None without a job.
+    Cost: linear in switches and links, plus sorting.
     """
     seen = np.zeros(fabric.num_switches, dtype=bool) if crossed is None else crossed
     neighbours = _neighbours(fabric)
     nodes: list[Node] = []
-    place = np.full(fabric.num_switches, -1, dtype=np.int64)  # from left to right, of what is placed already
+    place = np.full(fabric.num_switches, -1, dtype=np.int64)  # position in the level; -1: not yet placed
     for level in sorted(set(fabric.switch_level.tolist()), key=lambda one: (one < 0, one)):
         members = np.flatnonzero(fabric.switch_level == level)
         keys = {int(one): _key(fabric, one, neighbours[one], place) for one in members.tolist()}
@@ -58,7 +58,7 @@ def fold(fabric: Fabric, crossed: NDArray[np.bool_] | None = None) -> list[Node]
 
 
 def _neighbours(fabric: Fabric) -> list[Integers]:
-    """The switches of other levels that each switch has a link to."""
+    """For each switch, the switches of other levels that it has a link to."""
     first = fabric.num_adapters
     source, target = (ends[fabric.switch_links] - first for ends in (fabric.link_source, fabric.link_target))
     other = fabric.switch_level[source] != fabric.switch_level[target]
@@ -69,7 +69,14 @@ def _neighbours(fabric: Fabric) -> list[Integers]:
 
 
 def _key(fabric: Fabric, switch: int, neighbours: Integers, place: Integers) -> tuple[object, ...]:
-    """By what a switch is sorted: where those below it stand, or who is above it, then its name."""
+    """Sort key of a switch: positions of the switches below it, or else the switches above it, then its name.
+
+    :param fabric: the whole fabric.
+    :param switch: switch number.
+    :param neighbours: switches of other levels that it has a link to.
+    :param place: position of each switch in its level, shape (switches,); -1 for switches of levels not yet placed.
+    :returns: mean position of the switches below; their positions, or else the switches above; name in natural order.
+    """
     below = place[neighbours]
     known = below[below >= 0]
     alike = tuple(sorted(known.tolist())) if len(known) else tuple(neighbours.tolist())
@@ -78,14 +85,19 @@ def _key(fabric: Fabric, switch: int, neighbours: Integers, place: Integers) -> 
 
 
 def _natural(name: str) -> list[tuple[str, int, str]]:
-    # Numbers by their lengths and digits: of thousands of digits Python makes no int.
+    # Numbers are compared by length and digits, because Python's int() refuses thousands of digits.
     parts = re.split(r"([0-9]+)", name)
     numbers = [part.lstrip("0") for part in parts[1::2]]
     return [(part, len(number), number) for part, number in zip_longest(parts[::2], numbers, fillvalue="")]
 
 
 def _groups(order: Integers, keys: dict[int, tuple[object, ...]], seen: NDArray[np.bool_]) -> list[Integers]:
-    """The switches of one level, in order, as those that are drawn as one."""
+    """The switches of one level, divided into the nodes of the picture.
+
+    :param order: switches of the level from left to right.
+    :param keys: sort key of each switch.
+    :param seen: whether the job's routes cross each switch, shape (switches,).
+    """
     if len(order) <= MOST:
         return list(order[:, None])
     single = seen[order] if 0 < seen[order].sum() <= MOST else np.zeros(len(order), dtype=bool)
@@ -97,7 +109,11 @@ def _groups(order: Integers, keys: dict[int, tuple[object, ...]], seen: NDArray[
 
 
 def _alike(order: Integers, keys: dict[int, tuple[object, ...]]) -> list[Integers]:
-    """Neighbours in the order that have the same links."""
+    """Consecutive switches with the same links, as groups.
+
+    :param order: switches from left to right.
+    :param keys: sort key of each switch.
+    """
     if not len(order):
         return []
     starts = [number for number in range(1, len(order)) if keys[order[number]][:2] != keys[order[number - 1]][:2]]
@@ -105,7 +121,7 @@ def _alike(order: Integers, keys: dict[int, tuple[object, ...]]) -> list[Integer
 
 
 def _merged(parts: Sequence[Integers], most: int) -> list[Integers]:
-    """At most so many parts: neighbouring ones together, or each divided evenly where they are few."""
+    """At most ``most`` groups of switches: consecutive groups joined, or, if they are few, divided evenly."""
     if len(parts) > most:
         bounds = np.linspace(0, len(parts), most + 1).round().astype(int)
         return [np.concatenate(parts[low:high]) for low, high in pairwise(bounds.tolist())]

@@ -1,4 +1,4 @@
-"""What crosses each link of a fabric when a job exchanges messages along its routes."""
+"""The bytes on each link of a fabric for messages along its routes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Integers = NDArray[np.int64]
 
 
 class PictureError(TopompiError, ValueError):
-    """A picture was asked for that cannot be drawn."""
+    """An error for a picture that cannot be drawn."""
 
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """What links carry.
+    """The loads of a fabric's links.
 
-    :param bytes: that cross each directed link of the fabric, shape (L,).
-    :param seconds: that the link needs for them, shape (L,), see ``known_rates``.
-    :param rated: whether rates are known, of some links at least.
+    :param bytes: bytes that cross each directed link, shape (links,).
+    :param seconds: time that each link needs for its bytes, shape (links,); for unknown rates see ``known_rates``.
+    :param rated: whether the rate of at least one link is known.
     """
 
     bytes: NDArray[np.float64]
@@ -34,17 +34,17 @@ class Loads:
     rated: bool
 
     def busiest(self, most: int) -> list[int]:
-        """The links that need most time for their bytes, the busiest first, none without bytes."""
+        """At most ``most`` links that need the longest time for their bytes, busiest first; none without bytes."""
         order = np.argsort(-self.seconds, kind="stable")[:most]
         return [int(link) for link in order if self.bytes[link]]
 
 
 def link_loads(routes: Routes, rank_host: Integers, messages: tuple[Integers, Integers, Integers]) -> Loads:
-    """The bytes on each link, each message along its route.
+    """The loads of all links for messages along their routes.
 
-    :param routes: over the whole fabric.
-    :param rank_host: host of the fabric of each rank, shape (p,).
-    :param messages: sending and receiving rank and bytes of each, three arrays of equal length.
+    :param routes: the routes over the whole fabric.
+    :param rank_host: host number of each rank in the fabric, shape (p,).
+    :param messages: sending rank, receiving rank and bytes of each message, three arrays of shape (messages,).
     Cost: a walk for each distinct pair of a leaf switch and a receiving host.
     """
     source, target, nbytes = messages
@@ -54,11 +54,11 @@ def link_loads(routes: Routes, rank_host: Integers, messages: tuple[Integers, In
 
 
 def crossed_switches(routes: Routes, hosts: Integers) -> NDArray[np.bool_]:
-    """The switches that the routes between all adapters of some hosts cross, as truth values, shape (S,).
+    """Whether the routes between all adapters of some hosts cross each switch, shape (switches,).
 
-    :param routes: over the whole fabric.
-    :param hosts: hosts of the fabric, each once.
-    Cost: a link from each of their leaf switches to each of their adapters.
+    :param routes: the routes over the whole fabric.
+    :param hosts: host numbers in the fabric, each once.
+    Cost: a link from each leaf switch of these hosts to each of their adapters.
     """
     adapters = routes.fabric.rails[:, hosts]
     switches, _, _ = routes.tables.crossed(adapters[adapters >= 0])

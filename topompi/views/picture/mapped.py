@@ -16,14 +16,14 @@ __all__ = ["mapped_scene"]
 
 
 def mapped_scene(routes: Routes, graph: CommunicationGraph, given: Mapping, mapped: Mapping, words: str) -> Scene:
-    """The scene of a mapping on its fabric; full width is the busiest link of either order.
+    """The scene of a mapping on its fabric; full line width stands for the busiest link under either order of ranks.
 
-    :param routes: over the whole fabric.
+    :param routes: the routes over the whole fabric.
     :param graph: bytes between ranks.
-    :param given: the given order of the ranks.
-    :param mapped: the mapping that is drawn, over the same hosts.
-    :param words: heading of the picture.
-    :raises HostError: for a host that the fabric does not have.
+    :param given: the original order of the ranks.
+    :param mapped: the mapping to draw, over the same hosts.
+    :param words: title of the picture.
+    :raises HostError: if the fabric does not have one of the hosts.
     """
     number = require_hosts(routes.fabric, mapped.hosts).astype(np.int64)
     messages = (graph.sources, graph.targets, graph.volume)

@@ -1,4 +1,4 @@
-"""Names and numbers as a picture has room for them."""
+"""Short forms of names and numbers for pictures."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["amount", "cut", "level_words", "link_name", "listed", "ranges", "sho
 
 
 def shortened(name: str, most: int) -> str:
-    """A name of at most so many letters: of a longer one its end, which tells switches of one chassis apart."""
+    """A name of at most ``most`` letters; of a longer name the end, which differs between switches of one chassis."""
     return name if len(name) <= most else "…" + name[len(name) - most + 1 :]
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a host list where they can be written as one."""
+    """Names as a host list if possible, else separated by commas."""
     try:
         return compress(names)
     except SourceError:
@@ -38,20 +38,20 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """A number of bytes or bytes/s with the prefix that keeps it short."""
+    """A value with its unit and the decimal prefix that makes it shortest, for example ``1.5 GB``."""
     power = next((power for power in range(5) if value < 1000 ** (power + 1)), 5)
     return f"{value / 1000**power:.3g} {('', 'K', 'M', 'G', 'T', 'P')[power]}{unit}"
 
 
 def switch_names(fabric: Fabric) -> list[str]:
-    """What each switch is called: its name, or its id where several have that name, or it has none."""
+    """Label of each switch: its name if no other switch has the same, else its id."""
     times = Counter(fabric.switch_names)
     pairs = zip(fabric.switch_names, fabric.switch_ids, strict=True)
     return [name if name and times[name] == 1 else identity for name, identity in pairs]
 
 
 def link_name(fabric: Fabric, link: int) -> str:
-    """Both ends of a link, by what people call them."""
+    """Display name of a link, ``source → target``."""
     return " → ".join(_vertex(fabric, int(ends[link])) for ends in (fabric.link_source, fabric.link_target))
 
 
@@ -62,16 +62,16 @@ def _vertex(fabric: Fabric, vertex: int) -> str:
 
 
 def level_words(facts: dict[str, Any] | None, drawn: int, ratio: float | None, over: bool) -> str:
-    """What a level is, in a line.
+    """Description of a level in one line.
 
-    :param facts: as ``levels_of`` has them; None for a level that it has not.
-    :param drawn: switches of the level in the picture.
-    :param ratio: its over-subscription; None where it is unknown.
-    :param over: whether that is marked.
+    :param facts: row of the level from ``levels_of``; None if there is none.
+    :param drawn: number of switches of the level in the picture.
+    :param ratio: over-subscription of the level; None if unknown.
+    :param over: whether the level is marked as over-subscribed.
     """
     if facts is None:
         return ""
-    crossed = f"{facts['switches']:,} of " if facts["switches"] != drawn else ""  # the rest are on no route
+    crossed = f"{facts['switches']:,} of " if facts["switches"] != drawn else ""  # the others are on no route
     words = f"{crossed}{drawn:,} switch{'es' * (drawn != 1)}"
     if facts["top"]:
         return f"{words}, top"
@@ -81,5 +81,5 @@ def level_words(facts: dict[str, Any] | None, drawn: int, ratio: float | None, o
 
 
 def cut(words: str, most: int) -> str:
-    """The beginning of some words, of at most so many letters."""
+    """The beginning of a text, of at most ``most`` letters."""
     return words if len(words) <= most else words[: most - 1] + "…"

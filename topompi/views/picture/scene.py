@@ -1,4 +1,4 @@
-"""Lines, boxes and words in pixels: what any writer of pictures can draw."""
+"""Scenes: lines, boxes and texts with pixel coordinates, independent of the output format."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 __all__ = ["Box", "Line", "Scene", "Text"]
 
-LETTER = 0.56  # width of a letter, in parts of its height, about
+LETTER = 0.56  # approximate width of a letter, relative to its height
 
 
 @dataclass(frozen=True)
 class Line:
     """A line through some points.
 
-    :param points: (x, y) of each.
-    :param colour: of the line.
-    :param width: in pixels.
-    :param tip: words shown where the pointer rests on it.
-    :param ends: numbers of the nodes at its ends.
+    :param points: (x, y) of each point in pixels.
+    :param colour: colour of the line.
+    :param width: width in pixels.
+    :param tip: tool tip, shown when the pointer rests on the line.
+    :param ends: numbers of the nodes at its ends; -1 for none.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -32,11 +32,14 @@ class Line:
 class Box:
     """A filled rectangle.
 
-    :param x: left edge; likewise ``y``, the upper one, ``width`` and ``height``.
-    :param colour: of the area.
-    :param edge: colour of its outline; empty for none.
-    :param tip: words shown where the pointer rests on it.
-    :param node: number of the node that it stands for; -1 for none.
+    :param x: left edge in pixels.
+    :param y: upper edge in pixels.
+    :param width: width in pixels.
+    :param height: height in pixels.
+    :param colour: colour of the area.
+    :param edge: colour of the outline; empty for none.
+    :param tip: tool tip, shown when the pointer rests on the box.
+    :param node: number of the node that the box represents; -1 for none.
     """
 
     x: float
@@ -51,14 +54,15 @@ class Box:
 
 @dataclass(frozen=True)
 class Text:
-    """A line of words.
+    """A line of text.
 
-    :param x: anchor; likewise ``y``, the base line.
+    :param x: x of the anchor in pixels.
+    :param y: y of the base line in pixels.
     :param words: the text.
-    :param size: of the letters.
-    :param anchor: ``start``, ``middle`` or ``end``: the part of the text at ``x``.
-    :param colour: of the letters.
-    :param bold: whether they are bold.
+    :param size: height of the letters in pixels.
+    :param anchor: part of the text at ``x``: ``start``, ``middle`` or ``end``.
+    :param colour: colour of the letters.
+    :param bold: whether the letters are bold.
     """
 
     x: float
@@ -71,7 +75,7 @@ class Text:
 
     @property
     def length(self) -> float:
-        """Pixels that it takes, about."""
+        """Approximate length of the text in pixels."""
         return LETTER * self.size * len(self.words)
 
 
@@ -79,9 +83,10 @@ class Text:
 class Scene:
     """One picture.
 
-    :param width: in pixels; likewise ``height``.
-    :param title: its heading.
-    :param items: what is drawn, the first below the others.
+    :param width: width in pixels.
+    :param height: height in pixels.
+    :param title: title of the picture.
+    :param items: items to draw in this order; later items cover earlier ones.
     """
 
     width: float

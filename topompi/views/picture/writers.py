@@ -1,4 +1,4 @@
-"""Scenes as SVG, as a page of HTML that needs nothing else, and as PNG."""
+"""Writers of scenes as SVG, as a self-contained HTML page, and as PNG."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ __all__ = ["SUFFIXES", "check_file", "html", "svg", "write"]
 
 SUFFIXES = (".svg", ".png", ".html")
 _PAGE = Path(__file__).with_name("page.html")
-DOTS = 100.0  # pixels of a scene to the inch of matplotlib
-MOST_DOTS = 30_000  # of a side of a PNG
+DOTS = 100.0  # pixels of a scene per inch of matplotlib
+MOST_DOTS = 30_000  # limit of a PNG's width and height
 
 
 def check_file(path: Path) -> None:
-    """Refuse a name of another kind, and PNG without matplotlib, before any long work.
+    """Check before any long work that a picture can be written to a file.
 
-    :raises PictureError: for another suffix than .svg, .png or .html, or without matplotlib.
+    :raises PictureError: if the suffix is not .svg, .png or .html, or for .png without matplotlib.
     """
     if path.suffix not in SUFFIXES:
         raise PictureError(f"expecting a file name in {', '.join(SUFFIXES)}, got {str(path)!r}")
     if path.suffix == ".png":
         try:
-            import matplotlib  # noqa: F401 -- only whether it is there
+            import matplotlib  # noqa: F401 -- only to check its presence
         except ImportError as error:
             raise PictureError("PNG: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
 
 
 def write(scene: Scene, path: Path) -> None:
-    """Write a scene in the format that the name's suffix says.
+    """Write a scene in the format of the file's suffix.
 
     :raises PictureError: as ``check_file``.
     """
@@ -48,7 +48,7 @@ def write(scene: Scene, path: Path) -> None:
 
 
 def svg(scene: Scene) -> str:
-    """The scene as SVG: tips are titles, and nodes and lines have the numbers of their nodes."""
+    """The scene as SVG; tool tips become titles, and nodes and lines have the numbers of their nodes as attributes."""
     canvas = Canvas(scene.width, scene.height, scene.title)
     for item in scene.items:
         if isinstance(item, Line):
@@ -66,7 +66,7 @@ def svg(scene: Scene) -> str:
 
 
 def html(scene: Scene) -> str:
-    """The scene as a page: the wheel zooms, dragging moves, and the pointer on a box shows its links alone."""
+    """The scene as a page: the wheel zooms, dragging moves, and pointing at a box shows only its links."""
     page = _PAGE.read_text(encoding="utf-8")
     return page.replace("{{title}}", unmarked(escape(scene.title))).replace("{{picture}}", svg(scene))
 
@@ -90,7 +90,7 @@ def _write_png(scene: Scene, path: Path) -> None:
     figure = Figure(figsize=(scene.width / DOTS, scene.height / DOTS), dpi=DOTS * scale)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, scene.width), ylim=(scene.height, 0))
     axes.axis("off")
-    point = 72 / DOTS  # of a pixel of the scene
+    point = 72 / DOTS  # points per pixel of the scene
     for order, item in enumerate([Text(8, 24, scene.title, 15, bold=True), *scene.items]):
         if isinstance(item, Line):
             x, y = zip(*item.points, strict=True)
