@@ -1,1 +1,1 @@
-"""All-to-all exchanges: direct ones, aggregated ones, and those that keep routes from meeting on a link."""
+"""Generators of alltoalls: direct ones, aggregated ones, and ones that avoid links shared by several routes."""
