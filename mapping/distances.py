@@ -23,8 +23,7 @@ class Axes(NamedTuple):
     """Distances as sums over axes: the distance from host a to host b is ``far[a, column[b]].sum()``.
 
     A torus has an axis per dimension, a tree one per level, and a table a single axis of all hosts. The cost of a rank
-    on
-    each of n hosts then follows from far fewer than n numbers.
+    on each of n hosts then follows from far fewer than n numbers.
 
     :param far: distance from each host to each coordinate of each axis, shape (n, coordinates of all axes).
     :param column: column of ``far`` for the coordinate of each host on each axis, shape (n, axes).
@@ -61,8 +60,7 @@ class Tree:
 
     :param clusters: cluster of each host at each level, coarsest first, shape (levels, n); there may be no levels.
     :param distance: distance between hosts in different clusters of the first level, the second level, ..., then
-        between
-        hosts that no level separates, then within a host; never growing, shape (levels + 2,).
+        between hosts that no level separates, then within a host; never growing, shape (levels + 2,).
     """
 
     clusters: Integers

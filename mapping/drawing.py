@@ -132,7 +132,7 @@ def _draw_bars(axes: Any, classes: Table[str, dict[str, int]], colours: dict[str
 def _picture(
     volume: NDArray[np.float64], distance: NDArray[np.int64], colours: dict[str, str], largest: float
 ) -> NDArray[np.float64]:
-    """The heat map's image, shape (cells, cells, 3): white without traffic, the class's full colour for the most."""
+    """The heat map's image, shape (cells, cells, 3): the colour of each cell's distance, paler with fewer bytes."""
     full = np.ones((*volume.shape, 3))
     for key, colour in colours.items():
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]

@@ -107,8 +107,7 @@ class CommunicationGraph:
         """Make a graph from a networkx graph on the nodes 0 .. n-1; an undirected edge is sent in both directions.
 
         An undirected edge's full weight counts in each direction, as in its adjacency matrix; in METIS files and lists
-        of pairs
-        a weight is the sum of both directions.
+        of pairs a weight is the sum of both directions.
 
         :param graph: networkx graph, directed or not; parallel edges are summed.
         :param volume: name of the edge attribute with the bytes; 1 for edges without it.
@@ -138,8 +137,7 @@ class CommunicationGraph:
         :param dims: extent of each of the d dimensions.
         :param periods: whether each dimension wraps around; by default none does.
         :param weights: bytes per message: one number, or one per dimension, shape (d,), or one per direction (down,
-            up), shape
-            (d, 2). With ``offsets``: one number, or one per offset, shape (k,).
+            up), shape (d, 2). With ``offsets``: one number, or one per offset, shape (k,).
         :param offsets: relative coordinates of a rank's receivers, shape (k, d); by default its 2 d nearest neighbours.
         :raises GraphError: if an extent is below 1 or a shape does not fit.
         """
@@ -178,8 +176,7 @@ class CommunicationGraph:
         """The symmetric graph without self-loops.
 
         :param weight: weight of an edge: ``volume``, the bytes in both directions; ``log``, ln(1 + bytes in both
-            directions),
-            the best in Subramoni 2013, section 5; ``count``, the messages in both directions.
+            directions), the best in Subramoni 2013, section 5; ``count``, the messages in both directions.
         :raises GraphError: if ``weight`` is another word.
         Cost: a sort of the edges.
         """

@@ -88,8 +88,8 @@ class Machine:
         :param slots: number of slots of each host, shape (n,).
         :param clusters: cluster of each host at each level, coarsest first, shape (levels, n).
         :param distance: distance between hosts in different clusters of the first level, the second level, ..., then
-            between
-            hosts that no level separates, then within a host; whole numbers, never growing, shape (levels + 2,).
+            between hosts that no level separates, then within a host; whole numbers, never growing, shape (levels +
+            2,).
         """
         count = _integers(slots)
         levels = _integers(clusters).reshape(-1, len(count))
@@ -130,8 +130,7 @@ class Machine:
         :param hosts: names of the hosts; by default ``h0``, ``h1``, ...
         :param slots: number of slots of each host, shape (n,).
         :param distance: distance from host to host, shape (n, n), symmetric, whole numbers; the diagonal is the
-            distance
-            within each host.
+            distance within each host.
         """
         count = _integers(slots)
         return cls(_names(hosts, len(count)), count, DistanceTable(_integers(distance)))

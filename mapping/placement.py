@@ -16,10 +16,9 @@ def place(size: int, hosts: Sequence[str], policy: str | None = None) -> list[st
     :param size: number of ranks, at least 1.
     :param hosts: host names in the order in which they are filled; a repeated name is filled repeatedly.
     :param policy: ``block`` (consecutive ranks share a host, as evenly as possible; the first hosts have one rank
-        more),
-        ``cyclic`` (rank r on host r modulo the number of hosts), ``random:SEED`` (``block`` with the ranks shuffled by
-        ``numpy.random.default_rng(SEED)``), or None for ``block``, which keeps the hosts as given if there is one per
-        rank.
+        more), ``cyclic`` (rank r on host r modulo the number of hosts), ``random:SEED`` (``block`` with the ranks
+        shuffled by ``numpy.random.default_rng(SEED)``), or None for ``block``, which keeps the hosts as given if there
+        is one per rank.
     :raises ValueError: if the policy is unknown, or there are no ranks or no hosts.
     """
     if size < 1:

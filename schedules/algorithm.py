@@ -66,8 +66,7 @@ class Algorithm:
     :param as_levels: whether it makes the schedule that ``levels`` runs, so that it gives the cost of ``levels``.
     :param trial: whether trials run it.
     :param default: least bytes of a call for which it may be chosen without measurements. Calls of this size or more
-        did
-        not get slower by it on emulated networks with 16 ranks (docs/lab/untuned.md). Among algorithms with equal
+        did not get slower by it on emulated networks with 16 ranks (docs/lab/untuned.md). Among algorithms with equal
         predictions the one with the largest value is chosen. Infinite if it may never be chosen.
     :param logarithmic: whether its number of steps grows with the logarithm of the number of ranks. For the other
         algorithms that divide a message among ranks, ``default`` grows with the number of ranks, because the parts get
@@ -130,8 +129,7 @@ class Algorithm:
         :param root: the root's rank; 0 for collectives without a root.
         :param blocks: number of blocks of one message; None for the algorithm's own number.
         :param counts: for the v-forms, blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p); None if
-            all
-            are equal.
+            all are equal.
         :param ordered: whether to ask for a reduction in rank order; ignored by generators without this option.
         :param parameters: further keyword arguments of the generator.
         :raises ValueError: if the generator takes no root, blocks or counts but one is given, or if it refuses a value.

@@ -66,8 +66,7 @@ def clustered(tree: Tree, clusters: Sequence[ArrayLike]) -> tuple[Integers, Inte
     """The ranks in depth-first order, the leaders of the outermost clusters in this order, and all non-leaders.
 
     A non-leader is a rank whose parent lies in its own outermost cluster. Levels with a single cluster are ignored; if
-    no
-    level remains, every rank is a cluster.
+    no level remains, every rank is a cluster.
     """
     dividing = [label for label in map(np.asarray, clusters) if (label != label[0]).any()]
     label = dividing[0] if dividing else np.arange(tree.size)
@@ -115,8 +114,7 @@ class Cube:
 
         :param order: the ranks, shape (p,).
         :param reverse: whether to number the corners with their bits reversed, so that dimension 0 joins ranks far
-            apart in
-            the order and the last dimension joins neighbours.
+            apart in the order and the last dimension joins neighbours.
         :param head: rank that must be a head; -1 for none.
         """
         dimensions = len(order).bit_length() - 1

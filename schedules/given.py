@@ -31,8 +31,7 @@ def given(collective: str, name: str) -> Algorithm:
     :param collective: collective that the schedules must implement.
     :param name: ``module:function``, or the path of a file written by ``to_json``, which is read when the schedule is
         made. The function takes a ``Network`` and, by name, whichever of ``root``, ``blocks`` and ``counts`` its
-        signature
-        has, and returns a ``Schedule``. The current directory is searched first, as by ``python -m``.
+        signature has, and returns a ``Schedule``. The current directory is searched first, as by ``python -m``.
     :raises ValueError: if the module or function does not exist.
     """
     if name.endswith(".json"):

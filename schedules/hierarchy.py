@@ -20,8 +20,7 @@ class Stage:
     """One native collective on one sub-communicator, from the point of view of one of its members.
 
     Positions are places in the plan's order of blocks. In a gather, member m sends the blocks ``begin[m]:end[m]``, and
-    the
-    stage's root then holds ``low:high``. A scatter is the reverse.
+    the stage's root then holds ``low:high``. A scatter is the reverse.
 
     :param level: level of the sub-communicator, 1 for the outermost.
     :param root: rank of the stage's root in the sub-communicator.
@@ -99,20 +98,17 @@ class Hierarchy:
     """Nested clusters of ranks and the rooted collectives over their leaders (Subramoni 2013, sections 3 and 2.3.1).
 
     Level 1 is the outermost; the clusters of the innermost level are single ranks. The leader of a cluster is its
-    lowest
-    rank. A sub-communicator of level l unites the leaders of all level-l clusters within one cluster of level l - 1.
+    lowest rank. A sub-communicator of level l unites the leaders of all level-l clusters within one cluster of level l
+    - 1.
 
     Gather: each cluster without the root gathers at its leader, innermost level first. Then the blocks move inwards
-    along
-    the clusters with the root, outermost first: each stage gathers at the leader of the next inner cluster with the
-    root,
-    the last stage at the root. A block thus enters the root's leaf switch once. If the root leads no cluster, the only
-    extra cost is one transfer inside the innermost cluster, as in the source; here the last stage makes it, which also
-    gathers the root's own neighbours. Further levels need no other rule.
+    along the clusters with the root, outermost first: each stage gathers at the leader of the next inner cluster with
+    the root, the last stage at the root. A block thus enters the root's leaf switch once. If the root leads no cluster,
+    the only extra cost is one transfer inside the innermost cluster, as in the source; here the last stage makes it,
+    which also gathers the root's own neighbours. Further levels need no other rule.
 
     If the root leads all its clusters (as rank 0 does), all stages run innermost first, and blocks arrive in the
-    clusters'
-    own order, which is rank order if ranks are placed in blocks.
+    clusters' own order, which is rank order if ranks are placed in blocks.
 
     Messages: at most members - 1 per sub-communicator. Bytes: each block crosses each cluster's border once.
 

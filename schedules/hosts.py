@@ -75,8 +75,7 @@ def reduce_hosts(
     """A reduction inside each host to its first rank, by binomial trees, then among the first ranks of all hosts.
 
     This is MPICH's composition. Messages: those among hosts, and one from each further rank. It is fast if ranks of a
-    host
-    are near each other; it ignores the topology beyond the host.
+    host are near each other; it ignores the topology beyond the host.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param root: the root's rank.
@@ -120,8 +119,7 @@ def scan_hosts(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
 
     This is MPICH's form for hosts of consecutive ranks; on other placements each run of consecutive ranks counts as a
     host. A host's last rank sends the host's sum to the first one, and each first rank sends its prefix to the next
-    host's
-    first rank. It is fast if ranks of a host are near each other.
+    host's first rank. It is fast if ranks of a host are near each other.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param blocks: number of blocks of the vector; they travel together.

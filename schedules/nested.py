@@ -30,8 +30,8 @@ class Placed(Phase):
         that broadcast to the shape of ``groups``.
     :param unit: number of blocks of the larger schedule per block of the inner one.
     :param vectors: number of blocks of a whole vector in the inner schedule, and in the larger one, if the inner
-        schedule
-        divides a vector. They place the second vector of the inner scratch buffer. None if it divides no vector.
+        schedule divides a vector. They place the second vector of the inner scratch buffer. None if it divides no
+        vector.
     """
 
     inner: Schedule = field(kw_only=True)
@@ -97,8 +97,7 @@ def inside(schedule: Schedule, ranks: ArrayLike, places: Mapping[int, Place], un
     :param schedule: schedule of one group.
     :param ranks: ranks of the members, shape (members,), or (groups, members) for several groups.
     :param places: buffer and first block in the larger schedule for each buffer of the group's; scalars, or arrays with
-        a
-        value per rank of the larger schedule.
+        a value per rank of the larger schedule.
     :param unit: number of blocks of the larger schedule per block of the group's.
     """
     groups = np.atleast_2d(np.asarray(ranks, dtype=np.int64))

@@ -67,8 +67,7 @@ class Schedule:
     The input is never written. All blocks have the same size in bytes, which the caller chooses.
 
     A schedule made by ``from_phases`` computes its columns when one of them is first read; ``rows_of`` computes the
-    rows
-    of one rank only.
+    rows of one rank only.
 
     :param collective: one of ``COLLECTIVES``.
     :param size: number of ranks, p.
@@ -174,8 +173,7 @@ class Schedule:
         :param size: number of ranks, p.
         :param algorithm: name of the generator, for display.
         :param rows: rows in any order, shape (rows, 9): step, source, destination, source buffer, source block,
-            destination
-            buffer, destination block, count and operation.
+            destination buffer, destination block, count and operation.
         :param root: the root of a rooted collective, else None.
         :param blocks: number of blocks of one message.
         :param counts: blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p); None if all are equal.

@@ -48,7 +48,7 @@ def cuttable(collective: str) -> list[str]:
 
 
 def can_be_cut(collective: str, algorithm: object) -> bool:
-    """Whether a value is the name of an algorithm of the collective that can be cut, followed by a size."""
+    """Whether a value is the name of an algorithm whose messages can be cut, with a size, as in ``ring/32K``."""
     try:
         name, size = cut(algorithm) if isinstance(algorithm, str) else ("", None)
     except ValueError:

@@ -33,13 +33,11 @@ class Tree:
     """A rooted tree over p ranks and the turns in which each parent serves its children.
 
     Arrays are indexed by rank. Sums along paths are computed by pointer doubling, in O(p log depth) array operations
-    for
-    any shape.
+    for any shape.
 
     :param parent: parent of each rank, shape (p,); -1 at the root.
     :param turn: turn in which the parent serves each rank, shape (p,), any numbers; children with equal turns are
-        served
-        at once. By default one child per turn, the lowest rank first.
+        served at once. By default one child per turn, the lowest rank first.
     :raises ValueError: if there is not exactly one root, or if a rank is not below it.
     """
 
@@ -196,8 +194,7 @@ def knomial(size: int, radix: int = 2) -> Tree:
     """The k-nomial tree with root 0: clearing the lowest non-zero digit of a rank in base k gives the rank's parent.
 
     Each turn serves k - 1 children at once, the largest sub-trees first: ceil(log_k p) steps. Every sub-tree is a range
-    of
-    ranks that begins with its top. ``radix=2`` is the binomial tree by recursive halving: the root first serves rank
+    of ranks that begins with its top. ``radix=2`` is the binomial tree by recursive halving: the root first serves rank
     2^(ceil(log2 p) - 1).
 
     :raises ValueError: if the radix is below 2.

@@ -37,8 +37,8 @@ def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> fl
     """Swap ranks, accepting a loss with the probability of Metropolis et al. 1953, which falls as the search cools.
 
     The swaps of a batch are evaluated independently of each other; accepted ones are evaluated again, one by one, when
-    they
-    are applied, so that the state is always correct. Proposals send a rank to a neighbour's place, or to one near it.
+    they are applied, so that the state is always correct. Proposals send a rank to a neighbour's place, or to one near
+    it.
 
     :param state: the ranks' places; changed in place, and finally set to the best places found.
     :param schedule: number of swaps to propose, and cooling.
@@ -126,7 +126,7 @@ def _temperature(gain: Floats, accepted: float) -> float:
 
 
 def _nearest(state: SwapState, rng: np.random.Generator) -> Integers:
-    """Up to 6 of the nearest other places of each place, chosen at random among equals, shape (n, up to 6)."""
+    """For each place, up to 6 of the nearest other places, chosen at random among equals, shape (n, up to 6)."""
     places = len(state.distance)
     order = state.distance + rng.random(state.distance.shape) * 1e-3
     np.fill_diagonal(order, np.inf)

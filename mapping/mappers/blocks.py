@@ -53,8 +53,8 @@ def _parts_stay(graph: Undirected, torus: Torus) -> Cooling:
 
     Their unit is the root of the sum of squares of a rank's weights over the root of the number of axes. A rank's cost
     changes by the former if each of its neighbours moves one link nearer or farther at random, and more axes offer more
-    near
-    places. The total cost of a rank would be no unit, because it grows with the extents, which do not affect melting.
+    near places. The total cost of a rank would be no unit, because it grows with the extents, which do not affect
+    melting.
     """
     if not len(graph.targets):
         return HOT  # nothing moves without edges

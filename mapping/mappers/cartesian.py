@@ -27,8 +27,7 @@ def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Map
     """Map blocks of a grid to hosts, and blocks of blocks to clusters, with the best shapes that divide the grid.
 
     If the machine is no regular tree, or no shape divides the grid, the grid is halved repeatedly across the dimension
-    with
-    the least cut (k-d), into parts of exact sizes.
+    with the least cut (k-d), into parts of exact sizes.
 
     :param graph: communication graph that is a grid of ranks in any order.
     :param machine: hosts with their slots and distances.

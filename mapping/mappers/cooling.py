@@ -233,7 +233,7 @@ def _telling(heat: Floats, trace: Floats) -> tuple[float, float]:
 
 
 def _nearest(axes: Axes) -> NDArray[np.int32]:
-    """The nearest other places of each place, chosen at random among equals, shape (n, 6 .. 12)."""
+    """For each place, 6 to 12 of the nearest other places, chosen at random among equals, shape (n, 6 .. 12)."""
     places, rng = len(axes.far), np.random.default_rng(0)
     closest = np.sort(axes.far[0, axes.column[1:]].sum(axis=1))
     equal = int(np.searchsorted(closest, closest[0], "right"))

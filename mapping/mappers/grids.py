@@ -20,8 +20,7 @@ def coordinates_of(graph: CommunicationGraph) -> tuple[tuple[int, ...], Integers
 
     A grid that the graph declares is taken as it is. Otherwise a grid without wrap-around, with edges between nearest
     neighbours only, is recognised in any order of ranks: its corners have the fewest neighbours, and the distances from
-    two
-    corners on one axis give the coordinate on it. Cost: O(edges) for each of 2^d corners.
+    two corners on one axis give the coordinate on it. Cost: O(edges) for each of 2^d corners.
     """
     if graph.dims is not None:
         return graph.dims, np.stack(np.unravel_index(np.arange(graph.size), graph.dims), axis=1).astype(np.int64)

@@ -17,8 +17,7 @@ def cluster_levels(machine: Machine) -> Integers:
     """The cluster of each host at each level, coarsest first, shape (levels, n).
 
     These are a tree's own clusters. On other machines hosts are halved repeatedly, by which of two far hosts is nearer,
-    as
-    in dual recursive bipartitioning (Pellegrini, Roman 1996); cost: O(n log n) distances.
+    as in dual recursive bipartitioning (Pellegrini, Roman 1996); cost: O(n log n) distances.
     """
     if isinstance(machine.distances, Tree):
         return machine.distances.clusters

@@ -34,8 +34,7 @@ def single_step(
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param partitioner: partitioner; by default METIS.
     :param tries: number of partitions tried, of which the one with the least cut counts; by default 4, or 1 for more
-        than
-        2,500 ranks or if the machine is no tree.
+        than 2,500 ranks or if the machine is no tree.
     :param weight: weight of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
@@ -62,8 +61,7 @@ def scheme1(
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param partitioner: partitioner; by default METIS.
     :param tries: number of partitions tried for each cluster, of which the one with the least cut counts; by default 8,
-        or
-        1 for more than 2,500 ranks or if the machine is no tree.
+        or 1 for more than 2,500 ranks or if the machine is no tree.
     :param weight: weight of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
@@ -92,8 +90,7 @@ def scheme2(
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param partitioner: partitioner; by default METIS.
     :param tries: number of partitions tried, of which the one with the least cut counts; by default 4, or 1 for more
-        than
-        2,500 ranks or if the machine is no tree.
+        than 2,500 ranks or if the machine is no tree.
     :param weight: weight of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
@@ -103,7 +100,10 @@ def scheme2(
 
 
 def _tries(graph: CommunicationGraph, machine: Machine, asked: int | None, usual: int) -> int:
-    """The requested number of tries, else the usual one, or 1 if partitions take long or are only a start."""
+    """The requested number of tries; else the usual one, or 1 if there are many ranks or the machine is no tree.
+
+    With many ranks partitions take long; on other machines than trees their result is only a start.
+    """
     if asked is not None:
         return asked
     return usual if graph.size <= MANY_RANKS and isinstance(machine.distances, Tree) else 1

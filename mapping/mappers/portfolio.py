@@ -74,8 +74,7 @@ def best(
     :param machine: hosts with their slots and distances.
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param objective: ``hop-bytes``, or ``busiest link`` for bytes over capacity of the busiest link of the routes.
-        Without
-        routes, on a tree, the borders of clusters count as links.
+        Without routes, on a tree, the borders of clusters count as links.
     :param given: mapping to beat; by default rank r on slot r.
     :param rounds: number of top-down mappings; by default those that take about half a second for 1,000 ranks. Work is
         counted, not timed, so that the result does not depend on the speed of the computer.
@@ -85,8 +84,7 @@ def best(
     :param quality: fraction of the given order's objective at which the search stops.
     :param partitioner: partitioner for one further top-down mapping, in addition to METIS.
     :param weight: weight of the edges to cut, see `CommunicationGraph.undirected`; if it is not ``volume``, it is used
-        in
-        one further top-down mapping.
+        in one further top-down mapping.
     :param progress: function that is called with a description of each step.
     :raises MappingError: if the objective is unknown, or there are too few slots.
     """

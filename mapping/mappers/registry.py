@@ -43,8 +43,7 @@ def mapper(name: str) -> Mapper:
     """The mapper of a name.
 
     :param name: a key of ``MAPPERS``, or ``module:function`` for a user's mapper with the same parameters, whose result
-        is
-        checked against the machine; the current directory is searched first.
+        is checked against the machine; the current directory is searched first.
     :raises MappingError: if the name is unknown, or the function cannot be imported.
     """
     if name in MAPPERS:

@@ -56,8 +56,7 @@ def kick(state: SwapState, kicks: int, rng: np.random.Generator) -> float:
     """Iterated local search: disturb, descend, and undo what did not pay; the state never gets worse.
 
     A disturbance moves a random rank to the place of a neighbour, or of a neighbour's neighbour, in exchange for the
-    rank
-    there with the least loss, one to three times in a row.
+    rank there with the least loss, one to three times in a row.
 
     :param state: the ranks' places; changed in place.
     :param kicks: number of disturbances.

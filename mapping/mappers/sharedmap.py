@@ -25,8 +25,7 @@ def sharedmap(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, mod
     """SharedMap (Schulz, Woydt 2025) from the package chszlablib, with repaired sizes, for regular trees.
 
     It maps ranks to hosts, not to slots, because all distances within a host are equal, and dividing hosts as well
-    takes a
-    hundred times as long without better maps. The imbalance is SharedMap's default.
+    takes a hundred times as long without better maps. The imbalance is SharedMap's default.
 
     :param graph: communication graph, with a vertex per rank.
     :param machine: hosts with their slots and distances.

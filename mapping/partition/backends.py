@@ -45,7 +45,7 @@ def partitioner(name: str) -> Partitioner:
 
 
 def _kahip(graph: Undirected, sizes: Integers, seed: int) -> Integers:
-    """KaFFPa (Sanders, Schulz 2011), mode eco, 3 % imbalance; sizes are taken as equal."""
+    """Partition by KaHIP's KaFFPa (Sanders, Schulz 2011), mode eco, 3 % imbalance, into parts of equal size."""
     kahip: Any = import_module("kahip")
     vertices = [1] * (len(graph.offsets) - 1)
     lists = graph.offsets.tolist(), whole_weights(graph).tolist(), graph.targets.tolist()
@@ -54,7 +54,8 @@ def _kahip(graph: Undirected, sizes: Integers, seed: int) -> Integers:
 
 
 def _scotch(graph: Undirected, sizes: Integers, seed: int) -> Integers:
-    """Scotch's mapping to a weighted complete graph (Pellegrini, Roman 1996)."""
+    """Partition by Scotch's mapping to a weighted complete graph (Pellegrini, Roman 1996)."""
+
     scotch: Any = import_module("pyscotch")
     with redirect_stderr(io.StringIO()):  # because the first call prints the modules it has loaded
         scotch.random_seed(seed)

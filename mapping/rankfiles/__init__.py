@@ -36,8 +36,7 @@ def write_mapping(mapping: Mapping, form: str) -> str:
 
     :param mapping: mapping to write.
     :param form: ``rankfile`` (Open MPI 4), ``rankfile5`` (Open MPI 5), ``mpich`` (``MPICH_RANK_ORDER``), ``hydra``
-        (MPICH's
-        host file), ``slurm`` (arbitrary host file), ``plane`` (srun's option), or ``json``.
+        (MPICH's host file), ``slurm`` (arbitrary host file), ``plane`` (srun's option), or ``json``.
     :raises RankFileError: if the format is unknown, or cannot express the mapping.
     """
     if form not in WRITERS:

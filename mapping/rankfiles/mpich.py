@@ -42,8 +42,7 @@ def write_hydra(mapping: Mapping) -> str:
     """The host file of MPICH's ``mpiexec``: lines ``HOST:COUNT``, and a comment with the value of ``-rankmap``.
 
     Host files may repeat a host, and hydra then places ranks as listed. But it treats each line as a separate host, so
-    that
-    ranks of one host do not share memory (MPICH 5.0). A rank map avoids this.
+    that ranks of one host do not share memory (MPICH 5.0). A rank map avoids this.
     """
     names = host_names(mapping)
     used, node = np.unique(mapping.host_of_rank, return_inverse=True)

@@ -26,11 +26,9 @@ def read_graph(path: str | os.PathLike[str], size: int | None = None) -> Communi
     """Read a communication graph in any known format.
 
     :param path: path of a file, plain or compressed with xz or gz; for Open MPI's monitoring the folder of its
-        ``.prof``
-        files, or any one of these files.
+        ``.prof`` files, or any one of these files.
     :param size: number of ranks; by default the file's own number, else its highest rank plus 1. A larger number is
-        allowed
-        for lists of edges, which may omit ranks, but not for formats that state the number of ranks.
+        allowed for lists of edges, which may omit ranks, but not for formats that state the number of ranks.
     :raises GraphFileError: if the content is wrong; the message names file, line and the expected content.
     Cost: some microseconds per line, O(edges) memory.
     """

@@ -32,8 +32,7 @@ def read(file: GraphFile) -> Edges:
     A symmetric matrix lists each pair once, and the entry counts in both directions, as Matrix Market defines.
 
     :raises GraphFileError: if the content is wrong; the message names the file and, if known, the line. A header with
-        more
-        ranks than the limit, or more entries than the file can contain, is refused before memory is allocated.
+        more ranks than the limit, or more entries than the file can contain, is refused before memory is allocated.
     """
     from scipy.io import mminfo, mmread
     from scipy.sparse import coo_array

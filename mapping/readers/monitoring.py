@@ -55,8 +55,7 @@ def read_ranks(folder: Path) -> tuple[int, dict[int, list[Row]]]:
 
     :param folder: folder of the files.
     :returns: number of ranks, as far as it appears in the files; and for each rank rows of kind (a letter), peer, bytes
-        and
-        messages.
+        and messages.
     :raises GraphFileError: if a line is wrong (the message names file and line), or the folder has several runs or
         none.
     """
@@ -105,8 +104,7 @@ def _read_rank(file: GraphFile, rank: int, size: int = 10**9) -> list[Row]:
     """The rows of kind, peer, bytes and messages in a rank's file.
 
     Kinds: E for messages of the program, I for messages that the library sends for it (including collectives), S and R
-    for
-    one-sided puts and gets, C for the bytes that collectives were asked to move.
+    for one-sided puts and gets, C for the bytes that collectives were asked to move.
     """
     if not recognise(file):
         file.fail(1, repr(_HEADING), file.head.partition("\n")[0])

@@ -46,12 +46,10 @@ def read(file: GraphFile) -> Edges:
     """Read a matrix of ``scipy.sparse.save_npz``, an array ``matrix`` or ``volume``, or columns of edges.
 
     Entry (i, j) of a matrix, shape (p, p), is the bytes from rank i to rank j. Columns are the arrays source, target
-    and
-    volume, and optionally messages and size.
+    and volume, and optionally messages and size.
 
     :raises GraphFileError: if an array is wrong; the message names file and array. Pickled objects are refused, and so
-        are
-        arrays whose header promises more than the archive contains, before memory is allocated.
+        are arrays whose header promises more than the archive contains, before memory is allocated.
     """
     with guarded(file.name, GraphFileError):
         try:

@@ -1,4 +1,4 @@
-"""The lines of a profile (``.topoprof``) recorded by `topompi.profile`; `topompi.profile.file` describes the format."""
+"""A reader of profiles (``.topoprof``) that `topompi.profile` records; `topompi.profile.file` describes the format."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Generators of alltoalls: direct ones, aggregated ones, and ones that avoid links shared by several routes."""
+"""Generators of alltoalls: direct, aggregated, and with steps in which few routes or none share a link."""

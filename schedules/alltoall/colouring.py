@@ -69,8 +69,7 @@ def schedule_transfers(network: Network, source: Integers, destination: Integers
     fewest = int(load.max(initial=0))
     shift = (destination - source) % network.num_hosts
     # In the order of shifts, first fit finds the shifts of a full permutation, the best result if hosts limit the
-    # number
-    # of steps. If links limit it, transfers over the busiest links must be placed early.
+    # number of steps. If links limit it, transfers over the busiest links must be placed early.
     urgent = np.where(uses >= 0, load[uses], 0).max(axis=1, initial=0)
     hosts_bind = fewest == load[: 2 * network.num_hosts].max(initial=0)
     order = np.lexsort((source, shift) if hosts_bind else (source, shift, -urgent))

@@ -30,8 +30,7 @@ def alltoall_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = 
 
     If p is no power of two, it takes the steps of the next power of two, so that ranks always exchange in pairs, and
     ranks without a partner idle; ``alltoall_shift`` takes p steps. Messages: p (p - 1). Bytes: each block once. It is
-    fast
-    for long messages on networks of full bisection if p is a power of two.
+    fast for long messages on networks of full bisection if p is a power of two.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of one message.
@@ -52,10 +51,8 @@ def alltoall_shift(size: int, *, blocks: int = 1, counts: ArrayLike | None = Non
     """An alltoall in which rank r sends to rank r + k and receives from rank r - k, modulo p, in step k.
 
     MPICH runs it if p is no power of two. Messages: p (p - 1) in p - 1 steps, after one step of local moves. Bytes:
-    each
-    block once. It is faster than XOR pairwise for long messages if p is no power of two. If ranks are placed in blocks,
-    all
-    ranks of a host send to one or two other hosts at once.
+    each block once. It is faster than XOR pairwise for long messages if p is no power of two. If ranks are placed in
+    blocks, all ranks of a host send to one or two other hosts at once.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of one message.
@@ -71,8 +68,8 @@ def alltoall_scatter_destination(
     """An alltoall that sends all messages without waiting between steps, with a limited number in flight.
 
     This is MPICH's scattered-destination algorithm, whose window is 32: each rank begins with its neighbour. Messages
-    and
-    bytes: as ``alltoall_shift``, whose steps here overlap. It is fast for medium messages, because start-ups overlap.
+    and bytes: as ``alltoall_shift``, whose steps here overlap. It is fast for medium messages, because start-ups
+    overlap.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of one message.
@@ -89,15 +86,12 @@ def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = N
     of any schedule: each message has a full link on its route on which no other message is faster (Bertsekas and
     Gallager, "Data Networks", 1992, section 6.5.2), so with n messages on this link of capacity C its rate is at least
     C / n. As n only falls, the rate is never below the least C / n of all links at the start, so the message is
-    complete
-    when the busiest link is.
-    It is the shift with an unlimited window. Real networks are not fair to thousands of messages, and real MPI
-    libraries
-    search long queues; if that costs time, ``even`` comes close with few messages in flight.
+    complete when the busiest link is. It is the shift with an unlimited window. Real networks are not fair to thousands
+    of messages, and real MPI libraries search long queues; if that costs time, ``even`` comes close with few messages
+    in flight.
 
     Messages: p (p - 1), up to 2 (p - 1) in flight per rank. Bytes: each block once. It is fast for long messages and
-    uneven
-    routes on networks that share fairly, as flow simulators do.
+    uneven routes on networks that share fairly, as flow simulators do.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of one message.
@@ -112,14 +106,11 @@ def alltoall_interleaved(
     """A shift that mixes short and long routes: in every step the ranks of one host send to different hosts.
 
     Ours: the rank at position v of the ranks sorted by host sends to position a v + k modulo p in step k. If a is prime
-    to
-    p, every step is a permutation and every pair of ranks occurs once; ``spread`` chooses a so that the targets of a
-    host's
-    ranks lie a host apart. With at most m ranks per host and p >= m (m + 2), no two ranks of a host send to one host in
-    a step, their own included; for smaller p the factor comes as close to that as possible. Messages: p (p - 1) in p
-    steps,
-    for any sizes of hosts. Bytes: each block once. It is fast for long messages if the shift would load few routes at a
-    time.
+    to p, every step is a permutation and every pair of ranks occurs once; ``spread`` chooses a so that the targets of a
+    host's ranks lie a host apart. With at most m ranks per host and p >= m (m + 2), no two ranks of a host send to one
+    host in a step, their own included; for smaller p the factor comes as close to that as possible. Messages: p (p - 1)
+    in p steps, for any sizes of hosts. Bytes: each block once. It is fast for long messages if the shift would load few
+    routes at a time.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param blocks: number of blocks of one message.
@@ -172,11 +163,9 @@ def alltoall_bruck(size: int, *, radix: int = 2, blocks: int = 1) -> Schedule:
     """An alltoall in which blocks travel by the digits of their distance to base k, lowest first, packed by digit.
 
     Bruck and others 1997, the index algorithm, for any p; without its two rotations, after Träff, Rougier and Hunold
-    2014:
-    a block with total distance j that rank m holds lies in m's output at (m - j) modulo p, which is the block's source
-    when it arrives. All blocks with the same digit are packed into one message before it and unpacked after it. The k -
-    1
-    messages of a digit's place are sent at once.
+    2014: a block with total distance j that rank m holds lies in m's output at (m - j) modulo p, which is the block's
+    source when it arrives. All blocks with the same digit are packed into one message before it and unpacked after it.
+    The k - 1 messages of a digit's place are sent at once.
 
     Messages: at most (k - 1) p ceil(log_k p). Bytes: each block once for each non-zero digit of its distance, about
     (1 - 1/k) log_k p times. It is fast for the smallest blocks; with a larger radix for somewhat larger ones.

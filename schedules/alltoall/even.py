@@ -31,29 +31,25 @@ def even(
 ) -> HostSchedule:
     """An alltoall in steps that each are a small copy of the whole exchange, with a few steps in flight.
 
-    Ours. With L transfers on the busiest link there are L / 2 steps. In each, every link carries its load divided by
-    L / 2, rounded up or down: the busiest links two transfers, others one or two, and a host sends and receives once or
+    Ours. With L transfers on the busiest link there are L / 2 steps. In each, every link carries its load divided by L
+    / 2, rounded up or down: the busiest links two transfers, others one or two, and a host sends and receives once or
     twice. Links share fairly, so a step takes the time of its busiest link, and this link is busy in every step: the
-    sum
-    is the time of L transfers. This is the argument that all messages at once take no longer than the busiest link
+    sum is the time of L transfers. This is the argument that all messages at once take no longer than the busiest link
     (``direct.alltoall_at_once``), applied to one part at a time, with few messages in flight.
 
     ``colouring`` and TACS require that all ranks are in the same step, and nothing enforces it: a host without a
-    transfer
-    in a step proceeds to its next one, hosts drift apart, and steps are no longer free of conflicts. Here hosts
-    have a transfer in nearly every step, which keeps them together, and a link with two transfers does not idle while
-    one of them waits for its partner. Further steps in flight hide start-ups and the remaining drift.
-    Steps that could not be filled come first, because the steps behind them then fill the links. If permutations of all
-    hosts fit with few steps more, they are taken: on a complete fat tree the steps are those of the shift in reverse.
+    transfer in a step proceeds to its next one, hosts drift apart, and steps are no longer free of conflicts. Here
+    hosts have a transfer in nearly every step, which keeps them together, and a link with two transfers does not idle
+    while one of them waits for its partner. Further steps in flight hide start-ups and the remaining drift. Steps that
+    could not be filled come first, because the steps behind them then fill the links. If permutations of all hosts fit
+    with few steps more, they are taken: on a complete fat tree the steps are those of the shift in reverse.
 
     Each rank of a host begins with a different step, so that ranks of a host do not send to one target at once; a step
-    of
-    the ranks is then a mixture of host steps, and links keep their proportions. In packet simulations with 16 ranks per
-    host this reduces the excess over the bound to half or less (docs/models.md).
+    of the ranks is then a mixture of host steps, and links keep their proportions. In packet simulations with 16 ranks
+    per host this reduces the excess over the bound to half or less (docs/models.md).
 
     Messages: p - 1 per rank. It is faster than shifts if routes are uneven: on part of a machine, with uneven leaves,
-    with
-    routes from tables. Cost: about 5 microseconds per pair of hosts to generate.
+    with routes from tables. Cost: about 5 microseconds per pair of hosts to generate.
 
     :param network: the job's network.
     :param window: largest number of steps that a rank has in flight, 0 for no limit. Default: min(8, 16 // ranks on the
@@ -92,8 +88,7 @@ def even_steps(
     :param source: sending host of each transfer, shape (transfers,).
     :param destination: receiving host of each transfer, shape (transfers,).
     :param ranks: sending and receiving rank of each transfer, two arrays of shape (transfers,), if each rank's load is
-        to be
-        spread over the steps, too.
+        to be spread over the steps, too.
     :param shared: number of transfers per step on the busiest link.
     :param seed: seed of the random choices among equals.
     :raises ValueError: if two hosts have no route.

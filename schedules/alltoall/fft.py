@@ -49,10 +49,9 @@ def pencil_grid(network: Network, rows: int | None = None) -> tuple[int, Integer
     """The number of rows of the process grid whose transposes load the links least, and the rank at each place.
 
     Ranks are sorted along the tree of switches, so that the ranks of a row are near: in a host, or else on a leaf
-    switch.
-    Of the grids with at least two rows and two columns, the result has the least sum of the busiest link's times in the
-    row
-    and in the column transpose, if each rank exchanges all its data in each; among equals it is the squarest.
+    switch. Of the grids with at least two rows and two columns, the result has the least sum of the busiest link's
+    times in the row and in the column transpose, if each rank exchanges all its data in each; among equals it is the
+    squarest.
 
     :param rows: number of rows, if it is fixed; only the places are then computed.
     :returns: the number of rows, and the rank at each place, row by row, shape (p,).

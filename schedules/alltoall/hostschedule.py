@@ -23,15 +23,12 @@ class HostSchedule:
 
     A row from host i with k_i ranks to host j with k_j ranks stands for k_i * k_j messages in max(k_i, k_j) rounds: in
     round t the a-th rank of host i sends to the b-th rank of host j if b - a = t modulo max(k_i, k_j). In a round a
-    rank
-    thus sends at most one message of the row and receives at most one. Step s of the hosts becomes ``rounds[s]`` steps
-    of
-    the ranks.
+    rank thus sends at most one message of the row and receives at most one. Step s of the hosts becomes ``rounds[s]``
+    steps of the ranks.
 
     If rotated, the a-th rank of each host begins at another host step and repeats all host steps in each round: with m
     ranks on the fullest host and S host steps, it begins at step a S / m. The ranks of a host then send to different
-    hosts
-    at a time, and a step of the ranks is a mixture of m host steps.
+    hosts at a time, and a step of the ranks is a mixture of m host steps.
 
     :param algorithm: name of the generator, for display.
     :param rank_host: host of each rank, shape (p,).

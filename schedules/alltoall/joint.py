@@ -29,8 +29,7 @@ def joint(
     """The alltoall of one group of ranks, in steps made together with those of all groups in ``network.siblings``.
 
     Ours: the method of ``even``, applied to all groups that share links, so that a step of all groups together is a
-    small
-    copy of the whole exchange. Each group runs its own rows, which are correct even if another group runs another
+    small copy of the whole exchange. Each group runs its own rows, which are correct even if another group runs another
     schedule or starts late. Without siblings it is ``even`` rank by rank.
 
     Messages: p - 1 per rank. It is fast if rows or columns of a process grid exchange at once and routes are uneven.
@@ -70,12 +69,10 @@ def joint_steps(network: Network, groups: Sequence[Integers], *, seed: int = 1) 
     """The step of each message of each group, one array of shape (ranks, ranks) per group; 0 inside hosts.
 
     A step of all groups together puts on each link, host and rank at most its total load divided by the number of
-    steps,
-    rounded up.
+    steps, rounded up.
 
     Groups on the same hosts share their steps as far as the proportions of all kinds of groups permit: for 64 hosts
-    with
-    16 ranks each, in 16 groups across all hosts, steps are computed for one group only.
+    with 16 ranks each, in 16 groups across all hosts, steps are computed for one group only.
 
     :param network: network of all ranks.
     :param groups: ranks of each group; groups are disjoint.

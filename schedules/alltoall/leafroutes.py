@@ -30,8 +30,7 @@ class LeafRoutes:
     :param distances: pairs (level, hosts) of each leaf: the set of hosts at each distance, farthest first.
     :param num_levels: number of different distances; level 0 is the nearest.
     :param cuts_off: pairs (level, hosts) of each link: the hosts that every sender at this level or farther reaches
-        over
-        the link.
+        over the link.
     :param room: number of transfers that each link carries at full rate in a step.
     """
 
@@ -48,8 +47,7 @@ class LeafRoutes:
         """The routes of a network.
 
         A host whose routes differ from those of others on its leaf switch (several rails) counts as a leaf of its own,
-        and
-        then so do all hosts.
+        and then so do all hosts.
 
         :raises ValueError: if two hosts have no route.
         Cost: O(leaves x hosts x longest route), and one comparison of the routes of all pairs.

@@ -18,8 +18,7 @@ def occupied(network: Network, source: Integers, destination: Integers) -> Integ
     """The resources of each transfer, shape (transfers, resources), padded with -1.
 
     With n hosts, resource h is the sending side of host h, n + h its receiving side, and 2 n + l is link l, which joins
-    two
-    switches.
+    two switches.
 
     :param network: the job's network.
     :param source: sending host of each transfer, shape (transfers,).

@@ -21,10 +21,8 @@ def tacs1(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers
     """An alltoall by pairwise exchange of hosts that are matched along free links; a host without a partner idles.
 
     Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013, chapter
-    6.
-    Step 0 is the exchange inside hosts. The next n - 1 matchings complete the source's P regular steps if all hosts
-    have
-    the same number of ranks. The extra steps that ``limit`` makes necessary come last.
+    6. Step 0 is the exchange inside hosts. The next n - 1 matchings complete the source's P regular steps if all hosts
+    have the same number of ranks. The extra steps that ``limit`` makes necessary come last.
 
     :param network: the job's network.
     :param limit: number of transfers that a link between switches may carry in a step; 1 shares no link.
@@ -41,10 +39,8 @@ def tacs2(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers
     """TACS1 without its extra steps: an idle process makes its next transfer of an extra step early, without blocking.
 
     Our reading: a host idles in as many of the n - 1 matchings as it has exchanges behind them, so it issues these in
-    their
-    order, one in each idle step. The sender chooses the step of each message, so a host may receive from several hosts
-    in
-    one step; ``window`` is 2 so that this step overlaps the next one. Links may be shared.
+    their order, one in each idle step. The sender chooses the step of each message, so a host may receive from several
+    hosts in one step; ``window`` is 2 so that this step overlaps the next one. Links may be shared.
 
     Cost: as ``tacs1``. It is fast for exchanges that load the network little (FFT rows and columns).
 
@@ -65,13 +61,10 @@ def matchings(network: Network, *, limit: int = 1) -> Integers:
     """The pairs of hosts that exchange, as rows (step, host, host), each pair once, shape (n (n - 1) / 2, 3).
 
     Each step is a matching found greedily: each host takes the farthest remaining partner for which no link is shared
-    in
-    either direction. If the limit is above 1, the unmatched hosts then try again with up to ``limit`` transfers per
-    link.
-    Our choices, which the source leaves open: hosts with the most remaining exchanges choose first; among equally far
-    partners the next by number is taken; the distance of two hosts is that of their leaf switches; and a link whose
-    rate is
-    a multiple of the host links' rate carries that multiple of transfers.
+    in either direction. If the limit is above 1, the unmatched hosts then try again with up to ``limit`` transfers per
+    link. Our choices, which the source leaves open: hosts with the most remaining exchanges choose first; among equally
+    far partners the next by number is taken; the distance of two hosts is that of their leaf switches; and a link whose
+    rate is a multiple of the host links' rate carries that multiple of transfers.
 
     :param network: the job's network.
     :param limit: number of transfers that a link between switches may carry in a step.

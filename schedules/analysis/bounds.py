@@ -21,14 +21,12 @@ class Bound:
     """Lower bounds on the time of a collective, in seconds if the network's capacities are in bytes/s.
 
     The bounds of hosts and leaf switches hold for every correct schedule, with any forwarding and aggregation. The
-    bound
-    of links holds if each block travels along the route between its own two hosts.
+    bound of links holds if each block travels along the route between its own two hosts.
 
     :param host_out: bytes that must leave the busiest host, over the rate of its links into the fabric.
     :param host_in: bytes that must enter the busiest host, over the rate of its links from the fabric.
     :param leaf_out: bytes that must leave the busiest leaf switch, over the rate of the links by which its hosts'
-        routes
-        leave it.
+        routes leave it.
     :param leaf_in: bytes that must enter the busiest leaf switch, over the rate of the links by which routes enter it.
     :param link: bytes on the busiest link over its capacity for alltoall; 0 for other collectives, which prescribe no
         routes.
@@ -60,11 +58,9 @@ def lower_bound(
     """The time that a collective needs at least on a network, with any schedule.
 
     The bytes that cross the border of a host or leaf switch follow from the collective's definition: data that only
-    ranks
-    inside have must leave once, data that only ranks outside have must enter once, and reductions may be combined
-    before
-    they cross. For an allreduce with ranks in G hosts (or leaf switches), each element crosses borders 2 (G - 1) times,
-    the number of one-way messages of a gossip (Harary and Schwenk 1974).
+    ranks inside have must leave once, data that only ranks outside have must enter once, and reductions may be combined
+    before they cross. For an allreduce with ranks in G hosts (or leaf switches), each element crosses borders 2 (G - 1)
+    times, the number of one-way messages of a gossip (Harary and Schwenk 1974).
 
     :param network: the job's network.
     :param collective: one of ``COLLECTIVES``.
@@ -96,11 +92,9 @@ def min_steps(network: Network, conflicts: int = 1) -> int:
     """The least number of steps of an alltoall in which a rank sends one message per step and no link is over-used.
 
     It is the largest of p - 1 and, for each link, the messages that cross it over the messages that it may carry in a
-    step.
-    The latter number is ``conflicts`` * width (``link_width``) * s, if s is the largest number of ranks on a host that
-    sends
-    over the link; ``analyse`` counts conflicts in the same way. To count steps of hosts, give a network with one rank
-    per host.
+    step. The latter number is ``conflicts`` * width (``link_width``) * s, if s is the largest number of ranks on a host
+    that sends over the link; ``analyse`` counts conflicts in the same way. To count steps of hosts, give a network with
+    one rank per host.
 
     :param network: the job's network.
     :param conflicts: number of simultaneous transfers allowed on a link as fast as a host's; 1 if none may share it.

@@ -59,35 +59,26 @@ def cost(
     """Predict the time of a schedule on a network with the model of Subramoni 2013, and a clock for each rank and link.
 
     A rank enters a step when its previous step is complete or, if steps overlap (``Schedule.window``, ``lanes``), when
-    its
-    last step outside the window is. A message of b bytes over h hops starts when its sender enters the step and, if it
-    is
-    longer than ``model.rendezvous.above``, not before its receiver enters the step and the receiver's clearance
-    arrives. Its
-    start-up takes ``t_s[h] + (k - 1) t_o``, where k is the larger of the number of messages that its sender sends and
-    the
-    number that its receiver receives in the step. Its transfer takes ``b * t_w[h]`` on each link, times the ratio of
-    the
-    network's fastest host link to this link's rate. The messages of one step share a link fairly: with m messages on
-    it,
-    a message ends after m times its own bytes, or after the bytes of all m if they are fewer. The next step's messages
-    on
-    the link wait for these. ``model.burst`` bytes of a message pass in no time, as with a token bucket, which fills
-    while
-    the link idles. Inside a host, each of k messages of a rank takes k times as long.
+    its last step outside the window is. A message of b bytes over h hops starts when its sender enters the step and, if
+    it is longer than ``model.rendezvous.above``, not before its receiver enters the step and the receiver's clearance
+    arrives. Its start-up takes ``t_s[h] + (k - 1) t_o``, where k is the larger of the number of messages that its
+    sender sends and the number that its receiver receives in the step. Its transfer takes ``b * t_w[h]`` on each link,
+    times the ratio of the network's fastest host link to this link's rate. The messages of one step share a link
+    fairly: with m messages on it, a message ends after m times its own bytes, or after the bytes of all m if they are
+    fewer. The next step's messages on the link wait for these. ``model.burst`` bytes of a message pass in no time, as
+    with a token bucket, which fills while the link idles. Inside a host, each of k messages of a rank takes k times as
+    long.
 
     The source has no clocks of links: it multiplies a step's time by the number of messages on the busiest link. We do
-    the
-    same within a step; the clocks carry the remaining work of one step over to the next if ranks have drifted apart.
+    the same within a step; the clocks carry the remaining work of one step over to the next if ranks have drifted
+    apart.
 
     Local moves cost nothing. The result is at least the time that the busiest link needs for all its bytes.
 
     Rings, and alltoalls with one message per pair, are long series of steps. Beyond ``most`` messages only a sample of
-    the
-    steps is evaluated, and each of them represents the steps around it. In a ring with equal shares all steps are
+    the steps is evaluated, and each of them represents the steps around it. In a ring with equal shares all steps are
     equal, so ``seconds`` is exact unless ranks enter the ring at different times. In an alltoall ``link_seconds`` is
-    exact,
-    from the bytes of each pair of hosts, and ``seconds`` is an estimate. ``finish`` is interpolated.
+    exact, from the bytes of each pair of hosts, and ``seconds`` is an estimate. ``finish`` is interpolated.
 
     :param schedule: the schedule.
     :param network: network on which it runs.

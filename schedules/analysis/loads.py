@@ -149,8 +149,7 @@ class Analysis:
         """The number of transfers on the link beyond those that it may carry in a step, shape (entries,).
 
         A link may carry its width times ``senders``: the ranks of one host share their host's link with any schedule,
-        so
-        their simultaneous messages count as no conflict there, nor on any later link.
+        so their simultaneous messages count as no conflict there, nor on any later link.
         """
         return np.maximum(self.transfers - self.width[self.link] * self.senders, 0)
 

@@ -54,13 +54,11 @@ class Rendezvous:
     """The wait of a long message for its receiver's clearance to send.
 
     The clearance queues behind messages that the receiver is sending. How long depends on library and network: an
-    adapter
-    that answers by itself sends it at once.
+    adapter that answers by itself sends it at once.
 
     :param above: size in bytes; a message that is longer waits until its receiver is ready.
     :param same: fraction of the time of the receiver's own messages in the step to the waiting rank that passes before
-        the
-        clearance arrives; they share a connection with it.
+        the clearance arrives; they share a connection with it.
     :param others: fraction of the time of the receiver's messages to other ranks that passes before it arrives.
     """
 
@@ -121,10 +119,8 @@ class Model:
         """The model of a network, chosen by the rate of its fastest host links.
 
         At or above the rate of first-generation InfiniBand with four lanes: Stampede of table 1.1, whose adapters
-        answer by
-        themselves. Below: sockets over Ethernet, fitted to calls of Open MPI on 16 emulated hosts with links of 100
-        Mbit/s
-        (docs/lab/untuned.md), with the bytes of headers included in the per-byte cost.
+        answer by themselves. Below: sockets over Ethernet, fitted to calls of Open MPI on 16 emulated hosts with links
+        of 100 Mbit/s (docs/lab/untuned.md), with the bytes of headers included in the per-byte cost.
 
         :param rate: rate in bytes/s.
         """
@@ -193,8 +189,7 @@ class Model:
         """The start-up and per-byte costs in seconds for 0 to ``most`` hops, two arrays of shape (most + 1,).
 
         Costs are interpolated between levels. Beyond the last level they continue with the slope of the last two levels
-        between
-        hosts, but never fall. Below the first level they are those of the first.
+        between hosts, but never fall. Below the first level they are those of the first.
         """
         hops = np.arange(most + 1)
         outside = [level for level in range(len(self.hops)) if self.hops[level] > 0][-2:]

@@ -59,8 +59,7 @@ def draw_chart(analysis: Analysis, title: str, link_names: Sequence[str] | None 
 
     The load is relative to the transfers that the link may carry without conflict: its width times the largest number
     of ranks of one host that send over it. Links between switches come first. If more than ``MOST_LINKS`` are loaded,
-    the
-    links with the most conflicts are drawn, and among equals the links with the most transfers.
+    the links with the most conflicts are drawn, and among equals the links with the most transfers.
 
     :param analysis: loads of the links by step.
     :param title: heading of the drawing.

@@ -106,8 +106,7 @@ def _planar_order(edges: _Edges) -> NDArray[np.intp]:
     """The ranks from top to bottom in an order in which no line crosses another.
 
     Each parent precedes its children and their sub-trees. The child served last comes first if messages run away from
-    the
-    root; the child that sends first comes first if they run towards it.
+    the root; the child that sends first comes first if they run towards it.
     """
     parent = edges.parent
     children: list[list[int]] = [[] for _ in parent]

@@ -42,8 +42,7 @@ def to_json(schedule: Schedule) -> str:
     """Write a schedule as one line of JSON, the same for equal schedules.
 
     A column is a list of integers or, if this is shorter, a list of arithmetic runs. A shift alltoall of 1,024 ranks,
-    with
-    one million rows, takes 67 KB.
+    with one million rows, takes 67 KB.
     """
     head = {name: getattr(schedule, name) for name in _KINDS}
     head["counts"] = None if schedule.counts is None else schedule.counts.tolist()
@@ -58,8 +57,7 @@ def from_json(text: str, name: str = "") -> Schedule:
     :param text: content of the file.
     :param name: name of the file, with which error messages begin.
     :raises ScheduleTextError: if the text is not JSON, its version is unknown, or a field is missing, unknown, repeated
-        or
-        of a wrong value; the message names the field.
+        or of a wrong value; the message names the field.
     """
     document = parse_json(text, name or "schedule", ScheduleTextError, pairs=_unique)
     with guarded(name or "schedule", ScheduleTextError):
@@ -161,8 +159,7 @@ def _run_starts(column: Integers) -> NDArray[np.intp]:
     """The index at which each arithmetic run begins; each run is as long as possible.
 
     A run ends where the difference changes. The element behind the end begins a new run, and the difference to it is in
-    no
-    run; so if differences change at consecutive elements, every second change begins no run.
+    no run; so if differences change at consecutive elements, every second change begins no run.
     """
     change = np.flatnonzero(np.diff(column, 2)) + 2
     streak = np.flatnonzero(np.diff(change, prepend=-2) != 1)

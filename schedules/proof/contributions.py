@@ -19,9 +19,8 @@ def sums_of(reductions: Reductions, size: int, blocks: int) -> tuple[NDArray[np.
     Entry [r, b] of the latter is the sum of a result that combines block b of the first r ranks.
 
     Each place of the input has two random weights modulo 2^64 and a unit weight. A result with the right number of
-    units
-    but a wrong multiset of contributions has both right sums with a probability of at most (p / 2^64)^2, because its
-    sums differ by a fixed combination of independent weights with factors below p.
+    units but a wrong multiset of contributions has both right sums with a probability of at most (p / 2^64)^2, because
+    its sums differ by a fixed combination of independent weights with factors below p.
 
     :param reductions: all reductions and their terms.
     :param size: number of ranks, p.

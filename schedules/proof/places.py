@@ -21,8 +21,7 @@ class Places:
     """The places (one per block of a buffer of a rank), numbered by buffer, then rank, then block.
 
     The places of the input are numbered below ``num_inputs``, in the order of all ranks' contributions; the places of
-    the
-    output follow in the order of all ranks' results.
+    the output follow in the order of all ranks' results.
 
     :param schedule: the schedule.
     :ivar blocks: number of blocks of each buffer of each rank, shape (3, p); the scratch is sized by ``reach``.

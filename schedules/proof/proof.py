@@ -40,22 +40,16 @@ def check(schedule: Schedule, commutative: bool = True) -> Proof:
 
     Freedom from deadlock follows. The two ends of a transfer are in one step, so all ranks run through their steps in a
     common order. Suppose ranks are stuck, and take the earliest step of a stuck rank. All its participants have
-    finished
-    the steps before it, so all have posted their ends, at once and without blocking. Both ends of a pair post its rows
-    in
-    the schedule's order, so each message meets its own receive, with one communicator and one tag. Thus only data can
-    be
-    missing: a transfer whose source is filled in its own step waits for itself. The rules on reads exclude this case.
-    The
-    same holds with several steps in flight, because they start in order.
+    finished the steps before it, so all have posted their ends, at once and without blocking. Both ends of a pair post
+    its rows in the schedule's order, so each message meets its own receive, with one communicator and one tag. Thus
+    only data can be missing: a transfer whose source is filled in its own step waits for itself. The rules on reads
+    exclude this case. The same holds with several steps in flight, because they start in order.
 
     Steps declared independent may overlap in any way. A stronger rule proves this harmless: no step reads a block that
-    a
-    step writes, and no two steps write one block, so all orders have the same result.
+    a step writes, and no two steps write one block, so all orders have the same result.
 
     Copies and orders are proved exactly. For commutative reductions a wrong set of contributions escapes with a
-    probability
-    of at most (p / 2^64)^2 per place of the output, see ``contributions``.
+    probability of at most (p / 2^64)^2 per place of the output, see ``contributions``.
 
     :param schedule: schedule to prove.
     :param commutative: whether reductions may combine contributions in any order.

@@ -45,8 +45,7 @@ def along(tree: Tree, algorithm: str, *, blocks: int = 1, pipelined: bool = Fals
     :param blocks: number of blocks of the message.
     :param pipelined: whether each block is a message of its own; otherwise one message per edge carries all blocks.
     Cost: p - 1 messages of m bytes in ``max(tree.down) + 1`` steps; pipelined, (p - 1) b messages of m / b bytes, and
-    each
-    further block takes as many more steps as a parent has turns.
+    each further block takes as many more steps as a parent has turns.
     """
     pieces = blocks if pipelined else 1
     piece = np.arange(pieces)[:, None]
@@ -85,10 +84,8 @@ def knomial(size: int, *, root: int = 0, blocks: int = 1, radix: int = 2) -> Sch
     """A broadcast along the k-nomial tree in rank order from the root on; each rank serves k - 1 others at once.
 
     It is the default of MPI libraries (binomial, k = 2). Cost: p - 1 messages of m bytes in ceil(log_k p) steps. It is
-    fast
-    for small messages, on one switch or if ranks are placed along the network; k above 2 pays if starting a message
-    takes
-    far less time than its latency.
+    fast for small messages, on one switch or if ranks are placed along the network; k above 2 pays if starting a
+    message takes far less time than its latency.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -148,8 +145,7 @@ def wave(
     :param overhead: time for which a message keeps its sender busy, one number or one per latency, in the unit of
         ``latency``; the default is MPICH's.
     Cost: p - 1 messages of m bytes. It is fast for small messages if latency is far above the overhead of a message,
-    because
-    the root then serves many ranks, the far ones early enough.
+    because the root then serves many ranks, the far ones early enough.
     """
     levels = rank_clusters(network)
     if latency is None:
@@ -162,8 +158,7 @@ def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2)
 
     Subramoni 2013, sections 2.3.1 and 4, see `schedules.trees.leaders`. Cost: p - 1 messages of m bytes; at each level
     clusters - 1 of them cross borders, the least possible. It is fast if links between clusters are scarce or shared
-    with
-    other jobs; it takes a few steps more than a single k-nomial tree over all ranks.
+    with other jobs; it takes a few steps more than a single k-nomial tree over all ranks.
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -193,11 +188,9 @@ def circulant(size: int, *, root: int = 0, order: ArrayLike | None = None, block
     """A broadcast on a circulant graph, in which every rank receives a new block in nearly every step.
 
     Träff, arXiv:2407.18004, see `schedules.rooted.circulant.receive_blocks`; for any p and b. Cost: (p - 1) b messages
-    of
-    m / b bytes in b - 1 + ceil(log2 p) steps, the least possible if a rank sends and receives one block per step. It is
-    fast for medium and large messages on fabrics that are not oversubscribed. In half of the steps, messages go over
-    less
-    than sqrt(p) places of the order; if it is depth-first, these messages stay near.
+    of m / b bytes in b - 1 + ceil(log2 p) steps, the least possible if a rank sends and receives one block per step. It
+    is fast for medium and large messages on fabrics that are not oversubscribed. In half of the steps, messages go over
+    less than sqrt(p) places of the order; if it is depth-first, these messages stay near.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -212,10 +205,9 @@ def double_tree(size: int, *, root: int = 0, order: ArrayLike | None = None, blo
     """A broadcast of even blocks along one binary tree and of odd blocks along another; no rank is inner in both.
 
     Sanders, Speck and Träff, see `schedules.rooted.doubletree.parents`; for any p and b. Cost: (p - 1) b messages of m
-    / b
-    bytes in at most b + 2 log2 p steps. Each rank has the same two senders and at most two receivers in all steps, and
-    half
-    of these are its neighbours in the order. It is fast for large messages if links between clusters are scarce.
+    / b bytes in at most b + 2 log2 p steps. Each rank has the same two senders and at most two receivers in all steps,
+    and half of these are its neighbours in the order. It is fast for large messages if links between clusters are
+    scarce.
 
     :param size: number of ranks, p.
     :param root: the root's rank.

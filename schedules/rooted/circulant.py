@@ -26,10 +26,8 @@ def receive_blocks(size: int) -> Integers:
     it.
 
     J. L. Träff, Optimal Broadcast Schedules in Logarithmic Time with Applications to Broadcast, All-Broadcast,
-    Reduction
-    and All-Reduction, arXiv:2407.18004: the search for the receive side. The paper's separate search for the send side
-    is
-    not needed if all ranks' entries are known: a rank sends the block of its receiver's entry.
+    Reduction and All-Reduction, arXiv:2407.18004: the search for the receive side. The paper's separate search for the
+    send side is not needed if all ranks' entries are known: a rank sends the block of its receiver's entry.
 
     Cost: O(p log^2 p) time at most, O(p log p) memory.
     """

@@ -15,8 +15,7 @@ def parents(size: int) -> Integers:
 
     P. Sanders, J. Speck and J. L. Träff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, Parallel
     Computing 35(12), 2009. The first tree is the binary tree whose in-order walk is 1, 2, ... p - 1. The second one is
-    its
-    mirror image if p is odd, and its shift by one place if p is even. A rank has children in at most one of them.
+    its mirror image if p is odd, and its shift by one place if p is even. A rank has children in at most one of them.
 
     :param size: number of ranks, p.
     """
@@ -35,8 +34,8 @@ def _parities(parent: Integers) -> Integers:
     """The parity of the steps in which each rank receives in each tree, 0 for even and 1 for odd, shape (2, p).
 
     A rank receives in one tree in even steps and in the other in odd steps, and so it sends to its two children.
-    Messages
-    that must differ are neighbours on paths and even cycles, because each has at most one such neighbour at either end.
+    Messages that must differ are neighbours on paths and even cycles, because each has at most one such neighbour at
+    either end.
 
     :param parent: parent of each rank in both trees, shape (2, p), as ``parents`` returns it.
     """

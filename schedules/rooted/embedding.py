@@ -36,9 +36,8 @@ def embed(tree: Tree, delay: ArrayLike, walk: str = "dft") -> Integers:
     """Place ranks at the nodes of a tree so that nodes with large sub-trees are close to their parents.
 
     After Subramoni 2013, section 4: the tree is walked depth first (``dft``) or breadth first (``bft``), the children
-    with
-    the largest sub-trees first. Each node takes the unplaced rank that is closest to the rank at its parent, the lowest
-    among equals. The root keeps its rank. This is a heuristic without a guarantee.
+    with the largest sub-trees first. Each node takes the unplaced rank that is closest to the rank at its parent, the
+    lowest among equals. The root keeps its rank. This is a heuristic without a guarantee.
 
     :param tree: tree of p nodes.
     :param delay: delay from rank i to rank j, shape (p, p), any unit.
@@ -119,11 +118,9 @@ def wave_tree(
     """A tree by list scheduling: the pair of a sender and a receiver that completes earliest is joined, until all are.
 
     This is the idea of MPICH's topology-aware wave tree (with an overhead, and latencies between groups, between
-    switches,
-    and on one switch), published earlier as earliest completing edge first (Bhat, Raghavendra, Prasanna 2003). MPICH
-    runs
-    the wave through one switch after another; here one wave runs over any number of levels. A sender is busy for
-    ``overhead`` and then free for the next message; the receiver has the message after ``latency``.
+    switches, and on one switch), published earlier as earliest completing edge first (Bhat, Raghavendra, Prasanna
+    2003). MPICH runs the wave through one switch after another; here one wave runs over any number of levels. A sender
+    is busy for ``overhead`` and then free for the next message; the receiver has the message after ``latency``.
 
     :param clusters: cluster of each rank at each level, coarsest first, nested, shape (levels, p).
     :param root: the root's rank.

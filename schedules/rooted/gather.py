@@ -104,10 +104,8 @@ def gather_along(tree: Tree, algorithm: str, *, blocks: int = 1, counts: ArrayLi
     """A gather to a tree's root along its edges.
 
     An inner rank stores the blocks of its sub-tree in its scratch buffer, side by side in depth-first order, siblings
-    in
-    cyclic rank order from the root on, and sends them as one message. Sub-trees that are ranges of ranks arrive in
-    their
-    place at the root; others arrive in its scratch buffer, and local moves restore rank order.
+    in cyclic rank order from the root on, and sends them as one message. Sub-trees that are ranges of ranks arrive in
+    their place at the root; others arrive in its scratch buffer, and local moves restore rank order.
 
     :param tree: tree whose root receives.
     :param algorithm: name of the algorithm.
@@ -171,8 +169,7 @@ def gather_knomial(
     """A gather along the k-nomial tree in rank order from the root on (binomial for k = 2).
 
     It is the default of MPI libraries for small blocks. Cost: p - 1 messages in ceil(log_k p) steps (one more if the
-    ranks
-    of a sub-tree wrap around from the last to the first); about m log_k p / 2 bytes in all. It is fast for small
+    ranks of a sub-tree wrap around from the last to the first); about m log_k p / 2 bytes in all. It is fast for small
     blocks.
 
     :param size: number of ranks, p.
@@ -191,8 +188,7 @@ def gather_leaders(
     """A gather of each cluster at its leader by k-nomial trees, innermost first; the last leader is the root.
 
     Subramoni 2013, section 3, for any number of levels; `schedules.Hierarchy` does the same with native collectives.
-    There
-    all blocks move once more to a root that leads no cluster; here the root leads all its clusters.
+    There all blocks move once more to a root that leads no cluster; here the root leads all its clusters.
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -216,8 +212,7 @@ def gather_nodes(rank_host: ArrayLike, *, root: int = 0, blocks: int = 1, counts
     :param blocks: number of blocks of each rank, used if ``counts`` is None.
     :param counts: blocks of each rank, shape (p,), for the v-form.
     Cost: p - 1 messages, one from each host; each block crosses the network once and is never stored on its way. It is
-    fast
-    for small and medium blocks with several ranks per host, especially beside other jobs.
+    fast for small and medium blocks with several ranks per host, especially beside other jobs.
     """
     size = len(np.asarray(rank_host))
     tree = trees.leaders([rank_host], size, root=root, radix=max(size, 2))

@@ -20,12 +20,10 @@ def in_order(clusters: Sequence[ArrayLike], size: int, *, root: int = 0, radix: 
     """A k-nomial tree for any root whose sub-trees are ranges of ranks; the farthest ranges are served first.
 
     A parent that reduces thus receives the nearest range first and then each adjoining range, one child per turn. The
-    range
-    of a sub-tree's top is cut into at most k parts of k^h ranks, and the lowest rank of each other part becomes its
-    child.
-    With clusters, the tree first joins the leaders at each level, outermost first; the root leads all its clusters, the
-    lowest rank leads the others. With root 0 and ``radix=2`` it is the binomial tree. Depth: at most ceil(log_k p);
-    p - 1 edges; (k - 1) ceil(log_k p) turns.
+    range of a sub-tree's top is cut into at most k parts of k^h ranks, and the lowest rank of each other part becomes
+    its child. With clusters, the tree first joins the leaders at each level, outermost first; the root leads all its
+    clusters, the lowest rank leads the others. With root 0 and ``radix=2`` it is the binomial tree. Depth: at most
+    ceil(log_k p); p - 1 edges; (k - 1) ceil(log_k p) turns.
 
     :param clusters: cluster of each rank at each level, coarsest first, nested, each cluster a range of ranks; or none.
     :param size: number of ranks, p.

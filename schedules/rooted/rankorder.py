@@ -96,8 +96,7 @@ def bcast_scatter_doubling(size: int, *, root: int = 0, blocks: int | None = Non
     """A broadcast by a binomial scatter, then an allgather by recursive doubling, neighbours first.
 
     Van de Geijn's broadcast with the allgather of Thakur, Rabenseifner, Gropp 2005, section 4.2. If p is no power of
-    two,
-    nodes without a partner receive the missing blocks from nodes of their own sub-tree. Bytes: about 2 m from each
+    two, nodes without a partner receive the missing blocks from nodes of their own sub-tree. Bytes: about 2 m from each
     rank.
 
     :param size: number of ranks, p.

@@ -51,15 +51,13 @@ def reduce_knomial(size: int, *, root: int = 0, radix: int = 2, ordered: bool = 
     """A reduction along the k-nomial tree (for k = 2 Thakur, Rabenseifner, Gropp 2005, section 4.5).
 
     Messages: p - 1 of the whole vector, in ceil(log_k p) steps in which a parent receives up to k - 1 vectors at once;
-    if
-    ``ordered``, one after the other, in up to (k - 1) ceil(log_k p) steps. It is fast for short vectors.
+    if ``ordered``, one after the other, in up to (k - 1) ceil(log_k p) steps. It is fast for short vectors.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
     :param radix: k; a rank receives from up to k - 1 others at once.
     :param ordered: whether to keep rank order, for operations that do not commute; possible for any root without a
-        further
-        transfer. Otherwise ranks are in cyclic order from the root on, which requires a commutative operation.
+        further transfer. Otherwise ranks are in cyclic order from the root on, which requires a commutative operation.
     :param blocks: number of blocks of the vector, b.
     """
     tree = in_order((), size, root=root, radix=radix) if ordered else knomial(size, radix).placed(rotation(size, root))
@@ -70,8 +68,7 @@ def reduce_through_zero(size: int, *, root: int = 0, blocks: int = 1) -> Schedul
     """A reduction along the binomial tree to rank 0, which sends the result to the root; it keeps rank order.
 
     MPICH runs it for operations that do not commute. Messages: p - 1 of the whole vector, and one more if the root is
-    not
-    rank 0; ``reduce_knomial`` keeps rank order without it.
+    not rank 0; ``reduce_knomial`` keeps rank order without it.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -116,8 +113,7 @@ def reduce_chain(size: int, *, root: int = 0, order: ArrayLike | None = None, bl
     once out of each cluster except the last. It is fast for long vectors, if blocks are many compared with p.
 
     It keeps rank order if ranks descend or ascend along the chain to the root: root 0 with ascending order, or root p -
-    1
-    with descending order.
+    1 with descending order.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -142,9 +138,8 @@ def reduce_circulant(size: int, *, root: int = 0, order: ArrayLike | None = None
 
     Träff, arXiv:2407.18004, see `schedules.rooted.circulant.arrivals`; for any p and b, and commutative operations.
     Messages: (p - 1) b of m / b bytes for a vector of m bytes, in b - 1 + ceil(log2 p) steps, the least possible if a
-    rank
-    sends and receives one block per step. It is fast for medium vectors on fabrics that are not oversubscribed; for the
-    order see `schedules.rooted.broadcast.circulant`.
+    rank sends and receives one block per step. It is fast for medium vectors on fabrics that are not oversubscribed;
+    for the order see `schedules.rooted.broadcast.circulant`.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -215,8 +210,7 @@ def reduce_halving(
     :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending.
     :param root_joins: whether the root takes part in the halving even if it is a surplus rank. If not, as in MPICH, the
         head of corner 0 sends a surplus root its part after the reduce-scatter, and the root gathers in its place: one
-        more
-        message.
+        more message.
     :param blocks: number of blocks of the vector, by default one per corner of the cube; with fewer, corners idle.
     """
     ranks, head = checked_order(size, order), checked_root(size, root)

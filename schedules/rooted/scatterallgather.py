@@ -25,8 +25,7 @@ def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = N
     """A broadcast by a scatter along a k-nomial tree in depth-first order, then an allgather on the ring in this order.
 
     After van de Geijn (Barnett and others, 1994). The order follows Subramoni 2013, section 4, whose scatter runs along
-    the
-    reordered tree. Shares that a rank already has as an inner node of the scatter tree are not sent again; the root
+    the reordered tree. Shares that a rank already has as an inner node of the scatter tree are not sent again; the root
     receives nothing.
 
     :param network: the job's network.
@@ -54,8 +53,8 @@ def scatter_allgather_hosts(network: Network, *, root: int = 0, blocks: int | No
     :param blocks: number of blocks of the message, by default the number of hosts, n.
     :param radix: k of the scatter's tree.
     Cost: at most n - 1 messages of up to m / k bytes, then n per rank of m / n bytes, in ceil(log_k n) + n + r - 2
-    steps
-    with r ranks per host. It is faster than one level for large messages on many ranks, because it takes fewer steps.
+    steps with r ranks per host. It is faster than one level for large messages on many ranks, because it takes fewer
+    steps.
     """
     order = depth_first(rank_clusters(network), network.num_ranks, root=root)
     first = np.sort(np.unique(network.rank_host[order], return_index=True)[1])

@@ -31,8 +31,7 @@ def allgather_ring(
 
     Messages: p (p - 1), one in and one out per rank and step. Bytes: each share p - 1 times, the least possible. In
     depth-first order of the cluster tree, one message in and one out crosses each border in each step, for any number
-    of
-    ranks inside. It is fast for long vectors; its p - 1 start-ups are slow for short ones.
+    of ranks inside. It is fast for long vectors; its p - 1 start-ups are slow for short ones.
 
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
@@ -59,15 +58,12 @@ def allgather_doubling(
     """An allgather in which pairs exchange all they have, twice as much in each step.
 
     Thakur, Rabenseifner, Gropp 2005, section 4.1, with two changes. Distances decrease, so that the largest messages
-    stay
-    between neighbours in ``order``; shares then arrive in bit-reversed order and are moved to their places at the end.
-    And
-    if p is no power of two, surplus ranks send their share to a neighbour and receive the whole from it.
+    stay between neighbours in ``order``; shares then arrive in bit-reversed order and are moved to their places at the
+    end. And if p is no power of two, surplus ranks send their share to a neighbour and receive the whole from it.
 
     Messages: p log2 p, in log2 p steps; up to two steps more if p is no power of two. Bytes: as for the ring, and the
-    whole
-    once more per surplus rank; but as many messages cross a border at once as there are pairs across it. It is fast for
-    short vectors.
+    whole once more per surplus rank; but as many messages cross a border at once as there are pairs across it. It is
+    fast for short vectors.
 
     :param size: number of ranks, p.
     :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending;
@@ -103,8 +99,7 @@ def allgather_leaders(
     clusters, and c (c - 1) or about c log2 c between them. Bytes: each share enters an outermost cluster once (with
     ``doubling``, if c is no power of two, a surplus leader receives the whole instead), and the whole goes once to each
     rank inside. It is fast for short vectors with many ranks in a cluster, for which recursive doubling would send the
-    same
-    share over a border many times; long vectors wait for the leaders.
+    same share over a border many times; long vectors wait for the leaders.
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks
@@ -136,7 +131,7 @@ def allgather_leaders(
 
 
 def _double(cube: Cube, weight: Integers, buffer: Integers) -> Phases:
-    """Phases after which the heads have all blocks in the cube's layout; each rank begins with ``weight`` blocks."""
+    """Phases of an allgather among the heads, in the cube's layout; each rank begins with ``weight`` blocks."""
     bounds = cube.bounds(weight)
     into = cube.inward(buffer, bounds[:-1] + weight[cube.heads], weight[cube.surplus])
     return sequence(into, doubling(cube.heads, bounds, buffer))

@@ -24,10 +24,9 @@ def allreduce_ring(size: int, *, order: ArrayLike | None = None, blocks: int | N
     """An allreduce by a reduce-scatter and an allgather on one ring (Patarasuk and Yuan 2009).
 
     Messages: 2 p (p - 1), one in and one out per rank and step. Bytes: 2 (1 - 1/p) of the vector from each rank, the
-    least
-    possible; in depth-first order the same amount crosses each border of the tree in each direction. It is fast for
-    long
-    vectors. It requires a commutative operation, because each part is summed along the ring from another rank on.
+    least possible; in depth-first order the same amount crosses each border of the tree in each direction. It is fast
+    for long vectors. It requires a commutative operation, because each part is summed along the ring from another rank
+    on.
 
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
@@ -41,9 +40,8 @@ def allreduce_doubling(size: int, *, order: ArrayLike | None = None, blocks: int
     """An allreduce in which pairs exchange and add whole vectors, neighbours first.
 
     Thakur, Rabenseifner, Gropp 2005, section 4.5. If p is no power of two, surplus ranks send their vector to a
-    neighbour
-    and receive the sum from it. Messages: p log2 p, in log2 p exchanges, and up to two more. Bytes: log2 p vectors from
-    each rank. It is fast for short vectors.
+    neighbour and receive the sum from it. Messages: p log2 p, in log2 p exchanges, and up to two more. Bytes: log2 p
+    vectors from each rank. It is fast for short vectors.
 
     It keeps rank order if ``order`` ascends.
 
@@ -58,12 +56,9 @@ def allreduce_halving(size: int, *, order: ArrayLike | None = None, blocks: int 
     """An allreduce by recursive halving, then an allgather by recursive doubling (Rabenseifner 2004).
 
     The paper halves over far distances first or over near ones; here neighbours in ``order`` exchange the halves, and
-    the
-    far ends the smallest parts. If p is no power of two, surplus ranks send their vector to a neighbour and receive the
-    sum
-    from it. Messages: 2 n log2 n for the n ranks of the cube. Bytes: 2 (1 - 1/n) of the vector from each. It is fast
-    for
-    medium vectors, because start-ups are few and, for a power of two, bytes are the least possible.
+    the far ends the smallest parts. If p is no power of two, surplus ranks send their vector to a neighbour and receive
+    the sum from it. Messages: 2 n log2 n for the n ranks of the cube. Bytes: 2 (1 - 1/n) of the vector from each. It is
+    fast for medium vectors, because start-ups are few and, for a power of two, bytes are the least possible.
 
     It keeps rank order if ``order`` ascends.
 
@@ -88,9 +83,8 @@ def allreduce_leaders(
     """An allreduce by reductions in clusters, an allreduce among the outermost leaders, and broadcasts inside clusters.
 
     After Subramoni 2013, section 3, with k-nomial trees inside each level. Messages: 2 (p - c) of the whole vector
-    inside
-    the c outermost clusters, and those of the exchange among c ranks. It is fast if many ranks share few links out of a
-    cluster; inside, a leader moves a logarithmic number of whole vectors, which is slow for long vectors.
+    inside the c outermost clusters, and those of the exchange among c ranks. It is fast if many ranks share few links
+    out of a cluster; inside, a leader moves a logarithmic number of whole vectors, which is slow for long vectors.
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks

@@ -50,8 +50,7 @@ def allreduce_halves(size: int, *, blocks: int | None = None) -> Schedule:
     """Rabenseifner's allreduce in which the two ranks of a pair first add one half of the vector each.
 
     Rabenseifner 2004, as `allreduce.allreduce_halving`; then the odd rank of the pair stands aside. Messages: 2 n log2
-    n,
-    and 4 per pair.
+    n, and 4 per pair.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of the vector, by default n.
@@ -72,8 +71,7 @@ def reduce_halves(size: int, *, root: int = 0, blocks: int | None = None) -> Sch
     """Rabenseifner's reduction in which the two ranks of a pair first add one half of the vector each.
 
     As `reduction.reduce_halving`; then the odd rank of the pair stands aside. If it is the root, it takes the place of
-    rank
-    0 before the gather. Messages: n log2 n + n - 1, and 3 per pair.
+    rank 0 before the gather. Messages: n log2 n + n - 1, and 3 per pair.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
@@ -134,8 +132,7 @@ def reduce_scatter_butterfly(size: int, *, blocks: int = 1, counts: ArrayLike | 
 
     Träff 2005, "An improved algorithm for (non-commutative) reduce-scatter with an application", without the move into
     bit-reversed order that would make the last exchange unnecessary. The even rank of each pair stands aside. It keeps
-    rank
-    order. Messages: n log2 n, up to n at the end, and 2 per pair.
+    rank order. Messages: n log2 n, up to n at the end, and 2 per pair.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
@@ -158,9 +155,8 @@ def reduce_scatter_outside(size: int, *, blocks: int = 1, counts: ArrayLike | No
     """A reduce-scatter by recursive doubling: sub-trees exchange the sums of all parts except their own.
 
     Thakur, Rabenseifner, Gropp 2005, section 4.4, for operations that do not commute: it keeps rank order. If p is no
-    power
-    of two, ranks without a partner receive the missing sums from ranks of their own sub-tree. Messages: about p log2 p.
-    Bytes: about log2 p - 1 vectors from each rank. Outgoing parts are packed to one message.
+    power of two, ranks without a partner receive the missing sums from ranks of their own sub-tree. Messages: about p
+    log2 p. Bytes: about log2 p - 1 vectors from each rank. Outgoing parts are packed to one message.
 
     :param size: number of ranks, p.
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.

@@ -25,12 +25,9 @@ def reduce_scatter_ring(
     """A reduce-scatter on a ring: each rank adds its data to the received part and sends it on.
 
     Chan et al. 2007, the bucket algorithm. Messages: p (p - 1), one in and one out per rank and step. Bytes: (1 - 1/p)
-    of
-    the vector from each rank, the least possible; in depth-first order the same amount crosses each border of the tree
-    in
-    each direction. It is fast for long vectors. It requires a commutative operation, because each part is summed along
-    the
-    ring from another rank on.
+    of the vector from each rank, the least possible; in depth-first order the same amount crosses each border of the
+    tree in each direction. It is fast for long vectors. It requires a commutative operation, because each part is
+    summed along the ring from another rank on.
 
     :param size: number of ranks, p.
     :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
@@ -58,19 +55,16 @@ def reduce_scatter_halving(
     """A reduce-scatter in which neighbours exchange halves of the vector, then ranks twice as far quarters, etc.
 
     The (mirrored) order of Iannello 1997 and Träff 2005: each vector is first brought into bit-reversed order, so that
-    the
-    data that neighbours exchange are one message. If p is no power of two, surplus ranks send their vector to a
-    neighbour
-    and receive their part from it. Messages: p log2 p, in log2 p steps; up to two steps more if p is no power of two.
-    Bytes: as for the ring, and a whole vector per surplus rank. It is fast for short and medium vectors.
+    the data that neighbours exchange are one message. If p is no power of two, surplus ranks send their vector to a
+    neighbour and receive their part from it. Messages: p log2 p, in log2 p steps; up to two steps more if p is no power
+    of two. Bytes: as for the ring, and a whole vector per surplus rank. It is fast for short and medium vectors.
 
     It keeps rank order if ``order`` ascends and neighbours exchange first.
 
     :param size: number of ranks, p.
     :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending.
     :param near_first: whether neighbours exchange first; else they exchange last (Thakur, Rabenseifner, Gropp 2005,
-        section
-        4.2.2), which requires a commutative operation.
+        section 4.2.2), which requires a commutative operation.
     :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
     :param counts: blocks of each rank's part, shape (p,).
     """
@@ -105,10 +99,8 @@ def reduce_scatter_leaders(
 
     After Subramoni 2013, section 3, with k-nomial trees inside each level. Messages: 2 (p - c) inside the c outermost
     clusters, and c (c - 1) between them. Bytes: (1 - 1/c) of the vector crosses each border of an outermost cluster in
-    each
-    direction. It is fast if few links leave a cluster; inside, the whole vector goes up each edge. It requires a
-    commutative
-    operation.
+    each direction. It is fast if few links leave a cluster; inside, the whole vector goes up each edge. It requires a
+    commutative operation.
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks

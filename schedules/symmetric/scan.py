@@ -53,8 +53,7 @@ def scan_doubling(size: int, *, inclusive: bool = True, blocks: int = 1) -> Sche
     """A scan or exscan in which rank r adds in step k the partial sum of rank r - 2^k.
 
     W. D. Hillis and G. L. Steele, Data parallel algorithms, 1986; for any p. Messages: p ceil(log2 p) - 2^ceil(log2 p)
-    + 1
-    of the whole vector. It is fast for short vectors on one switch, because it has the fewest start-ups.
+    + 1 of the whole vector. It is fast for short vectors on one switch, because it has the fewest start-ups.
 
     :param size: number of ranks, p.
     :param inclusive: whether it is a scan; else an exscan.
@@ -67,13 +66,10 @@ def scan_leaders(size: int, clusters: Sequence[ArrayLike] = (), *, inclusive: bo
     """A scan or exscan by doubling inside runs of near ranks, then between runs, whose prefixes are then added.
 
     Ours, after the leaders of Subramoni 2013, section 3. A run is a range of consecutive ranks in one cluster, because
-    a
-    prefix cannot be summed over a cluster with scattered ranks, but over each of its runs. After its scan, the last
-    rank of
-    a run has the run's sum and is its leader. Messages: those of a doubling inside each run and between the leaders of
-    each
-    level, and one to each rank with ranks before its run. Only leaders send across a border. It is fast if hosts
-    have several ranks in order and links between hosts are slower.
+    a prefix cannot be summed over a cluster with scattered ranks, but over each of its runs. After its scan, the last
+    rank of a run has the run's sum and is its leader. Messages: those of a doubling inside each run and between the
+    leaders of each level, and one to each rank with ranks before its run. Only leaders send across a border. It is fast
+    if hosts have several ranks in order and links between hosts are slower.
 
     :param size: number of ranks, p.
     :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all are one run.

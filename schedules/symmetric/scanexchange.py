@@ -18,8 +18,7 @@ def scan_exchange(size: int, *, inclusive: bool = True, blocks: int = 1) -> Sche
     """A scan or exscan in which ranks r and r XOR 2^k exchange sums in step k, which the upper adds to its prefix.
 
     The sums are those of the 2^k ranks around each. Messages: p log2 p of the whole vector, in ceil(log2 p) steps;
-    ranks
-    without a partner wait. ``scan_doubling`` has the same number of steps and half the messages.
+    ranks without a partner wait. ``scan_doubling`` has the same number of steps and half the messages.
 
     :param size: number of ranks, p.
     :param inclusive: whether it is a scan; else an exscan.

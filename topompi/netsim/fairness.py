@@ -18,8 +18,7 @@ def max_min(paths: NDArray[np.integer], capacity: NDArray[np.float64]) -> NDArra
     Bertsekas and R. Gallager, Data Networks, 2nd edition, 1992, 6.5.2).
 
     :param paths: links of each flow, shape (flows, longest), padded with -1; the rate of a flow without a link of
-        finite
-        capacity is infinite.
+        finite capacity is infinite.
     :param capacity: capacity of each link in bytes/s, shape (links,).
     Cost: for each different rate, one pass over the links of the flows that still grow.
     """

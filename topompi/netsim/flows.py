@@ -41,8 +41,7 @@ class Hosts:
     :param copy_rate: rate in bytes/s at which a rank receives from its own host, all these messages together.
     :param copy_latency: latency of a message inside a host, in seconds.
     :param eager: largest size in bytes of an eager message, whose send is complete when it is handed over; longer
-        messages
-        wait for their receiver.
+        messages wait for their receiver.
     :param skew: time in seconds within which the ranks of a job start, at random.
     """
 

@@ -44,10 +44,8 @@ class Program:
     """The ranks of a job, and their operations as columns with one row per operation.
 
     A rank has at most ``window`` of its steps in flight and completes them in order. In a step it first computes, then
-    posts
-    its receives, then its sends. The k-th send from a rank to another matches the other's k-th receive from it. Rows
-    are
-    sorted by rank, step and kind, and otherwise keep the given order.
+    posts its receives, then its sends. The k-th send from a rank to another matches the other's k-th receive from it.
+    Rows are sorted by rank, step and kind, and otherwise keep the given order.
 
     :param hosts: host of each rank, shape (p,).
     :param rank: rank of each operation, shape (rows,).

@@ -28,8 +28,7 @@ class Runs:
     :param begin: time at which the first run begins, in seconds.
     :param ends: time at which each run ended, in seconds, shape (runs,).
     :param steps: for each name in ``Program.named``, the time in seconds at which the last rank completed the step, in
-        each
-        run, including the current run if it has reached the step.
+        each run, including the current run if it has reached the step.
     """
 
     begin: float
@@ -60,8 +59,7 @@ class Session(Protocol):
     """An interface for simulated networks to which programs are added, and from which they are removed, at any time.
 
     Times are seconds from the beginning of the session. Each added program has a handle, which identifies it in all
-    other
-    methods, also after it has ended or was removed.
+    other methods, also after it has ended or was removed.
     """
 
     @property
@@ -76,8 +74,7 @@ class Session(Protocol):
         """Add a program, and return its handle.
 
         :param program: job. In the background it repeats until it is removed; with ``UNTIL_ALL_RAN`` until every
-            present program
-            outside the background has run once.
+            present program outside the background has run once.
         :param at: time at which it begins, in seconds, not in the past; by default its own start, or now if that is
             past.
         :raises NetsimError: if the time is past, or the program does not fit the network.
@@ -94,8 +91,7 @@ class Session(Protocol):
         """Advance the time, and return the handles of the programs that ended a run, in the order of these ends.
 
         :param until: time in seconds to advance to, including all events at this time; by default the time of the next
-            end of
-            a run, before any further event at that time.
+            end of a run, before any further event at that time.
         :raises NetsimError: if the time is past, programs wait forever, a repeated program takes no time, or, without
             ``until``, no program runs.
         """

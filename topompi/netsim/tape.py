@@ -29,8 +29,7 @@ class Traffic:
     """The messages of all jobs on their links.
 
     :param paths: links of each message, shape (messages, longest), padded with -1; a message inside a host has one
-        link,
-        the receiver's copy link, numbered after the links of the network.
+        link, the receiver's copy link, numbered after the links of the network.
     :param nbytes: bytes of each message, shape (messages,).
     :param first_message: first message of each job, and the number of messages, shape (jobs + 1,).
     :param capacity: capacity of all links in bytes/s, copy links included, shape (links + ranks,).

@@ -53,18 +53,15 @@ class PacketSession(Programs):
     """A simulation of programs on a network of packets, whose time the caller advances; it implements ``Session``.
 
     An eager message is sent when its sender's processor hands it over, and its receiver's processor takes it on
-    arrival. For other messages the sender
-    announces it, the receiver fetches it (see ``Settings.rendezvous``), and a control packet completes the send.
-    Acknowledgements of packets are not modelled.
+    arrival. For other messages the sender announces it, the receiver fetches it (see ``Settings.rendezvous``), and a
+    control packet completes the send. Acknowledgements of packets are not modelled.
 
     A link sends a packet or none, so rates and loads are means over the time since they were last read. Packets of a
-    removed
-    program still arrive if they have left their host.
+    removed program still arrive if they have left their host.
 
     :param tables: the network.
     :param hosts: costs of the hosts; a rank copies messages from its own host with its own processor, one after the
-        other,
-        with ``copy_latency`` each.
+        other, with ``copy_latency`` each.
     :param settings: settings of switches and adapters.
     :param seed: seed of the random skew.
     :param circles: whether to allow routes that may deadlock.
@@ -227,8 +224,7 @@ def run(
     :param seed: seed of the random skew.
     :param circles: whether to allow routes that may deadlock.
     :raises NetsimError: if there is a deadlock, routes may deadlock, programs wait forever, the C extension is missing,
-        or
-        a time is below the job's lower bound.
+        or a time is below the job's lower bound.
     Cost: as ``PacketSession``.
     """
     session = PacketSession(tables, hosts=hosts, settings=settings, seed=seed, circles=circles)

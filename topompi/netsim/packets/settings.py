@@ -24,14 +24,13 @@ class Arbitration:
     """The choice of a port among lanes: weighted round robin in two tables (InfiniBand, volume 1, 7.6.9).
 
     A turn ends when the lane has sent its weight or has no packet that may be sent; its next turn has the full weight.
-    The
-    low table is served if the high table has nothing to send, or has sent ``limit`` since the low table's last packet.
+    The low table is served if the high table has nothing to send, or has sent ``limit`` since the low table's last
+    packet.
 
     :param low: (lane, weight) of each turn, in order; empty for all lanes with weight 1.
     :param high: (lane, weight) of each turn of high priority, in order.
     :param limit: number of 4 KiB units that the high table may send before the low table sends a packet; 0 for one
-        packet,
-        255 for no limit.
+        packet, 255 for no limit.
     :param unit: unit of weights, ``packets`` or ``64 bytes``.
     """
 
@@ -51,30 +50,24 @@ class Settings:
     :param buffer: bytes of the receive buffer at each port of a switch, divided among the lanes.
     :param lanes: number of virtual lanes, 1 to 15.
     :param queueing: ``output`` for buffers with a queue per output; ``input`` for buffers with one queue per lane,
-        whose
-        first packet blocks all others.
+        whose first packet blocks all others.
     :param cut_through: whether a switch sends a packet on when its head has arrived; otherwise it waits for the tail.
     :param message_rate: number of messages per second that an adapter can start.
     :param adapter: ``queue pairs`` for a queue per pair of ranks, which take turns of one packet; ``in order`` for
-        hosts that
-        send one message after the other.
+        hosts that send one message after the other.
     :param rendezvous: protocol of messages that are not eager. ``get``: the receiver reads the message, and the
-        sender's
-        adapter answers without its processor, beside the sender's queue. ``put``: the receiver grants the message with
-        a
-        control packet, which goes in order behind its data to the same peer, and the sender's processor writes.
+        sender's adapter answers without its processor, beside the sender's queue. ``put``: the receiver grants the
+        message with a control packet, which goes in order behind its data to the same peer, and the sender's processor
+        writes.
     :param arbitration: choice among lanes.
     :param grain: unit of bytes in which buffer space is allocated, a power of two.
     :param burst: bytes of the token bucket of each link, as Linux shapes: packets for which it has tokens pass at once,
-        with
-        tail and head together. 0 for links without bucket.
+        with tail and head together. 0 for links without bucket.
     :param lateness: time in seconds; the bucket also has the bytes that its link carries in this time.
     :param processors: number of processors that all ranks together share, as in an emulated network; 0 for one per
-        rank. A
-        rank keeps its processor until it has no more work, and then the rank that has waited longest gets it.
+        rank. A rank keeps its processor until it has no more work, and then the rank that has waited longest gets it.
     :param send_buffer: bytes of a socket's send buffer: a send that is not eager is complete when no more than these
-        bytes
-        have still to leave. 0 if it is complete when the receiver's control packet arrives.
+        bytes have still to leave. 0 if it is complete when the receiver's control packet arrives.
     :param poll: time in seconds for which a rank without work polls before it releases its processor.
     """
 
