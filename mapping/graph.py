@@ -177,7 +177,7 @@ class CommunicationGraph:
 
         :param weight: weight of an edge: ``volume``, the bytes in both directions; ``log``, ln(1 + bytes in both
             directions), the best in Subramoni 2013, section 5; ``count``, the messages in both directions.
-        :raises GraphError: if ``weight`` is another word.
+        :raises GraphError: if ``weight`` is unknown.
         Cost: a sort of the edges.
         """
         if weight not in ("volume", "log", "count"):

@@ -128,7 +128,7 @@ class Algorithm:
         :param network: the job's network.
         :param root: the root's rank; 0 for collectives without a root.
         :param blocks: number of blocks of one message; None for the algorithm's own number.
-        :param counts: for the v-forms, blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p); None if
+        :param counts: blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p), for the v-forms; None if
             all are equal.
         :param ordered: whether to ask for a reduction in rank order; ignored by generators without this option.
         :param parameters: further keyword arguments of the generator.

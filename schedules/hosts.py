@@ -40,7 +40,7 @@ def bcast_hosts(
     """A broadcast among the first ranks of all hosts, then inside each host, by binomial trees.
 
     This is MPICH's composition. A root that is not the first rank of its host first sends the message to that rank, or
-    (``at_once``) first broadcasts inside its host. Messages: those among hosts, and one or two to each further rank. It
+    (``at_once``) first broadcasts inside its host. Messages: as ``between``, and one or two to each further rank. It
     is fast if ranks of a host are near each other; it ignores the topology beyond the host.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
@@ -74,7 +74,7 @@ def reduce_hosts(
 ) -> Schedule:
     """A reduction inside each host to its first rank, by binomial trees, then among the first ranks of all hosts.
 
-    This is MPICH's composition. Messages: those among hosts, and one from each further rank. It is fast if ranks of a
+    This is MPICH's composition. Messages: as ``between``, and one from each further rank. It is fast if ranks of a
     host are near each other; it ignores the topology beyond the host.
 
     :param rank_host: host of each rank, shape (p,), any numbers.

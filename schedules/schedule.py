@@ -74,7 +74,7 @@ class Schedule:
     :param algorithm: name of the generator, for display.
     :param root: the root of a rooted collective, else None.
     :param blocks: number of blocks of one message, b.
-    :param counts: for the v-forms, blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p); None if all
+    :param counts: blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p), for the v-forms; None if all
         are equal.
     :param independent: whether steps may overlap, so that a rank has transfers of several steps in flight.
     :param window: largest number of steps that a rank has in flight if ``independent``; 0 for no limit.

@@ -85,7 +85,7 @@ def pieces_of(collective: str, algorithm: str, nbytes: int, share: int | None = 
     :param collective: a key of ``ALGORITHMS``.
     :param algorithm: name that ``find_algorithm`` takes, with or without a size.
     :param nbytes: bytes of the message that the algorithm divides into blocks.
-    :param share: bytes of one rank's share of the message, which is what algorithms such as ``ring`` send at once; by
+    :param share: bytes of one rank's share of the message, which algorithms like ``ring`` send at once; by
         default ``nbytes``.
     :raises ValueError: if ``find_algorithm`` refuses the name, or if the algorithm's messages cannot be cut.
     """

@@ -26,7 +26,7 @@ def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, sec
     :param machine: complete torus with one slot per host and two hosts, or any even number, along each axis.
     :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param seconds: amount of work, as for `cool`.
-    :raises MappingError: if the machine or the number of ranks is another.
+    :raises MappingError: if the machine is not of this kind, or ranks are fewer than hosts.
     """
     torus = machine.distances
     if not isinstance(torus, Torus) or graph.size != machine.num_hosts or (machine.slots != 1).any():

@@ -55,7 +55,6 @@ def _kahip(graph: Undirected, sizes: Integers, seed: int) -> Integers:
 
 def _scotch(graph: Undirected, sizes: Integers, seed: int) -> Integers:
     """Partition by Scotch's mapping to a weighted complete graph (Pellegrini, Roman 1996)."""
-
     scotch: Any = import_module("pyscotch")
     with redirect_stderr(io.StringIO()):  # because the first call prints the modules it has loaded
         scotch.random_seed(seed)

@@ -91,7 +91,7 @@ def _recognise_hydra(file: RankFile) -> bool:
 def _read_hydra(file: RankFile) -> Mapping:
     """Read lines ``HOST`` or ``HOST:COUNT``; ranks follow their order, or the rank map in a comment.
 
-    :raises RankFileError: if a line is another; the message names file and line.
+    :raises RankFileError: if a line has another form; the message names file and line.
     """
     hosts: list[tuple[int, str]] = []
     lines: list[tuple[int, str]] = []

@@ -44,8 +44,7 @@ def read(file: RankFile) -> Mapping:
     """Read a rank file; ranks may be in any order, and a rank without a slot takes its host's next slot.
 
     :raises RankFileError: if a line is wrong, or has a relative host (``+n0``) or a set of cores, which identify no
-        slot;
-        the message names file and line.
+        slot; the message names file and line.
     """
     placed: dict[int, tuple[int, str, int | None]] = {}
     for number, line in file.rows:

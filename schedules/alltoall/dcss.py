@@ -46,9 +46,9 @@ def dcss(
     """Choose between the default alltoall and a schedule made for this network.
 
     Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013, chapter
-    6:
-    an allocation that is sparse, or whose hosts share no link, keeps the default. We depart from the source if routes
-    crowd one link: hosts spread over many leaf switches can share a link, too, which neither of its two tests detects.
+    6: an allocation that is sparse, or whose hosts share no link, keeps the default. We depart from the source if
+    routes crowd one link: hosts spread over many leaf switches can share a link, too, which neither of its two tests
+    detects.
 
     :param network: the job's network.
     :param sparsity: largest fraction of the job's hosts on one leaf switch for which an allocation counts as sparse.

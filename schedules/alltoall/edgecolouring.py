@@ -1,4 +1,4 @@
-"""Colouring of transfers so that those of one colour share no resource: edge colouring of a hypergraph."""
+"""Colouring of transfers so that transfers of one colour share no resource: edge colouring of a hypergraph."""
 
 from __future__ import annotations
 

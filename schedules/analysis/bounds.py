@@ -130,7 +130,7 @@ def distinct(keys: Integers) -> Integers:
 
 
 def require_routes(network: Network, source: Integers, destination: Integers) -> None:
-    """Raise ValueError, with the first such pair, if a pair of hosts has no route."""
+    """Raise ValueError for the first pair of hosts that has no route."""
     missing = np.flatnonzero(network.hops[source, destination] < 0)
     if len(missing):
         raise ValueError(f"no route from host {source[missing[0]]} to host {destination[missing[0]]}")

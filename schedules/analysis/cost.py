@@ -199,7 +199,7 @@ class _Clocks:
         self.last[ranks] = np.maximum(self.last[ranks], complete[ranks])
 
     def _word(self, source: Integers, destination: Integers, seconds: Floats) -> Floats:
-        """The seconds that each receiver's clearance waits behind its own messages, if all steps are as this one."""
+        """The seconds that each receiver's clearance waits behind its own messages, if all steps send as much."""
         size, rendezvous = len(self.last), self.model.rendezvous
         out = np.bincount(source, weights=seconds, minlength=size)[destination]
         key, back = source * size + destination, destination * size + source

@@ -107,7 +107,7 @@ class Model:
 
         The table has no per-byte cost by distance, so it is that of the link at all distances, including inside a host.
 
-        :raises ValueError: if the name is another.
+        :raises ValueError: if the name is unknown.
         """
         if name not in _TABLE:
             raise ValueError(f"expecting one of {', '.join(_TABLE)}, got {name!r}")

@@ -107,9 +107,8 @@ def reordered(
     """A broadcast along a k-nomial tree over hosts, reordered for short or fast routes on its critical path.
 
     Subramoni 2013, section 4 (DFT and BFT), see `schedules.rooted.embedding.embed`; then a k-nomial tree inside each
-    host.
-    The source always reorders; here ``choose="best"`` keeps the plain order if neither walk has a shorter critical path
-    (`schedules.rooted.embedding.critical_path`), so that it is never worse than plain by that measure.
+    host. The source always reorders; here ``choose="best"`` keeps the plain order if neither walk has a shorter
+    critical path (`schedules.rooted.embedding.critical_path`), so that it is never worse than plain by that measure.
 
     :param network: the job's network.
     :param root: the root's rank.
@@ -172,9 +171,9 @@ def leaders(network: Network, *, root: int = 0, blocks: int = 1, radix: int = 2)
 def chain(network: Network, *, root: int = 0, blocks: int = 8) -> Schedule:
     """A broadcast that pipelines blocks through all ranks in depth-first order of the cluster tree.
 
-    Cost: (p - 1) b messages of m / b bytes in p - 2 + b steps. Each cluster's border is crossed once inwards and once
-    outwards, clusters - 1 times in all, the least possible; in a tree network a link carries the message once in each
-    direction. It is fast for large messages on few ranks (b far above p).
+    Cost: (p - 1) b messages of m / b bytes in p - 2 + b steps. The message enters each cluster once, and goes on from
+    it once, the least possible; in a tree network a link carries it at most once in each direction. It is fast for
+    large messages on few ranks (b far above p).
 
     :param network: the job's network.
     :param root: the root's rank.

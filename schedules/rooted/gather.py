@@ -67,8 +67,7 @@ def gather_linear(
     """A gather in which every rank sends to the root, the rank after the root first, ``window`` messages in flight.
 
     MPI libraries run it for Gatherv without a window. Cost: p - 1 messages; each block moves once, m bytes into the
-    root.
-    It is fast for large blocks; the window prevents a burst on the root's links.
+    root. It is fast for large blocks; the window prevents a burst on the root's links.
 
     :param size: number of ranks, p.
     :param root: the root's rank.

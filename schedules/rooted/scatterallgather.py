@@ -34,8 +34,7 @@ def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = N
         p.
     :param radix: k of the scatter's tree.
     Cost: at most p - 1 messages of up to m / k bytes, then p - 1 per rank of m / p bytes, in ceil(log_k p) + p - 1
-    steps;
-    about 2 m bytes into and out of each rank. It is fast for large messages.
+    steps; about 2 m bytes into and out of each rank. It is fast for large messages.
     """
     order = depth_first(rank_clusters(network), network.num_ranks, root=root)
     return _along_ring(network.num_ranks, "scatter-allgather", order, blocks, radix)

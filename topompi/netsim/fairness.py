@@ -14,8 +14,7 @@ def max_min(paths: NDArray[np.integer], capacity: NDArray[np.float64]) -> NDArra
     """The rate of each flow in bytes/s, by progressive filling.
 
     The rates of all flows grow equally until a link is full; its flows keep their rate, and the others continue to grow
-    (D.
-    Bertsekas and R. Gallager, Data Networks, 2nd edition, 1992, 6.5.2).
+    (D. Bertsekas and R. Gallager, Data Networks, 2nd edition, 1992, 6.5.2).
 
     :param paths: links of each flow, shape (flows, longest), padded with -1; the rate of a flow without a link of
         finite capacity is infinite.

@@ -67,7 +67,8 @@ class Result:
     :param job_seconds: time from each job's start until its last rank ends, in seconds, shape (jobs,); NaN for a
         background job that had not ended when all others had.
     :param rank_seconds: time from the start of its job until each rank ends, in seconds, shape (ranks,).
-    :param link_bytes: bytes that had crossed each link when the last job that counts ended, shape (links,).
+    :param link_bytes: bytes that had crossed each link when all jobs outside the background had run once, shape
+        (links,).
     :param bounds: least time of each job in seconds, from its bytes on its busiest link, shape (jobs,).
     """
 
@@ -180,7 +181,7 @@ def run(
     tolerance: float = 0.0,
     compiled: bool = True,
 ) -> Result:
-    """Simulate jobs that share a network until the last first run that counts has ended.
+    """Simulate jobs that share a network until every job outside the background has run once.
 
     :param wiring: network; ``Tables`` if the routes between all pairs of hosts would take too much memory.
     :param programs: one program per job.

@@ -57,8 +57,7 @@ class Program:
     :param start: time at which the job begins, in seconds.
     :param lane: virtual lane of its messages; only the packet model has lanes.
     :param repeat: ``ONCE``; or ``UNTIL_ALL_RAN`` to repeat the program until every job outside the background has run
-        once;
-        or ``BACKGROUND`` to repeat it until then, but without a run that counts.
+        once; or ``BACKGROUND`` to repeat it until then without any run that the others wait for.
     :param name: name of the job in messages.
     :param named: step number of each name, for steps whose times sessions record.
     """

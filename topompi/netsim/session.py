@@ -27,8 +27,8 @@ class Runs:
 
     :param begin: time at which the first run begins, in seconds.
     :param ends: time at which each run ended, in seconds, shape (runs,).
-    :param steps: for each name in ``Program.named``, the time in seconds at which the last rank completed the step, in
-        each run, including the current run if it has reached the step.
+    :param steps: times in seconds at which the last rank completed each named step, by the names of ``Program.named``,
+        one per run, including the current run if it has completed the step.
     """
 
     begin: float

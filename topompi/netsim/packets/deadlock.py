@@ -19,8 +19,7 @@ def dependency_cycle(tables: Tables, source: Integers, destination: Integers) ->
     """The links of a cycle in the channel dependency graph of the given routes, in order; empty if there is none.
 
     A link depends on the next link of a route if both end in a switch. Without a cycle the network cannot deadlock (W.
-    J.
-    Dally and C. L. Seitz, IEEE Transactions on Computers C-36(5), 1987); with a cycle it may.
+    J. Dally and C. L. Seitz, IEEE Transactions on Computers C-36(5), 1987); with a cycle it may.
 
     :param tables: the network.
     :param source: sending host of each pair, shape (pairs,).

@@ -34,7 +34,7 @@ ROUNDING = 1e-9  # relative error
 
 @dataclass(frozen=True, eq=False)
 class PacketResult(Result):
-    """The times of programs, and the activity of links until the last job that counts had ended.
+    """The times of programs, and the activity of links until all jobs outside the background had run once.
 
     The other fields are those of ``Result``.
 
@@ -215,7 +215,7 @@ def run(
     seed: int = 0,
     circles: bool = False,
 ) -> PacketResult:
-    """Simulate jobs that share a network until the last first run that counts has ended.
+    """Simulate jobs that share a network until every job outside the background has run once.
 
     :param tables: the network.
     :param programs: one program per job.
