@@ -68,9 +68,9 @@ class Algorithm:
     :param default: least bytes of a call for which it may be chosen without measurements. Calls of this size or more
         did not get slower by it on emulated networks with 16 ranks (docs/lab/untuned.md). Among algorithms with equal
         predictions the one with the largest value is chosen. Infinite if it may never be chosen.
-    :param logarithmic: whether its number of steps grows with the logarithm of the number of ranks. For the other
-        algorithms that divide a message among ranks, ``default`` grows with the number of ranks, because the parts get
-        shorter.
+    :param logarithmic: whether its number of steps grows with the logarithm of the number of ranks. The other
+        algorithms that divide a message among ranks need longer calls than ``default`` on more ranks, because the parts
+        get shorter.
     :param costly: whether generating the schedule takes far longer than making one rank's rows of it. Then one rank
         generates it for all, so the schedule can be pickled and depends on the network only, not on root, blocks or
         counts.

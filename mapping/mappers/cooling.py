@@ -31,7 +31,7 @@ STEP, GROUP = 512, 4  # proposals per temperature, and columns evaluated togethe
 MOST_PLACES = 4096  # most places whose distances may be stored as a table
 # With more coordinates than these, or more whose distance a move changes, swaps are evaluated edge by edge.
 MOST_COLUMNS, MOST_CHANGED = 128, 64
-NEAREST = (6, 12)  # least and most places from which one is proposed: as many as are equally near
+NEAREST = (6, 12)  # least and most places from which one is proposed; between these, all that are equally near
 ROWS = 64  # rows of distances in memory at once
 PILOT = 0.3  # fraction of the proposals that determines at which temperatures the cost falls
 FALLEN = (0.8, 0.993)  # fractions of the fall between which the other proposals cool: hotter melts, colder is frozen

@@ -44,7 +44,7 @@ KINDS = {
 }
 
 
-MOVES = "EISR"  # default kinds of moved bytes; bytes that collectives were asked for move as kind I
+MOVES = "EISR"  # kinds that count as moved by default; bytes that collectives were asked to move count as kind I
 GRANULARITIES = ("process", "host", "switch")
 RECORDED = GRANULARITIES[:2]
 COUNTS = ("bytes", "messages")

@@ -18,7 +18,7 @@ __all__ = ["CROWDED", "DEFAULT", "SPARSITY", "Choice", "dcss", "hosts_sharing_li
 
 DEFAULT = "default"
 SPARSITY = 0.05
-# Least ratio of the busiest link's steps to the hosts' steps: no order of transfers hides so large a ratio.
+# Ratio of the busiest link's steps to the hosts' steps from which no order of transfers hides the link's steps.
 CROWDED = 1.5
 
 

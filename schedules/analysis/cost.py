@@ -287,7 +287,7 @@ def _looked_at(schedule: Schedule, most: int) -> tuple[Messages, _Series]:
         alone = sum(at < end and start < at + other.steps for at, other in phases) == 1
         if phase.uniform and alone and number < phase.steps:
             bounds = np.arange(number + 1) * phase.steps // number
-            # Multiples of the golden ratio, so that the sample does not fall in with a period of the schedule.
+            # Multiples of the golden ratio, so that the sampled steps do not coincide with a period of the schedule.
             place = np.arange(number) * 0.6180339887498949 % 1
             chosen = bounds[:-1] + (place * np.diff(bounds)).astype(np.int64)
             series.weight[start:end] = 0

@@ -137,7 +137,7 @@ def handed_on(size: int, mask: int) -> list[tuple[Integers, Integers, int]]:
     """
     top = (size - 1) // (2 * mask) * 2 * mask
     begin = top + mask
-    some = size - begin  # nodes of the smaller sub-tree, and nodes of the complete one that had a partner
+    some = size - begin  # nodes of the smaller sub-tree; as many nodes of the complete one had a partner
     if not 0 < some < mask:
         return []
     steps = []

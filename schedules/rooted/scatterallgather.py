@@ -102,7 +102,7 @@ def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
         behind = (node + 1) % tree.size
         return (share < behind) | (share >= behind + tree.sizes[behind])
 
-    buffer = np.where(np.arange(order.max() + 1) == order[0], INPUT, OUTPUT)  # the root sends from its input
+    buffer = np.where(np.arange(order.max() + 1) == order[0], INPUT, OUTPUT)  # the root receives nothing
     whole = ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
     # A share last reaches the nearest node before its own that is not one of the own node's ancestors; two nodes have
     # none.

@@ -18,8 +18,8 @@ Floats = NDArray[np.float64]
 # Kinds of events, sorted so that at one instant ranks continue after everything that ends then.
 COMPUTED, RECEIVED, DEPART, START, TIMER = range(5)
 RUNS_ONCE, UNTIL_OTHERS_RAN, IN_BACKGROUND = map(REPEATS.index, (ONCE, UNTIL_ALL_RAN, BACKGROUND))
-# Columns in the order of ``Tape.arrays``. Each has the group with one item per entry, and the group whose numbers its
-# values are. Columns of group "ends" have one item more, for the end of all.
+# Columns in the order of ``Tape.arrays``, each with the group whose items it describes, and the group whose items its
+# values number, if any. Columns of group "ends" have one item more, for the end of all.
 COLUMNS = {
     "window": ("ranks", None),
     "job_of_rank": ("ranks", "jobs"),

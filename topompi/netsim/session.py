@@ -156,7 +156,7 @@ class Programs:
         self._model, self._events = model, engine
         self._now = 0.0
         self._entries: list[_Entry] = []
-        self._first_rank = self._first_message = np.zeros(1, dtype=np.int64)  # of each program, and the total number
+        self._first_rank = self._first_message = np.zeros(1, dtype=np.int64)  # first of each program, and the total
         self._marks = 0
 
     @property

@@ -53,7 +53,7 @@ def _cycle(first: NDArray[np.int64], then: NDArray[np.int64], size: int) -> list
         return []
     graph = coo_array((np.ones(len(first), dtype=np.int8), (first, then)), shape=(size, size))
     _, part = connected_components(graph, connection="strong")
-    inside = part[first] == part[then]  # no edge is a loop, because no route repeats a link at once
+    inside = part[first] == part[then]  # no edge is a loop, because no route takes a link twice in a row
     if not inside.any():
         return []
     edges = zip(first[inside].tolist(), then[inside].tolist(), strict=True)
