@@ -98,8 +98,8 @@ class Hierarchy:
     """Nested clusters of ranks and the rooted collectives over their leaders (Subramoni 2013, sections 3 and 2.3.1).
 
     Level 1 is the outermost; the clusters of the innermost level are single ranks. The leader of a cluster is its
-    lowest rank. A sub-communicator of level l unites the leaders of all level-l clusters within one cluster of level l
-    - 1.
+    lowest rank. A sub-communicator of a level unites the leaders of all clusters of this level within one cluster of
+    the next outer level, or within the whole communicator at level 1.
 
     Gather: each cluster without the root gathers at its leader, innermost level first. Then the blocks move inwards
     along the clusters with the root, outermost first: each stage gathers at the leader of the next inner cluster with

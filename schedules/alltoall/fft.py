@@ -53,6 +53,7 @@ def pencil_grid(network: Network, rows: int | None = None) -> tuple[int, Integer
     times in the row and in the column transpose, if each rank exchanges all its data in each; among equals it is the
     squarest.
 
+    :param network: network of the p ranks.
     :param rows: number of rows, if it is fixed; only the places are then computed.
     :returns: the number of rows, and the rank at each place, row by row, shape (p,).
     Cost: O(divisors of p x pairs of hosts).

@@ -20,9 +20,9 @@ Pair = tuple[int, int]
 def tacs1(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers | None = None) -> HostSchedule:
     """An alltoall by pairwise exchange of hosts that are matched along free links; a host without a partner idles.
 
-    Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013, chapter
-    6. Step 0 is the exchange inside hosts. The next n - 1 matchings complete the source's P regular steps if all hosts
-    have the same number of ranks. The extra steps that ``limit`` makes necessary come last.
+    Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013,
+    chapter 6. Step 0 is the exchange inside hosts. The next n - 1 matchings complete the source's P regular steps if
+    all hosts have the same number of ranks. The extra steps that ``limit`` makes necessary come last.
 
     :param network: the job's network.
     :param limit: number of transfers that a link between switches may carry in a step; 1 shares no link.

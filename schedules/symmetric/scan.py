@@ -52,8 +52,9 @@ def scan_chain(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedul
 def scan_doubling(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedule:
     """A scan or exscan in which rank r adds in step k the partial sum of rank r - 2^k.
 
-    W. D. Hillis and G. L. Steele, Data parallel algorithms, 1986; for any p. Messages: p ceil(log2 p) - 2^ceil(log2 p)
-    + 1 of the whole vector. It is fast for short vectors on one switch, because it has the fewest start-ups.
+    W. D. Hillis and G. L. Steele, Data parallel algorithms, 1986; for any p. Messages:
+    p ceil(log2 p) - 2^ceil(log2 p) + 1 of the whole vector. It is fast for short vectors on one switch, because it has
+    the fewest start-ups.
 
     :param size: number of ranks, p.
     :param inclusive: whether it is a scan; else an exscan.
