@@ -1,9 +1,9 @@
-"""Which rank goes where: pure data in, pure data out, no MPI.
+"""Mappings of ranks to slots of hosts, as pure functions of data, without MPI.
 
-Where things are: ``graph`` who sends how much to whom, ``machine`` hosts, slots and ``distances`` between them,
-``mapping`` a rank's slot and a slot's rank, ``evaluate`` what a mapping costs, ``comparison`` two of them; ``search``
-finds one as ``topompi map`` does, by ``mappers`` with ``partition`` beneath; ``readers`` reads communication graphs,
-``rankfiles`` writes and reads what launchers take; ``placement`` has the launchers' own plain placements.
+``graph`` is the communication graph, ``machine`` the hosts with their slots and ``distances``, ``mapping`` the slot of
+each rank. ``evaluate`` computes the cost of a mapping and ``comparison`` compares two. ``search`` finds a mapping as
+``topompi map`` does, with ``mappers``, which use ``partition``. ``readers`` reads communication graphs, ``rankfiles``
+writes and reads the files of launchers, and ``placement`` has the launchers' plain placements.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
     "solve",
 ]
 
-# What finds mappings and reads graphs is imported when it is asked for: most programs that hold a mapping do neither.
+# Late imports, because most programs that use a mapping neither search for one nor read a graph.
 _LATER = {
     "MAPPERS": ".mappers",
     "Search": ".search",
@@ -57,5 +57,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, imported or not."""
+    """List the public names, whether imported already or not."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -1,4 +1,4 @@
-"""Two mappings of one program side by side: what each costs, and how many ranks change host."""
+"""A comparison of two mappings of one program: the cost of each, and the number of ranks that change host."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["class_name", "compare", "figures", "hops_known", "ratio"]
 def compare(
     graph: CommunicationGraph, machine: Machine, maps: Table[str, Mapping], *, from_topology: bool
 ) -> dict[str, Any]:
-    """The figures of two mappings, ready for JSON.
+    """Compare two mappings; the result is ready for JSON.
 
     :param graph: bytes between ranks.
-    :param machine: the hosts of both mappings.
-    :param maps: name -> mapping, two of them; the ratio is the second one's hop-bytes over the first one's.
-    :param from_topology: whether the machine's distances are a fabric's.
+    :param machine: hosts of both mappings.
+    :param maps: two mappings by name; the ratio is the second one's hop-bytes over the first one's.
+    :param from_topology: whether the machine's distances come from a fabric.
     Cost: two evaluations, each O(edges).
     """
     sides = {name: figures(evaluate(mapping, graph, machine), machine) for name, mapping in maps.items()}
@@ -42,9 +42,9 @@ def compare(
 
 
 def figures(found: Evaluation, machine: Machine) -> dict[str, Any]:
-    """The numbers of an evaluation; hop-bytes as half of the exact ``doubled``.
+    """The numbers of an evaluation; ``hop_bytes`` is half of the exact ``doubled``.
 
-    The seconds of the busiest link are left out where no link's rate is known, so that all are 1.
+    The seconds of the busiest link are None if all rates are 1, because then no rate is known.
     """
     rated = machine.capacity is not None and bool((machine.capacity != 1).any())
     return {
@@ -61,19 +61,19 @@ def figures(found: Evaluation, machine: Machine) -> dict[str, Any]:
 
 
 def ratio(after: float | None, before: float | None) -> float | None:
-    """After over before: below 1 is better; None where there is nothing to compare."""
+    """``after`` over ``before``, so that below 1 is better; None if it is undefined."""
     if after is None or before is None:
         return None
     return 1.0 if after == before else after / before if before else None
 
 
 def hops_known(machine: Machine, from_topology: bool) -> bool:
-    """Whether a distance is the number of switches crossed, and not a weight or links of a torus."""
+    """Whether a distance is a number of switches crossed, rather than a weight or a number of links in a torus."""
     return from_topology and not isinstance(machine.distances, Torus)
 
 
 def class_name(distance: str, hops: bool) -> str:
-    """The name of a class of bytes: within hosts, a number of hops, or a distance."""
+    """The displayed name of a class of bytes: within hosts, a number of hops, or a distance."""
     if distance == "host":
         return "within hosts"
     return f"{distance} hop{'s' * (distance != '1')}" if hops else f"distance {distance}"

@@ -1,4 +1,4 @@
-"""How far apart hosts are: a tree of clusters, a torus, or a table."""
+"""Distances between hosts: in a tree of clusters, on a torus, or from a table."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Integers = NDArray[np.int64]
 
 
 class MachineError(TopompiError, ValueError):
-    """A machine contradicts itself: slots for hosts that are not there, clusters that are not nested."""
+    """A machine is inconsistent, for example slots for unknown hosts, or clusters that are not nested."""
 
 
 class Axes(NamedTuple):
-    """Distances as sums over axes: that from host a to host b is ``far[a, column[b]].sum()``.
+    """Distances as sums over axes: the distance from host a to host b is ``far[a, column[b]].sum()``.
 
-    A torus has an axis for each dimension, a tree one for each level, and a table one of all hosts: what a rank costs
-    on any of n hosts is then known from far fewer than n numbers.
+    A torus has an axis per dimension, a tree one per level, and a table a single axis of all hosts. The cost of a rank
+    on each of n hosts then follows from far fewer than n numbers.
 
-    :param far: distance from each host along each axis to each coordinate on it, shape (n, coordinates of all axes).
-    :param column: of ``far``, for the coordinate of each host on each axis, shape (n, axes).
+    :param far: distance from each host to each coordinate of each axis, shape (n, coordinates of all axes).
+    :param column: column of ``far`` for the coordinate of each host on each axis, shape (n, axes).
     """
 
     far: Integers
@@ -34,21 +34,21 @@ class Axes(NamedTuple):
 
 
 class Distances(Protocol):
-    """Distances between hosts."""
+    """An interface for distances between hosts."""
 
     @property
     def num_hosts(self) -> int:
         """Number of hosts, n."""
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distance from each host of a to that of b (broadcast), that within a host where they are the same."""
+        """The distances from hosts a to hosts b, broadcast; for equal hosts the distance within the host."""
 
     def axes(self, hosts: Integers) -> Axes:
-        """The distances between some hosts as sums over axes."""
+        """The distances among the given hosts as sums over axes."""
 
 
 def _axes(steps: list[Integers], coordinate: list[Integers]) -> Axes:
-    """The axes with these distances between coordinates, shapes (c, c), and these coordinates of hosts, shapes (n,)."""
+    """Make axes from distances between coordinates, each (c, c), and coordinates of hosts, each (n,), both per axis."""
     far = np.concatenate([step[at] for step, at in zip(steps, coordinate, strict=True)], axis=1)
     first = np.cumsum([0, *(len(step) for step in steps[:-1])])
     return Axes(far, np.stack(coordinate, axis=1) + first)
@@ -56,11 +56,11 @@ def _axes(steps: list[Integers], coordinate: list[Integers]) -> Axes:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Nested clusters of hosts.
+    """Distances in a tree of nested clusters of hosts.
 
-    :param clusters: cluster of each host at each level, coarsest first, shape (levels, n); levels may be 0.
-    :param distance: between hosts that the first, second, ... level separates, then between hosts that none
-        separates, then within a host; never growing, shape (levels + 2,).
+    :param clusters: cluster of each host at each level, coarsest first, shape (levels, n); there may be no levels.
+    :param distance: distance between hosts in different clusters of the first level, the second level, ..., then
+        between hosts that no level separates, then within a host; never growing, shape (levels + 2,).
     """
 
     clusters: Integers
@@ -87,7 +87,7 @@ class Tree:
         return int(self.clusters.shape[1])
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distance from each host of a to that of b, broadcast. Cost: O(levels) each."""
+        """The distances from hosts a to hosts b, broadcast. Cost: O(levels) per pair."""
         far = np.full(np.broadcast(a, b).shape, self.distance[-1], dtype=np.int64)
         far += (self.distance[-2] - self.distance[-1]) * (np.asarray(a) != b)
         for level in reversed(range(len(self.clusters))):
@@ -96,7 +96,7 @@ class Tree:
         return far
 
     def axes(self, hosts: Integers) -> Axes:
-        """An axis of hosts, and one for each level; no more coordinates than these hosts have clusters."""
+        """An axis of the hosts, and one per level; a level has as many coordinates as the given hosts have clusters."""
         of_host = [*self.clusters[:, hosts], np.arange(len(hosts))]
         coordinate = [np.unique(level, return_inverse=True)[1].reshape(-1) for level in of_host]
         farther = -np.diff(self.distance)
@@ -109,11 +109,11 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Torus:
-    """Hosts on a grid of any dimension; the distance is the number of links between two, shortest way.
+    """Hosts on a grid of any dimension; the distance is the number of links on the shortest path.
 
-    :param dims: extents.
-    :param wrap: which dimensions are rings.
-    :param coordinates: of each host, shape (n, d).
+    :param dims: extent of each dimension.
+    :param wrap: whether each dimension is a ring.
+    :param coordinates: coordinates of each host, shape (n, d).
     :param inside: distance within a host.
     """
 
@@ -138,13 +138,13 @@ class Torus:
         return len(self.coordinates)
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distance from each host of a to that of b, broadcast. Cost: O(dimensions) each."""
+        """The distances from hosts a to hosts b, broadcast. Cost: O(dimensions) per pair."""
         steps = np.abs(self.coordinates[a] - self.coordinates[b])
         steps = np.where(self.wrap, np.minimum(steps, np.array(self.dims) - steps), steps)
         return np.asarray(np.where(np.asarray(a) == b, self.inside, steps.sum(axis=-1)), dtype=np.int64)
 
     def axes(self, hosts: Integers) -> Axes:
-        """An axis for each dimension; one of the hosts where they have a distance within themselves."""
+        """An axis per dimension; a single axis of the hosts if the distance within a host is not 0."""
         if self.inside:
             return DistanceTable(self.between(hosts[:, None], hosts[None, :])).axes(np.arange(len(hosts)))
         steps = []
@@ -156,9 +156,9 @@ class Torus:
 
 @dataclass(frozen=True, eq=False)
 class DistanceTable:
-    """Distances written out.
+    """Distances from a table.
 
-    :param distance: shape (n, n), symmetric, at least 0; the diagonal is the distance within each host.
+    :param distance: distance from host to host, shape (n, n), symmetric, at least 0; the diagonal is within each host.
     """
 
     distance: Integers
@@ -176,9 +176,9 @@ class DistanceTable:
         return len(self.distance)
 
     def between(self, a: NDArray[Any], b: NDArray[Any]) -> Integers:
-        """The distance from each host of a to that of b, broadcast."""
+        """The distances from hosts a to hosts b, broadcast."""
         return np.asarray(self.distance[a, b])
 
     def axes(self, hosts: Integers) -> Axes:
-        """One axis, of the hosts."""
+        """A single axis with a coordinate per host."""
         return Axes(self.distance[np.ix_(hosts, hosts)], np.arange(len(hosts))[:, None])

@@ -1,4 +1,4 @@
-"""Where the bytes of a program go, before and after: bars by distance, and who talks to whom, host by host."""
+"""Figures of a program's traffic under two mappings: bars by distance, and heat maps from host to host."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from .mapping import Mapping, MappingError
 __all__ = ["SUFFIXES", "check_plot", "draw_plot", "traffic"]
 
 SUFFIXES = (".svg", ".png")
-# The colours of Subramoni 2013, section 7: within a host, then 1, 3, 5 and 7 hops; the further ones are ours.
+# Colours of Subramoni 2013, section 7: within a host, then 1, 3, 5 and 7 hops; the further ones are ours.
 HOST = "#d62728"
 BY_HOPS = {"1": "#2ca02c", "3": "#1f6fd6", "5": "#e377c2", "7": "#17becf"}
 FURTHER = ("#ff7f0e", "#9467bd", "#8c564b", "#bcbd22", "#7f7f7f")
-FAINTEST = 0.15  # shade of the least that is sent at all
-MOST_NAMES = 16  # of hosts along a side
-MOST_CELLS = 128  # a side of a heat map; more hosts share cells
+FAINTEST = 0.15  # intensity of the smallest non-zero traffic
+MOST_NAMES = 16  # host names along a side
+MOST_CELLS = 128  # cells along a side of a heat map; more hosts share cells
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a file name of another kind, and a machine without matplotlib, before any long work.
+    """Refuse a wrong file name, or a missing matplotlib, before any long work.
 
-    :raises MappingError: for another suffix than .svg or .png, or without matplotlib.
+    :raises MappingError: if the suffix is not .svg or .png, or matplotlib is missing.
     """
     if path.suffix not in SUFFIXES:
         raise MappingError(f"plot: expecting a file name in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     try:
-        import matplotlib  # noqa: F401 -- only whether it is there
+        import matplotlib  # noqa: F401 -- only a test whether it is installed
     except ImportError as error:
         raise MappingError("plot: expecting matplotlib; pip install 'topompi[plot]' brings it") from error
 
@@ -50,15 +50,16 @@ def draw_plot(
     *,
     hops: bool,
 ) -> None:
-    """Draw two mappings: the share of bytes by distance, and a heat map for each, coloured by distance.
+    """Draw two mappings: the fractions of bytes by distance, and a heat map of each, coloured by distance.
 
-    The intensity of a cell is relative to the largest pair of hosts, by its square root, for volumes span decades.
+    The intensity of a cell is the square root of its bytes over those of the largest cell, because volumes span
+    decades.
 
-    :param path: ends in .svg or .png.
+    :param path: file to write, .svg or .png.
     :param graph: bytes between ranks, the weights of the heat maps.
-    :param machine: the hosts of both mappings.
-    :param maps: name -> mapping, two of them.
-    :param classes: name -> bytes by distance, as `mapping.evaluate` gives them.
+    :param machine: hosts of both mappings.
+    :param maps: two mappings by name.
+    :param classes: bytes by distance for each name, as from `mapping.evaluate`.
     :param hops: whether a distance is a number of hops.
     """
     check_plot(path)
@@ -66,14 +67,14 @@ def draw_plot(
     from matplotlib.figure import Figure
 
     colours = _colours(classes, hops)
-    with rc_context({"svg.hashsalt": "topompi map"}):  # or every drawing of the same data has other identifiers
+    with rc_context({"svg.hashsalt": "topompi map"}):  # makes identifiers in the file reproducible
         figure = Figure(figsize=(11, 4.6), layout="constrained")
         bars, *heat = figure.subplots(1, 3, width_ratios=[1, 1.4, 1.4])
         _draw_bars(bars, classes, colours, hops)
         tables = {name: traffic(graph, machine, mapping) for name, mapping in maps.items()}
         largest = max((float(table.max(initial=0.0)) for table, _ in tables.values()), default=0.0)
         for axes, (name, (volume, distance)) in zip(heat, tables.items(), strict=True):
-            # Not clipped: the picture fills its frame, and a clip's identifier differs from run to run.
+            # Without clipping, because the picture fills its frame, and a clip has a random identifier.
             axes.imshow(_picture(volume, distance, colours, largest), interpolation="nearest", clip_on=False)
             axes.set(title=name, xlabel="receiving host", ylabel="sending host")
             _name_cells(axes, len(volume), machine.hosts)
@@ -84,14 +85,14 @@ def draw_plot(
 def traffic(
     graph: CommunicationGraph, machine: Machine, mapping: Mapping
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Bytes and distance class (-1 within hosts) of each cell of the heat map, both of shape (cells, cells).
+    """The bytes and the distance class (-1 within hosts) of each cell of the heat map, both of shape (cells, cells).
 
-    Where hosts share cells a cell takes the distance of most of its bytes.
+    A cell that several hosts share has the distance of most of its bytes.
 
     :param graph: bytes between ranks.
-    :param machine: hosts and their distances; their number, up to a limit, is the number of cells.
-    :param mapping: the host of each rank.
-    Cost: O(edges) and the cells; no table of all hosts.
+    :param machine: hosts and their distances; their number, up to a limit, is the number of cells along a side.
+    :param mapping: host of each rank.
+    Cost: O(edges) plus the cells; no table of all hosts is made.
     """
     cells = min(machine.num_hosts, MOST_CELLS)
     host, proper = mapping.host_of_rank, graph.sources != graph.targets
@@ -106,7 +107,7 @@ def traffic(
 
 
 def _colours(classes: Table[str, dict[str, int]], hops: bool) -> dict[str, str]:
-    """Colour of each class: the source's for hops, else in the same order from near to far."""
+    """The colour of each class: the source's if distances are 1, 3, 5 or 7 hops, else in the same order by distance."""
     found = sorted({int(key) for side in classes.values() for key in side if key != "host"})
     keys = [str(one) for one in found]
     if hops and set(keys) <= set(BY_HOPS):
@@ -131,7 +132,7 @@ def _draw_bars(axes: Any, classes: Table[str, dict[str, int]], colours: dict[str
 def _picture(
     volume: NDArray[np.float64], distance: NDArray[np.int64], colours: dict[str, str], largest: float
 ) -> NDArray[np.float64]:
-    """White where nothing is sent, the class's colour where most is, shape (cells, cells, 3)."""
+    """The heat map's image, shape (cells, cells, 3): the colour of each cell's distance, paler with fewer bytes."""
     full = np.ones((*volume.shape, 3))
     for key, colour in colours.items():
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
@@ -143,7 +144,7 @@ def _picture(
 
 
 def _name_cells(axes: Any, cells: int, hosts: Sequence[str]) -> None:
-    """Names of a few hosts; of a cell that several share, the first's."""
+    """Label a few cells with host names; a cell that several hosts share has the first host's name."""
     at = np.unique(np.linspace(0, cells - 1, min(cells, MOST_NAMES)).round().astype(int))
     named = [plain_label(hosts[one * len(hosts) // cells]) for one in at.tolist()]
     axes.set_xticks(at, named, rotation=90 if max(map(len, named)) > 3 else 0, fontsize=8)
@@ -151,7 +152,7 @@ def _name_cells(axes: Any, cells: int, hosts: Sequence[str]) -> None:
 
 
 def _shade_legend(axes: Any, largest: float) -> None:
-    """What the shades mean: full at the pair of hosts with most bytes, and a few below it."""
+    """Draw a legend of three intensities with their bytes; the darkest is the largest cell."""
     from matplotlib.patches import Patch
 
     parts = (1.0, 0.25, 0.01)

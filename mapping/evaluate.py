@@ -1,4 +1,4 @@
-"""What a mapping costs: one exact evaluator for mappings from anywhere."""
+"""The cost of a mapping, computed exactly for mappings from any source."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .mapping import Mapping, MappingError
 
 __all__ = ["OBJECTIVES", "Evaluation", "doubled_hop_bytes", "evaluate"]
 
-OBJECTIVES = ("hop-bytes", "busiest link")  # what a mapping can be asked to keep small
+OBJECTIVES = ("hop-bytes", "busiest link")  # costs that a search can minimise
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a mapping costs; all numbers of bytes are exact, self-loops are left out.
+    """The cost of a mapping; numbers of bytes are exact, and messages of a rank to itself do not count.
 
-    :param doubled: J, the sum of bytes times distance over all directed pairs.
-    :param bytes_by_distance: bytes sent over each distance, nearest first; bytes within hosts stand under ``"host"``.
+    :param doubled: sum of bytes times distance over all directed pairs, J.
+    :param bytes_by_distance: bytes sent over each distance, nearest first; key ``"host"`` for bytes within hosts.
     :param total: bytes sent.
-    :param intra_host: of these, the bytes that stay within a host.
+    :param intra_host: bytes that stay within a host.
     :param host_traffic: bytes that enter and leave the busiest host.
-    :param link_load: bytes on the link that is busiest by bytes over capacity; None without routes.
-    :param link_seconds: these bytes over that link's capacity, in seconds; None without routes.
+    :param link_load: bytes on the link with the largest ratio of bytes to capacity; None without routes.
+    :param link_seconds: bytes of that link over its capacity, in seconds; None without routes.
     """
 
     doubled: int
@@ -43,31 +43,31 @@ class Evaluation:
 
     @property
     def hop_bytes(self) -> int | Fraction:
-        """Bytes times distance, each undirected pair once with the mean of its two directions: half of ``doubled``.
+        """Bytes times distance, each undirected pair counted once with the mean of its directions: ``doubled`` / 2.
 
-        A fraction where that is odd, never rounded.
+        It is a Fraction if ``doubled`` is odd, never rounded.
         """
         return self.doubled // 2 if self.doubled % 2 == 0 else Fraction(self.doubled, 2)
 
     @property
     def intra_share(self) -> float:
-        """The part of the bytes that stays within hosts, 1 where nothing is sent."""
+        """The fraction of bytes that stays within hosts; 1 if nothing is sent."""
         return self.intra_host / self.total if self.total else 1.0
 
     @property
     def dilation(self) -> float:
-        """Mean distance that a byte travels, 0 where nothing is sent."""
+        """The mean distance that a byte travels; 0 if nothing is sent."""
         return self.doubled / self.total if self.total else 0.0
 
 
 def evaluate(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> Evaluation:
-    """What a mapping costs on a machine.
+    """Compute the cost of a mapping on a machine.
 
-    :param mapping: the host of each rank.
+    :param mapping: host of each rank.
     :param graph: bytes between ranks.
-    :param machine: distances between hosts and, where they are known, routes.
-    :raises MappingError: where mapping, graph and machine are not of one size and allocation.
-    Cost: O(edges x levels), with routes O(edges x longest route).
+    :param machine: distances between hosts and, if they are known, routes.
+    :raises MappingError: if mapping, graph and machine differ in size or allocation.
+    Cost: O(edges x levels); with routes O(edges x longest route).
     """
     _check(mapping, graph, machine)
     here, there, volume = _between_hosts(mapping, graph)
@@ -90,9 +90,9 @@ def evaluate(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> E
 
 
 def doubled_hop_bytes(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> int:
-    """J alone: the exact sum of bytes times distance over all directed pairs.
+    """The exact sum of bytes times distance over all directed pairs, J, without the other costs.
 
-    :param mapping: the host of each rank.
+    :param mapping: host of each rank.
     :param graph: bytes between ranks.
     :param machine: distances between hosts.
     """
@@ -109,7 +109,7 @@ def _check(mapping: Mapping, graph: CommunicationGraph, machine: Machine) -> Non
 
 
 def _between_hosts(mapping: Mapping, graph: CommunicationGraph) -> tuple[Integers, Integers, Integers]:
-    """Host that sends, host that receives, and bytes of each edge but the self-loops."""
+    """The sending host, receiving host and bytes of each edge between two different ranks."""
     proper = graph.sources != graph.targets
     host = mapping.host_of_rank
     return host[graph.sources[proper]], host[graph.targets[proper]], graph.volume[proper]
@@ -129,7 +129,7 @@ def _busiest_link(
     used = machine.paths(here, there)
     edge, _ = np.nonzero(used >= 0)
     loads = exact_sums(used[used >= 0], volume[edge], len(machine.capacity))
-    # Links can take equally many seconds, rounded to 53 bits: then the one with more bytes counts.
+    # Seconds of two links can be equal in 53 bits; then the link with more bytes counts.
     busy = [(load / rate, load) for load, rate in zip(loads, machine.capacity.tolist(), strict=True)]
     seconds, load = max(busy, default=(0.0, 0))
     return load, seconds

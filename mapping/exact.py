@@ -1,4 +1,4 @@
-"""Sums that neither overflow nor round."""
+"""Exact sums of 64-bit integers, without overflow or rounding."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LARGEST = (1 << 63) - 1
 
 
 def short_sums(group: NDArray[np.integer], values: NDArray[np.int64], groups: int) -> NDArray[np.int64] | None:
-    """The sum of the values of each group, shape (groups,); None where all values together may not fit 64 bits.
+    """The sum of the values of each group, shape (groups,); None if the sum of all values may exceed 64 bits.
 
-    :param group: group of each value in range(groups), shape (m,).
+    :param group: group of each value, in range(groups), shape (m,).
     :param values: whole numbers from 0 to 2^63 - 1, shape (m,).
     :param groups: number of groups.
     """
@@ -29,9 +29,9 @@ def short_sums(group: NDArray[np.integer], values: NDArray[np.int64], groups: in
 def exact_sums(group: NDArray[np.integer], values: NDArray[np.int64], groups: int) -> list[int]:
     """The sum of the values of each group, as whole numbers of any size.
 
-    Large values are split into halves below 2^32, whose sums fit 64 bits for up to 2^31 values.
+    Large values are split into halves below 2^32, whose sums fit into 64 bits for up to 2^31 values.
 
-    :param group: group of each value in range(groups), shape (m,).
+    :param group: group of each value, in range(groups), shape (m,).
     :param values: whole numbers from 0 to 2^63 - 1, shape (m,).
     :param groups: number of groups.
     """

@@ -1,4 +1,4 @@
-"""Who sends how much to whom: the communication graph of a job."""
+"""The communication graph of a job: the bytes and messages that each rank sends to each other rank."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Integers = NDArray[np.int64]
 
 
 class GraphError(TopompiError, ValueError):
-    """A communication graph contradicts itself: a rank out of range, a negative volume."""
+    """A communication graph is inconsistent, for example with a rank out of range or a negative volume."""
 
 
 class Undirected(NamedTuple):
-    """A symmetric CSR graph without self-loops, as partitioners and refinement want it.
+    """A symmetric graph in compressed rows without self-loops, as partitioners and refinement use it.
 
-    Weights are floats: they steer the search, what it finds is scored exactly by `mapping.evaluate`.
+    Weights are floats, because they only steer the search; `mapping.evaluate` computes exact costs of the result.
 
-    :param offsets: where each rank's neighbours start, shape (n + 1,).
-    :param targets: neighbours, ascending within a rank, shape (2 m,).
-    :param weight: of the edge, the same in both directions, shape (2 m,).
+    :param offsets: index of each rank's first neighbour in ``targets``, and the end, shape (n + 1,).
+    :param targets: neighbours, ascending for each rank, shape (2 m,) for m edges.
+    :param weight: weight of each edge, equal in both directions, shape (2 m,).
     """
 
     offsets: Integers
@@ -39,15 +39,15 @@ class Undirected(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CommunicationGraph:
-    """Directed volumes and message counts between the ranks of a job, in compressed rows.
+    """Bytes and messages from rank to rank of a job, as a directed graph in compressed rows.
 
     :param size: number of ranks, n.
-    :param offsets: where each rank's targets start, shape (n + 1,).
-    :param targets: ranks sent to, ascending within a row, shape (edges,); a rank itself is allowed and costs nothing.
-    :param volume: bytes sent, shape (edges,).
-    :param messages: messages sent, shape (edges,).
-    :param dims: extents of the Cartesian grid that the ranks form in row-major order, None where there is none.
-    :param periods: which dimensions wrap around.
+    :param offsets: index of each rank's first target in ``targets``, and the end, shape (n + 1,).
+    :param targets: receiving ranks, ascending for each sender, shape (edges,); a rank may send to itself at no cost.
+    :param volume: bytes of each edge, shape (edges,).
+    :param messages: number of messages of each edge, shape (edges,).
+    :param dims: extents of the Cartesian grid that the ranks form in row-major order; None if they form none.
+    :param periods: whether each dimension wraps around.
     """
 
     size: int
@@ -65,12 +65,15 @@ class CommunicationGraph:
     def from_arrays(
         cls, size: int, source: ArrayLike, target: ArrayLike, volume: ArrayLike, messages: ArrayLike | None = None
     ) -> CommunicationGraph:
-        """The graph of transfers source -> target; those that repeat a pair are summed.
+        """Make a graph from transfers; transfers of the same pair of ranks are summed.
 
         :param size: number of ranks.
-        :param source, target: ranks, shape (m,); ``volume``: bytes; ``messages``: counts, by default 1 each.
-        :raises GraphError: on lengths that differ, ranks out of range, negative or fractional numbers, or more than
-            2^63 bytes between two ranks.
+        :param source: sending rank of each transfer, shape (m,).
+        :param target: receiving rank of each transfer, shape (m,).
+        :param volume: bytes of each transfer, shape (m,).
+        :param messages: number of messages of each transfer, shape (m,); by default 1.
+        :raises GraphError: if lengths differ, a rank is out of range, a number is negative or fractional, or two ranks
+            exchange 2^63 bytes or more.
         """
         columns = [_whole(name, one) for name, one in (("source", source), ("target", target), ("volume", volume))]
         columns.append(_whole("messages", np.ones_like(columns[0]) if messages is None else messages))
@@ -82,10 +85,11 @@ class CommunicationGraph:
 
     @classmethod
     def from_matrix(cls, volume: Any, messages: Any = None) -> CommunicationGraph:
-        """The graph of a square matrix of bytes, row sends to column: anything numpy reads, or a scipy.sparse matrix.
+        """Make a graph from a square matrix of bytes from row to column.
 
-        :param messages: a matrix of the same shape; by default 1 where there is volume.
-        :raises GraphError: where a matrix is not square, or the two differ in shape.
+        :param volume: bytes, shape (n, n), as an array or a scipy.sparse matrix.
+        :param messages: numbers of messages, shape (n, n); by default 1 for each non-zero volume.
+        :raises GraphError: if a matrix is not square, or the two differ in shape.
         """
         rows, columns, values, size = _coordinates(volume)
         if messages is None:
@@ -100,13 +104,15 @@ class CommunicationGraph:
 
     @classmethod
     def from_networkx(cls, graph: Any, volume: str = "weight", messages: str = "messages") -> CommunicationGraph:
-        """The graph of a networkx graph on the nodes 0 .. n-1; an edge of an undirected one is sent both ways.
+        """Make a graph from a networkx graph on the nodes 0 .. n-1; an undirected edge is sent in both directions.
 
-        That is its adjacency matrix; METIS files and lists of pairs weigh what both directions sum up to.
+        An undirected edge's full weight counts in each direction, as in its adjacency matrix; in METIS files and lists
+        of pairs a weight is the sum of both directions.
 
-        :param graph: a networkx graph, directed or not; parallel edges are summed.
-        :param volume, messages: names of the edge attributes; 1 where an edge lacks one.
-        :raises GraphError: where the nodes are not 0 .. n-1.
+        :param graph: networkx graph, directed or not; parallel edges are summed.
+        :param volume: name of the edge attribute with the bytes; 1 for edges without it.
+        :param messages: name of the edge attribute with the number of messages; 1 for edges without it.
+        :raises GraphError: if the nodes are not 0 .. n-1.
         """
         size = graph.number_of_nodes()
         if strange := set(graph) - set(range(size)):
@@ -126,14 +132,14 @@ class CommunicationGraph:
         weights: ArrayLike = 1,
         offsets: ArrayLike | None = None,
     ) -> CommunicationGraph:
-        """The graph of a stencil on a grid of ranks in row-major order, as ``MPI_Cart_create`` numbers them.
+        """Make the graph of a stencil on a grid of ranks in row-major order, as ``MPI_Cart_create`` numbers them.
 
-        :param dims: extent of each dimension, d of them.
-        :param periods: which dimensions wrap around; by default none.
-        :param weights: bytes: one number, one a dimension (d,), or one a direction (d, 2): down, up; with ``offsets``
-            one number, or one an offset (k,).
-        :param offsets: whom a rank sends to, relative, shape (k, d); by default its 2 d nearest neighbours.
-        :raises GraphError: on extents below 1 or shapes that do not fit.
+        :param dims: extent of each of the d dimensions.
+        :param periods: whether each dimension wraps around; by default none does.
+        :param weights: bytes per message: one number, or one per dimension, shape (d,), or one per direction (down,
+            up), shape (d, 2). With ``offsets``: one number, or one per offset, shape (k,).
+        :param offsets: relative coordinates of a rank's receivers, shape (k, d); by default its 2 d nearest neighbours.
+        :raises GraphError: if an extent is below 1 or a shape does not fit.
         """
         extents, wrap = _grid(dims, periods)
         steps, volume = _stencil(len(extents), weights, offsets)
@@ -153,8 +159,8 @@ class CommunicationGraph:
 
     @cached_property
     def digest(self) -> bytes:
-        """16 bytes that tell the graph from others."""
-        from hashlib import blake2b  # OpenSSL with it: where it is needed
+        """A hash of the graph's content, 16 bytes."""
+        from hashlib import blake2b  # imported late because it loads OpenSSL
 
         told = blake2b(repr((self.size, self.dims, self.periods)).encode(), digest_size=16)
         for column in (self.offsets, self.targets, self.volume, self.messages):
@@ -163,15 +169,15 @@ class CommunicationGraph:
 
     @property
     def num_edges(self) -> int:
-        """Number of directed pairs that communicate, self-loops included."""
+        """Number of directed pairs that communicate, including self-loops."""
         return len(self.targets)
 
     def undirected(self, weight: str = "volume") -> Undirected:
         """The symmetric graph without self-loops.
 
-        :param weight: of an edge: ``volume``, the bytes both ways; ``log``, ln(1 + bytes both ways), the best in
-            Subramoni 2013, section 5; ``count``, the messages both ways.
-        :raises GraphError: for another word.
+        :param weight: weight of an edge: ``volume``, the bytes in both directions; ``log``, ln(1 + bytes in both
+            directions), the best in Subramoni 2013, section 5; ``count``, the messages in both directions.
+        :raises GraphError: if ``weight`` is unknown.
         Cost: a sort of the edges.
         """
         if weight not in ("volume", "log", "count"):
@@ -189,7 +195,7 @@ class CommunicationGraph:
 
 
 def _whole(name: str, values: ArrayLike) -> Integers:
-    """The values as a vector of int64; raises GraphError where that would change or wrap them."""
+    """Convert values to a vector of int64; raise GraphError if this would change a value."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise GraphError(f"graph: expecting {name} of one dimension, got shape {array.shape}")
@@ -203,7 +209,7 @@ def _whole(name: str, values: ArrayLike) -> Integers:
 
 
 def _check(size: int, columns: Sequence[Integers]) -> None:
-    """Raise GraphError for a negative size or amount, columns of several lengths, or a rank out of range."""
+    """Raise GraphError if the size or an amount is negative, lengths of columns differ, or a rank is out of range."""
     if size < 0:
         raise GraphError(f"graph: expecting a size of at least 0, got {size}")
     if len({len(column) for column in columns}) > 1:
@@ -218,7 +224,7 @@ def _check(size: int, columns: Sequence[Integers]) -> None:
 
 
 def _summed(group: Integers, values: Integers, groups: int) -> Integers:
-    """The sum of the values of each group; GraphError where one is no number of 64 bits."""
+    """The sum of the values of each group; GraphError if a sum exceeds 64 bits."""
     short = short_sums(group, values, groups)
     if short is not None:
         return short
@@ -229,7 +235,7 @@ def _summed(group: Integers, values: Integers, groups: int) -> Integers:
 
 
 def _coordinates(matrix: Any) -> tuple[Integers, Integers, NDArray[Any], int]:
-    """Row, column and value of each entry that is not zero, and the number of rows."""
+    """The row, column and value of each non-zero entry, and the number of rows."""
     if not hasattr(matrix, "tocoo"):
         matrix = np.asarray(matrix)
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -252,7 +258,7 @@ def _grid(dims: Sequence[int], periods: Sequence[bool] | None) -> tuple[tuple[in
 
 
 def _stencil(dimensions: int, weights: ArrayLike, offsets: ArrayLike | None) -> tuple[Integers, Integers]:
-    """Offsets and the bytes sent along each, shapes (k, d) and (k,)."""
+    """The offsets, shape (k, d), and the bytes sent along each, shape (k,)."""
     unit = np.eye(dimensions, dtype=np.int64)
     steps = np.stack([-unit, unit], axis=1).reshape(-1, dimensions) if offsets is None else np.asarray(offsets)
     if steps.ndim != 2 or steps.shape[1] != dimensions or steps.dtype.kind not in "iu":

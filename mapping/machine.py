@@ -1,4 +1,4 @@
-"""Where ranks can go: hosts, their slots, and how far apart they are."""
+"""The machine of a mapping: hosts, their slots, and the distances and routes between them."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ __all__ = ["Machine", "MachineError", "allocation_digest"]
 
 Integers = NDArray[np.int64]
 
-MOST_EXPANDED = 1024  # hosts; the links of all pairs of more take gigabytes
+MOST_EXPANDED = 1024  # most hosts for which the links of all pairs are stored, because more would take gigabytes
 
 
 def allocation_digest(hosts: Sequence[str], slots: ArrayLike) -> str:
-    """A name for the hosts and their slots in this order: 16 hexadecimal digits of a SHA-256."""
+    """An identifier of hosts and their slots in this order: 16 hexadecimal digits of a SHA-256."""
     lines = "".join(f"{host} {int(count)}\n" for host, count in zip(hosts, np.asarray(slots).tolist(), strict=True))
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """The hosts of a job. Slots are numbered host by host.
+    """The hosts of a job with their slots; slots are numbered host by host.
 
-    :param hosts: names, n of them, all different.
-    :param slots: ranks that each host takes, exactly as many, shape (n,); 0 is allowed.
-    :param distances: between the hosts.
-    :param routes: links of the route from host i to host j, shape (n, n, longest), padded with -1; or the tables that
-        they follow from; None if unknown.
-    :param capacity: bytes/s of each link, shape (links,).
+    :param hosts: names of the n hosts, all different.
+    :param slots: number of ranks that each host takes, shape (n,); 0 is allowed.
+    :param distances: distances between the hosts.
+    :param routes: links of the route from host i to host j, shape (n, n, longest), padded with -1; or forwarding tables
+        from which routes are computed; None if unknown.
+    :param capacity: rate of each link in bytes/s, shape (links,).
     """
 
     hosts: tuple[str, ...]
@@ -65,11 +65,11 @@ class Machine:
 
     @classmethod
     def hierarchy(cls, levels: str | Sequence[int], distance: str | Sequence[int]) -> Machine:
-        """A regular tree, written lowest level first: ``Machine.hierarchy("16:16:8", "1:10:100")``.
+        """Make a regular tree, described lowest level first: ``Machine.hierarchy("16:16:8", "1:10:100")``.
 
-        :param levels: slots a host, hosts a cluster, clusters a cluster above, ...
-        :param distance: within a host, within the lowest cluster, ...; as many.
-        :raises MachineError: where they are not whole numbers, or not equally many.
+        :param levels: slots per host, hosts per cluster, clusters per cluster of the next level, ...
+        :param distance: distance within a host, within the lowest cluster, ...; one per level.
+        :raises MachineError: if an entry is no whole number, or the two have different lengths.
         """
         counts, far = _numbers(levels), _numbers(distance)
         if len(counts) != len(far) or min(counts, default=0) < 1:
@@ -82,13 +82,14 @@ class Machine:
 
     @classmethod
     def tree(cls, hosts: Sequence[str] | None, slots: ArrayLike, clusters: ArrayLike, distance: ArrayLike) -> Machine:
-        """A machine of nested clusters of hosts.
+        """Make a machine of nested clusters of hosts.
 
-        :param hosts: names; h0, h1, ... by default.
-        :param slots: of each host, shape (n,).
+        :param hosts: names of the hosts; by default h0, h1, ...
+        :param slots: number of slots of each host, shape (n,).
         :param clusters: cluster of each host at each level, coarsest first, shape (levels, n).
-        :param distance: between hosts that the first, second, ... level separates, then between hosts that none
-            separates, then within a host; whole numbers that never grow, shape (levels + 2,).
+        :param distance: distance between hosts in different clusters of the first level, the second level, ..., then
+            between hosts that no level separates, then within a host; whole numbers, never growing, shape (levels +
+            2,).
         """
         count = _integers(slots)
         levels = _integers(clusters).reshape(-1, len(count))
@@ -105,13 +106,14 @@ class Machine:
         coordinates: ArrayLike | None = None,
         inside: int = 0,
     ) -> Machine:
-        """A machine on a torus or mesh.
+        """Make a machine on a torus or mesh.
 
-        :param dims: extents.
-        :param slots: of each host, or one number for all.
-        :param wrap: which dimensions are rings.
-        :param hosts: names; ``h0``, ``h1``, ... where None.
-        :param coordinates: of each host, shape (n, d); by default every place has a host, in row-major order.
+        :param dims: extent of each dimension.
+        :param slots: number of slots of each host, or one number for all.
+        :param wrap: whether each dimension is a ring, or one value for all.
+        :param hosts: names of the hosts; by default ``h0``, ``h1``, ...
+        :param coordinates: coordinates of each host, shape (n, d); by default every place has a host, in row-major
+            order.
         :param inside: distance within a host.
         """
         extents = tuple(int(one) for one in dims)
@@ -123,22 +125,21 @@ class Machine:
 
     @classmethod
     def from_matrix(cls, hosts: Sequence[str] | None, slots: ArrayLike, distance: ArrayLike) -> Machine:
-        """A machine with a table of distances between hosts, shape (n, n), symmetric, whole numbers.
+        """Make a machine with a table of distances between hosts.
 
-        The diagonal is the distance within each host.
-
-        :param hosts: names; ``h0``, ``h1``, ... where None.
-        :param slots: of each host, shape (n,).
-        :param distance: between hosts, shape (n, n).
+        :param hosts: names of the hosts; by default ``h0``, ``h1``, ...
+        :param slots: number of slots of each host, shape (n,).
+        :param distance: distance from host to host, shape (n, n), symmetric, whole numbers; the diagonal is the
+            distance within each host.
         """
         count = _integers(slots)
         return cls(_names(hosts, len(count)), count, DistanceTable(_integers(distance)))
 
     def with_routes(self, links: NDArray[np.integer[Any]], capacity: ArrayLike) -> Machine:
-        """The same machine with the true routes between its hosts.
+        """The same machine with given routes between its hosts.
 
         :param links: links of the route from host i to host j, shape (n, n, longest), padded with -1.
-        :param capacity: bytes/s of each link.
+        :param capacity: rate of each link in bytes/s, shape (links,).
         """
         return replace(self, routes=np.asarray(links), capacity=np.asarray(capacity, dtype=np.float64))
 
@@ -148,12 +149,12 @@ class Machine:
         return self.routes.every_path if isinstance(self.routes, Tables) else self.routes
 
     def paths(self, host_a: Integers, host_b: Integers) -> NDArray[np.integer[Any]]:
-        """Links of the route from each host of a to that of b, shape (pairs, longest), padded with -1.
+        """The links of the routes from hosts a to hosts b, shape (pairs, longest), padded with -1.
 
         :param host_a: sending hosts, shape (pairs,).
         :param host_b: receiving hosts, shape (pairs,).
-        :raises MachineError: without routes.
-        Cost: of up to ``MOST_EXPANDED`` hosts the links of all pairs are kept.
+        :raises MachineError: if the machine has no routes.
+        Cost: with at most ``MOST_EXPANDED`` hosts, the links of all pairs are stored.
         """
         if isinstance(self.routes, Tables) and self.num_hosts > MOST_EXPANDED:
             return self.routes.paths(host_a, host_b)
@@ -168,26 +169,26 @@ class Machine:
 
     @cached_property
     def num_slots(self) -> int:
-        """Number of slots of all hosts."""
+        """Number of slots on all hosts."""
         return int(self.slots.sum())
 
     @cached_property
     def first_slot(self) -> Integers:
-        """First slot of each host, and the number of slots, shape (n + 1,)."""
+        """The first slot of each host, and the number of slots, shape (n + 1,)."""
         return np.concatenate([[0], np.cumsum(self.slots)]).astype(np.int64)
 
     @cached_property
     def slot_host(self) -> Integers:
-        """Host of each slot, shape (slots,)."""
+        """The host of each slot, shape (slots,)."""
         return np.asarray(np.repeat(np.arange(self.num_hosts), self.slots), dtype=np.int64)
 
     @cached_property
     def digest(self) -> str:
-        """The allocation's name: of hosts and slots in their order, not of distances."""
+        """An identifier of the hosts and slots in their order; distances do not count."""
         return allocation_digest(self.hosts, self.slots)
 
     def distance(self, host_a: ArrayLike, host_b: ArrayLike) -> Integers:
-        """The distance from each host of a to that of b, broadcast; within a host where they are the same."""
+        """The distances from hosts a to hosts b, broadcast; for equal hosts the distance within the host."""
         return np.asarray(self.distances.between(np.asarray(host_a), np.asarray(host_b)), dtype=np.int64)
 
 
@@ -200,7 +201,7 @@ def _numbers(written: str | Sequence[int]) -> list[int]:
 
 
 def _integers(values: ArrayLike) -> Integers:
-    """The values as int64; raises MachineError for fractions."""
+    """Convert values to int64; raise MachineError for fractions."""
     array = np.asarray(values)
     if array.dtype.kind not in "iub" and not (array == np.floor(array)).all():
         raise MachineError(

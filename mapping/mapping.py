@@ -1,4 +1,4 @@
-"""Which rank sits on which slot."""
+"""The mapping of ranks to slots."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class MappingError(TopompiError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Mapping:
-    """A one-to-one placement of ranks on slots, and the allocation that it is for.
+    """A one-to-one placement of ranks on slots, with the hosts and slots of its allocation.
 
     :param slot_of_rank: slot of each rank, shape (ranks,).
-    :param rank_of_slot: rank on each slot, -1 where it is empty, shape (slots,).
-    :param hosts: names of the hosts, n of them; slots are numbered host by host.
-    :param slots: slots of each host, shape (n,).
-    :raises MappingError: where that is not one-to-one, or the two arrays are not each other's inverse.
+    :param rank_of_slot: rank on each slot, -1 if it is empty, shape (slots,).
+    :param hosts: names of the n hosts; slots are numbered host by host.
+    :param slots: number of slots of each host, shape (n,).
+    :raises MappingError: if the placement is not one-to-one, or the two arrays are not each other's inverse.
     """
 
     slot_of_rank: Integers
@@ -53,12 +53,12 @@ class Mapping:
 
     @classmethod
     def of(cls, slot_of_rank: ArrayLike, hosts: Sequence[str], slots: ArrayLike) -> Mapping:
-        """The mapping of ranks to these slots of an allocation.
+        """Make the mapping of ranks to given slots of an allocation.
 
         :param slot_of_rank: slot of each rank, numbered over all hosts in order, shape (p,).
-        :param hosts: names, n of them.
-        :param slots: of each host, shape (n,).
-        :raises MappingError: where a slot is out of range or taken twice, or there are fewer slots than ranks.
+        :param hosts: names of the n hosts.
+        :param slots: number of slots of each host, shape (n,).
+        :raises MappingError: if a slot is out of range or taken twice, or there are fewer slots than ranks.
         """
         slot, count = np.asarray(slot_of_rank, dtype=np.int64), np.asarray(slots, dtype=np.int64)
         _one_to_one(slot, int(count.sum()))
@@ -68,9 +68,11 @@ class Mapping:
 
     @classmethod
     def on_hosts(cls, host_of_rank: ArrayLike, machine: Machine) -> Mapping:
-        """The mapping of ranks to these hosts of a machine; on a host ranks ascend from its first slot.
+        """Make the mapping of ranks to given hosts of a machine; on a host, ranks ascend from its first slot.
 
-        :raises MappingError: where a host is out of range or has more ranks than slots.
+        :param host_of_rank: host of each rank, shape (p,).
+        :param machine: hosts and their slots.
+        :raises MappingError: if a host is out of range or has more ranks than slots.
         """
         host = np.asarray(host_of_rank, dtype=np.int64)
         if len(host) and not 0 <= host.min() <= host.max() < machine.num_hosts:
@@ -91,7 +93,7 @@ class Mapping:
 
     @classmethod
     def identity(cls, machine: Machine, size: int) -> Mapping:
-        """Rank r on slot r: the given order."""
+        """Make the mapping of rank r to slot r, which is the given order."""
         return cls.of(np.arange(size), machine.hosts, machine.slots)
 
     @property
@@ -101,12 +103,12 @@ class Mapping:
 
     @cached_property
     def host_of_rank(self) -> Integers:
-        """Host of each rank, shape (ranks,)."""
+        """The host of each rank, shape (ranks,)."""
         return np.repeat(np.arange(len(self.hosts)), self.slots)[self.slot_of_rank]
 
     @cached_property
     def digest(self) -> str:
-        """The name of the allocation: of its hosts and slots."""
+        """An identifier of the allocation, from its hosts and slots."""
         return allocation_digest(self.hosts, self.slots)
 
 

@@ -1,4 +1,4 @@
-"""The plain placements of ranks on hosts that launchers offer: block, cyclic, random."""
+"""The plain placements of ranks on hosts that launchers offer: block, cyclic and random."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["place"]
 
 
 def place(size: int, hosts: Sequence[str], policy: str | None = None) -> list[str]:
-    """The host of each rank.
+    """The host of each rank under a placement policy.
 
     :param size: number of ranks, at least 1.
-    :param hosts: host names in the order in which they are to be filled; a name given twice is filled twice.
-    :param policy: ``block`` (consecutive ranks share a host, as evenly as possible, the first hosts hold one
-        more), ``cyclic`` (rank r on host r modulo the number of hosts), ``random:SEED`` (``block``, the ranks
-        shuffled by ``numpy.random.default_rng(SEED)``), or None: the hosts as given where there is exactly
-        one a rank, else ``block``.
-    :raises ValueError: on an unknown policy, no ranks or no hosts.
+    :param hosts: host names in the order in which they are filled; a repeated name is filled repeatedly.
+    :param policy: ``block`` (consecutive ranks share a host, as evenly as possible; the first hosts have one rank
+        more), ``cyclic`` (rank r on host r modulo the number of hosts), ``random:SEED`` (``block`` with the ranks
+        shuffled by ``numpy.random.default_rng(SEED)``), or None for ``block``, which keeps the hosts as given if there
+        is one per rank.
+    :raises ValueError: if the policy is unknown, or there are no ranks or no hosts.
     """
     if size < 1:
         raise ValueError(f"placement: expecting at least 1 rank, got {size}")
@@ -29,12 +29,12 @@ def place(size: int, hosts: Sequence[str], policy: str | None = None) -> list[st
 
 
 def _slots(size: int, hosts: int, policy: str) -> NDArray[np.int64]:
-    """Host number of each rank, shape (size,)."""
+    """The host number of each rank, shape (size,)."""
     name, colon, seed = policy.partition(":")
     if policy == "cyclic":
         return np.arange(size) % hosts
-    # array_split's own rule: the first size % hosts hosts hold one rank more. One rank a host where
-    # ranks and hosts are equally many, so that hosts given one a rank stay as given.
+    # The rule of numpy.array_split: the first size % hosts hosts have one rank more. With as many hosts as ranks, each
+    # host has one rank, so given hosts keep their order.
     block = np.repeat(np.arange(hosts), size // hosts + (np.arange(hosts) < size % hosts))
     if policy == "block":
         return block

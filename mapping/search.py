@@ -1,4 +1,4 @@
-"""A search for a mapping: mapper, objective and effort as words, checked before any long work."""
+"""A search for a mapping, with mapper, objective and effort given as words and checked before any long work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .partition import PartitionError, partitioner
 __all__ = ["OBJECTIVES", "PARTITIONERS", "WEIGHTS", "Search", "routed", "solve"]
 
 OBJECTIVES = {"hop-bytes": "hop-bytes", "link": "busiest link"}
-WEIGHTS = {"bytes": "volume", "messages": "count", "log": "log"}  # of the edges that a partitioner cuts
+WEIGHTS = {"bytes": "volume", "messages": "count", "log": "log"}  # weights of the edges that a partitioner cuts
 PARTITIONERS = ("metis", "kahip", "scotch")
 CUTTING: dict[str, Callable[..., Mapping]] = {
     "best": best,
@@ -35,13 +35,13 @@ CUTTING: dict[str, Callable[..., Mapping]] = {
 class Search:
     """The settings of a search for a mapping.
 
-    :param algorithm: name of a mapper, or ``module:function``, as `mapper` takes it.
-    :param objective: a key of ``OBJECTIVES``; only ``best`` takes another than hop-bytes.
-    :param seed: start of the random numbers.
-    :param budget: seconds that ``best`` may take; None for no limit.
+    :param algorithm: name of a mapper, or ``module:function``, as for `mapper`.
+    :param objective: a key of ``OBJECTIVES``; mappers other than ``best`` accept hop-bytes only.
+    :param seed: seed of the random numbers.
+    :param budget: time limit of ``best`` in seconds; None for no limit.
     :param effort: factor on the time that ``best`` anneals.
-    :param partitioner: one of ``PARTITIONERS``, for the mappers that cut; ``best`` cuts by METIS as well.
-    :param weight: a key of ``WEIGHTS``, for the mappers that cut; ``best`` cuts by bytes as well.
+    :param partitioner: one of ``PARTITIONERS``, for mappers that partition; ``best`` uses it in addition to METIS.
+    :param weight: a key of ``WEIGHTS``, for mappers that partition; ``best`` uses it in addition to bytes.
     """
 
     algorithm: str = "best"
@@ -53,9 +53,9 @@ class Search:
     weight: str | None = None
 
     def check(self) -> None:
-        """Refuse options that there are not, or that the mapper does not take, before any long work.
+        """Refuse unknown options, and options that the mapper does not accept, before any long work.
 
-        :raises MappingError: for another name, or an option that the mapper does not take.
+        :raises MappingError: if a name is unknown, or the mapper does not accept an option.
         """
         try:
             mapper(self.algorithm)
@@ -78,9 +78,9 @@ class Search:
         self.cutting()
 
     def cutting(self) -> dict[str, Any]:
-        """The partitioner and the weight, as mappers that cut take them.
+        """The partitioner and the weight as keyword arguments of mappers that partition.
 
-        :raises MappingError: where the partitioner is not installed.
+        :raises MappingError: if the partitioner is not installed.
         """
         options: dict[str, Any] = {} if self.weight is None else {"weight": WEIGHTS[self.weight]}
         if self.partitioner not in (None, "metis"):
@@ -94,13 +94,13 @@ class Search:
 def solve(
     search: Search, graph: CommunicationGraph, machine: Machine, progress: Callable[[str], None] = lambda words: None
 ) -> Mapping:
-    """The map of one mapper; ``best`` stops at the budget in seconds, or at ``TOPOMPI_MAP_QUALITY``.
+    """Run one mapper; ``best`` stops at its time limit or at ``TOPOMPI_MAP_QUALITY``.
 
-    :param search: the mapper and what it is to minimise.
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param progress: called by ``best`` with the words for its next try.
-    :raises ValueError: what the mapper raises.
+    :param search: mapper, objective and further settings.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param progress: function that ``best`` calls with a description of its next step.
+    :raises ValueError: if the mapper raises it.
     """
     options = search.cutting()
     if search.algorithm != "best":
@@ -120,8 +120,8 @@ def solve(
 
 
 def routed(machine: Machine, objective: str) -> Machine:
-    """The machine with routes where the objective needs them: along its tree, where the true ones are unknown.
+    """The machine with routes if the objective needs them; unknown routes follow the tree of clusters.
 
-    :raises MappingError: where there is no tree either.
+    :raises MappingError: if routes are unknown and there is no tree.
     """
     return tree_routes(machine) if objective == "link" and machine.routes is None else machine

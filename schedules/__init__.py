@@ -1,8 +1,8 @@
-"""What is sent, by whom and in which step, for each collective: pure data over arrays, without MPI.
+"""Schedules of collectives: arrays that list which rank sends which blocks to which rank in which step, without MPI.
 
-Where things are: ``rooted``, ``symmetric`` and ``alltoall`` hold the generators, ``registry`` all of them by name,
-each an ``algorithm`` with what is true of it, and ``given`` those that a user brings; ``proof`` proves a schedule,
-``analysis`` weighs it on a network, ``exports`` and ``drawing`` show it to other programs and to people.
+The packages ``rooted``, ``symmetric`` and ``alltoall`` hold the generators. ``registry`` lists each as an ``algorithm``
+with its properties, and ``given`` loads algorithms that a user supplies. ``proof`` proves a schedule correct,
+``analysis`` computes its cost on a network, ``exports`` writes it for other programs and ``drawing`` draws it.
 ``hierarchy`` holds the plans that ``topompi.Intracomm`` runs.
 """
 
@@ -53,7 +53,7 @@ __all__ = [
     "to_json",
 ]
 
-# Every rank of a job waits for what an MPI program imports, and many need but a few of these.
+# Late imports, because every rank of a job waits for the imports of an MPI program, and most need few of these names.
 __getattr__ = when_used(
     __name__,
     {
@@ -73,5 +73,5 @@ __getattr__ = when_used(
 
 
 def __dir__() -> list[str]:
-    """The public names, imported or not."""
+    """List the public names, whether imported already or not."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -1,4 +1,4 @@
-"""What is true of an algorithm: how its schedule is made, what it can do, and when it wins."""
+"""The description of an algorithm: how its schedule is generated, what it can do, and when it is fast."""
 
 from __future__ import annotations
 
@@ -19,56 +19,61 @@ __all__ = ["FORMER_NAMES", "Algorithm", "View", "current_name", "takes_network"]
 
 View = Callable[[Network, int], tuple[tuple[Any, ...], dict[str, Any]]]
 
-# Names that algorithms had, and the present ones: files of earlier versions are still read. No new algorithm takes one.
+# Former names of algorithms and the present ones, because files of earlier versions are still read. No new algorithm
+# may take a former name.
 FORMER_NAMES = {"bound": "colouring"}
 
 
 def current_name(algorithm: str) -> str:
-    """The present name of an algorithm that may be given by a former one, perhaps cut (``bound/32K``)."""
+    """The present name of an algorithm. The given name may be a former one, and may have a size (``bound/32K``)."""
     name, slash, size = algorithm.partition("/")
     return FORMER_NAMES.get(name, name) + slash + size
 
 
 def takes_network(network: Network, root: int) -> tuple[tuple[Network], dict[str, Any]]:
-    """The view of a generator whose one positional argument is the network."""
+    """The arguments of a generator whose only positional argument is the network."""
     return (network,), {}
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A generator, what it takes of a network, and the facts by which callers choose algorithms.
+    """A generator of schedules, its arguments on a network, and the properties by which callers choose algorithms.
 
-    :param generator: the function that makes the schedule; its docstring has the paper and the cost.
-    :param view: from a network and a root to the generator's arguments; by default the network itself.
-    :param when: for what or where it wins, in one line.
-    :param fixed: keyword parameters that make it this algorithm and no other of the same generator.
-    :param cut: how its messages may be cut: ``blocks`` if the generator divides a message into as many blocks as one
-        asks for, and sends them one by one; ``segments`` if ``blocks`` is how many of them follow one another, each in
-        blocks of its own; ``lanes`` if every transfer of a message is one rank's share, so that each
-        part of a share can travel by itself; None if they may not.
-    :param segments: worthwhile bytes to cut messages to, each with the numbers of parts for which it is worthwhile.
-    :param local_counts: whether a rank needs to know only its own counts: every message is one pair's whole block,
-        straight from the input to the output.
-    :param keeps_order: of reductions: whether operands are combined in rank order from root 0, where ranks are placed
-        in the order of the network. Placed otherwise, ``check`` decides.
+    :param generator: function that makes the schedule; its docstring cites the paper and gives the cost.
+    :param view: function from a network and a root to the generator's positional and keyword arguments; by default the
+        only argument is the network.
+    :param when: the messages and networks on which the algorithm is fast, in one line.
+    :param fixed: keyword arguments of the generator that distinguish this algorithm from others of the same generator.
+    :param cut: the way in which messages can be cut. ``blocks``: the generator divides a message into a given number of
+        blocks and sends them one by one. ``segments``: the generator divides a message into a given number of segments,
+        each of several blocks, and sends one segment after the other. ``lanes``: every transfer carries one rank's
+        share, and each part of a share can travel separately. None: messages cannot be cut.
+    :param segments: sizes in bytes to which cutting messages pays, each with the numbers of parts for which it pays.
+    :param local_counts: whether a rank needs only its own counts, because each message carries the whole block of one
+        pair of ranks from the input directly to the output.
+    :param keeps_order: whether a reduction combines its operands in rank order, if the root is rank 0 and ranks are
+        placed in the order of the network. For other placements ``check`` tests it.
     :param whole: whether a reduction always applies its operation to whole vectors, never to pieces.
-    :param alone: name of the algorithm to which this one, made for several ranks a host, is equal if each host has one
-        rank; in lanes hosts run it. Empty for all other algorithms.
-    :param joint: whether it is made together with the exchanges of ``Network.siblings``.
-    :param shares_links: whether each step gives the busiest link its share of the whole exchange, more than one
-        message, and no link more than that, rounded up: links are then full although ranks are in different steps.
-    :param stand_in: whether MPI libraries that know no switches run it: for messages of ``any`` length, or only for
-        ``short`` or ``long`` ones; empty if they do not.
-    :param power_of_two: whether it takes more steps than it needs on other numbers of ranks.
-    :param as_levels: whether it is the schedule of what ``levels`` runs, by which the cost of that is known.
-    :param trial: whether trials try it.
-    :param default: bytes of a call from which it may be chosen where nothing was measured: calls so long did not lose
-        by it on emulated networks with 16 ranks (docs/lab/untuned.md). Of those predicted alike the one with the
-        largest runs. Infinite where it never may.
-    :param logarithmic: whether its steps grow with the logarithm of the number of ranks. Of the others that divide a
-        message among ranks, calls have to be longer on more ranks before they may be chosen: their parts get shorter.
-    :param costly: whether generating it takes far longer than making one rank's rows of it. One rank does it for all
-        then, so it depends on the network alone, not on a root, blocks or counts; it can be pickled.
+    :param alone: name of the algorithm that makes the same schedule if each host has one rank, for algorithms that are
+        made for several ranks per host (in lanes, the algorithm that runs across hosts); empty for all others.
+    :param joint: whether the schedule is made together with the simultaneous exchanges in ``Network.siblings``.
+    :param shares_links: whether each step puts an equal part of the busiest link's total load on it (more than one
+        message), and no more than that part, rounded up, on any link. Links are then full even if ranks are in
+        different steps.
+    :param stand_in: message lengths for which MPI libraries that do not know the topology run this algorithm: ``any``,
+        ``short`` or ``long``; empty if they do not run it.
+    :param power_of_two: whether it takes more steps than necessary if the number of ranks is no power of two.
+    :param as_levels: whether it makes the schedule that ``levels`` runs, so that it gives the cost of ``levels``.
+    :param trial: whether trials run it.
+    :param default: least bytes of a call for which it may be chosen without measurements. Calls of this size or more
+        did not get slower by it on emulated networks with 16 ranks (docs/lab/untuned.md). Among algorithms with equal
+        predictions the one with the largest value is chosen. Infinite if it may never be chosen.
+    :param logarithmic: whether its number of steps grows with the logarithm of the number of ranks. The other
+        algorithms that divide a message among ranks need longer calls than ``default`` on more ranks, because the parts
+        get shorter.
+    :param costly: whether generating the schedule takes far longer than making one rank's rows of it. Then one rank
+        generates it for all, so the schedule can be pickled and depends on the network only, not on root, blocks or
+        counts.
     """
 
     generator: Callable[..., Schedule | HostSchedule]
@@ -93,18 +98,18 @@ class Algorithm:
 
     @property
     def divides(self) -> bool:
-        """Whether it divides a message into as many parts as one asks for."""
+        """Whether the algorithm divides a message into any given number of parts."""
         return self.cut in ("blocks", "segments")
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the generator's keyword parameters, ``root`` and ``blocks`` left out."""
+        """The names of the generator's keyword parameters, without ``root`` and ``blocks``."""
         known = inspect.signature(self.generator).parameters.values()
         return tuple(one.name for one in known if one.kind is one.KEYWORD_ONLY and one.name not in ("root", "blocks"))
 
     @cached_property
     def _accepted(self) -> frozenset[str]:
-        """Names of all parameters that the generator takes by name."""
+        """The names of all parameters that can be passed to the generator by keyword."""
         known = inspect.signature(self.generator).parameters.values()
         return frozenset(one.name for one in known if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD))
 
@@ -118,16 +123,16 @@ class Algorithm:
         ordered: bool = False,
         **parameters: Any,
     ) -> Schedule | HostSchedule:
-        """The schedule on a network; an alltoall over hosts stays in its compact form.
+        """Generate the schedule on a network; an alltoall over hosts is returned in its compact form.
 
         :param network: the job's network.
-        :param root: of a rooted collective, else 0.
-        :param blocks: blocks of one message; None for as many as the algorithm divides it into by itself.
-        :param counts: for the v-forms, blocks of each rank, shape (p,), or of each pair, shape (p, p); None if all are
-            equal.
-        :param ordered: ask for rank order, where the generator can be asked.
-        :param parameters: the generator's own, by name.
-        :raises ValueError: for a root, blocks or counts that the generator does not take, or what it refuses.
+        :param root: the root's rank; 0 for collectives without a root.
+        :param blocks: number of blocks of one message; None for the algorithm's own number.
+        :param counts: blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p), for the v-forms; None if
+            all are equal.
+        :param ordered: whether to ask for a reduction in rank order; ignored by generators without this option.
+        :param parameters: further keyword arguments of the generator.
+        :raises ValueError: if the generator takes no root, blocks or counts but one is given, or if it refuses a value.
         """
         if blocks is not None and blocks < 1:
             raise ValueError(f"expecting at least 1 block, got {blocks}")

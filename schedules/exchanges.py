@@ -1,4 +1,4 @@
-"""What allgathers and reductions are made of: rings and hypercubes over any ranks, as phases."""
+"""Phases of allgathers and reductions: rings and hypercubes over any ranks."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ Rows = NDArray[np.int64]
 
 
 def checked_order(size: int, order: ArrayLike | None) -> Integers:
-    """An order of ranks, by default ascending.
+    """Check an order of ranks; the default is ascending.
 
-    :raises ValueError: unless it holds each rank once.
+    :raises ValueError: if it does not contain each rank once.
     """
     ranks = np.arange(size)
     given = ranks if order is None else np.asarray(order, dtype=np.int64)
@@ -48,9 +48,9 @@ def checked_order(size: int, order: ArrayLike | None) -> Integers:
 
 
 def checked_root(size: int, root: int) -> int:
-    """A root.
+    """Check a root's rank.
 
-    :raises ValueError: unless it is a rank.
+    :raises ValueError: if it is not in range(size).
     """
     if not 0 <= root < size:
         raise ValueError(f"expecting root in range({size}), got {root}")
@@ -58,15 +58,15 @@ def checked_root(size: int, root: int) -> int:
 
 
 def turned(order: Integers, root: int) -> Integers:
-    """An order gone round so that the root comes first."""
+    """Rotate an order cyclically to begin with the root."""
     return np.roll(order, -int(np.flatnonzero(order == root)[0]))
 
 
 def clustered(tree: Tree, clusters: Sequence[ArrayLike]) -> tuple[Integers, Integers, NDArray[np.intp]]:
-    """The ranks in depth-first order, the outermost clusters' leaders in that order, and the ranks below a leader.
+    """The ranks in depth-first order, the leaders of the outermost clusters in this order, and all non-leaders.
 
-    The last are those whose parent lies in their own outermost cluster. A level that is one cluster is passed over;
-    where no level is left, every rank is a cluster.
+    A non-leader is a rank whose parent lies in its own outermost cluster. Levels with a single cluster are ignored; if
+    no level remains, every rank is a cluster.
     """
     dividing = [label for label in map(np.asarray, clusters) if (label != label[0]).any()]
     label = dividing[0] if dividing else np.arange(tree.size)
@@ -76,21 +76,21 @@ def clustered(tree: Tree, clusters: Sequence[ArrayLike]) -> tuple[Integers, Inte
 
 
 def working(layout: Integers) -> Integers:
-    """Buffer in which each rank keeps shares in the order of a layout: the output, if that is the order of ranks."""
+    """The buffer in which each rank keeps shares in a layout's order: output if it is rank order, else scratch."""
     ordered = (layout == np.arange(len(layout))).all()
     return np.full(len(layout), OUTPUT if ordered else SCRATCH)
 
 
 def starts(counts: Integers) -> Integers:
-    """First place of each of several ranges that lie side by side, and behind the last one's end."""
+    """The first block of each of several adjacent ranges, and the end of the last one."""
     return np.append(0, np.cumsum(counts))
 
 
 def runs(layout: Integers, counts: Integers) -> tuple[Integers, Integers, Integers]:
-    """The moves from the order of a layout to the order of ranks: places here, places there, blocks.
+    """The moves that bring shares from a layout to rank order: first blocks before, first blocks after, block counts.
 
-    :param layout: ranks in the order in which their shares lie; ranks that follow each other make one move.
-    :param counts: blocks of each rank's share, shape (p,).
+    :param layout: ranks in the order in which their shares lie; shares of consecutive ranks move together.
+    :param counts: number of blocks of each rank's share, shape (p,).
     """
     first = np.flatnonzero(np.diff(layout, prepend=-2) != 1)
     here, there = starts(counts[layout])[first], starts(counts)[layout[first]]
@@ -99,10 +99,10 @@ def runs(layout: Integers, counts: Integers) -> tuple[Integers, Integers, Intege
 
 @dataclass(frozen=True, eq=False)
 class Cube:
-    """A hypercube over any number of ranks: a power of two of heads, some of which stand for a surplus rank as well.
+    """A hypercube over any number of ranks: a head at each corner, and some heads also represent a surplus rank.
 
-    :param heads: a rank at each corner, shape (n,).
-    :param surplus: the rank that each head also stands for, -1 for none, shape (n,).
+    :param heads: rank at each corner, shape (n,), n a power of two.
+    :param surplus: further rank that each head represents, -1 for none, shape (n,).
     """
 
     heads: Integers
@@ -110,12 +110,12 @@ class Cube:
 
     @classmethod
     def over(cls, order: Integers, *, reverse: bool = False, head: int = -1) -> Cube:
-        """Ranks folded in pairs of neighbours in an order, the first p - n positions being folded.
+        """Assign the ranks of an order to corners; of the first 2 (p - n) ranks each neighbouring pair shares a corner.
 
         :param order: the ranks, shape (p,).
-        :param reverse: number the corners by their bits reversed, so that dimension 0 joins the far ends of the order
-            and the last dimension joins neighbours.
-        :param head: a rank that must be a head.
+        :param reverse: whether to number the corners with their bits reversed, so that dimension 0 joins ranks far
+            apart in the order and the last dimension joins neighbours.
+        :param head: rank that must be a head; -1 for none.
         """
         dimensions = len(order).bit_length() - 1
         folded = len(order) - (1 << dimensions)
@@ -131,31 +131,31 @@ class Cube:
 
     @cached_property
     def layout(self) -> Integers:
-        """All ranks, corner by corner."""
+        """All ranks, corner by corner, shape (p,)."""
         pairs = np.stack((self.heads, self.surplus), axis=1).ravel()
         return pairs[pairs >= 0]
 
     def bounds(self, counts: Integers) -> Integers:
-        """First block of each corner's ranks where the shares of all lie in the order of the layout, and the end."""
+        """The first block of each corner's ranks and the end, for shares in the order of the layout, shape (n + 1,)."""
         folded = np.where(self.surplus >= 0, counts[self.surplus], 0)
         return starts(counts[self.heads] + folded)
 
     def inward(self, buffer: Integers, begin: ArrayLike, count: ArrayLike, operation: int = COPY) -> Rows:
-        """Each surplus rank sends to its head.
+        """The rows by which each surplus rank sends to its head.
 
         :param buffer: working buffer of each rank, shape (p,).
-        :param begin: first block by corner.
-        :param count: blocks by corner.
-        :param operation: ``COPY`` or ``REDUCE``, at the head.
+        :param begin: first block of each corner, shape (n,) or a scalar.
+        :param count: number of blocks of each corner, shape (n,) or a scalar.
+        :param operation: ``COPY`` or ``REDUCE`` at the head.
         """
         return self._fold(self.surplus, self.heads, buffer, begin, count, operation)
 
     def outward(self, buffer: Integers, begin: ArrayLike, count: ArrayLike) -> Rows:
-        """Each head sends to its surplus rank.
+        """The rows by which each head sends to its surplus rank.
 
         :param buffer: working buffer of each rank, shape (p,).
-        :param begin: first block by corner.
-        :param count: blocks by corner.
+        :param begin: first block of each corner, shape (n,) or a scalar.
+        :param count: number of blocks of each corner, shape (n,) or a scalar.
         """
         return self._fold(self.heads, self.surplus, buffer, begin, count, COPY)
 
@@ -175,7 +175,7 @@ class Cube:
 
 
 def with_second_heads(order: Integers) -> Integers:
-    """An order for ``Cube.over`` in which the second rank of each folded pair is the head, and not the first.
+    """Reorder ranks for ``Cube.over`` to make the second rank of each pair the head instead of the first.
 
     :param order: the ranks, shape (p,).
     """
@@ -186,11 +186,11 @@ def with_second_heads(order: Integers) -> Integers:
 
 
 def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
-    """Recursive doubling: each corner begins with its own range, and all end with all; dimension 0 first.
+    """Recursive doubling: each corner begins with its own range and ends with all ranges; dimension 0 first.
 
     :param heads: rank at each corner of the cube, shape (n,).
-    :param bounds: first block of each corner's range and the end, shape (n + 1,).
-    :param buffer: working buffer of each rank.
+    :param bounds: first block of each corner's range, and the end, shape (n + 1,).
+    :param buffer: working buffer of each rank, shape (p,).
     """
 
     def make(step: Integers, corner: Integers) -> Rows:
@@ -203,12 +203,12 @@ def doubling(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
 
 
 def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
-    """Recursive halving: each corner ends with the sum of all in its own range.
+    """Recursive halving: each corner ends with the sum of all corners' data in its own range.
 
-    It is ``doubling`` backwards, so the last dimension comes first.
+    It is ``doubling`` in reverse: the last dimension comes first.
 
     :param heads: rank at each corner of the cube, shape (n,).
-    :param bounds: first block of each corner's range and the end, shape (n + 1,).
+    :param bounds: first block of each corner's range, and the end, shape (n + 1,).
     :param buffer: working buffer of each rank, shape (p,).
     """
     forwards = doubling(heads, bounds, buffer)
@@ -223,13 +223,13 @@ def halving(heads: Integers, bounds: Integers, buffer: Integers) -> Grid:
 
 
 def combine(heads: Integers, buffer: Integers, count: int) -> Grid:
-    """Recursive doubling of whole vectors: all corners end with the sum of all, dimension 0 first.
+    """Recursive doubling of whole vectors: each corner ends with the sum of all; dimension 0 first.
 
-    What arrives waits in the scratch until the vector itself has been sent: each dimension takes a second step.
+    A received vector waits in the scratch buffer until the own vector is sent, so each dimension takes a second step.
 
     :param heads: rank at each corner of the cube, shape (n,).
     :param buffer: working buffer of each rank, shape (p,).
-    :param count: blocks of the vector.
+    :param count: number of blocks of the vector.
     """
 
     def make(step: Integers, corner: Integers) -> Rows:
@@ -247,7 +247,7 @@ def _dimensions(heads: Integers) -> int:
 
 
 def _over_cube(heads: Integers, steps: int, make: Callable[[Integers, Integers], Rows]) -> Grid:
-    """Rows whose ends are corners of a hypercube that differ in one dimension at most."""
+    """A phase with a cell per corner whose rows connect corners that differ in at most one dimension."""
 
     def near(rank: int) -> Integers:
         own = np.flatnonzero(heads == rank)
@@ -265,13 +265,18 @@ def ring(
     *,
     wanted: Callable[[Integers, Integers], NDArray[np.bool_]] | None = None,
 ) -> Grid:
-    """Each sends to the next, n - 1 times: own range first to gather all, or the one that ends here last to reduce.
+    """A ring of n - 1 steps in which each member sends one range to the next member.
 
-    :param ranks: the members in their order, shape (n,).
-    :param begin: first block of each member's range; likewise ``count``.
-    :param buffer: working buffer of each rank.
-    :param operation: ``COPY`` to end with all ranges everywhere, ``REDUCE`` to end with the sum of one's own range.
-    :param wanted: by member and range, whether the next one has a use for it; by default it always has.
+    To gather, a member sends its own range first. To reduce, it sends first the range that will be complete at the
+    member before it, and its own range stays.
+
+    :param ranks: members in the order of the ring, shape (n,).
+    :param begin: first block of each member's range, shape (n,).
+    :param count: number of blocks of each member's range, shape (n,).
+    :param buffer: working buffer of each rank, shape (p,).
+    :param operation: ``COPY`` for all members to end with all ranges, ``REDUCE`` for each to end with its range's sum.
+    :param wanted: function of arrays of members and ranges that returns whether the next member needs the range from
+        this one; by default it always does.
     """
     size, target = len(ranks), np.roll(ranks, -1)
 
@@ -293,11 +298,14 @@ def ring(
 
 
 def moves(ranks: Integers, source: int, here: Integers, destination: int, there: Integers, count: Integers) -> Grid:
-    """The same local moves at each of some ranks.
+    """Identical local moves at each of the given ranks.
 
     :param ranks: the ranks, shape (n,).
-    :param source: buffer from which each moves; likewise ``destination``.
-    :param here: block at which each move begins, shape (moves,); likewise ``there`` and ``count``.
+    :param source: buffer that the blocks leave.
+    :param here: first block of each move in the source buffer, shape (moves,).
+    :param destination: buffer that the blocks enter.
+    :param there: first block of each move in the destination buffer, shape (moves,).
+    :param count: number of blocks of each move, shape (moves,).
     """
 
     def make(step: Integers, member: Integers) -> Rows:

@@ -1,4 +1,4 @@
-"""Algorithms from outside the registry: a user's ``module:function``, or the file of one schedule."""
+"""Algorithms from outside the registry: a user's function (``module:function``), or the file of one schedule."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .schedule import COLLECTIVES, ROOTED, Schedule
 __all__ = ["given"]
 
 _Made = Schedule | HostSchedule
-_MOST = 1 << 26  # steps, or blocks moved: a proof takes some 100 bytes for each
+_MOST = 1 << 26  # steps, or blocks moved, because a proof takes about 100 bytes for each
 
 
 def given(collective: str, name: str) -> Algorithm:
-    """The algorithm that a user's function or file is. Every schedule that it makes is proved before it is handed on.
+    """Load an algorithm from a user's function or file. Every schedule that it makes is proved before it is returned.
 
-    :param collective: what the schedules must do.
-    :param name: ``module:function``, where the function takes a ``Network`` and, by name, those of ``root``, ``blocks``
-        and ``counts`` that its signature has, and returns a ``Schedule``; the current directory is searched first, as
-        ``python -m`` does. Or the path of a file that ``to_json`` wrote, which is read when the schedule is made.
-    :raises ValueError: for a module or function that is not there.
+    :param collective: collective that the schedules must implement.
+    :param name: ``module:function``, or the path of a file written by ``to_json``, which is read when the schedule is
+        made. The function takes a ``Network`` and, by name, whichever of ``root``, ``blocks`` and ``counts`` its
+        signature has, and returns a ``Schedule``. The current directory is searched first, as by ``python -m``.
+    :raises ValueError: if the module or function does not exist.
     """
     if name.endswith(".json"):
         return Algorithm(_File(collective, name))
@@ -41,7 +41,7 @@ def given(collective: str, name: str) -> Algorithm:
 
 @dataclass(frozen=True)
 class _File:
-    """The generator that reads a schedule's file."""
+    """A generator that reads a schedule from its file."""
 
     collective: str
     path: str
@@ -57,7 +57,7 @@ class _File:
 
 @dataclass(frozen=True)
 class _Function:
-    """The generator that calls a user's function."""
+    """A generator that calls a user's function."""
 
     collective: str
     name: str
@@ -65,7 +65,7 @@ class _Function:
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
-        """The function's own, with all but the network by name."""
+        """The function's signature, with all parameters after the network as keyword parameters."""
         try:
             first, *others = inspect.signature(self.function).parameters.values()
         except (TypeError, ValueError):
@@ -77,7 +77,7 @@ class _Function:
     def __call__(self, network: Network, **keywords: Any) -> _Made:
         try:
             made = self.function(network, **keywords)
-        except ValueError as error:  # what the function refuses, as our generators do
+        except ValueError as error:  # a refused value, as from built-in generators
             raise ValueError(f"{self.name}: {error}") from error
         except Exception as error:
             raise ScheduleError(f"{self.name}: {type(error).__name__}: {error}") from error
@@ -89,13 +89,15 @@ class _Function:
 
 
 def _prove(name: str, schedule: Schedule, collective: str, ranks: int, asked: Mapping[str, Any]) -> None:
-    """Raise ScheduleError for a schedule of something else than was asked for, or one that does not do it.
+    """Raise ScheduleError if a schedule differs from the request or does not implement its collective.
 
-    :param name: what errors begin with.
-    :param collective: what the schedule must do, on so many ``ranks``.
-    :param asked: the root, the blocks of a message and the counts, where anything was asked for.
+    :param name: the first words of error messages.
+    :param schedule: schedule to prove.
+    :param collective: collective that the schedule must implement.
+    :param ranks: number of ranks that the schedule must have.
+    :param asked: requested ``root``, ``blocks`` and ``counts``; each may be absent.
     """
-    does = collective if collective in COLLECTIVES else "alltoall"  # rows and columns of an FFT
+    does = collective if collective in COLLECTIVES else "alltoall"  # the collective "fft" consists of alltoalls
     wanted: dict[str, object] = {
         "collective": does,
         "size": ranks,

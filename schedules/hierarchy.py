@@ -1,4 +1,4 @@
-"""Rooted collectives over leaders: who gathers what from whom, level by level, for any root and any imbalance."""
+"""Plans of rooted collectives over leaders, level by level, for any root and clusters of unequal sizes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One native collective on one sub-communicator, seen by one of its members.
+    """One native collective on one sub-communicator, from the point of view of one of its members.
 
-    Positions are those of the plan's order of blocks. In a gather, member m sends the blocks
-    ``begin[m]:end[m]`` and the stage's root then holds ``low:high``; a scatter is the same, backwards.
+    Positions are places in the plan's order of blocks. In a gather, member m sends the blocks ``begin[m]:end[m]``, and
+    the stage's root then holds ``low:high``. A scatter is the reverse.
 
-    :param level: the sub-communicator's level, 1 for the outermost.
-    :param root: the stage's root, a rank of the sub-communicator.
+    :param level: level of the sub-communicator, 1 for the outermost.
+    :param root: rank of the stage's root in the sub-communicator.
     :param me: the member's own rank in the sub-communicator.
-    :param begin: first position of each member's blocks, shape (members,); likewise ``end``, behind the last.
+    :param begin: first position of each member's blocks, shape (members,).
+    :param end: position behind the last of each member's blocks, shape (members,).
+    :param low: first position that the root holds after a gather.
+    :param high: position behind the last one that the root holds after a gather.
     """
 
     level: int
@@ -38,10 +41,10 @@ class Stage:
 
     @cached_property
     def equal(self) -> int:
-        """Number of blocks of each member where all have equally many, side by side; else 0.
+        """The number of blocks per member if all have the same number and lie side by side, else 0.
 
-        Where it is not 0, a gather without counts can serve. The root's own blocks already lie where
-        they belong, so a root that comes first may have any number of them: nothing is written to its slot.
+        If it is not 0, a gather without counts suffices. The root's own blocks are already in place, so a root that is
+        the first member may have any number of blocks: nothing is written to its slot.
         """
         size = self.end - self.begin
         others = np.arange(len(size)) != self.root
@@ -52,9 +55,9 @@ class Stage:
 
     @property
     def first(self) -> int:
-        """First position that the root's receive buffer covers: ``low``, or where the first slot begins if ``equal``.
+        """First position that the root's receive buffer covers: the start of the first slot if ``equal``, else ``low``.
 
-        Negative where the root's slot needs room in front of the first block.
+        It is negative if the root's slot begins before the first block.
         """
         other = 1 if self.root == 0 else 0
         return int(self.begin[other]) - self.equal * other if self.equal else self.low
@@ -64,10 +67,12 @@ class Stage:
 class RootedPlan:
     """The stages of one rank for one root.
 
-    :param order: rank whose block stands at each position, shape (p,); what a root gathers arrives in this order.
+    :param order: rank whose block stands at each position, shape (p,); gathered blocks arrive at the root in this
+        order.
     :param position: position of this rank's own block.
-    :param stages: in the order in which a gather runs them; a scatter and a broadcast run them backwards.
-    :param low: first position of this rank's buffer, see ``Stage.first``; ``high`` is behind the last.
+    :param stages: stages in the order of a gather; a scatter or broadcast runs them in reverse.
+    :param low: first position that this rank's buffer covers, see ``Stage.first``.
+    :param high: position behind the last one that this rank's buffer covers.
     """
 
     order: IntArray
@@ -78,7 +83,7 @@ class RootedPlan:
 
     @cached_property
     def inverse(self) -> IntArray:
-        """Position of each rank's block, shape (p,): the permutation that restores rank order."""
+        """The position of each rank's block, shape (p,): the permutation that restores rank order."""
         inverse = np.empty_like(self.order)
         inverse[self.order] = np.arange(len(self.order))
         return inverse
@@ -92,20 +97,23 @@ class RootedPlan:
 class Hierarchy:
     """Nested clusters of ranks and the rooted collectives over their leaders (Subramoni 2013, sections 3 and 2.3.1).
 
-    At level l (1 is the outermost, the innermost joins single ranks) a sub-communicator unites the leaders, the
-    lowest ranks, of all level-l clusters within one cluster of the level above. Gather: away from the root each
-    cluster gathers at its leader, innermost first; then along the clusters that contain the root everything moves
-    inwards, outermost first, each stage at the leader of the next inner cluster that contains the root, the last at
-    the root itself. So a block enters the root's leaf switch once, and where the root is no leader one more transfer
-    inside the innermost cluster, as in the source, is all it costs: the source's extra transfer is the last stage
-    here, which also gathers the root's own neighbours. Deeper trees need no further rule.
+    Level 1 is the outermost; the clusters of the innermost level are single ranks. The leader of a cluster is its
+    lowest rank. A sub-communicator of a level unites the leaders of all clusters of this level within one cluster of
+    the next outer level, or within the whole communicator at level 1.
 
-    A root that leads all its clusters, such as rank 0, needs no such carrying: everything moves outwards, innermost
-    first, and arrives in the clusters' own order, which is rank order where ranks are placed in blocks.
+    Gather: each cluster without the root gathers at its leader, innermost level first. Then the blocks move inwards
+    along the clusters with the root, outermost first: each stage gathers at the leader of the next inner cluster with
+    the root, the last stage at the root. A block thus enters the root's leaf switch once. If the root leads no cluster,
+    the only extra cost is one transfer inside the innermost cluster, as in the source; here the last stage makes it,
+    which also gathers the root's own neighbours. Further levels need no other rule.
 
-    Messages: (members - 1) for each sub-communicator at most; bytes: each block crosses each cluster border once.
+    If the root leads all its clusters (as rank 0 does), all stages run innermost first, and blocks arrive in the
+    clusters' own order, which is rank order if ranks are placed in blocks.
 
-    :param clusters: the cluster of each rank at each level, coarsest first, each cluster named by any number; nested.
+    Messages: at most members - 1 per sub-communicator. Bytes: each block crosses each cluster's border once.
+
+    :param size: number of ranks, p.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, each of shape (p,), any numbers.
     :raises ValueError: if the levels are not nested or differ in length.
     """
 
@@ -125,20 +133,20 @@ class Hierarchy:
 
     @property
     def num_levels(self) -> int:
-        """Number of levels of sub-communicators; 1 is a flat hierarchy."""
+        """Number of levels of sub-communicators; 1 if there are no clusters."""
         return len(self._rows) - 1
 
     def color(self, level: int, rank: int) -> int:
-        """The colour of a rank in the MPI split of a level: its cluster above, or -1 where it is no member."""
+        """The colour of a rank in MPI's split for a level: its cluster one level above, or -1 if it is no member."""
         return int(self._rows[level - 1, rank]) if self._rows[level, rank] == rank else -1
 
     def members(self, level: int, rank: int) -> IntArray:
-        """The ranks of the sub-communicator of a level that serves the cluster around a rank, ascending."""
+        """The ranks, ascending, of the level's sub-communicator in the cluster around a rank."""
         inside = self._rows[level - 1] == self._rows[level - 1, rank]
         return np.flatnonzero(inside & (self._rows[level] == np.arange(self.size)))
 
     def plan(self, root: int, rank: int) -> RootedPlan:
-        """The stages of one rank for one root.
+        """Plan the stages of one rank for one root.
 
         Cost: O(p log p + p levels) time, O(p) memory, the same on every rank.
         """
@@ -167,12 +175,12 @@ class Hierarchy:
         )
 
     def _common(self, root: int) -> IntArray:
-        """How many levels of clusters each rank shares with the root."""
+        """The number of levels at which each rank is in the root's cluster, shape (p,)."""
         shared: IntArray = (self._rows == self._rows[:, root][:, None]).sum(axis=0) - 1
         return shared
 
     def _spans(self, order: IntArray) -> tuple[IntArray, IntArray]:
-        """First position, and the one behind the last, of the cluster that each rank leads, by level."""
+        """The first position of the cluster that each rank leads, and the position behind its last, by level."""
         begin = np.zeros(self._rows.shape, dtype=np.int64)
         end = np.zeros_like(begin)
         for level, row in enumerate(self._rows[:, order]):
@@ -190,8 +198,8 @@ class Hierarchy:
         target = int(np.searchsorted(members, self._rows[level, root])) if around_root else 0
         if carried is None or not around_root:
             return Stage(level, target, me, begin, end, int(begin.min()), int(end.max()))
-        # The first member carries all that came from outside this cluster, in front of its own cluster's blocks;
-        # the member whose cluster contains the root receives, and has nothing yet of what this stage gathers.
+        # The first member holds all blocks from outside this cluster, in front of its own cluster's blocks. The member
+        # whose cluster contains the root receives, and holds none of the blocks of this stage yet.
         before, after = int(carried[level - 1]), int(carried[level])
         begin[target] = end[target] = before
         begin[0] = 0
@@ -200,7 +208,7 @@ class Hierarchy:
 
 
 def _named_by_leader(cluster: NDArray[np.integer]) -> IntArray:
-    """Clusters named by their lowest rank."""
+    """Number each cluster by its lowest rank."""
     _, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
     leader: IntArray = first[inverse].astype(np.int64)
     return leader

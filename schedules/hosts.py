@@ -1,4 +1,4 @@
-"""Broadcasts and reductions in stages, as MPI libraries run them: inside hosts, and between the first rank of each."""
+"""Broadcasts, reductions and scans in two stages, inside hosts and among their first ranks, as MPI libraries do."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ _BETWEEN: dict[str, Callable[..., Schedule]] = {
 def bcast_hosts(
     rank_host: ArrayLike, *, root: int = 0, between: str = "binomial", at_once: bool = False, blocks: int | None = None
 ) -> Schedule:
-    """The first ranks of all hosts broadcast, then each one inside its host, by binomial trees.
+    """A broadcast among the first ranks of all hosts, then inside each host, by binomial trees.
 
-    MPICH's compositions. A root that is not the first of its host sends to that one before, or broadcasts inside its
-    host before, and then the other hosts do. Messages: those between hosts, and one or two into each further rank. It
-    wins where ranks of a host are near; what it knows of the network is the host.
+    This is MPICH's composition. A root that is not the first rank of its host first sends the message to that rank, or
+    (``at_once``) first broadcasts inside its host. Messages: as ``between``, and one or two to each further rank. It
+    is fast if ranks of a host are near each other; it ignores the topology beyond the host.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param root: the root's rank.
-    :param between: ``binomial``, ``scatter_doubling`` or ``scatter_ring`` among the hosts' first ranks.
-    :param at_once: whether a root's whole host has the message before the others.
-    :param blocks: blocks of the message, by default one, or one for each host where it is scattered.
+    :param between: algorithm among the hosts' first ranks: ``binomial``, ``scatter_doubling`` or ``scatter_ring``.
+    :param at_once: whether the root first broadcasts inside its host, if it is not the first rank there.
+    :param blocks: number of blocks of the message; by default one, or one per host if the message is scattered.
     """
     if between not in _BETWEEN:
         raise ValueError(f"expecting between of {', '.join(_BETWEEN)}, got {between!r}")
@@ -72,17 +72,18 @@ def bcast_hosts(
 def reduce_hosts(
     rank_host: ArrayLike, *, root: int = 0, between: str = "binomial", to_first: bool = True, blocks: int | None = None
 ) -> Schedule:
-    """Each host reduces at its first rank, by binomial trees, and then the first ranks of all hosts do.
+    """A reduction inside each host to its first rank, by binomial trees, then among the first ranks of all hosts.
 
-    MPICH's compositions. Messages: those between hosts, and one from each further rank. It wins where ranks of a host
-    are near; what it knows of the network is the host.
+    This is MPICH's composition. Messages: as ``between``, and one from each further rank. It is fast if ranks of a
+    host are near each other; it ignores the topology beyond the host.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param root: the root's rank.
-    :param between: ``binomial``, or ``halving`` as `reduce_halving` with ``root_joins=False``, among the first ranks.
-    :param to_first: whether the result comes to the very first rank, which sends it to the root; else it comes to the
-        root's host, whose other ranks have not reduced before, and do so then.
-    :param blocks: blocks of the vector, by default one, or one for each corner of the hypercube that halves it.
+    :param between: algorithm among the first ranks: ``binomial``, or ``halving`` (`reduce_halving` with
+        ``root_joins=False``).
+    :param to_first: whether the result goes to the first rank of all, which sends it to the root. Otherwise the first
+        ranks reduce to the root's host, and only then the ranks of that host reduce to the root.
+    :param blocks: number of blocks of the vector; by default one, or one per corner of the hypercube that halves it.
     """
     if between not in ("binomial", "halving"):
         raise ValueError(f"expecting between 'binomial' or 'halving', got {between!r}")
@@ -114,14 +115,14 @@ def reduce_hosts(
 
 
 def scan_hosts(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
-    """Each host scans, then the first ranks scan the sums of the hosts; what is before a host spreads inside it.
+    """A scan inside each host, then among the hosts' first ranks; then each rank adds the prefix of earlier hosts.
 
-    MPICH's form for hosts of consecutive ranks; of others each run of ranks is a host here. A host's last rank hands
-    the sum to its first one, and a first rank hands its prefix to that of the next host. It wins where ranks of a host
-    are near.
+    This is MPICH's form for hosts of consecutive ranks; on other placements each run of consecutive ranks counts as a
+    host. A host's last rank sends the host's sum to the first one, and each first rank sends its prefix to the next
+    host's first rank. It is fast if ranks of a host are near each other.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
-    :param blocks: blocks of the vector; they travel together.
+    :param blocks: number of blocks of the vector; they travel together.
     """
     host, size = np.asarray(rank_host), len(np.asarray(rank_host))
     begins = np.append(True, host[1:] != host[:-1])
@@ -144,7 +145,7 @@ def scan_hosts(rank_host: ArrayLike, *, blocks: int = 1) -> Schedule:
 
 
 def _grouped(rank_host: ArrayLike, root: int) -> tuple[list[Integers], Integers, int]:
-    """The ranks of each host, the hosts by their first ranks; those first ranks; and the number of the root's host."""
+    """The ranks of each host, hosts in the order of their first ranks; these first ranks; the index of root's host."""
     host = np.asarray(rank_host)
     _, first, number = np.unique(host, return_index=True, return_inverse=True)
     leaders = np.sort(first).astype(np.int64)
@@ -155,5 +156,5 @@ def _grouped(rank_host: ArrayLike, root: int) -> tuple[list[Integers], Integers,
 
 
 def _joined(stages: Sequence[Placed]) -> Rows:
-    """The rows of stages of different ranks at the same time."""
+    """The rows of stages that run at the same time on different ranks."""
     return np.concatenate([np.empty((0, 9), dtype=np.int64), *(stage.rows() for stage in stages)])

@@ -1,7 +1,7 @@
-"""Algorithms that MPI libraries run and topompi does not: found by name, but not among those that it chooses from.
+"""Algorithms that MPI libraries run and topompi does not: found by name, but never chosen.
 
-Their schedules say what a library sends, so that it can be costed, drawn and compared. What libraries run besides has
-an entry in `registry.ALGORITHMS`.
+Their schedules contain the messages that a library sends, so that these can be costed, drawn and compared. Library
+algorithms that topompi runs, too, are in `registry.ALGORITHMS`.
 """
 
 from __future__ import annotations

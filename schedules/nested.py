@@ -1,4 +1,4 @@
-"""Schedules of groups of ranks as parts of one schedule: leaders, hosts, lanes, and segments in a pipeline."""
+"""Schedules of groups of ranks as parts of a larger schedule: leaders, hosts, lanes, and pipelined segments."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from .transfers import Rows
 __all__ = ["Place", "Placed", "inside", "pipelined", "room"]
 
 Integers = NDArray[np.int64]
-Place = tuple[ArrayLike, ArrayLike]  # buffer and first block: one for all, or arrays that broadcast to the groups
+Place = tuple[ArrayLike, ArrayLike]  # buffer and first block, scalars or arrays that broadcast to the groups' shape
 
 
 @dataclass(frozen=True, eq=False)
 class Placed(Phase):
-    """A schedule that several groups of ranks run at once, as a part of a larger one.
+    """A phase in which several groups of ranks run the same schedule at once, as part of a larger schedule.
 
     Moves from a place to itself are left out.
 
-    :param inner: the schedule.
-    :param groups: ranks of each group in the larger schedule, shape (groups, inner.size).
-    :param places: where the larger schedule has each buffer of the inner one; buffers and blocks are scalars, or of a
-        shape that broadcasts to that of ``groups``.
-    :param unit: blocks of the larger schedule for each of the inner one.
-    :param vectors: blocks of the vector that the inner schedule divides, and of the larger one's: the second vector in
-        the inner scratch lies in the second one of the larger. None where the inner schedule divides no vector.
+    :param inner: schedule that each group runs.
+    :param groups: rank of each member in the larger schedule, shape (groups, inner.size).
+    :param places: buffer and first block in the larger schedule for each buffer of the inner one; scalars, or arrays
+        that broadcast to the shape of ``groups``.
+    :param unit: number of blocks of the larger schedule per block of the inner one.
+    :param vectors: number of blocks of a whole vector in the inner schedule, and in the larger one, if the inner
+        schedule divides a vector. They place the second vector of the inner scratch buffer. None if it divides no
+        vector.
     """
 
     inner: Schedule = field(kw_only=True)
@@ -48,24 +49,25 @@ class Placed(Phase):
         unit: int = 1,
         vectors: tuple[int, int] | None = None,
     ) -> Placed:
-        """The part that has all steps of a schedule.
+        """A phase that has all steps of a schedule.
 
-        :param inner: the schedule of a group.
-        :param groups: ranks of each group, shape (groups, inner.size), or (inner.size,) for one group.
-        :param places: where the larger schedule has each buffer.
-        :param unit: blocks of the larger schedule for each of the inner one.
-        :param vectors: blocks of the inner vector and of the larger one; None if no vector is divided.
+        :param inner: schedule that each group runs.
+        :param groups: rank of each member, shape (groups, inner.size), or (inner.size,) for one group.
+        :param places: buffer and first block in the larger schedule for each buffer of the inner one.
+        :param unit: number of blocks of the larger schedule per block of the inner one.
+        :param vectors: number of blocks of the inner vector and of the larger one; None if the schedule divides no
+            vector.
         """
         members = np.atleast_2d(np.asarray(groups, dtype=np.int64))
         return cls(inner.num_steps, inner=inner, groups=members, places=places, unit=unit, vectors=vectors)
 
     def rows(self) -> Rows:
-        """The rows of all groups."""
+        """The rows of all groups, shape (rows, 9)."""
         rows, number = self.inner.rows(), len(self.groups)
         return self._moved(np.tile(rows, (number, 1)), np.repeat(np.arange(number), len(rows)))
 
     def of_rank(self, rank: int) -> Rows:
-        """As ``rows``; cost: that of the rank's rows in the groups of which it is a member."""
+        """The rows that a rank takes part in, shape (rows, 9). Cost: its rows in the groups that contain it."""
         found = np.argwhere(self.groups == rank)
         tables = [self.inner.rows_of(member) for member in found[:, 1].tolist()]
         group = np.repeat(found[:, 0], [len(table) for table in tables])
@@ -90,12 +92,13 @@ class Placed(Phase):
 
 
 def inside(schedule: Schedule, ranks: ArrayLike, places: Mapping[int, Place], unit: int = 1) -> Rows:
-    """The rows of a schedule that groups of ranks run, in the schedule of all ranks; see ``Placed``.
+    """The rows of a schedule that groups of ranks run, numbered as in the schedule of all ranks; see ``Placed``.
 
-    :param schedule: of the group, or of each of several groups.
-    :param ranks: of its members, shape (members,); of several groups (groups, members).
-    :param places: where each of its buffers lies: buffer and first block, each one for all ranks or one for each.
-    :param unit: blocks there for each of its own.
+    :param schedule: schedule of one group.
+    :param ranks: ranks of the members, shape (members,), or (groups, members) for several groups.
+    :param places: buffer and first block in the larger schedule for each buffer of the group's; scalars, or arrays with
+        a value per rank of the larger schedule.
+    :param unit: number of blocks of the larger schedule per block of the group's.
     """
     groups = np.atleast_2d(np.asarray(ranks, dtype=np.int64))
     found = {
@@ -105,24 +108,24 @@ def inside(schedule: Schedule, ranks: ArrayLike, places: Mapping[int, Place], un
 
 
 def _by_member(value: ArrayLike, groups: Integers) -> Integers:
-    """A scalar, or the values of the groups' members from an array with one value per rank."""
+    """The value of each group's members: a scalar as it is, or entries of an array with one value per rank."""
     known = np.asarray(value, dtype=np.int64)
     return known[groups] if known.ndim else known
 
 
 def room(schedule: Schedule) -> int:
-    """How many blocks of the scratch a schedule uses."""
+    """The number of scratch blocks that a schedule uses."""
     rows = schedule.rows()
     ends = [rows[rows[:, at] == SCRATCH][:, [at + 1, 7]].sum(axis=1).max(initial=0) for at in (3, 5)]
     return int(max(ends))
 
 
 def pipelined(segments: Sequence[Sequence[Rows | Phase | Phases]]) -> Phases:
-    """Segments that go through the same stages, each one stage behind the one before it.
+    """Run segments through the same stages, each segment one turn behind the one before it.
 
-    All stages take as many turns as the longest one.
+    Every turn lasts as long as its longest stage.
 
-    :param segments: what each stage of each segment does.
+    :param segments: the phases of each stage, for each segment.
     """
     stages = max(map(len, segments), default=0)
     turns: list[Phases] = []

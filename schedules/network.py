@@ -1,4 +1,4 @@
-"""What a schedule needs to know of the network, as arrays."""
+"""The part of a network's description that schedules use, as arrays."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Network:
 
     :param rank_host: host of each rank, shape (p,).
     :param hops: switches crossed from host i to host j, shape (n, n), 0 on the diagonal, -1 without a route.
-    :param paths: links of the route from host i to host j, shape (n, n, longest), padded with -1; or the tables that
-        they follow from, which are followed when ``links`` are first asked for.
-    :param capacity: bytes/s of each link, shape (links,).
-    :param clusters: cluster of each host at each level, coarsest first, the leaf switches last; shape (levels, n).
-    :param latency: seconds of each link, shape (links,); NaN where unknown.
-    :param siblings: the groups that exchange at the same time, if this network is that of one of them; else None.
+    :param paths: links of the route from host i to host j, shape (n, n, longest), padded with -1; or forwarding tables,
+        from which ``links`` computes the routes when it is first read.
+    :param capacity: rate of each link in bytes/s, shape (links,).
+    :param clusters: cluster of each host at each level, coarsest first, leaf switches last; shape (levels, n).
+    :param latency: latency of each link in seconds, shape (links,); NaN if unknown.
+    :param siblings: groups that exchange at the same time, if this is the network of one of them; else None.
     """
 
     rank_host: Integers
@@ -58,7 +58,7 @@ class Network:
     def loads_of(
         self, source: NDArray[np.integer], destination: NDArray[np.integer], nbytes: NDArray[np.number]
     ) -> NDArray[np.float64]:
-        """Bytes over each link, shape (links,), if hosts send to hosts.
+        """The bytes that cross each link, shape (links,), if hosts send messages to hosts.
 
         :param source: sending host of each message, shape (messages,).
         :param destination: receiving host of each message, shape (messages,).
@@ -74,24 +74,24 @@ class Network:
         return self.clusters[-1] if len(self.clusters) else np.zeros(self.num_hosts, dtype=np.int64)
 
     def loads(self, traffic: NDArray[np.number]) -> NDArray[np.float64]:
-        """Sums of traffic over the links of the routes, shape (links,).
+        """The sum of the traffic that crosses each link, shape (links,).
 
-        :param traffic: bytes, or anything else, from host i to host j, shape (n, n).
+        :param traffic: bytes (or another quantity) from host i to host j, shape (n, n).
         Cost: one pass over each column of ``links``.
         """
         return link_loads(self.links.reshape(traffic.size, -1), traffic.ravel(), len(self.capacity))
 
     @cached_property
     def ranks_of_host(self) -> tuple[NDArray[np.intp], ...]:
-        """The ranks on each host, ascending."""
+        """The ranks on each host, ascending, one array per host."""
         order = np.argsort(self.rank_host, kind="stable")
         bounds = np.searchsorted(self.rank_host[order], np.arange(1, self.num_hosts))
         return tuple(np.split(order, bounds))
 
     def part(self, ranks: Integers) -> Network:
-        """The network of some of the ranks, in a new order; hosts stand in the order of their first rank.
+        """The network of some of the ranks in a new order; hosts are numbered in the order of their first rank.
 
-        :param ranks: the ranks, shape (p,).
+        :param ranks: the ranks in their new order, shape (p,).
         """
         numbers, first, inverse = np.unique(self.rank_host[ranks], return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -109,11 +109,11 @@ class Network:
 
 @dataclass(frozen=True, eq=False)
 class SiblingGroups:
-    """Groups of ranks that exchange at the same time: the rows of a process grid, or its columns.
+    """Groups of ranks that exchange at the same time, for example the rows of a process grid.
 
-    :param network: of the ranks of all groups.
-    :param groups: ranks of each group, disjoint.
-    :param number: number of the group whose network holds this, from 0.
+    :param network: network of the ranks of all groups.
+    :param groups: ranks of each group; groups are disjoint.
+    :param number: index of the group that owns this object, from 0.
     """
 
     network: Network
@@ -122,6 +122,6 @@ class SiblingGroups:
 
     @classmethod
     def each(cls, network: Network, groups: tuple[Integers, ...]) -> list[Network]:
-        """The network of each group, with all groups as its ``siblings``."""
+        """The network of each group, with ``siblings`` set to all groups."""
         parts = (network.part(ranks) for ranks in groups)
         return [replace(part, siblings=cls(network, groups, number)) for number, part in enumerate(parts)]

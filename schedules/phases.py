@@ -1,4 +1,4 @@
-"""What schedules are made of: consecutive steps whose rows can be made for one rank, for some steps, or for all."""
+"""Phases: consecutive steps of a schedule whose rows can be made for one rank, for some steps, or for all ranks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """Consecutive steps of a schedule. Rows are those of ``Schedule.from_rows``, their steps counted from the phase's.
+    """Consecutive steps of a schedule.
+
+    Rows have the form of ``Schedule.from_rows``, with steps counted from the first of the phase.
 
     :param steps: number of steps.
     :param local: whether all rows are local moves.
-    :param uniform: whether a few of the steps show what all of them cost, see ``schedules.cost``.
+    :param uniform: whether the cost of all steps follows from that of a few, see ``schedules.cost``.
     """
 
     steps: int
@@ -28,25 +30,25 @@ class Phase:
     uniform: bool = field(default=False, kw_only=True)
 
     def rows(self) -> Rows:
-        """The rows of all ranks, shape (rows, 9)."""
+        """Make the rows of all ranks, shape (rows, 9)."""
         raise NotImplementedError
 
     def of_rank(self, rank: int) -> Rows:
-        """The rows that a rank takes part in, in the order in which ``rows`` has them."""
+        """The rows that a rank takes part in, in the order of ``rows``, shape (rows, 9)."""
         return taken(self.rows(), rank)
 
     def at(self, steps: Integers) -> Rows:
-        """The rows of all ranks in some of the steps."""
+        """The rows of all ranks in the given steps, shape (rows, 9)."""
         rows = self.rows()
         return rows[np.isin(rows[:, 0], steps)]
 
 
-Phases = tuple[tuple[int, Phase], ...]  # phases and the step of the schedule in which each of them begins
+Phases = tuple[tuple[int, Phase], ...]  # the step of the schedule in which each phase begins, and the phase
 
 
 @dataclass(frozen=True, eq=False)
 class Given(Phase):
-    """Rows that are few enough to be made for all ranks.
+    """A phase that stores the rows of all ranks, because they are few.
 
     :param table: the rows, shape (rows, 9).
     """
@@ -55,21 +57,25 @@ class Given(Phase):
 
     @classmethod
     def of(cls, table: Rows) -> Given:
-        """A phase of these rows that has as many steps as they need."""
+        """A phase of the given rows, with as many steps as the rows have."""
         return cls(int(table[:, 0].max(initial=-1)) + 1, table=table)
 
     def rows(self) -> Rows:
-        """The table."""
+        """The stored rows."""
         return self.table
 
 
 @dataclass(frozen=True, eq=False)
 class Grid(Phase):
-    """The same rows for each step and each of some members, who are ranks or their places in an order.
+    """A phase with rows of the same form for every step and every member.
+
+    Members are ranks or places in an order. A cell is one step of one member.
 
     :param members: number of members.
-    :param make: the rows of the cells with these steps and members, two arrays of shape (cells,).
-    :param near: the members, ascending, without whose cells no row has this rank; others may be among them.
+    :param make: function that takes a step and a member for each cell, two arrays of shape (cells,), and returns the
+        rows of these cells.
+    :param near: function that takes a rank and returns, ascending, all members whose cells may have rows with this
+        rank.
     """
 
     members: int = field(kw_only=True)
@@ -77,15 +83,15 @@ class Grid(Phase):
     near: Callable[[int], Integers] = field(kw_only=True)
 
     def rows(self) -> Rows:
-        """The rows of all cells, step by step."""
+        """The rows of all cells, by step."""
         return self.at(np.arange(self.steps))
 
     def of_rank(self, rank: int) -> Rows:
-        """As ``rows``; cost: that of the steps of the near members."""
+        """The rows that a rank takes part in, shape (rows, 9). Cost: all steps of the members near the rank."""
         return taken(self._made(np.arange(self.steps), self.near(rank)), rank)
 
     def at(self, steps: Integers) -> Rows:
-        """As ``rows``; cost: that of these steps."""
+        """The rows of all ranks in the given steps, shape (rows, 9). Cost: all members in these steps."""
         return self._made(steps, np.arange(self.members))
 
     def _made(self, steps: Integers, members: Integers) -> Rows:
@@ -93,7 +99,7 @@ class Grid(Phase):
 
 
 def sequence(*parts: Rows | Phase | Phases) -> Phases:
-    """Parts one after the other: the steps of each begin behind those of the part before."""
+    """Join parts one after the other: the steps of each part begin after the last step of the part before."""
     placed: list[tuple[int, Phase]] = []
     start = 0
     for part in parts:
@@ -104,7 +110,7 @@ def sequence(*parts: Rows | Phase | Phases) -> Phases:
 
 
 def _from_first(rows: Rows) -> Given:
-    """Rows whose first step counts as 0."""
+    """A phase of rows with their steps shifted so that the first is 0."""
     moved = rows.copy()
     if len(rows):
         moved[:, 0] -= rows[:, 0].min()
@@ -112,6 +118,6 @@ def _from_first(rows: Rows) -> Given:
 
 
 def taken(rows: Rows, rank: int) -> Rows:
-    """Those of some rows that a rank takes part in."""
+    """Select the rows that a rank takes part in."""
     mine: Rows = rows[(rows[:, 1] == rank) | (rows[:, 2] == rank)]
     return mine

@@ -1,6 +1,6 @@
-"""The trees of MPI libraries, which run in rank order from the root on: by the names of their shapes.
+"""The trees of MPI libraries, which follow rank order from the root on, by the names of their shapes.
 
-Turns are those in which libraries reduce: a parent hears the child with the last turn first.
+Turns are in the order in which libraries reduce: a parent receives first from the child with the last turn.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Integers = NDArray[np.int64]
 
 
 def shaped(shape: str, size: int, root: int = 0) -> Tree:
-    """The tree of a shape, its root at a rank; ``in_order`` has its root at the last rank, whatever is asked for.
+    """The tree of a shape with its root at a given rank; the root of ``in_order`` is always the last rank.
 
     :param shape: a key of ``SHAPES``.
     :param size: number of ranks, p.
-    :param root: the root's rank.
-    :raises ValueError: for an unknown shape, or a root that is no rank.
+    :param root: the root's rank; ``in_order`` ignores it.
+    :raises ValueError: if the shape is unknown, or the root is no rank.
     """
     if shape not in SHAPES:
         raise ValueError(f"expecting a shape of {', '.join(SHAPES)}, got {shape!r}")
@@ -32,7 +32,7 @@ def shaped(shape: str, size: int, root: int = 0) -> Tree:
 
 
 def _binary(size: int) -> Tree:
-    """Levels of 1, 2, 4, ... nodes; node n of a level with w nodes has the children n + w and n + 2 w."""
+    """The binary tree with levels of 1, 2, 4, ... nodes; in a level of w, node n has the children n + w and n + 2w."""
     node = np.arange(size)
     above = 1 << np.maximum(_bits(node + 1) - 2, 0)  # nodes of the level above
     first = node - above < 2 * above - 1
@@ -41,19 +41,19 @@ def _binary(size: int) -> Tree:
 
 
 def _doubling(size: int) -> Tree:
-    """The binomial tree by recursive doubling: in round k each of the first 2^k nodes serves the one 2^k behind it."""
+    """The binomial tree by recursive doubling: in round k each of the first 2^k nodes serves the node 2^k after it."""
     node = np.arange(size)
     return Tree(np.where(node == 0, -1, node - (1 << np.maximum(_bits(node) - 1, 0))), -node)
 
 
 def _in_order(size: int) -> Tree:
-    """The binary tree in which a node is the last of a range, and its children are the last of the range's two parts.
+    """The binary tree in which a node is the last rank of a range, and its children are the last of the two halves.
 
-    Each sub-tree is a range of ranks, so operations need not commute; the root is the last rank.
+    Each sub-tree is a range of ranks, so the operation of a reduction need not commute. The root is the last rank.
     """
     parent, low, top = np.full(size, -1), np.zeros(1, dtype=np.int64), np.array([size - 1])
     while len(top):
-        middle = low + (top - low + 1) // 2  # the lower part goes up to here, the upper one up to below the top
+        middle = low + (top - low + 1) // 2  # the lower half is low..middle - 1, the upper half middle..top - 1
         below, above = middle > low, top > middle
         parent[middle[below] - 1], parent[top[above] - 1] = top[below], top[above]
         low = np.concatenate((low[below], middle[above]))
@@ -62,7 +62,7 @@ def _in_order(size: int) -> Tree:
 
 
 def _bits(number: Integers) -> Integers:
-    """Bits of each number, 0 of none."""
+    """The number of binary digits of each number; 0 for 0."""
     length: Integers = np.frexp(number.astype(np.float64))[1].astype(np.int64)
     return length
 

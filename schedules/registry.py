@@ -1,4 +1,4 @@
-"""Every algorithm by collective and name."""
+"""The table of all algorithms, by collective and name, and the functions that make their schedules."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ __all__ = [
     "rows_of",
 ]
 
-MOST_PARTS = 256  # into which a message is cut
-_RESERVED = ("all", "native", "levels")  # words that name something else where algorithms are named
+MOST_PARTS = 256  # largest number of parts into which a message is cut
+_RESERVED = ("all", "native", "levels")  # words with another meaning in lists of algorithms
 
 
 def find_algorithm(collective: str, name: str) -> Algorithm:
     """The algorithm of a name.
 
     :param collective: a key of ``ALGORITHMS``.
-    :param name: a key of ``ALGORITHMS[collective]`` or its former name, one of ``LIBRARY_ALGORITHMS[collective]``, a
-        ``module:function``, or a schedule's file, see ``given``.
-    :raises ValueError: for an unknown collective or name, or a function that cannot be imported.
+    :param name: a key of ``ALGORITHMS[collective]``, its former name, a key of ``LIBRARY_ALGORITHMS[collective]``, a
+        ``module:function``, or the path of a schedule's file, see ``given``.
+    :raises ValueError: if the collective or name is unknown, or the function cannot be imported.
     """
     _require_collective(collective)
     if current_name(name) in ALGORITHMS[collective]:
         return ALGORITHMS[collective][current_name(name)]
     if name.endswith(".json") or ":" in name:
-        from .given import given  # with the proof, which few need: ranks wait for what an MPI program imports
+        from .given import given  # imported late because it imports the proof, and all ranks wait for imports
 
         return given(collective, name)
-    from .librarylike import LIBRARY_ALGORITHMS  # likewise
+    from .librarylike import LIBRARY_ALGORITHMS  # imported late because few programs need it
 
     if name in LIBRARY_ALGORITHMS.get(collective, {}):
         return LIBRARY_ALGORITHMS[collective][name]
@@ -66,23 +66,23 @@ def find_algorithm(collective: str, name: str) -> Algorithm:
 
 
 def register(collective: str, name: str, algorithm: Algorithm) -> None:
-    """Add an algorithm to those that all of this process finds by name: ``make``, calls, rules, trials and ``tune``.
+    """Add an algorithm that this process then finds by name in ``make``, calls, rules, trials and ``tune``.
 
-    In an MPI program all ranks register the same algorithms, before they make communicators. ``check`` proves a
-    schedule; those of registered algorithms are not proved again when they run.
+    In an MPI program all ranks must register the same algorithms before they make communicators. ``check`` proves a
+    schedule; schedules of registered algorithms are not proved again when they run.
 
     :param collective: a key of ``ALGORITHMS``.
-    :param name: a new one.
-    :param algorithm: generator and facts.
-    :raises ValueError: for an unknown collective, or a name that is taken, reserved, or not one word.
-    :raises TypeError: for anything but an ``Algorithm``.
+    :param name: new name.
+    :param algorithm: generator and properties.
+    :raises ValueError: if the collective is unknown, or if the name is taken, reserved, or not one word.
+    :raises TypeError: if ``algorithm`` is not an ``Algorithm``.
     """
     _require_collective(collective)
     if not isinstance(algorithm, Algorithm):
         raise TypeError(f"expecting an Algorithm, got {type(algorithm).__name__}")
     if not name or any(mark in "/," or mark.isspace() for mark in name):
         raise ValueError(f"expecting a name without '/', ',' or blanks, got {name!r}")
-    from .librarylike import LIBRARY_ALGORITHMS  # for the few who register something
+    from .librarylike import LIBRARY_ALGORITHMS  # imported late because few programs register algorithms
 
     taken = (*ALGORITHMS[collective], *LIBRARY_ALGORITHMS.get(collective, {}))
     if name in (*_RESERVED, *FORMER_NAMES, *taken):
@@ -100,8 +100,10 @@ class RankSchedule:
     """One rank's part of a schedule.
 
     :param rank: the rank.
-    :param rows: the rows of the schedule that it takes part in, in their order, shape (rows, 9).
-    :param blocks: blocks of one message, see ``Schedule``; likewise ``independent`` and ``window``.
+    :param rows: rows of the schedule that the rank takes part in, in the schedule's order, shape (rows, 9).
+    :param blocks: number of blocks of one message.
+    :param independent: whether steps may overlap, so that a rank has transfers of several steps in flight.
+    :param window: largest number of steps that a rank has in flight if ``independent``; 0 for no limit.
     """
 
     rank: int
@@ -120,14 +122,18 @@ def rows_of(
     blocks: int | None = None,
     **parameters: Any,
 ) -> RankSchedule:
-    """One rank's part of what ``make`` makes, without the rows of the others.
+    """Make one rank's part of an algorithm's schedule, without the rows of other ranks.
 
-    :param collective: as ``make``; likewise all but ``rank``.
-    :param algorithm: as ``make``; likewise ``network``, ``root``, ``blocks`` and ``parameters``.
-    :param rank: whose rows.
-    :raises ValueError: as ``make``, or for a rank that there is not.
-    Cost: O(p) and the rank's rows, O(p log p) or O(p x blocks) where the whole has no more; where the algorithm is
-    ``costly``, its generation.
+    :param collective: a key of ``ALGORITHMS``.
+    :param algorithm: name that ``find_algorithm`` takes.
+    :param network: the job's network.
+    :param rank: rank whose rows are made.
+    :param root: the root's rank; collectives without a root ignore it.
+    :param blocks: number of blocks of one message; None for the algorithm's own number.
+    :param parameters: further keyword arguments of the generator.
+    :raises ValueError: if ``make`` refuses a value, or if ``rank`` is not in range(p).
+    Cost: O(p) plus the rank's rows; O(p log p) or O(p x blocks) if the whole schedule has no more; for a ``costly``
+    algorithm the generation of the whole.
     """
     schedule = make(collective, algorithm, network, root, blocks, **parameters)
     return RankSchedule(rank, schedule.rows_of(rank), schedule.blocks, schedule.independent, schedule.window)
@@ -141,16 +147,16 @@ def make(
     blocks: int | None = None,
     **parameters: Any,
 ) -> Schedule:
-    """The schedule of an algorithm on a network; its rows are made when they are asked for.
+    """Make the schedule of an algorithm on a network; its rows are computed when they are first read.
 
     :param collective: a key of ``ALGORITHMS``: one of ``COLLECTIVES``, or ``fft`` for the alltoalls of a pencil FFT.
-    :param algorithm: what ``find_algorithm`` takes.
+    :param algorithm: name that ``find_algorithm`` takes.
     :param network: the job's network.
-    :param root: of a rooted collective; the others ignore it.
-    :param blocks: blocks of one message, see ``Schedule``; None for as many as the algorithm divides it into by itself.
-    :param parameters: the generator's own, by name.
-    :raises ValueError: for an unknown collective, algorithm or parameter, or what the generator refuses.
-    :raises ScheduleError: for a file or a user's function whose schedule is wrong.
+    :param root: the root's rank; collectives without a root ignore it.
+    :param blocks: number of blocks of one message, see ``Schedule``; None for the algorithm's own number.
+    :param parameters: further keyword arguments of the generator.
+    :raises ValueError: if the collective, algorithm or a parameter is unknown, or if the generator refuses a value.
+    :raises ScheduleError: if the schedule of a user's file or function is wrong.
     """
     chosen = find_algorithm(collective, algorithm)
     unknown = [name for name in parameters if name not in chosen.parameters]
@@ -189,9 +195,13 @@ def _hosts(network: Network, root: int) -> tuple[tuple[Any], dict[str, Any]]:
 def _pencil_rows(
     network: Network, *, rows: int | None = None, window: int = 16, blocks: int = 1, seed: int = 1
 ) -> Schedule:
-    """The alltoalls of all rows of a process grid at once, see `schedules.alltoall.fft.pencils`.
+    """The simultaneous alltoalls in all rows of a process grid, see `schedules.alltoall.fft.pencils`.
 
-    :param rows: of the grid, by default what makes it most nearly square.
+    :param network: the job's network.
+    :param rows: number of rows of the grid; by default the number that makes the grid most nearly square.
+    :param window: largest number of steps that a rank has in flight.
+    :param blocks: number of blocks of one message.
+    :param seed: seed of the random search.
     """
     rows = squarest(network.num_ranks) if rows is None else rows
     columns = network.num_ranks // max(rows, 1)
@@ -202,7 +212,7 @@ def _pencil_rows(
 def _pencil_columns(
     network: Network, *, rows: int | None = None, window: int = 16, blocks: int = 1, seed: int = 1
 ) -> Schedule:
-    """The alltoalls of all columns of a process grid at once; parameters as ``_pencil_rows``."""
+    """The simultaneous alltoalls in all columns of a process grid; the parameters are those of ``_pencil_rows``."""
     rows = squarest(network.num_ranks) if rows is None else rows
     columns = network.num_ranks // max(rows, 1)
     made = pencils(network, rows, columns, window=window, blocks=blocks, seed=seed)
@@ -220,23 +230,23 @@ _MANY = "for the smallest blocks with many ranks on a host"
 _AT_ONCE = "for long messages where rows or columns of a process grid exchange at once"
 
 
-# Long messages wait for the receiver's word before they go, and the word waits in the queues of loaded links. 32 KiB
-# are below where MPI libraries begin to ask over TCP; shorter ones fill a chain of some dozen ranks sooner. What
-# divides messages has 8 parts by itself; fewer spare a short message some start-ups.
+# Over TCP, MPI libraries send a long message only after the receiver has agreed, and the agreement waits in the queues
+# of loaded links. Messages of 32 KiB are below that size, and shorter ones fill a chain of some dozen ranks sooner.
+# Generators that divide messages make 8 parts by default; fewer parts save start-ups for short messages.
 _ON_LANES = {32 << 10: range(2, MOST_PARTS + 1)}
 _OF_A_CHAIN = {8 << 10: range(9, MOST_PARTS + 1), 16 << 10: range(9, MOST_PARTS + 1)}
 _OF_A_CIRCULANT = {4 << 10: range(3, 8), 16 << 10: range(9, MOST_PARTS + 1)}
 
 
-# Of lanes: segments or blocks that follow one another, each across hosts while others are inside them.
+# For lanes: segments or blocks that follow one another, each between hosts while others move inside hosts.
 _OF_LANE_SEGMENTS = {64 << 10: range(2, 17), 256 << 10: range(2, 17)}
 _OF_LANE_BLOCKS = {16 << 10: range(9, 33), 64 << 10: range(9, 65)}
 
-# Bytes from which calls did not lose by what was predicted to win: tests/records/emulated.json.
+# Least bytes for which the predicted winner did not lose, from tests/records/emulated.json.
 _MEDIUM = 16 << 10
 _SHORT = 4 << 10
 _LONG = 32 << 10
-_LONGEST = 256 << 10  # of alltoalls with one peer a step: tests/records/alltoalls.json
+_LONGEST = 256 << 10  # alltoalls with one peer per step, from tests/records/alltoalls.json
 
 
 def _embedded(view: View, walk: str, when: str) -> Algorithm:
@@ -252,18 +262,19 @@ def _direct(
     segments: Mapping[int, range] | None = None,
     **traits: Any,
 ) -> Algorithm:
-    """An algorithm that sends one message for each pair: all of these run with local counts, and on lanes."""
+    """An algorithm that sends one message per pair of ranks, and so runs with local counts and on lanes."""
     traits |= {"cut": "lanes", "segments": segments or {}, "local_counts": True}
     return Algorithm(generator, view, when, fixed or {}, **traits)
 
 
 def _in_lanes(collective: str, across: str, when: str, default: float, **traits: Any) -> Algorithm:
-    """The algorithm of hosts with several ranks that runs another algorithm across hosts, in lanes.
+    """The algorithm for several ranks per host that runs another algorithm across hosts, in lanes.
 
     :param collective: bcast, reduce or allreduce.
-    :param across: name of the algorithm of hosts.
-    :param when: the calls that it suits.
-    :param default: bytes from which it is in the default set; infinite if it is not.
+    :param across: name of the algorithm that runs across hosts.
+    :param when: messages and networks on which it is fast, in one line.
+    :param default: least bytes of a call for which it may be chosen without measurements; infinite for never.
+    :param traits: further properties of the `Algorithm`.
     """
     base = ALGORITHMS[collective][across]
 
@@ -542,7 +553,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
             aggregation.alltoall_node_aware, _hosts, "for small and medium blocks, many ranks a host"
         ),
         "leaders": Algorithm(aggregation.alltoall_leaders, _hosts, _MANY),
-        # Out of trials: ``colouring`` is as free of conflicts, and has fewer steps.
+        # Trials leave out ``tacs1`` because ``colouring`` is also free of conflicts and has fewer steps.
         "tacs1": _direct(
             tacs.tacs1,
             takes_network,

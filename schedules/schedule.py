@@ -1,4 +1,4 @@
-"""The one representation of a collective: who sends which blocks to whom in which step."""
+"""The representation of all collectives: a table of which rank sends which blocks to which rank in which step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLLECTIVES = (
     *("scan", "exscan"),
 )
 ROOTED = ("bcast", "gather", "scatter", "reduce")
-UNCOUNTED = ("bcast", "reduce", "allreduce", "scan", "exscan")  # all ranks have equally many blocks
+UNCOUNTED = ("bcast", "reduce", "allreduce", "scan", "exscan")  # all ranks have the same number of blocks
 COLUMNS = (
     "step",
     "source",
@@ -41,13 +41,13 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """A collective as columns, one row a transfer of ``count`` consecutive blocks from one buffer to another.
+    """A collective as columns with one row per transfer, of ``count`` consecutive blocks from one buffer to another.
 
-    Within a step every transfer reads the state before the step and writes places that no other transfer of the step
-    touches (reductions into one place excepted). A rank enters its next step when its own transfers of this step are
-    complete: there is no global barrier. A row whose source is its destination is a local move.
+    Every transfer of a step reads the state before the step and writes blocks that no other transfer of the step writes
+    or reads (several reductions into one block are allowed). A rank enters its next step when its own transfers of this
+    step are complete: there is no global barrier. A row with equal source and destination is a local move.
 
-    What the buffers hold, with b = ``blocks`` and p = ``size``:
+    The contents of the buffers, with b = ``blocks`` and p = ``size``:
 
     ============== ============================ =================================== =========================
     collective     input of rank r              output of rank r                    blocks of rank r's share
@@ -64,19 +64,29 @@ class Schedule:
     exscan         b                            b: ranks 0 to r - 1; rank 0: none   -
     ============== ============================ =================================== =========================
 
-    The input is never written. Blocks are of equal size; what that is in bytes is the caller's.
+    The input is never written. All blocks have the same size in bytes, which the caller chooses.
 
-    A schedule ``from_phases`` makes its columns when one of them is first asked for; ``rows_of`` one rank does not ask.
+    A schedule made by ``from_phases`` computes its columns when one of them is first read; ``rows_of`` computes the
+    rows of one rank only.
 
     :param collective: one of ``COLLECTIVES``.
     :param size: number of ranks, p.
-    :param algorithm: the generator's name, for people.
+    :param algorithm: name of the generator, for display.
     :param root: the root of a rooted collective, else None.
-    :param blocks: blocks of one message, b.
-    :param counts: blocks of each rank, shape (p,), or of each pair, shape (p, p), for the v-forms; None if equal.
-    :param independent: whether steps may overlap: a rank may have transfers of several steps in flight.
-    :param window: how many steps a rank has in flight at most where ``independent``; 0 for no bound.
-    :param step: step of each transfer, shape (rows,), from 0, ascending; likewise the further columns.
+    :param blocks: number of blocks of one message, b.
+    :param counts: blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p), for the v-forms; None if all
+        are equal.
+    :param independent: whether steps may overlap, so that a rank has transfers of several steps in flight.
+    :param window: largest number of steps that a rank has in flight if ``independent``; 0 for no limit.
+    :param step: step of each transfer, shape (rows,), from 0, ascending.
+    :param source: sending rank of each transfer, shape (rows,).
+    :param destination: receiving rank of each transfer, shape (rows,).
+    :param source_buffer: buffer that each transfer reads (``INPUT``, ``OUTPUT`` or ``SCRATCH``), shape (rows,).
+    :param source_block: first block that each transfer reads, shape (rows,).
+    :param destination_buffer: buffer that each transfer writes (``OUTPUT`` or ``SCRATCH``), shape (rows,).
+    :param destination_block: first block that each transfer writes, shape (rows,).
+    :param count: number of blocks of each transfer, shape (rows,).
+    :param operation: ``COPY`` or ``REDUCE`` at the destination, shape (rows,).
     """
 
     collective: str
@@ -96,7 +106,7 @@ class Schedule:
     counts: Integers | None = None
     independent: bool = False
     window: int = field(default=1)
-    phases: ClassVar[Phases | None] = None  # of those that ``from_phases`` made, theirs
+    phases: ClassVar[Phases | None] = None  # set on the instance by ``from_phases``
 
     def __post_init__(self) -> None:
         self._check()
@@ -111,7 +121,7 @@ class Schedule:
             raise ValueError(f"expecting steps from 0, got {self.step[0]}")
 
     def _check(self) -> None:
-        """Refuse what no columns could be right for."""
+        """Refuse values that are wrong whatever the columns are."""
         if self.collective not in COLLECTIVES:
             raise ValueError(f"expecting one of {', '.join(COLLECTIVES)}, got {self.collective!r}")
         if self.size < 1:
@@ -157,12 +167,18 @@ class Schedule:
         independent: bool = False,
         window: int = 1,
     ) -> Schedule:
-        """A schedule from its rows, in any order.
+        """Make a schedule from a table of its rows.
 
-        :param collective: as the class; likewise ``size``, ``algorithm``, ``root``, ``blocks``, ``counts``,
-            ``independent`` and ``window``.
-        :param rows: in any order: step, source, destination, source buffer, source block, destination buffer,
-            destination block, count and operation of each, shape (rows, 9).
+        :param collective: one of ``COLLECTIVES``.
+        :param size: number of ranks, p.
+        :param algorithm: name of the generator, for display.
+        :param rows: rows in any order, shape (rows, 9): step, source, destination, source buffer, source block,
+            destination buffer, destination block, count and operation.
+        :param root: the root of a rooted collective, else None.
+        :param blocks: number of blocks of one message.
+        :param counts: blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p); None if all are equal.
+        :param independent: whether steps may overlap, so that a rank has transfers of several steps in flight.
+        :param window: largest number of steps that a rank has in flight if ``independent``; 0 for no limit.
         """
         table = _in_steps(np.asarray(rows, dtype=np.int64).reshape(-1, len(COLUMNS)))
         columns: dict[str, Any] = dict(zip(COLUMNS, table.T, strict=True))
@@ -192,13 +208,19 @@ class Schedule:
         independent: bool = False,
         window: int = 1,
     ) -> Schedule:
-        """A schedule from its phases, whose rows are made when they are asked for.
+        """Make a schedule from phases; its rows are computed when they are first read.
 
-        It can be pickled where its phases can.
+        The schedule can be pickled if its phases can.
 
-        :param collective: as the class; likewise ``size``, ``algorithm``, ``root``, ``blocks``, ``counts``,
-            ``independent`` and ``window``.
-        :param phases: what makes the rows.
+        :param collective: one of ``COLLECTIVES``.
+        :param size: number of ranks, p.
+        :param algorithm: name of the generator, for display.
+        :param phases: phases, each with the step in which it begins.
+        :param root: the root of a rooted collective, else None.
+        :param blocks: number of blocks of one message.
+        :param counts: blocks of each rank, shape (p,), or of each pair of ranks, shape (p, p); None if all are equal.
+        :param independent: whether steps may overlap, so that a rank has transfers of several steps in flight.
+        :param window: largest number of steps that a rank has in flight if ``independent``; 0 for no limit.
         """
         schedule = object.__new__(cls)
         settings = (collective, size, algorithm, phases, root, blocks, counts, independent, window)
@@ -211,7 +233,7 @@ class Schedule:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """The columns of a schedule from phases: nothing else is ever missing."""
+            """Compute the columns of a schedule made from phases; no other attribute is ever missing."""
             if name not in COLUMNS or self.phases is None:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             tables = [_later(phase.rows(), start) for start, phase in self.phases]
@@ -220,15 +242,15 @@ class Schedule:
             return self.__dict__[name]
 
     def rows(self) -> Integers:
-        """All columns as one table, shape (rows, 9)."""
+        """The columns as one table, shape (rows, 9)."""
         return np.stack(list(self.columns().values()), axis=1).astype(np.int64)
 
     def rows_of(self, rank: int) -> Integers:
-        """The rows that a rank takes part in, in their order, shape (rows, 9).
+        """The rows that a rank takes part in, in the schedule's order, shape (rows, 9).
 
-        Where the schedule is made from phases, those of the other ranks are not made.
+        If the schedule is made from phases, the rows of other ranks are not computed.
 
-        :raises ValueError: for a rank that there is not.
+        :raises ValueError: if ``rank`` is not in range(size).
         """
         if not 0 <= rank < self.size:
             raise ValueError(f"expecting rank in range({self.size}), got {rank}")
@@ -238,12 +260,12 @@ class Schedule:
         return _in_steps(_joined([_later(phase.of_rank(rank), start) for start, phase in self.phases]))
 
     def columns(self) -> dict[str, Column]:
-        """The columns by name."""
+        """The columns, each under its name."""
         return {name: getattr(self, name) for name in COLUMNS}
 
     @property
     def num_rows(self) -> int:
-        """Number of transfers, local moves included."""
+        """Number of transfers, including local moves."""
         return len(self.step)
 
     @cached_property
@@ -255,15 +277,15 @@ class Schedule:
 
     @cached_property
     def messages(self) -> NDArray[np.intp]:
-        """Rows that are messages between two ranks."""
+        """Indices of the rows that are messages between two ranks, ascending."""
         return np.flatnonzero(self.source != self.destination)
 
     def of_rank(self, rank: int) -> NDArray[np.intp]:
-        """Rows that a rank takes part in."""
+        """Indices of the rows that a rank takes part in, ascending."""
         return np.flatnonzero((self.source == rank) | (self.destination == rank))
 
     def share(self) -> Integers:
-        """Blocks of each rank, shape (p,), or of each ordered pair, shape (p, p), for alltoall."""
+        """The blocks of each rank, shape (p,); for alltoall the blocks of each ordered pair of ranks, shape (p, p)."""
         shape = (self.size, self.size) if self.collective == "alltoall" else (self.size,)
         if self.counts is None:
             return np.full(shape, self.blocks, dtype=np.int64)
@@ -275,17 +297,17 @@ def _joined(tables: Sequence[Integers]) -> Integers:
 
 
 def _in_steps(rows: Integers) -> Integers:
-    """Rows by step, those of one step in the order given."""
+    """Sort rows by step; rows of one step keep their order."""
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
 def _later(rows: Integers, steps: int) -> Integers:
-    """Rows so many steps later."""
+    """Delay rows by a number of steps."""
     return rows + np.eye(1, len(COLUMNS), dtype=np.int64) * steps if steps else rows
 
 
 def _frozen(name: str, column: Column) -> Column:
-    """A column of our own that nobody can write; what does not fit 32 bits is refused, not wrapped around."""
+    """A read-only copy of a column in 32-bit integers. Numbers beyond 32 bits are refused, because they would wrap."""
     given = np.asarray(column)
     own = given.astype(np.int32)
     if given.dtype != np.int32 and (own != given).any():

@@ -1,4 +1,4 @@
-"""Algorithms whose messages are cut: ``ring/32K`` is ``ring`` with messages of at most 32 KiB."""
+"""Algorithms with cut messages: ``ring/32K`` is ``ring`` with messages of at most 32 KiB."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20}
 
 
 def cut(algorithm: str) -> tuple[str, int | None]:
-    """The name of an algorithm, and the bytes of its messages at most; None where it is not cut, such as a file.
+    """Split a name into the algorithm and the largest size of its messages in bytes, None if the name has no size.
 
-    :raises ValueError: for a size that is none.
+    Names of files (``.json``) and functions (``module:function``) never have a size.
+
+    :raises ValueError: if the part behind the slash is no size.
     """
     name, slash, size = algorithm.partition("/")
     if not slash or ":" in algorithm or algorithm.endswith(".json"):
@@ -41,12 +43,12 @@ def cut(algorithm: str) -> tuple[str, int | None]:
 
 
 def cuttable(collective: str) -> list[str]:
-    """Names of the algorithms of a collective whose messages may be cut."""
+    """The names of a collective's algorithms whose messages can be cut."""
     return [name for name, one in ALGORITHMS.get(collective, {}).items() if one.cut]
 
 
 def can_be_cut(collective: str, algorithm: object) -> bool:
-    """Whether this is the name of an algorithm of a collective, and of a size of its messages."""
+    """Whether a value is the name of an algorithm whose messages can be cut, with a size, as in ``ring/32K``."""
     try:
         name, size = cut(algorithm) if isinstance(algorithm, str) else ("", None)
     except ValueError:
@@ -55,21 +57,21 @@ def can_be_cut(collective: str, algorithm: object) -> bool:
 
 
 def divides(collective: str, name: str) -> bool:
-    """Whether an algorithm divides a message into as many blocks as one asks for."""
+    """Whether an algorithm divides a message into any given number of blocks."""
     return ALGORITHMS[collective][name].divides
 
 
 def segments_of(nbytes: int, most: int) -> int:
-    """Into how many parts a message of so many bytes is cut, of at most so many bytes each; 256 parts at most."""
+    """The number of parts, at most 256, into which ``nbytes`` are cut so that no part exceeds ``most`` bytes."""
     return min(max(-(-nbytes // most), 1), MOST_PARTS)
 
 
 class Pieces(NamedTuple):
     """The division of an algorithm's messages into pieces.
 
-    :param name: the algorithm's name, without the size.
-    :param blocks: into which a message is divided; None for as many as the algorithm divides it into by itself.
-    :param lanes: parts into which every transfer is cut, each of which travels by itself.
+    :param name: the algorithm's name without the size.
+    :param blocks: number of blocks into which a message is divided; None for the algorithm's own number.
+    :param lanes: number of parts into which every transfer is cut; each part travels separately.
     """
 
     name: str
@@ -78,13 +80,14 @@ class Pieces(NamedTuple):
 
 
 def pieces_of(collective: str, algorithm: str, nbytes: int, share: int | None = None) -> Pieces:
-    """The pieces in which an algorithm sends messages.
+    """The division of messages that the name of an algorithm and its size ask for.
 
     :param collective: a key of ``ALGORITHMS``.
-    :param algorithm: what ``find_algorithm`` takes, perhaps cut.
+    :param algorithm: name that ``find_algorithm`` takes, with or without a size.
     :param nbytes: bytes of the message that the algorithm divides into blocks.
-    :param share: bytes of one rank's share of it, which is what ``ring`` and the like send; by default ``nbytes``.
-    :raises ValueError: as ``find_algorithm``, and for a cut of messages that cannot be cut.
+    :param share: bytes of one rank's share of the message, which algorithms like ``ring`` send at once; by
+        default ``nbytes``.
+    :raises ValueError: if ``find_algorithm`` refuses the name, or if the algorithm's messages cannot be cut.
     """
     name, most = cut(current_name(algorithm))
     find_algorithm(collective, name)
@@ -102,11 +105,11 @@ def pieces_of(collective: str, algorithm: str, nbytes: int, share: int | None = 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A schedule for messages of a size.
+    """A schedule together with the size of its blocks.
 
-    :param schedule: what is sent, in blocks.
-    :param block_bytes: bytes of a block.
-    :param lanes: parts into which every transfer is cut.
+    :param schedule: the transfers, counted in blocks.
+    :param block_bytes: bytes per block.
+    :param lanes: number of parts into which every transfer is cut.
     """
 
     schedule: Schedule
@@ -123,18 +126,18 @@ def make_cut(
     blocks: int | None = None,
     **parameters: Any,
 ) -> Cut:
-    """The schedule of an algorithm, perhaps cut, for messages that are divided into whole blocks, rounded up.
+    """Make the schedule of an algorithm, with or without a size, for messages divided into whole blocks (rounded up).
 
     :param collective: a key of ``ALGORITHMS``.
-    :param algorithm: what ``find_algorithm`` takes, perhaps cut.
+    :param algorithm: name that ``find_algorithm`` takes, with or without a size.
     :param network: the job's network.
     :param root: the root of a rooted collective; other collectives ignore it.
-    :param nbytes: of bcast, reduce and allreduce the whole message; of others one rank's share, of alltoall and fft
-        what one rank has for one other.
-    :param blocks: blocks of one message; by default the algorithm's own choice, none below a byte.
-    :param parameters: the generator's own, by name.
-    :raises ValueError: as ``make`` and ``pieces_of``, and for blocks of an algorithm that is cut.
-    :raises ScheduleError: as ``make``.
+    :param nbytes: bytes of the whole message for bcast, reduce and allreduce; bytes that one rank sends to one other
+        for alltoall and fft; bytes of one rank's share for the other collectives.
+    :param blocks: number of blocks of one message; by default the algorithm's own number, at most one per byte.
+    :param parameters: further keyword arguments of the generator.
+    :raises ValueError: if ``make`` or ``pieces_of`` refuses a value, or if both ``blocks`` and a size are given.
+    :raises ScheduleError: if the schedule of a user's file or function is wrong.
     """
     share = nbytes // network.num_ranks if collective == "allreduce" else nbytes
     pieces = pieces_of(collective, algorithm, nbytes, share)
@@ -142,18 +145,18 @@ def make_cut(
         raise ValueError(f"expecting a number of blocks or an algorithm that is cut, got {blocks} and {algorithm!r}")
     wanted = pieces.blocks if blocks is None else blocks
     schedule = make(collective, pieces.name, network, root, wanted, **parameters)
-    if blocks is None and schedule.blocks > nbytes:  # no block below a byte
+    if blocks is None and schedule.blocks > nbytes:  # a block has at least one byte
         schedule = make(collective, pieces.name, network, root, nbytes, **parameters)
     return Cut(schedule, -(-nbytes // schedule.blocks), pieces.lanes)
 
 
 def variants(collective: str, names: Iterable[str], nbytes: int, ranks: int) -> list[str]:
-    """The algorithms of these names that are worth cutting, cut.
+    """The algorithms for which cutting messages pays, once with each size for which it pays.
 
     :param collective: a key of ``ALGORITHMS``.
-    :param names: of algorithms; others than those of the collective are passed over.
-    :param nbytes: as ``Selector.choose`` counts them.
-    :param ranks: among which reductions divide a vector.
+    :param names: names of algorithms; unknown names are ignored.
+    :param nbytes: bytes of the call, as ``Selector.choose`` counts them.
+    :param ranks: number of ranks, among which reductions divide a vector.
     """
     share = nbytes // ranks if collective in ("allreduce", "reduce_scatter") else nbytes
     known = ALGORITHMS.get(collective, {})

@@ -1,4 +1,4 @@
-"""What generators share: rows of a schedule from arrays, and the shares of the ranks."""
+"""Functions that all generators share: rows of a schedule from arrays, and the blocks of each rank."""
 
 from __future__ import annotations
 
@@ -21,12 +21,16 @@ def transfers(
     count: ArrayLike,
     operation: ArrayLike = COPY,
 ) -> Rows:
-    """Rows as ``Schedule.from_rows`` takes them, shape (rows, 9).
+    """The rows of transfers, as ``Schedule.from_rows`` takes them, shape (rows, 9).
 
-    :param step: of each transfer; all parameters are scalars or of one shape.
-    :param source: sending rank; likewise ``destination``.
-    :param source_place: buffer and first block; likewise ``destination_place``.
-    :param count: blocks; transfers of none are left out.
+    All parameters are scalars or arrays that broadcast to one shape.
+
+    :param step: step of each transfer.
+    :param source: sending rank.
+    :param destination: receiving rank.
+    :param source_place: buffer of the sender, and the first block there.
+    :param destination_place: buffer of the receiver, and the first block there.
+    :param count: number of blocks; a transfer of 0 blocks is left out.
     :param operation: ``COPY`` or ``REDUCE``.
     """
     columns = (step, source, destination, *source_place, *destination_place, count, operation)
@@ -41,23 +45,26 @@ def local_moves(
     destination_place: tuple[ArrayLike, ArrayLike],
     count: ArrayLike,
 ) -> Rows:
-    """Rows that move blocks between the buffers of a rank.
+    """The rows that move blocks between buffers of the same rank, shape (rows, 9).
 
-    :param step: of each move; all parameters are scalars or of one shape.
-    :param rank: that moves.
-    :param source_place: buffer and block; likewise ``destination_place``.
-    :param count: blocks.
+    All parameters are scalars or arrays that broadcast to one shape.
+
+    :param step: step of each move.
+    :param rank: rank that makes the move.
+    :param source_place: buffer that the blocks leave, and the first block there.
+    :param destination_place: buffer that the blocks enter, and the first block there.
+    :param count: number of blocks.
     """
     return transfers(step, rank, rank, source_place, destination_place, count)
 
 
 def shares(size: int, blocks: int, counts: ArrayLike | None) -> Rows:
-    """Blocks of each rank's share, shape (p,).
+    """The number of blocks of each rank's share, shape (p,).
 
     :param size: number of ranks, p.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank, shape (p,), or None.
-    :raises ValueError: for counts of another shape or below 0.
+    :param blocks: number of blocks of every rank, used if ``counts`` is None.
+    :param counts: number of blocks of each rank, shape (p,), or None if all are equal.
+    :raises ValueError: if ``counts`` has another shape or a negative number.
     """
     share = np.full(size, blocks) if counts is None else np.asarray(counts, dtype=np.int64)
     if share.shape != (size,) or (share < 0).any():

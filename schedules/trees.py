@@ -1,4 +1,4 @@
-"""Virtual trees over ranks as parent arrays: who hands on to whom, in which order, without what is sent."""
+"""Trees over ranks as parent arrays, with the order in which each parent serves its children."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Number = TypeVar("Number", np.int64, np.float64)
 class Tree:
     """A rooted tree over p ranks and the turns in which each parent serves its children.
 
-    Everything that runs along paths is computed by pointer doubling: O(p log depth) array operations, whatever the
-    shape. Arrays are by rank.
+    Arrays are indexed by rank. Sums along paths are computed by pointer doubling, in O(p log depth) array operations
+    for any shape.
 
     :param parent: parent of each rank, shape (p,); -1 at the root.
-    :param turn: which of its parent's turns serves each rank, shape (p,), any numbers; children of one turn are served
-        at once. By default one child a turn, the lowest rank first.
-    :raises ValueError: unless there is one root and every rank hangs below it.
+    :param turn: turn in which the parent serves each rank, shape (p,), any numbers; children with equal turns are
+        served at once. By default one child per turn, the lowest rank first.
+    :raises ValueError: if there is not exactly one root, or if a rank is not below it.
     """
 
     def __init__(self, parent: ArrayLike, turn: ArrayLike | None = None) -> None:
@@ -53,7 +53,7 @@ class Tree:
             column.setflags(write=False)
 
     def _dense(self, turn: Integers) -> Integers:
-        """Turns numbered from 0 at each parent."""
+        """Renumber the turns of each parent's children 0, 1, 2, ..."""
         order = np.lexsort((turn, self.parent))
         parent, turn = self.parent[order], turn[order]
         first = np.append(True, parent[1:] != parent[:-1])
@@ -64,7 +64,7 @@ class Tree:
 
     @cached_property
     def _jumps(self) -> list[Integers]:
-        """Ancestors at distance 1, 2, 4, ...; ``size`` above the root; the last row is beyond the root for all."""
+        """The ancestors at distance 1, 2, 4, ... of each rank; ``size`` stands for none, and fills the last row."""
         above = np.append(np.where(self.parent < 0, self.size, self.parent), self.size)
         rows = [above]
         while (rows[-1] < self.size).any() and len(rows) <= self.size.bit_length():
@@ -83,7 +83,7 @@ class Tree:
 
     @cached_property
     def others(self) -> NDArray[np.intp]:
-        """All ranks but the root, ascending."""
+        """All ranks except the root, ascending."""
         return np.flatnonzero(self.parent >= 0)
 
     @cached_property
@@ -94,14 +94,14 @@ class Tree:
         return inner
 
     def from_root(self, weight: NDArray[Number]) -> NDArray[Number]:
-        """Sum of the weights on the path from the root to each rank, the rank's own included."""
+        """The sum of the weights on the path from the root to each rank, including the rank's own, shape (p,)."""
         total = np.append(weight, weight[:1] * 0)
         for above in self._jumps:
             total = total + total[above]
         return total[:-1]
 
     def below(self, weight: NDArray[Number]) -> NDArray[Number]:
-        """Sum of the weights in the sub-tree of each rank, the rank's own included."""
+        """The sum of the weights in the sub-tree of each rank, including the rank's own, shape (p,)."""
         total = np.append(weight, weight[:1] * 0)
         for above in self._jumps:
             share = np.zeros_like(total)
@@ -110,7 +110,7 @@ class Tree:
         return total[:-1]
 
     def siblings(self, weight: NDArray[Number], order: Integers) -> NDArray[Number]:
-        """Sum of the weights of the siblings before each rank, its own excluded; ``order`` ranks the siblings."""
+        """The sum of the weights of each rank's siblings with a lower ``order``, shape (p,)."""
         rows = np.lexsort((order, self.parent))
         parent, ranked = self.parent[rows], weight[rows]
         before: NDArray[Number] = np.cumsum(ranked) - ranked
@@ -122,43 +122,43 @@ class Tree:
 
     @cached_property
     def sizes(self) -> Integers:
-        """Ranks in the sub-tree of each rank, itself included."""
+        """The number of ranks in the sub-tree of each rank, including itself, shape (p,)."""
         return self.below(np.ones(self.size, dtype=np.int64))
 
     @cached_property
     def depth(self) -> Integers:
-        """Edges between the root and each rank."""
+        """The number of edges between the root and each rank, shape (p,)."""
         return self.from_root((self.parent >= 0).astype(np.int64))
 
     @cached_property
     def service(self) -> Integers:
-        """A number by which siblings are ordered as they are served: by turn, then by sub-tree, the largest first."""
+        """Keys that sort siblings in the order in which they are served: by turn, then the largest sub-tree first."""
         order = np.empty(self.size, dtype=np.int64)
         order[np.lexsort((np.arange(self.size), -self.sizes, self.turn))] = np.arange(self.size)
         return order
 
     def children(self, rank: int) -> Integers:
-        """The children of a rank in the order in which they are served. Cost: O(p)."""
+        """The children of a rank in the order in which the rank serves them. Cost: O(p)."""
         below = np.flatnonzero(self.parent == rank)
         return below[np.argsort(self.service[below])].astype(np.int64)
 
     @cached_property
     def down(self) -> Integers:
-        """Step in which each rank receives when data move from the root; -1 at the root.
+        """The step in which each rank receives if data move from the root, shape (p,); -1 at the root.
 
-        Each rank waits for nothing but its own data.
+        A rank sends as soon as its own data have arrived.
         """
         return self.from_root(np.where(self.parent < 0, -1, 1 + self.turn))
 
     @cached_property
     def up(self) -> Integers:
-        """Step in which each rank sends when data move to the root: ``down`` backwards."""
+        """The step in which each rank sends if data move to the root, shape (p,): the steps of ``down`` in reverse."""
         return int(self.down.max()) - self.down
 
     def preorder(self, order: Integers | None = None) -> Integers:
-        """The ranks in depth-first order, so that every sub-tree is a range of ``sizes`` positions from its top.
+        """The ranks in depth-first order: every sub-tree is a range of ``sizes`` positions that begins with its top.
 
-        :param order: by what siblings are ordered, shape (p,); by default as they are served.
+        :param order: key that sorts siblings, shape (p,); by default the order in which they are served.
         """
         position = self.from_root(1 + self.siblings(self.sizes, self.service if order is None else order)) - 1
         ranks = np.empty_like(position)
@@ -166,7 +166,7 @@ class Tree:
         return ranks
 
     def placed(self, ranks: Integers) -> Tree:
-        """The same tree with each node i at rank ``ranks[i]``, a permutation."""
+        """The same tree with node i moved to rank ``ranks[i]``; ``ranks`` is a permutation."""
         parent, turn = np.empty_like(self.parent), np.empty_like(self.turn)
         parent[ranks] = np.append(ranks, -1)[self.parent]
         turn[ranks] = self.turn
@@ -174,37 +174,37 @@ class Tree:
 
 
 def rotation(size: int, root: int) -> Integers:
-    """The ranks from the root on, cyclically: node i of a tree with root 0 goes to rank (i + root) mod p."""
+    """The ranks in cyclic order from the root on: node i of a tree with root 0 moves to rank (i + root) mod p."""
     if not 0 <= root < size:
         raise ValueError(f"expecting root in range({size}), got {root}")
     return np.roll(np.arange(size), -root)
 
 
 def linear(size: int) -> Tree:
-    """Rank 0 serves all others, one a turn."""
+    """The tree in which rank 0 serves all others, one per turn."""
     return Tree(np.append(-1, np.zeros(size - 1, dtype=np.int64)))
 
 
 def chain(size: int) -> Tree:
-    """Each rank serves the next."""
+    """The tree in which each rank serves the next one."""
     return Tree(np.arange(size) - 1)
 
 
 def knomial(size: int, radix: int = 2) -> Tree:
-    """The k-nomial tree of root 0: the parent of a rank is the rank with its lowest non-zero digit to base k cleared.
+    """The k-nomial tree with root 0: clearing the lowest non-zero digit of a rank in base k gives the rank's parent.
 
-    Each turn serves k - 1 children at once, the largest sub-trees first: ceil(log_k p) steps. Every sub-tree is a
-    range of ranks that begins with its top. ``radix=2`` is the binomial tree by recursive halving: the root first
-    serves rank 2^(ceil(log2 p) - 1).
+    Each turn serves k - 1 children at once, the largest sub-trees first: ceil(log_k p) steps. Every sub-tree is a range
+    of ranks that begins with its top. ``radix=2`` is the binomial tree by recursive halving: the root first serves rank
+    2^(ceil(log2 p) - 1).
 
-    :raises ValueError: for a radix below 2.
+    :raises ValueError: if the radix is below 2.
     """
     parent, turn = _knomial(np.arange(size), radix)
     return Tree(parent, turn)
 
 
 def _knomial(node: Integers, radix: int) -> tuple[Integers, Integers]:
-    """Parent of each node of the endless k-nomial tree (-1 for node 0), and its turn: the larger, the earlier."""
+    """The parent of each node in the infinite k-nomial tree (-1 for node 0), and its turn (larger sub-trees first)."""
     if radix < 2:
         raise ValueError(f"expecting radix of at least 2, got {radix}")
     unit = np.ones_like(node)
@@ -215,22 +215,22 @@ def _knomial(node: Integers, radix: int) -> tuple[Integers, Integers]:
 
 
 def rank_clusters(network: Network) -> Integers:
-    """The cluster of each rank at each level, coarsest first, hosts last; shape (levels + 1, p)."""
+    """The cluster of each rank at each level, coarsest first, the hosts last; shape (levels + 1, p)."""
     above = network.clusters[:, network.rank_host].reshape(-1, network.num_ranks)
     return np.concatenate((above, network.rank_host[None, :])).astype(np.int64)
 
 
 def leaders(clusters: Sequence[ArrayLike] | Integers, size: int, *, root: int = 0, radix: int = 2) -> Tree:
-    """A k-nomial tree among the leaders of each level's clusters, outermost level first: every cluster is entered once.
+    """A k-nomial tree among the leaders of each level's clusters, outermost level first; it enters each cluster once.
 
-    The leader of a cluster is the root if it lies inside, else the first rank from the root on. After Subramoni 2013,
-    sections 3 and 4; as the root leads all its clusters here, the source's extra transfer between a leaf's leader and
-    a root that leads nothing does not arise.
+    The leader of a cluster is the root if it lies inside, else the first rank of the cluster, counted from the root on.
+    After Subramoni 2013, sections 3 and 4. The source's extra transfer between a leaf's leader and a root that leads no
+    cluster is not needed, because the root leads all its clusters here.
 
-    :param clusters: cluster of each rank at each level, coarsest first, nested, each shape (p,), any numbers.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, each of shape (p,), any numbers.
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param radix: k: a rank serves up to k - 1 others at once.
+    :param radix: k; a rank serves up to k - 1 others at once.
     :raises ValueError: if a cluster lies in two clusters of the level above.
     """
     turned = rotation(size, root)
@@ -244,18 +244,18 @@ def leaders(clusters: Sequence[ArrayLike] | Integers, size: int, *, root: int = 
 
 
 def _first(cluster: NDArray[np.integer]) -> Integers:
-    """Clusters named by their first member."""
+    """Number each cluster by its first member."""
     _, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
     named: Integers = first.astype(np.int64)[inverse]
     return named
 
 
 def among(group: Integers, members: NDArray[np.intp], radix: int) -> tuple[Integers, Integers]:
-    """A k-nomial tree among the members of each group, its first member the top: parents, -1 elsewhere, and turns.
+    """Parents (-1 for tops and non-members) and turns of a k-nomial tree in each group, with its first member as top.
 
-    :param group: group of each member, shape (members,).
-    :param members: ranks, those of a group in the order of the tree.
-    :param radix: k: a rank serves up to k - 1 others at once.
+    :param group: group of each rank, shape (p,).
+    :param members: ranks that belong to the trees; within a group they stand in the order of the tree.
+    :param radix: k; a rank serves up to k - 1 others at once.
     """
     members = members[np.argsort(group[members], kind="stable")]
     start = np.searchsorted(group[members], group[members])
@@ -267,7 +267,7 @@ def among(group: Integers, members: NDArray[np.intp], radix: int) -> tuple[Integ
 
 
 def stacked(layers: Sequence[tuple[Integers, Integers]]) -> Tree:
-    """One tree from layers of parents and turns, each rank hanging in one layer; earlier layers are served first."""
+    """Join layers of parents and turns to one tree, if each rank has a parent in one layer; earlier layers go first."""
     parent: Integers = np.max([above for above, _ in layers], axis=0)
     low = min(int(order.min()) for _, order in layers)
     span = max(int(order.max()) for _, order in layers) - low + 1
@@ -276,11 +276,11 @@ def stacked(layers: Sequence[tuple[Integers, Integers]]) -> Tree:
 
 
 def depth_first(clusters: Sequence[ArrayLike] | Integers, size: int, *, root: int = 0) -> Integers:
-    """The ranks in depth-first order of nested clusters, the root first, then the rest of its innermost cluster.
+    """The ranks in depth-first order of nested clusters: the root first, then the rest of its innermost cluster.
 
-    Neighbours in this order cross each cluster's border once in and, but for the last, once out.
+    A walk in this order enters each cluster once and, except for the last cluster, leaves it once.
 
-    :param clusters: cluster of each rank at each level, coarsest first, nested, each shape (p,), any numbers.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, each of shape (p,), any numbers.
     :param size: number of ranks, p.
     :param root: rank that comes first.
     """

@@ -1,9 +1,10 @@
-"""The mappers: each is called as ``mapper(graph, machine, seed)`` and gives a `mapping.Mapping`.
+"""The mappers, functions ``mapper(graph, machine, seed)`` that return a `mapping.Mapping`.
 
-Where things are: ``registry`` has all of them by name, ``portfolio`` the best of several, ``plain`` those that need no
-graph, ``cartesian`` blocks of grids (found by ``grids``), ``multilevel`` single step, scheme 1 and scheme 2 on any
-`mapping.partition`, ``refine`` swaps on the true objective (``swaps`` prices them; ``search`` and ``annealing`` choose
-them), ``busiest`` the relief of the busiest link, ``sharedmap`` a mapper of others to compare with.
+``registry`` lists all by name. ``portfolio`` finds the best of several. ``plain`` mappers need no graph. ``cartesian``
+maps blocks of grids, which ``grids`` finds. ``multilevel`` has single step, scheme 1 and scheme 2 on any
+`mapping.partition`. ``refine`` swaps ranks on the true objective (``swaps`` computes the savings; ``search`` and
+``annealing`` choose the swaps). ``busiest`` relieves the busiest link. ``sharedmap`` is a published mapper to compare
+with.
 """
 
 from .registry import MAPPERS, Mapper, mapper

@@ -1,6 +1,6 @@
-/* Annealing of cooling.py over swaps of two ranks. What a rank costs on a place is a sum over the axes of the machine, from
-   a table with a column for each coordinate: a swap is priced in O(axes), and prices its neighbours anew in O(columns).
-   Where columns are many there is no such table, and a swap is priced by the edges of the two. */
+/* The annealing of cooling.py over swaps of two ranks. The cost of a rank on a place is a sum over the machine's axes,
+   from a table with a column per coordinate: evaluating a swap takes O(axes), and updating the costs of its neighbours
+   O(columns). If there are many columns, there is no table, and a swap is evaluated from the edges of the two ranks. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -11,11 +11,12 @@
 #include "_buffers.h"
 
 enum { STEP = 512, BATCH = 16, LOGS = 4096, GROUP = 4, FRESH = 64 };
-/* proposals at one temperature, where none is accepted, and drawn at once; entries of logs; columns that are priced anew
-   together; swaps a rank after which all prices are summed anew, since sums of float drift */
+/* STEP: proposals per temperature, if none is accepted; BATCH: proposals drawn at once; LOGS: entries of logs; GROUP:
+   columns updated together; FRESH: swaps per rank after which all costs are summed anew, because rounding errors of
+   float add up */
 
 enum { STEPS_A_SIGNAL = 1 << 12 };
-enum { SWAP = 3, NEIGHBOUR = 4 }; /* work of a swap in proposals, and groups of columns a neighbour in one of work */
+enum { SWAP = 3, NEIGHBOUR = 4 }; /* work of a swap in proposals; groups of columns per neighbour that take one proposal's work */
 
 #ifdef __GNUC__
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -23,21 +24,21 @@ enum { SWAP = 3, NEIGHBOUR = 4 }; /* work of a swap in proposals, and groups of 
 #define ALWAYS_INLINE inline
 #endif
 
-static float logs[LOGS]; /* of equally likely numbers from 0 to 1 */
+static float logs[LOGS]; /* logarithms of equally likely numbers from 0 to 1 */
 
 typedef struct {
     int32_t alone, ranks, places, axes, columns, near_count, movable_count;
-    const int32_t *offsets, *targets;  /* of the symmetric graph in compressed rows */
+    const int32_t *offsets, *targets;  /* the symmetric graph in compressed rows */
     const float *weight;
-    const float *far;                  /* from each place to each coordinate of each axis, columns a row */
-    const int32_t *column;             /* of each place's coordinate on each axis, axes a row */
-    const int32_t *near;               /* places near each place, near_count a row */
-    const int32_t *first;              /* first slot of each place, one more at the end */
-    const int32_t *movable;            /* ranks that have edges */
+    const float *far;                  /* distance from each place to each coordinate of each axis, columns per row */
+    const int32_t *column;             /* column of each place's coordinate on each axis, axes per row */
+    const int32_t *near;               /* places near each place, near_count per row */
+    const int32_t *first;              /* first slot of each place, and the number of slots */
+    const int32_t *movable;            /* ranks with edges */
     int32_t *place, *rank_at, *slot_of, *best;
-    float *price;                      /* of each rank's edges at each coordinate, columns a row; NULL: by edges */
-    float *change;                     /* of the distances to each coordinate when a rank moves */
-    int32_t *changed;                  /* groups of columns where that is not 0 */
+    float *price;                      /* cost of each rank's edges at each coordinate, columns per row; NULL: by edges */
+    float *change;                     /* change of the distance to each coordinate if a rank moves */
+    int32_t *changed;                  /* groups of columns in which change is not 0 */
     uint64_t random;
 } Search;
 
@@ -51,15 +52,16 @@ next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* A number below count, from 32 random bits. */
+/* A number from 0 to count - 1, from 32 random bits. */
 static inline int32_t
 below(uint32_t bits, int32_t count)
 {
     return (int32_t)((uint64_t)bits * (uint32_t)count >> 32);
 }
 
-/* Ranks, and for each one where a neighbour of it sits or near there. They are drawn before the first is priced,
-   so that no loads wait for a misjudged branch; that swaps in between move some of them does no harm. */
+/* Draw ranks, and for each a rank on or near the place of one of its neighbours. All are drawn before the first is
+   evaluated, so that no load waits for a mispredicted branch. Swaps within the batch may move some of them, which does
+   no harm. */
 static inline void
 propose(Search *s, int32_t *r, int32_t *t, float *limit, float heat)
 {
@@ -70,7 +72,7 @@ propose(Search *s, int32_t *r, int32_t *t, float *limit, float heat)
         limit[at] = heat * logs[one & (LOGS - 1)];
         int32_t start = s->offsets[r[at]], degree = s->offsets[r[at] + 1] - start;
         int32_t b = s->place[s->targets[start + below((uint32_t)(one >> 32), degree)]];
-        int aside = s->alone | (b == s->place[r[at]]) | (int)(two & 1); /* as likely as not: no branch */
+        int aside = s->alone | (b == s->place[r[at]]) | (int)(two & 1); /* true half of the time, so no branch */
         int32_t there[] = {b, s->near[(int64_t)b * s->near_count + below((uint32_t)(two >> 1), s->near_count)]};
         b = there[aside];
         int32_t slot = s->alone ? b : s->first[b] + below((uint32_t)(two >> 32), s->first[b + 1] - s->first[b]);
@@ -79,7 +81,7 @@ propose(Search *s, int32_t *r, int32_t *t, float *limit, float heat)
     s->random = random;
 }
 
-/* What a rank saves where it moves from a place to another and all others stay. */
+/* The saving if a rank moves from place a to place b and all others stay. */
 static ALWAYS_INLINE float
 moved(const Search *s, int32_t axes, int32_t rank, int32_t a, int32_t b)
 {
@@ -91,7 +93,7 @@ moved(const Search *s, int32_t axes, int32_t rank, int32_t a, int32_t b)
     return gain;
 }
 
-/* The same where there is one axis and no table of prices. */
+/* The same with one axis and without a table of costs. */
 static inline float
 moved_by_edges(const Search *s, int32_t rank, int32_t a, int32_t b)
 {
@@ -115,7 +117,7 @@ distance(const Search *s, int32_t a, int32_t b)
     return sum;
 }
 
-/* The weight of the edge between two ranks, 0 where there is none. */
+/* The weight of the edge between two ranks; 0 if there is none. */
 static float
 tie(const Search *s, int32_t r, int32_t t)
 {
@@ -125,8 +127,8 @@ tie(const Search *s, int32_t r, int32_t t)
     return 0;
 }
 
-/* What swapping two ranks on places a and b saves. Ranks that exchange messages keep their distance, which only costs:
-   where the rest is below the limit that is not looked at. */
+/* The saving of swapping two ranks on places a and b. Ranks that communicate keep their distance, which can only reduce
+   the saving, so their edge is not looked up if the rest is below the limit. */
 static ALWAYS_INLINE float
 priced(const Search *s, int32_t axes, int32_t r, int32_t t, int32_t a, int32_t b, float limit)
 {
@@ -138,7 +140,7 @@ priced(const Search *s, int32_t axes, int32_t r, int32_t t, int32_t a, int32_t b
     return weight == 0 ? gain : gain - weight * (2 * distance(s, a, b) - distance(s, a, a) - distance(s, b, b));
 }
 
-/* The groups of columns in which the distances from two places differ, and by how much. */
+/* The groups of columns in which the distances from two places differ; the differences are stored in s->change. */
 static int32_t
 compare(Search *s, int32_t a, int32_t b)
 {
@@ -156,7 +158,7 @@ compare(Search *s, int32_t a, int32_t b)
     return count;
 }
 
-/* The prices of a rank's neighbours when it has moved: with sign 1 as compared, with -1 the other way. */
+/* Update the costs of a rank's neighbours after its move: sign 1 in the direction of compare, -1 in the other. */
 static void
 reprice(Search *s, int32_t rank, int32_t count, float sign)
 {
@@ -185,7 +187,7 @@ price_all(Search *s)
         }
 }
 
-/* Swaps two ranks; returns the work in proposals, which is none to speak of without prices. */
+/* Swap two ranks; returns the work in proposals, which is 0 without a table of costs. */
 static int64_t
 swap(Search *s, int32_t r, int32_t t)
 {
@@ -202,7 +204,8 @@ swap(Search *s, int32_t r, int32_t t)
     return SWAP + neighbours * (1 + count) / NEIGHBOUR;
 }
 
-/* What a batch of proposals at one temperature saves; counts swaps, and the work in proposals. Axes 0: by edges. */
+/* The saving of a batch of proposals at one temperature; counts swaps, and the work in proposals. With axes 0, swaps
+   are evaluated by edges. */
 static ALWAYS_INLINE double
 propose_and_swap(Search *s, int32_t axes, float heat, int64_t *swaps, int64_t *work)
 {
@@ -225,7 +228,7 @@ propose_and_swap(Search *s, int32_t axes, float heat, int64_t *swaps, int64_t *w
     return saved;
 }
 
-/* The same with a loop over the axes for each number of them that is usual: the compiler unrolls it. */
+/* The same with a constant number of axes for the usual numbers, because the compiler then unrolls the loop. */
 static double
 one_batch(Search *s, float heat, int64_t *swaps, int64_t *work)
 {
@@ -239,13 +242,13 @@ one_batch(Search *s, float heat, int64_t *swaps, int64_t *work)
     }
 }
 
-/* How far an annealing is. */
+/* The progress of an annealing. */
 typedef struct {
-    double saved, most; /* by the places now, and by the best ones */
+    double saved, most; /* saving of the current places, and of the best places */
     int64_t step, work, swaps, fresh;
 } Cooled;
 
-/* Go on with a step: each has the same work, so that its time does not depend on how many swaps are accepted. */
+/* Run one step. All steps have the same work, so their time does not depend on the number of accepted swaps. */
 static void
 cool(Search *s, const double *heat, double *trace, Cooled *so_far)
 {
@@ -263,8 +266,8 @@ cool(Search *s, const double *heat, double *trace, Cooled *so_far)
     }
 }
 
-/* Leaves the best places in place, and what is saved after each step in trace; returns what the best places save, NaN
-   where a signal's handler raises. */
+/* Leave the best places in place, and the saving after each step in trace; returns the saving of the best places, NAN
+   if a signal handler raises. */
 static double
 anneal(Search *s, const double *heat, double *trace, int64_t steps)
 {
@@ -284,7 +287,7 @@ anneal(Search *s, const double *heat, double *trace, int64_t steps)
     return so_far.most;
 }
 
-/* Memory; false where there is none. */
+/* Allocate memory; 0 if there is none. */
 static int
 allocate(Search *s, int by_edges)
 {
@@ -295,7 +298,7 @@ allocate(Search *s, int by_edges)
     return s->best != NULL && (by_edges || s->price != NULL) && s->change != NULL && s->changed != NULL;
 }
 
-/* Check the arrays and let the search read them; 0 with an exception for one of another kind. */
+/* Check the arrays and set the search's pointers; 0 with an exception if an array is wrong. */
 static int
 read_arrays(Search *s, PyObject *const *given, Buffers *buffers, int by_edges)
 {
@@ -328,8 +331,8 @@ read_arrays(Search *s, PyObject *const *given, Buffers *buffers, int by_edges)
     return 1;
 }
 
-/* anneal(offsets, targets, weight, far, column, near, first, movable, rank_at, slot_of, place, heat, trace, seed, by_edges)
-   leaves the best places in place, and spoils rank_at and slot_of. */
+/* anneal(offsets, targets, weight, far, column, near, first, movable, rank_at, slot_of, place, heat, trace, seed,
+   by_edges) leaves the best places in place; rank_at and slot_of are undefined afterwards. */
 static PyObject *
 run(PyObject *module, PyObject *args)
 {

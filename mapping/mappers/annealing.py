@@ -1,4 +1,4 @@
-"""Simulated annealing over swaps, thousands of proposals priced at a time, in numpy."""
+"""Simulated annealing over swaps in numpy, which evaluates thousands of proposals at a time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ NEAREST = 6
 
 @dataclass(frozen=True)
 class Schedule:
-    """How many swaps annealing proposes, and how it cools.
+    """The number of swaps that annealing proposes, and its cooling.
 
-    :param proposals: swaps proposed in all.
-    :param accepted: the part of the proposals that the first temperature accepts.
-    :param cooling: the last temperature over the first.
-    :param swaps: accepted at most; the temperature falls with the part of proposals, or of these, that is used up.
+    :param proposals: number of swaps proposed.
+    :param accepted: fraction of the losing proposals that the first temperature accepts.
+    :param cooling: ratio of the last temperature to the first.
+    :param swaps: largest number of accepted swaps. The temperature falls with the fraction of proposals or of accepted
+        swaps that is used up, whichever is larger.
     """
 
     proposals: int
@@ -35,13 +36,14 @@ class Schedule:
 def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> float:
     """Swap ranks, accepting a loss with the probability of Metropolis et al. 1953, which falls as the search cools.
 
-    A batch of proposals is priced at once as if each were alone; what that accepts is priced again, one by one, when it
-    is applied, so that the state is always right. A rank is proposed to a neighbour's place, or to one near it.
+    The swaps of a batch are evaluated independently of each other; accepted ones are evaluated again, one by one, when
+    they are applied, so that the state is always correct. Proposals send a rank to a neighbour's place, or to one near
+    it.
 
-    :param state: the ranks' places; changed in place.
-    :param schedule: how many swaps to propose, and how to cool.
-    :param rng: where all chance comes from.
-    :return: what the swaps saved (half of what `SwapState.total` shows), which may be negative: see `keep`.
+    :param state: the ranks' places; changed in place, and finally set to the best places found.
+    :param schedule: number of swaps to propose, and cooling.
+    :param rng: random number generator.
+    :return: saving of the best places found, half of the decrease of `SwapState.total`, at least 0.
     Cost: O(proposals + accepted x degree x places).
     """
     places, edges = len(state.distance), len(state.graph.targets)
@@ -69,11 +71,11 @@ def anneal(state: SwapState, schedule: Schedule, rng: np.random.Generator) -> fl
 
 
 def first_temperature(state: SwapState, accepted: float, rng: np.random.Generator) -> float:
-    """The temperature that accepts this part of the proposals that lose; 0 where none does.
+    """The temperature that accepts a given fraction of the losing proposals; 0 if no proposal loses.
 
     :param state: the ranks' places.
-    :param accepted: from 0 to 1.
-    :param rng: where all chance comes from.
+    :param accepted: fraction from 0 to 1.
+    :param rng: random number generator.
     """
     return _temperature(_propose(state, _nearest(state, rng), 4096, rng)[3], accepted)
 
@@ -81,7 +83,7 @@ def first_temperature(state: SwapState, accepted: float, rng: np.random.Generato
 def _propose(
     state: SwapState, nearest: Integers, batch: int, rng: np.random.Generator
 ) -> tuple[Integers, Integers, Floats, Floats]:
-    """Swaps of a rank and one where a neighbour of it sits, or near there: ranks, weight between them, gain.
+    """Propose swaps of a rank with one at or near a neighbour's place: both ranks, their edge's weight, and the gain.
 
     The gain of a swap within a place is minus infinity.
     """
@@ -98,7 +100,7 @@ def _propose(
 
 
 def _apply(state: SwapState, r: int, s: int, tie: float, least: float) -> float:
-    """Swap two ranks if that still saves more than ``least``; return what it saved."""
+    """Swap two ranks if this still saves more than ``least``; return the saving."""
     a, b = state.place[r], state.place[s]
     if a == b:
         return 0.0
@@ -112,7 +114,7 @@ def _apply(state: SwapState, r: int, s: int, tie: float, least: float) -> float:
 
 
 def _temperature(gain: Floats, accepted: float) -> float:
-    """The temperature that accepts this part of the losses among some gains, by bisection; 0 where none loses."""
+    """The temperature that accepts a given fraction of the losses among some gains, by bisection; 0 without losses."""
     loss = -gain[np.isfinite(gain) & (gain < 0)]
     if not len(loss):
         return 0.0
@@ -124,7 +126,7 @@ def _temperature(gain: Floats, accepted: float) -> float:
 
 
 def _nearest(state: SwapState, rng: np.random.Generator) -> Integers:
-    """Some of the nearest other places of each, among equals drawn by lot, shape (n, up to 6)."""
+    """For each place, up to 6 of the nearest other places, chosen at random among equals, shape (n, up to 6)."""
     places = len(state.distance)
     order = state.distance + rng.random(state.distance.shape) * 1e-3
     np.fill_diagonal(order, np.inf)

@@ -1,4 +1,4 @@
-"""Parts of the graph on blocks of a torus first, then single ranks: the coarse order takes no time of theirs."""
+"""A mapping to a torus that first places parts of the graph on blocks of hosts, and then anneals single ranks."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .cooling import HOT, Cooling, cool, cost_at_random
 __all__ = ["on_blocks"]
 
 Integers = NDArray[np.int64]
-HOT_SWING, COLD_SWING = 0.76, 0.41  # so warm that ranks leave their blocks, and parts stay together
-COARSE = 0.05  # of the time, for the order of the blocks
+HOT_SWING, COLD_SWING = 0.76, 0.41  # at the first temperature ranks leave their blocks, but parts stay together
+COARSE = 0.05  # fraction of the time for the order of the blocks
 
 
 def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, seconds: float = 0.5) -> Mapping:
-    """A mapping of METIS' parts to blocks of two hosts along each axis, whose ranks are annealed from there.
+    """Map METIS' parts to blocks of two hosts along each axis, then anneal single ranks from there.
 
-    :param graph: the ranks' communication; a rank for each host.
-    :param machine: a whole torus of one slot a host, whose axes have two hosts or any even number.
-    :param seed: starts the random numbers; one seed gives one mapping.
-    :param seconds: sets the work, as `cool` takes it.
-    :raises MappingError: for another machine, or fewer ranks.
+    :param graph: communication graph, with as many ranks as hosts.
+    :param machine: complete torus with one slot per host and two hosts, or any even number, along each axis.
+    :param seed: seed of the random numbers; equal seeds give equal mappings.
+    :param seconds: amount of work, as for `cool`.
+    :raises MappingError: if the machine is not of this kind, or ranks are fewer than hosts.
     """
     torus = machine.distances
     if not isinstance(torus, Torus) or graph.size != machine.num_hosts or (machine.slots != 1).any():
@@ -49,13 +49,15 @@ def on_blocks(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, sec
 
 
 def _parts_stay(graph: Undirected, torus: Torus) -> Cooling:
-    """In units of the root of the sum of squares of a rank's weights, over that of the number of axes.
+    """The temperatures at which parts of the graph stay together while their ranks move.
 
-    What a rank costs changes by that root where each of its neighbours is a link nearer or farther by chance; the more
-    axes, the more places are near. What it costs in all grows with the extents, which melt nothing.
+    Their unit is the root of the sum of squares of a rank's weights over the root of the number of axes. A rank's cost
+    changes by the former if each of its neighbours moves one link nearer or farther at random, and more axes offer more
+    near places. The total cost of a rank would be no unit, because it grows with the extents, which do not affect
+    melting.
     """
     if not len(graph.targets):
-        return HOT  # nothing will move
+        return HOT  # nothing moves without edges
     degree = np.diff(graph.offsets)
     squares = np.bincount(np.repeat(np.arange(len(degree)), degree), graph.weight**2, len(degree))
     swing = np.sqrt(squares[degree > 0]).mean() / np.sqrt(sum(extent > 1 for extent in torus.dims))
@@ -72,7 +74,7 @@ def _blocks(graph: CommunicationGraph, coarse: Machine, seed: int, seconds: floa
 
 
 def _within(block: Integers, wanted: Integers, machine: Machine) -> Mapping:
-    """Each rank on a host of its block, in order."""
+    """Put each rank on a host of its block, in order."""
     host = np.empty(len(block), dtype=np.int64)
     host[np.argsort(wanted, kind="stable")] = np.argsort(block, kind="stable")
     return Mapping.on_hosts(host, machine)

@@ -1,4 +1,4 @@
-"""Relieving the busiest link of the routes by swaps of two ranks."""
+"""Relief of the busiest link of the routes by swaps of two ranks."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(eq=False)
 class _Traffic:
-    """Seconds that each link is busy, and who sends what to whom.
+    """The time that each link is busy, and the edges that cause it.
 
-    :param machine: the hosts and their routes.
-    :param cost: seconds per byte of each link.
-    :param host: host of each rank, empty slots behind.
+    :param machine: hosts and their routes.
+    :param cost: seconds per byte of each link, shape (links,).
+    :param host: host of each rank, then of each empty slot, shape (slots,).
     :param source: sending rank of each edge, shape (edges,).
     :param target: receiving rank of each edge, shape (edges,).
     :param volume: bytes of each edge, shape (edges,).
-    :param edges: numbers of the edges from or to each rank.
-    :param load: seconds of each link.
+    :param edges: indices of the edges from or to each rank.
+    :param load: busy time of each link in seconds, shape (links,).
     :param used: links of the route of each edge, shape (edges, longest), padded with -1.
     """
 
@@ -44,14 +44,14 @@ class _Traffic:
     used: NDArray[np.integer]
 
     def add(self, edges: Integers, sign: float) -> None:
-        """Add the traffic of some edges, or take it away."""
+        """Add the traffic of some edges to the load (sign 1), or remove it (sign -1)."""
         used = self.used[edges]
         there = used >= 0
         volume = np.broadcast_to(self.volume[edges, None], used.shape)[there]
         np.add.at(self.load, used[there], sign * volume * self.cost[used[there]])
 
     def swap(self, r: int, s: int) -> tuple[Integers, NDArray[np.integer]]:
-        """Exchange two ranks' hosts, and return their edges and the links that these took before."""
+        """Exchange two ranks' hosts, and return their edges and the links of these edges' previous routes."""
         edges = np.union1d(self.edges[r], self.edges[s])
         used = self.used[edges]
         self.add(edges, -1.0)
@@ -61,9 +61,9 @@ class _Traffic:
         return edges, used
 
     def take(self, edges: Integers, paths: NDArray[np.integer]) -> None:
-        """Give some edges other routes.
+        """Set the routes of some edges.
 
-        :param edges: numbers of the edges.
+        :param edges: indices of the edges.
         :param paths: links of their routes, shape (edges, longest), padded with -1.
         """
         more = max(paths.shape[1] - self.used.shape[1], 0)
@@ -72,21 +72,21 @@ class _Traffic:
         self.used[edges, : paths.shape[1]] = paths
 
     def rank(self) -> tuple[float, float]:
-        """The measure that swaps reduce: seconds of the busiest link, then the sum of squares."""
+        """The pair that swaps reduce: the busiest link's seconds, then the sum of squares of all links' seconds."""
         return float(self.load.max(initial=0.0)), float((self.load**2).sum())
 
 
 def relieve(
     graph: CommunicationGraph, machine: Machine, seed: int = 0, *, start: Mapping | None = None, steps: int = 4000
 ) -> Mapping:
-    """A mapping whose busiest link has less to carry: ranks that use it are swapped with others where that helps.
+    """Reduce the load of the busiest link by swapping ranks that use it with others, as long as this helps.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param seed: starts the random numbers; one seed gives one mapping.
-    :param start: the given order by default.
-    :param steps: swaps tried. Cost: O(degree x longest route + links) each.
-    :raises MappingError: where the machine has neither routes nor clusters.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param seed: seed of the random numbers; equal seeds give equal mappings.
+    :param start: mapping to improve; by default rank r on slot r.
+    :param steps: number of swaps tried. Cost: O(degree x longest route + links) each.
+    :raises MappingError: if the machine has neither routes nor clusters.
     """
     given, rng = start or Mapping.identity(machine, graph.size), np.random.default_rng(seed)
     routed = machine if machine.routes is not None else tree_routes(machine)
@@ -109,7 +109,7 @@ def relieve(
 
 
 def _pair(traffic: _Traffic, rng: np.random.Generator) -> tuple[int, int]:
-    """A rank that uses the busiest link, and a neighbour of a neighbour of it, or any other."""
+    """A rank that uses the busiest link, and a rank on the host of its partner, or any other rank."""
     edges = np.flatnonzero((traffic.used == int(np.argmax(traffic.load))).any(axis=1))
     edge = int(rng.choice(edges))
     r, other = (traffic.source, traffic.target) if rng.random() < 0.5 else (traffic.target, traffic.source)
@@ -122,7 +122,7 @@ def _pair(traffic: _Traffic, rng: np.random.Generator) -> tuple[int, int]:
 def _traffic(graph: CommunicationGraph, machine: Machine, given: Mapping) -> _Traffic:
     """The traffic of a mapping on a machine with routes.
 
-    :raises MappingError: without routes.
+    :raises MappingError: if the machine has no routes.
     """
     if machine.routes is None or machine.capacity is None:
         raise MappingError("busiest link: expecting a machine with routes, got one without")

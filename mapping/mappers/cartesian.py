@@ -1,4 +1,4 @@
-"""Mappings of grids by blocks: the best shape at every level of the machine, or halves where no shape fits."""
+"""Mappings of grids of ranks by blocks with the best shape at every level of the machine, or by repeated halving."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ Shape = tuple[int, ...]
 
 
 def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Mapping:
-    """Blocks of a grid on hosts, blocks of blocks on clusters: the best of all shapes that divide the grid.
+    """Map blocks of a grid to hosts, and blocks of blocks to clusters, with the best shapes that divide the grid.
 
-    Where the machine is no regular tree, or no shape divides the grid, it is halved again and again across the
-    dimension that cuts least (k-d), with exact sizes.
+    If the machine is no regular tree, or no shape divides the grid, the grid is halved repeatedly across the dimension
+    with the least cut (k-d), into parts of exact sizes.
 
-    :param graph: a grid of ranks in any order.
-    :param machine: the hosts with their slots and distances.
-    :param seed: not used; blocks leave nothing to chance.
-    :raises MappingError: where the graph is no grid, see `mapping.mappers.grids.coordinates_of`.
+    :param graph: communication graph that is a grid of ranks in any order.
+    :param machine: hosts with their slots and distances.
+    :param seed: ignored, because nothing is random.
+    :raises MappingError: if the graph is no grid, see `mapping.mappers.grids.coordinates_of`.
     """
     found = coordinates_of(graph)
     if found is None:
@@ -51,11 +51,11 @@ def cartesian(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Map
 def block_shapes(
     graph: CommunicationGraph, machine: Machine, grid: tuple[Shape, Integers] | None = None
 ) -> list[Shape] | None:
-    """The shapes of a host's block, a cluster's, ...; None where the graph is no grid or no shapes divide it.
+    """The block shapes of a host, of a cluster, ...; None if the graph is no grid, or no shapes divide it.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param grid: extents and coordinates of each rank, where they are known.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param grid: extents, and coordinates of each rank, shape (n, d), if they are known.
     """
     grid = grid or coordinates_of(graph)
     tree = _regular_tree(machine) if graph.size == machine.num_slots else None
@@ -63,9 +63,9 @@ def block_shapes(
 
 
 def _regular_tree(machine: Machine) -> tuple[list[int], NDArray[np.float64]] | None:
-    """Slots of a host, of a cluster of the finest level, ... to the coarsest, and what is saved within each.
+    """The numbers of slots of a host, a finest cluster, ... to the coarsest, and the saving per byte within each.
 
-    None where clusters are not all equally large, or the machine is no tree.
+    None if clusters of a level differ in size, or the machine is no tree.
     """
     if not isinstance(machine.distances, Tree) or not len(machine.slots):
         return None
@@ -79,7 +79,7 @@ def _regular_tree(machine: Machine) -> tuple[list[int], NDArray[np.float64]] | N
 
 
 def _tree_order(machine: Machine) -> Integers:
-    """The position of each host when the hosts of each cluster stand together."""
+    """The position of each host in an order in which the hosts of each cluster are adjacent."""
     keys = (np.arange(machine.num_hosts), *cluster_levels(machine)[::-1])
     return np.argsort(np.lexsort(keys), kind="stable")
 
@@ -87,13 +87,16 @@ def _tree_order(machine: Machine) -> Integers:
 def _best_shapes(
     graph: CommunicationGraph, saving: NDArray[np.float64], extents: Shape, place: Integers, sizes: list[int]
 ) -> list[Shape] | None:
-    """The shapes of a host's block, a cluster's, ... that keep the most bytes near; None where none divides.
+    """The shapes of a host's block, a cluster's block, ... that keep the most bytes near; None if no shape divides.
 
-    Of shapes that keep as many, those whose busiest block, the coarsest first, sends the fewest bytes out.
+    Among shapes that keep equal bytes near, the busiest block, coarsest level first, must send the fewest bytes out.
 
-    :param saving: what a byte within a block of each level saves: the difference between this level's distance and the
-        next's, so that levels add up.
-    :param sizes: ranks of a host, of a cluster of the finest level, ...
+    :param graph: communication graph, with a vertex per rank.
+    :param saving: saving per byte that stays in a block of each level: the difference between this level's distance and
+        the next one's, so that levels add up.
+    :param extents: extents of the grid.
+    :param place: coordinates of each rank, shape (n, d).
+    :param sizes: number of ranks of a host, a finest cluster, ...
     """
     proper = graph.sources != graph.targets
     source, target = place[graph.sources[proper]], place[graph.targets[proper]]
@@ -135,7 +138,7 @@ def _best_shapes(
 
 
 def _multiples(inner: Shape, extents: Shape, size: int) -> Iterator[Shape]:
-    """Shapes of so many ranks that are multiples of an inner shape and divide the extents."""
+    """Yield the shapes of ``size`` ranks that are multiples of the inner shape and divide the extents."""
     if not extents:
         if size == 1:
             yield ()
@@ -147,7 +150,7 @@ def _multiples(inner: Shape, extents: Shape, size: int) -> Iterator[Shape]:
 
 
 def _block_order(place: Integers, shapes: list[Shape]) -> Integers:
-    """Ranks block by block: the coarsest blocks in row-major order, within each the next finer ones."""
+    """The ranks block by block: coarsest blocks in row-major order, and within each the next finer blocks."""
     keys = [
         place[:, dimension] // shape[dimension] for shape in shapes for dimension in reversed(range(place.shape[1]))
     ]
@@ -156,9 +159,9 @@ def _block_order(place: Integers, shapes: list[Shape]) -> Integers:
 
 
 def _halved(graph: CommunicationGraph, machine: Machine, place: Integers) -> Mapping:
-    """The grid halved over the hosts in tree order, each time across the dimension that cuts least."""
+    """Halve the grid over the hosts in tree order, each time across the dimension with the least cut."""
     full = with_empty(graph, machine)
-    # Empty slots are taken as ranks behind the last corner of the grid.
+    # Empty slots count as ranks behind the last corner of the grid.
     behind = np.repeat(place.max(axis=0, initial=0)[None, :] + 1, machine.num_slots - graph.size, axis=0)
     hosts = np.argsort(_tree_order(machine), kind="stable")
     host = np.zeros(machine.num_slots, dtype=np.int64)
@@ -178,7 +181,7 @@ def _halved(graph: CommunicationGraph, machine: Machine, place: Integers) -> Map
 
 
 def _middle(levels: Integers) -> int:
-    """Where to halve hosts in tree order: the boundary of the coarsest clusters that is nearest the middle."""
+    """The index at which hosts in tree order are halved: the border of coarsest clusters that is nearest the middle."""
     hosts = int(levels.shape[1])
     for cluster in levels:
         bounds = np.flatnonzero(np.diff(cluster)) + 1
@@ -188,7 +191,7 @@ def _middle(levels: Integers) -> int:
 
 
 def _least_cut(graph: Undirected, place: Integers, size: int) -> NDArray[np.bool_]:
-    """Which vertices are among the first so many along the dimension whose cut weighs least."""
+    """Whether each vertex is among the first ``size`` along the dimension whose cut has the least weight."""
     source = np.repeat(np.arange(len(place)), np.diff(graph.offsets))
     best, kept = np.inf, np.zeros(len(place), dtype=bool)
     for dimension in range(place.shape[1]):

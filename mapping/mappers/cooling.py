@@ -1,4 +1,4 @@
-"""Hot annealing: ranks start anywhere and cool down; swaps are priced along the machine's axes, in C."""
+"""Annealing from high temperatures, in C, with swaps evaluated along the machine's axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .swaps import make_state
 
 try:
     from ._annealing import anneal as _compiled
-except ImportError:  # topompi was installed without a compiler
+except ImportError:  # installed without a compiler
     _compiled = None  # type: ignore[assignment]
 
 __all__ = ["COLD", "HOT", "WARM", "WARM_DENSE", "Cooling", "cool", "cooled_between", "cost_at_random"]
@@ -27,28 +27,28 @@ __all__ = ["COLD", "HOT", "WARM", "WARM_DENSE", "Cooling", "cool", "cooled_betwe
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-STEP, GROUP = 512, 4  # work at one temperature, in proposals, and columns priced together, as in _annealing.c
-MOST_PLACES = 4096  # whose distances may be held as a table
-# Coordinates in all, and those whose distance a move changes: where there are more, swaps are priced by edges.
+STEP, GROUP = 512, 4  # proposals per temperature, and columns evaluated together, as in _annealing.c
+MOST_PLACES = 4096  # most places whose distances may be stored as a table
+# With more coordinates than these, or more whose distance a move changes, swaps are evaluated edge by edge.
 MOST_COLUMNS, MOST_CHANGED = 128, 64
-NEAREST = (6, 12)  # places, of which one is proposed: as many as are equally near, within these
-ROWS = 64  # of distances, that are held at once
-PILOT = 0.3  # the part of the proposals that finds out at which temperatures the cost falls
-FALLEN = (0.8, 0.993)  # the parts of the fall between which the others cool: what is hotter melts, what is colder stays
+NEAREST = (6, 12)  # least and most places from which one is proposed; between these, all that are equally near
+ROWS = 64  # rows of distances in memory at once
+PILOT = 0.3  # fraction of the proposals that determines at which temperatures the cost falls
+FALLEN = (0.8, 0.993)  # fractions of the fall between which the other proposals cool: hotter melts, colder is frozen
 BINS = 60
-# Seconds of a proposal on a usual processor, for each axis, and where it is priced by edges for each edge of a rank.
+# Seconds per proposal on a usual processor, plus per axis; and if evaluated by edges, plus per edge of a rank.
 PROPOSAL, AN_AXIS = 10e-9, 0.6e-9
 BY_EDGES, AN_EDGE = 19e-9, 1.3e-9
-IN_NUMPY = 16  # so many times fewer proposals without C, in about the same time
+IN_NUMPY = 16  # divisor of the number of proposals without C, for about the same time
 
 
 @dataclass(frozen=True)
 class Cooling:
-    """How hot annealing starts and ends: parts of what a rank costs on the average where all are placed at random.
+    """The first and last temperature of annealing, in units of the mean cost of a rank if all are placed at random.
 
-    :param hot: first temperature; from 0.2 on no order of the start is left.
+    :param hot: first temperature; from 0.2 on nothing is left of the start's order.
     :param cold: last temperature.
-    :param pilot: whether a part of the proposals finds out which temperatures need the time.
+    :param pilot: whether a fraction of the proposals determines which temperatures need the time.
     """
 
     hot: float
@@ -57,8 +57,8 @@ class Cooling:
 
 
 HOT = Cooling(0.2, 0.012, pilot=True)
-WARM = Cooling(0.05, 0.004)  # on a tree most of what METIS divides stays divided
-WARM_DENSE = Cooling(0.1, 0.0003)  # the same where edges are many
+WARM = Cooling(0.05, 0.004)  # on a tree, most of METIS's cuts survive
+WARM_DENSE = Cooling(0.1, 0.0003)  # the same for dense graphs
 COLD = Cooling(0.01, 0.0003)
 
 
@@ -71,17 +71,17 @@ def cool(
     cooling: Cooling = HOT,
     seconds: float = 0.5,
 ) -> Mapping:
-    """A mapping annealed by swaps of ranks; never worse than its start in hop-bytes, which are compared exactly.
+    """Anneal a mapping by swaps of ranks; the result is never worse than the start in exact hop-bytes.
 
-    Metropolis et al. 1953. Where there is a pilot run, a second one goes on from what it found, between the
-    temperatures at which the pilot's last differences arose.
+    Metropolis et al. 1953. If there is a pilot run, a second run continues from its result, between the temperatures at
+    which most of the remaining improvement occurred.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances; where more than 4,096 have slots, the start is returned.
-    :param seed: starts the random numbers; one seed gives one mapping.
-    :param start: the given order by default.
-    :param cooling: from which temperature to which.
-    :param seconds: sets the work, by its time on a usual processor; no clock is looked at.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances; if more than 4,096 have slots, the start is returned.
+    :param seed: seed of the random numbers; equal seeds give equal mappings.
+    :param start: mapping to improve; by default rank r on slot r.
+    :param cooling: first and last temperature.
+    :param seconds: amount of work, as seconds on a usual processor; the time is not measured.
     """
     given, full = start or Mapping.identity(machine, graph.size), with_empty(graph, machine)
     used = np.flatnonzero(machine.slots)
@@ -95,9 +95,9 @@ def cool(
 
 
 def cost_at_random(graph: Undirected, axes: Axes) -> float:
-    """What a rank with edges costs on the average where all are placed at random: the unit of a `Cooling`.
+    """The mean cost of a rank with edges if all ranks are placed at random: the unit of a `Cooling`.
 
-    :param graph: symmetric, with edges.
+    :param graph: symmetric graph with edges.
     :param axes: distances between places.
     """
     per_column = axes.far.mean(axis=0)
@@ -106,7 +106,7 @@ def cost_at_random(graph: Undirected, axes: Axes) -> float:
 
 
 def _annealed(graph: Undirected, axes: Axes, place: Integers, cooling: Cooling, seconds: float, seed: int) -> Integers:
-    """The place of each rank, in the start's number a place, after annealing; the start itself where nothing moves."""
+    """The place of each rank after annealing, with as many ranks on each place as at the start."""
     if (axes.far == axes.far[:1]).all() or not len(graph.targets):
         return place
     rank = cost_at_random(graph, axes)
@@ -130,14 +130,14 @@ def _annealed(graph: Undirected, axes: Axes, place: Integers, cooling: Cooling, 
 def cooled_between(
     graph: Undirected, axes: Axes, place: Integers, heat: tuple[float, float], work: int, seed: int
 ) -> Integers | None:
-    """The places after annealing from one temperature to another, in units of weight times distance; None without C.
+    """The places after annealing between two temperatures, in units of weight times distance; None without C.
 
-    :param graph: symmetric.
+    :param graph: symmetric graph.
     :param axes: distances between places.
-    :param place: of each vertex.
+    :param place: place of each vertex at the start, shape (n,).
     :param heat: first and last temperature, above 0.
-    :param work: in proposals that are not accepted.
-    :param seed: of the random numbers.
+    :param work: amount of work, as a number of rejected proposals.
+    :param seed: seed of the random numbers.
     """
     if _compiled is None:
         return None
@@ -145,13 +145,13 @@ def cooled_between(
 
 
 def _by_edges(axes: Axes) -> bool:
-    """Whether prices at all coordinates would be too many to be kept up to date."""
+    """Whether costs at all coordinates would be too many to keep up to date."""
     changed = (axes.far != np.roll(axes.far, len(axes.far) // 2, axis=0)).sum(axis=1).mean()
     return bool(axes.far.shape[1] > MOST_COLUMNS or changed > MOST_CHANGED)
 
 
 def _one_axis(axes: Axes) -> Axes:
-    """The same distances with one axis, of all places."""
+    """The same distances with a single axis, of all places."""
     far = np.stack([row[axes.column].sum(axis=1) for row in axes.far])
     return Axes(far, np.arange(len(far))[:, None])
 
@@ -164,12 +164,16 @@ def _seconds_of_a_proposal(graph: Undirected, axes: Axes) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """What the annealing in C reads, in its types.
+    """The input of the annealing in C, in its types.
 
-    :param weight: of the edges; ``far`` and ``column`` are those of `Axes`; ``near`` some places near each, shape
-        (n, 6 .. 12).
-    :param movable: ranks that have edges.
-    :param by_edges: how swaps are priced.
+    :param offsets: index of each rank's first neighbour in ``targets``, and the end, shape (m + 1,).
+    :param targets: neighbours of each rank, shape (edges,).
+    :param weight: weight of each edge, shape (edges,).
+    :param far: distance from each place to each coordinate, as in `Axes`, padded to whole groups of columns.
+    :param column: column of each place's coordinates, as in `Axes`.
+    :param near: some places near each place, shape (n, 6 .. 12).
+    :param movable: ranks with edges.
+    :param by_edges: whether swaps are evaluated edge by edge instead of along axes.
     """
 
     offsets: NDArray[np.int32]
@@ -183,7 +187,7 @@ class _Search:
 
     @classmethod
     def of(cls, graph: Undirected, axes: Axes) -> _Search:
-        """The search on a graph and distances between places."""
+        """Make the search on a graph and distances between places."""
         by_edges = _by_edges(axes)
         axes = _one_axis(axes) if by_edges else axes
         return cls(
@@ -198,7 +202,7 @@ class _Search:
         )
 
     def run(self, place: Integers, heat: Floats, seed: int) -> tuple[Integers, Floats]:
-        """The best places found, and what was saved after each temperature."""
+        """The best places found, and the saving after each temperature."""
         assert _compiled is not None
         at, rank_at = place.astype(np.int32), np.argsort(place, kind="stable").astype(np.int32)
         slot_of = np.empty_like(rank_at)
@@ -216,9 +220,10 @@ def _geometric(hot: float, cold: float, steps: int) -> Floats:
 
 
 def _telling(heat: Floats, trace: Floats) -> tuple[float, float]:
-    """The temperatures between which the last of the cost fell in a pilot run, hotter first.
+    """The temperatures between which the last part of a pilot run's improvement occurred, hotter first.
 
-    :param heat: of the pilot run; ``trace``: what it had saved after each.
+    :param heat: temperatures of the pilot run, shape (steps,).
+    :param trace: saving after each temperature, shape (steps,).
     """
     cuts = np.linspace(0, len(heat), min(BINS, len(heat)) + 1).astype(int)
     saved = np.add.reduceat(trace, cuts[:-1]) / np.diff(cuts)
@@ -228,7 +233,7 @@ def _telling(heat: Floats, trace: Floats) -> tuple[float, float]:
 
 
 def _nearest(axes: Axes) -> NDArray[np.int32]:
-    """Some of the nearest other places of each, among equals drawn by lot, shape (n, 6 .. 12); some rows at a time."""
+    """For each place, 6 to 12 of the nearest other places, chosen at random among equals, shape (n, 6 .. 12)."""
     places, rng = len(axes.far), np.random.default_rng(0)
     closest = np.sort(axes.far[0, axes.column[1:]].sum(axis=1))
     equal = int(np.searchsorted(closest, closest[0], "right"))

@@ -1,4 +1,4 @@
-"""Whole hosts change places: the ranks of a host stay together while annealing looks for its best place."""
+"""Exchange of whole hosts: the ranks of a host stay together while annealing searches for its best place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .swaps import SwapState, make_state
 
 __all__ = ["exchange_hosts"]
 
-# Hotter than for single ranks: hosts are fewer, and a good order of the start outlives it.
+# Hotter than for single ranks, because hosts are fewer, and a good order of the start survives.
 ACCEPTED, COOLING = 0.03, 0.25
 PROPOSALS_A_HOST, SWAPS_A_HOST = 16000, 150
 MOST_PROPOSALS = 2**22
@@ -28,17 +28,17 @@ MOST_HOSTS = 4096
 def exchange_hosts(
     graph: CommunicationGraph, machine: Machine, seed: int = 0, *, start: Mapping | None = None, tries: int = 2
 ) -> Mapping:
-    """A mapping whose hosts' contents have changed places, its ranks swapped downhill before and after.
+    """Exchange the contents of hosts by annealing, with swaps of single ranks downhill before and after.
 
-    On a torus or a table of distances this finds in a second what swaps of single ranks take ten for.
+    On a torus or a table of distances this takes a second for results that swaps of single ranks need ten for.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param seed: starts the random numbers; one seed gives one mapping.
-    :param start: the given order by default.
-    :param tries: exchanges of the same start, of which the best is taken: annealing ends differently each time.
-    :raises MappingError: where hosts have unequal slots, fewer than two have any, or more than 4,096.
-    Cost: 16,000 proposals a host, 4 million at most, for each try.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param seed: seed of the random numbers; equal seeds give equal mappings.
+    :param start: mapping to improve; by default rank r on slot r.
+    :param tries: number of annealing runs from the same start, of which the best counts, because their results differ.
+    :raises MappingError: if hosts have unequal slots, or fewer than two or more than 4,096 hosts have slots.
+    Cost: 16,000 proposals per host, at most 4 million, for each try.
     """
     slots = machine.slots[machine.slots > 0]
     if not 2 <= len(slots) <= MOST_HOSTS or slots.min() != slots.max():
@@ -68,7 +68,7 @@ def _exchanged(
 
 
 def _anneal(state: SwapState, axes: Axes, schedule: Schedule, rng: np.random.Generator) -> None:
-    """Anneal in C, where it was compiled, from the same temperature to the same."""
+    """Anneal in C if it is compiled, else in numpy, between the same temperatures."""
     hot = first_temperature(state, schedule.accepted, rng) if len(state.graph.targets) else 0.0
     if hot <= 0:
         return

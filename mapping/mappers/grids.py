@@ -1,4 +1,4 @@
-"""The grid in a graph: coordinates of each rank, where ranks form one in row-major order or in any."""
+"""Recognition of a grid in a graph: coordinates of each rank, whether ranks are in row-major order or not."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MOST_DIMENSIONS = 4
 
 
 def coordinates_of(graph: CommunicationGraph) -> tuple[tuple[int, ...], Integers] | None:
-    """Extents and coordinates of each rank, shapes (d,) and (n, d); None where no grid is found.
+    """The extents, and the coordinates of each rank, shapes (d,) and (n, d); None if the graph is no grid.
 
-    Known grids are taken as they are. Else a grid without wrap and with links to nearest neighbours only is
-    recognised in any order of ranks: its corners have the fewest neighbours, and two corners on one axis tell the
-    coordinate on it. Cost: O(edges) for each of 2^d corners.
+    A grid that the graph declares is taken as it is. Otherwise a grid without wrap-around, with edges between nearest
+    neighbours only, is recognised in any order of ranks: its corners have the fewest neighbours, and the distances from
+    two corners on one axis give the coordinate on it. Cost: O(edges) for each of 2^d corners.
     """
     if graph.dims is not None:
         return graph.dims, np.stack(np.unravel_index(np.arange(graph.size), graph.dims), axis=1).astype(np.int64)
@@ -34,7 +34,7 @@ def coordinates_of(graph: CommunicationGraph) -> tuple[tuple[int, ...], Integers
 
 
 def _from_corners(graph: Undirected, corners: Integers, dimensions: int) -> tuple[tuple[int, ...], Integers] | None:
-    """Tries each choice of corners as those on the axes of the first."""
+    """Try each choice of d corners as those on the axes of the first corner."""
     size = len(graph.offsets) - 1
     away = {int(corner): _distances(graph, int(corner)) for corner in corners}
     first, *others = map(int, corners)
@@ -49,7 +49,7 @@ def _from_corners(graph: Undirected, corners: Integers, dimensions: int) -> tupl
 
 
 def _is_grid(graph: Undirected, doubled: Integers, extents: tuple[int, ...]) -> bool:
-    """Whether twice the coordinates are whole ones, each once, and all edges join nearest neighbours."""
+    """Whether the doubled coordinates are even, each place occurs once, and all edges join nearest neighbours."""
     place = doubled // 2
     if (doubled % 2).any() or (place < 0).any() or (place >= np.array(extents)).any():
         return False
@@ -59,7 +59,7 @@ def _is_grid(graph: Undirected, doubled: Integers, extents: tuple[int, ...]) -> 
 
 
 def _distances(graph: Undirected, start: int) -> Integers:
-    """Edges from a vertex to each; -1 where there is no way."""
+    """The number of edges from a vertex to each vertex; -1 if there is no path."""
     away = np.full(len(graph.offsets) - 1, -1, dtype=np.int64)
     frontier, step = np.array([start]), 0
     while len(frontier):

@@ -1,4 +1,4 @@
-"""A graph that is the machine's own graph of nearest hosts is laid on it, so that each byte goes the least distance."""
+"""A mapping for graphs equal to the machine's graph of nearest hosts, in which each byte travels least."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MOST_HOSTS = 4096
 
 
 def isometric(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Mapping:
-    """The ranks of a torus (or of any regular graph) on the hosts of an equal one, whatever the order of the ranks.
+    """Map the ranks of a torus, or of any regular graph, in any order, to the hosts of an equal one.
 
-    Colours of vertices are refined by those of their neighbours until nothing changes; then one rank and one host of
-    equal colour get a new one (Weisfeiler, Lehman 1968). Choices are not taken back, so that some graphs are missed.
+    Colours of vertices are refined by the colours of their neighbours until nothing changes; then one rank and one host
+    of equal colour get a new colour (Weisfeiler, Lehman 1968). Choices are never revised, so some graphs are not found.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: one slot a host, at most 4,096 hosts.
-    :param seed: not used; nothing is left to chance.
-    :raises MappingError: where no such mapping is found.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: at most 4,096 hosts, with one slot each.
+    :param seed: ignored, because nothing is random.
+    :raises MappingError: if no mapping is found with all edges between nearest hosts.
     """
     if not 2 <= graph.size == machine.num_hosts <= MOST_HOSTS or (machine.slots != 1).any():
         raise MappingError(f"isometric: expecting a rank for each of 2 .. {MOST_HOSTS} hosts, got {graph.size} ranks")
@@ -47,7 +47,7 @@ def _all_at(least: int, mapping: Mapping, graph: CommunicationGraph, machine: Ma
 
 
 def _nearest_hosts(machine: Machine) -> tuple[Undirected, int]:
-    """The graph of hosts at the least distance, and this distance."""
+    """The graph that joins hosts at the least distance, and this distance."""
     hosts = np.arange(machine.num_hosts)
     far = machine.distance(hosts[:, None], hosts[None, :])
     np.fill_diagonal(far, far.max() + 1)
@@ -57,7 +57,7 @@ def _nearest_hosts(machine: Machine) -> tuple[Undirected, int]:
 
 
 def _matched(ours: Undirected, theirs: Undirected) -> Integers | None:
-    """The vertex of the second graph for each of the first; None where colours differ."""
+    """The vertex of the second graph for each vertex of the first; None if colours differ."""
     size = len(ours.offsets) - 1
     both = Undirected(
         np.r_[ours.offsets, theirs.offsets[1:] + ours.offsets[-1]],
@@ -74,12 +74,12 @@ def _matched(ours: Undirected, theirs: Undirected) -> Integers | None:
         if count.max() == 1:
             place: Integers = np.argsort(second)[first]
             return place
-        chosen = int(np.argmax(np.where(count > 1, -count, -size - 1)))  # of the smallest class that is not alone
+        chosen = int(np.argmax(np.where(count > 1, -count, -size - 1)))  # the smallest colour class of several vertices
         colour[np.argmax(first == chosen)] = colour[size + np.argmax(second == chosen)] = len(count)
 
 
 def _refined(graph: Undirected, colour: Integers) -> Integers:
-    """The colours, numbered from 0, when they and the sums of neighbours' random marks tell no more vertices apart."""
+    """The finest colours that repeated refinement by sums of neighbours' random marks reaches, numbered from 0."""
     source, rng = np.repeat(np.arange(len(colour)), np.diff(graph.offsets)), np.random.default_rng(0)
     while True:
         mark = rng.integers(1, 2**40, int(colour.max()) + 1)

@@ -1,4 +1,4 @@
-"""The nested clusters of hosts that a top-down mapping goes through."""
+"""The nested clusters of hosts that a top-down mapping divides ranks among."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Integers = NDArray[np.int64]
 
 
 def cluster_levels(machine: Machine) -> Integers:
-    """Cluster of each host at each level, coarsest first, shape (levels, n).
+    """The cluster of each host at each level, coarsest first, shape (levels, n).
 
-    A tree's own clusters; else halves of halves: hosts are divided by which of two far ones is nearer, as in dual
-    recursive bipartitioning (Pellegrini, Roman 1996). Cost there: O(n log n) distances.
+    These are a tree's own clusters. On other machines hosts are halved repeatedly, by which of two far hosts is nearer,
+    as in dual recursive bipartitioning (Pellegrini, Roman 1996); cost: O(n log n) distances.
     """
     if isinstance(machine.distances, Tree):
         return machine.distances.clusters
@@ -33,7 +33,7 @@ def cluster_levels(machine: Machine) -> Integers:
 
 
 def _halves(machine: Machine, members: Integers) -> tuple[Integers, Integers]:
-    """Hosts split into two near sets of equal number."""
+    """Split hosts into two sets of equal size, each of near hosts."""
     one = members[np.argmax(machine.distance(members[0], members))]
     other = members[np.argmax(machine.distance(one, members))]
     order = np.argsort(machine.distance(one, members) - machine.distance(other, members), kind="stable")

@@ -1,4 +1,4 @@
-"""Routes where only a tree of clusters is known: what crosses the boundary of each cluster."""
+"""Routes for machines of which only a tree of clusters is known: a route crosses the border of each cluster."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MOST_HOSTS = 4096
 
 
 def tree_routes(machine: Machine) -> Machine:
-    """The machine with one link up and one down at each host and each cluster, all of capacity 1 byte/s.
+    """The machine with routes over one up-link and one down-link per host and per cluster, all of capacity 1 byte/s.
 
-    :raises MappingError: where the machine is no tree, or has more than 4,096 hosts.
+    :raises MappingError: if the machine is no tree, or has more than 4,096 hosts.
     Cost: hosts x hosts x 2 (levels + 1) numbers.
     """
     if not isinstance(machine.distances, Tree) or machine.num_hosts > MOST_HOSTS:

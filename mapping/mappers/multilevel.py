@@ -1,4 +1,4 @@
-"""Mappers that partition: single step, top down (scheme 1), hosts first (scheme 2) (Subramoni 2013, section 5)."""
+"""Mappers that partition: single step, top down (scheme 1) and hosts first (scheme 2) of Subramoni 2013, section 5."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def single_step(
     tries: int | None = None,
     weight: str = "volume",
 ) -> Mapping:
-    """One cut into hosts; which host gets which part is left as the partitioner numbers them.
+    """Partition the ranks into one part per host; host i gets the partitioner's part i.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param seed: starts the random numbers; one seed gives one mapping.
-    :param partitioner: METIS by default.
-    :param tries: cuts, of which the least is taken; by default 4, 1 of more than 2,500 ranks and
-        where the machine is no tree.
-    :param weight: of the edges, see `CommunicationGraph.undirected`.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param seed: seed of the random numbers; equal seeds give equal mappings.
+    :param partitioner: partitioner; by default METIS.
+    :param tries: number of partitions tried, of which the one with the least cut counts; by default 4, or 1 for more
+        than 2,500 ranks or if the machine is no tree.
+    :param weight: weight of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
     return fill(
@@ -54,15 +54,15 @@ def scheme1(
     tries: int | None = None,
     weight: str = "volume",
 ) -> Mapping:
-    """Top down: over the clusters of the coarsest level, then within each, down to hosts.
+    """Partition the ranks top down: among the clusters of the coarsest level, then within each, down to hosts.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param seed: starts the random numbers; one seed gives one mapping.
-    :param partitioner: METIS by default.
-    :param tries: cuts of each cluster, of which the least is taken; by default 8, 1 of more than 2,500 ranks and
-        where the machine is no tree.
-    :param weight: of the edges, see `CommunicationGraph.undirected`.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param seed: seed of the random numbers; equal seeds give equal mappings.
+    :param partitioner: partitioner; by default METIS.
+    :param tries: number of partitions tried for each cluster, of which the one with the least cut counts; by default 8,
+        or 1 for more than 2,500 ranks or if the machine is no tree.
+    :param weight: weight of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
     return fill(
@@ -83,15 +83,15 @@ def scheme2(
     tries: int | None = None,
     weight: str = "volume",
 ) -> Mapping:
-    """Hosts first: ranks are grouped by hosts, and each group goes top down as one.
+    """Partition the ranks into groups as large as hosts, then map each group as a whole top down.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param seed: starts the random numbers; one seed gives one mapping.
-    :param partitioner: METIS by default.
-    :param tries: cuts, of which the least is taken; by default 4, 1 of more than 2,500 ranks and
-        where the machine is no tree.
-    :param weight: of the edges, see `CommunicationGraph.undirected`.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param seed: seed of the random numbers; equal seeds give equal mappings.
+    :param partitioner: partitioner; by default METIS.
+    :param tries: number of partitions tried, of which the one with the least cut counts; by default 4, or 1 for more
+        than 2,500 ranks or if the machine is no tree.
+    :param weight: weight of the edges, see `CommunicationGraph.undirected`.
     """
     full = with_empty(graph, machine, weight)
     return fill(
@@ -100,19 +100,22 @@ def scheme2(
 
 
 def _tries(graph: CommunicationGraph, machine: Machine, asked: int | None, usual: int) -> int:
-    """The number asked for, else the usual one, and 1 where partitions take long or are no more than a start."""
+    """The requested number of tries; else the usual one, or 1 if there are many ranks or the machine is no tree.
+
+    With many ranks partitions take long; on other machines than trees their result is only a start.
+    """
     if asked is not None:
         return asked
     return usual if graph.size <= MANY_RANKS and isinstance(machine.distances, Tree) else 1
 
 
 def with_empty(graph: CommunicationGraph, machine: Machine, weight: str = "volume") -> Undirected:
-    """The symmetric graph with a rank without edges for each slot that stays empty.
+    """The symmetric graph, with a further rank without edges for each empty slot.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: has at least as many slots as there are ranks.
-    :param weight: of the edges, see `CommunicationGraph.undirected`.
-    :raises MappingError: where there are fewer slots than ranks.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots, at least one per rank.
+    :param weight: weight of the edges, see `CommunicationGraph.undirected`.
+    :raises MappingError: if there are fewer slots than ranks.
     """
     if graph.size > machine.num_slots:
         raise MappingError(f"mapping: expecting slots for {graph.size} ranks, got {machine.num_slots}")
@@ -122,24 +125,24 @@ def with_empty(graph: CommunicationGraph, machine: Machine, weight: str = "volum
 
 
 def fill(host: Integers, graph: CommunicationGraph, machine: Machine) -> Mapping:
-    """The mapping in which each rank is on its host.
+    """Make the mapping that puts each rank on its host.
 
-    :param host: of each rank and then of each empty slot, shape (slots,).
-    :param graph: tells how many ranks there are.
-    :param machine: the hosts with their slots.
+    :param host: host of each rank, then of each empty slot, shape (slots,).
+    :param graph: communication graph, of which only the number of ranks is used.
+    :param machine: hosts with their slots.
     """
     return Mapping.on_hosts(host[: graph.size], machine)
 
 
 def top_down(graph: Undirected, slots: Integers, levels: Integers, seed: int, by: Partitioner, tries: int) -> Integers:
-    """Host of each vertex by partition over the clusters of each level in turn.
+    """Map vertices to hosts by partition among the clusters of each level in turn; the host of each vertex, shape (n,).
 
-    :param graph: symmetric, a vertex for each slot.
-    :param slots: of each host, adding up to the number of vertices, shape (n,).
-    :param levels: cluster of each host at each level, coarsest first, shape (levels, n).
-    :param seed: of the partitioner's random numbers.
-    :param by: cuts a graph in parts.
-    :param tries: cuts of each cluster, of which the least is taken.
+    :param graph: symmetric graph with a vertex per slot.
+    :param slots: number of slots of each host, shape (hosts,); their sum is the number of vertices.
+    :param levels: cluster of each host at each level, coarsest first, shape (levels, hosts).
+    :param seed: seed of the partitioner's random numbers.
+    :param by: partitioner.
+    :param tries: number of partitions tried for each cluster, of which the one with the least cut counts.
     """
     host = np.zeros(len(graph.offsets) - 1, dtype=np.int64)
     order = np.vstack([levels, np.arange(len(slots))])
@@ -155,7 +158,7 @@ def _descend(
     level: int,
     host: Integers,
 ) -> None:
-    """Map the vertices of a graph to some hosts, and write the number of each vertex's host into ``host``."""
+    """Map the vertices of a graph to some hosts, and write each vertex's host into ``host``."""
     slots, order, seed, by, tries = task
     while level < len(order) and len(hosts) and (order[level][hosts] == order[level][hosts[0]]).all():
         level += 1
@@ -171,13 +174,15 @@ def _descend(
 
 
 def hosts_first(graph: Undirected, machine: Machine, seed: int, by: Partitioner, tries: int) -> Integers:
-    """Host of each vertex: parts as large as hosts go top down, each as one vertex; repair fits them to unequal hosts.
+    """Map groups of vertices, each as large as a host, top down as one vertex; the host of each vertex, shape (n,).
 
-    :param graph: symmetric, a vertex for each slot.
-    :param machine: the hosts with their slots and distances.
-    :param seed: of the partitioner's random numbers.
-    :param by: cuts a graph in parts.
-    :param tries: cuts, of which the least is taken.
+    If hosts differ in size, single vertices then move until each host has as many as it has slots.
+
+    :param graph: symmetric graph with a vertex per slot.
+    :param machine: hosts with their slots and distances.
+    :param seed: seed of the partitioner's random numbers.
+    :param by: partitioner.
+    :param tries: number of partitions tried, of which the one with the least cut counts.
     """
     group = partition(graph, machine.slots, seed, by, tries)
     used = np.flatnonzero(machine.slots)
@@ -194,10 +199,10 @@ def hosts_first(graph: Undirected, machine: Machine, seed: int, by: Partitioner,
 
 
 def contract(graph: Undirected, group: Integers, groups: int) -> Undirected:
-    """The graph of groups of vertices, weights between two groups summed.
+    """Contract groups of vertices to one vertex each; weights between two groups are summed.
 
-    :param graph: symmetric, n vertices.
-    :param group: of each vertex, shape (n,).
+    :param graph: symmetric graph of n vertices.
+    :param group: group of each vertex, shape (n,).
     :param groups: number of groups; some may be empty.
     """
     source, target = np.repeat(group, np.diff(graph.offsets)), group[graph.targets]

@@ -1,4 +1,4 @@
-"""The hosts that ranks and empty slots are on."""
+"""The hosts of ranks and of empty slots."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ __all__ = ["host_of_all"]
 
 
 def host_of_all(mapping: Mapping, machine: Machine) -> NDArray[np.int64]:
-    """Host of each rank and, behind them, of each empty slot."""
+    """The host of each rank, then of each empty slot, shape (slots,)."""
     return np.concatenate([mapping.host_of_rank, machine.slot_host[mapping.rank_of_slot < 0]])

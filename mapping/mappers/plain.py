@@ -1,4 +1,4 @@
-"""The mappings that need no graph: the given order, and dealing ranks out in turn."""
+"""The mappings that need no graph: the given order, and dealing ranks to hosts in turn."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ __all__ = ["cyclic", "identity", "plane"]
 
 
 def identity(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Mapping:
-    """The given order: rank r on slot r.
+    """Map rank r to slot r, which is the given order.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param seed: not used; the order is given.
+    :param graph: communication graph, of which only the number of ranks is used.
+    :param machine: hosts with their slots.
+    :param seed: ignored, because nothing is random.
     """
     return Mapping.identity(machine, graph.size)
 
 
 def cyclic(graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Mapping:
-    """Hosts in turn get one rank each; a full host is passed over.
+    """Deal one rank to each host in turn; full hosts are skipped.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param seed: not used; the order is given.
+    :param graph: communication graph, of which only the number of ranks is used.
+    :param machine: hosts with their slots.
+    :param seed: ignored, because nothing is random.
     """
     return plane(graph, machine, seed, width=1)
 
 
 def plane(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, width: int = 2) -> Mapping:
-    """Hosts in turn get ``width`` ranks each, as ``srun --distribution=plane=WIDTH``; a full host is passed over.
+    """Deal ``width`` ranks to each host in turn, as ``srun --distribution=plane=WIDTH``; full hosts are skipped.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param seed: not used; the order is given.
-    :param width: number of consecutive ranks that a host gets at a time, from 1.
-    :raises MappingError: for a width below 1, or fewer slots than ranks.
+    :param graph: communication graph, of which only the number of ranks is used.
+    :param machine: hosts with their slots.
+    :param seed: ignored, because nothing is random.
+    :param width: number of consecutive ranks that a host gets at a time, at least 1.
+    :raises MappingError: if the width is below 1, or there are fewer slots than ranks.
     """
     if width < 1:
         raise MappingError(f"plane: expecting a width of at least 1, got {width}")

@@ -1,4 +1,4 @@
-"""The mappings found so far: the best one, and some others to start from."""
+"""The mappings found so far: the best one, and a few others as starting points."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ MOST = 3
 
 
 class Pool:
-    """The best mappings found so far, which are few.
+    """The few best mappings found so far, all of different cost.
 
-    :ivar given: the order that is to be beaten; ``first`` is its cost.
-    :ivar best: the best mapping; ``least`` is its cost.
-    :param price: what a mapping costs.
-    :param tie: what decides between mappings of equal cost.
-    :param given: the order that is to be beaten; it stays where nothing found costs less.
+    :param price: function that computes the cost of a mapping.
+    :param tie: function that decides between mappings of equal cost; the lower value wins.
+    :param given: mapping to beat; it stays the best unless a found mapping costs less, or as much with a lower ``tie``.
+    :ivar first: cost of the mapping to beat.
+    :ivar best: best mapping.
+    :ivar least: cost of the best mapping.
     """
 
     def __init__(self, price: Callable[[Mapping], float], tie: Callable[[Mapping], float], given: Mapping) -> None:
@@ -36,5 +37,5 @@ class Pool:
             self._others = sorted([*self._others, (cost, found)], key=lambda one: one[0])[:MOST]
 
     def start(self, number: int) -> Mapping:
-        """The mapping of this place in the order of cost, 0 for the best; the best where there are fewer."""
+        """The mapping with this index in the order of cost, 0 for the best; also the best if there are fewer."""
         return self._others[number][1] if 0 < number < len(self._others) else self.best

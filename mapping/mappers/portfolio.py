@@ -1,4 +1,4 @@
-"""The best of several mappers: none is best for all graphs, and the given order is always among them."""
+"""The best of several mappers, because none is best for all graphs; the given order is always among the candidates."""
 
 from __future__ import annotations
 
@@ -29,23 +29,24 @@ from .refine import Effort, refine
 
 __all__ = ["best"]
 
-# Top-down mappings in turn: cuts of each cluster, bisections tried within each cut. Many bisections find regular
-# cuts, many cuts find irregular ones; which of the two a graph wants is not known beforehand. None: as scheme1 does.
+# Top-down mappings in turn: tries per cluster, and bisections per try. Many bisections find regular cuts, many tries
+# find irregular ones, and which kind a graph has is unknown. None: the number of tries that scheme1 uses.
 AS_SCHEME1 = (None, 4)
 ROUNDS: tuple[tuple[int | None, int], ...] = ((1, 16), (16, 1), AS_SCHEME1, (24, 1))
 DEFAULT_ROUNDS = 3
-QUICK = (1, 1)  # of a dense graph one cut is little worse than the best of many, and there at once
-FEW_PARTS = 2500  # ranks, up to which there are so many
+QUICK = (1, 1)  # for dense graphs, because one cut is little worse than the best of many, and quickly found
+FEW_PARTS = 2500  # most ranks for which many partitions are tried
 EDGES_A_RANK = 24
 SEED_STRIDE = 64
 TIE_HOSTS = 256
-# Seconds of annealing, on a usual processor, for each start: cold, and so many times as many before, warm.
+# Seconds of cold annealing per start on a usual processor, per rank and per edge; warm annealing before it takes
+# ``WARM_TIMES`` as long.
 ANNEALING_A_RANK, ANNEALING_AN_EDGE, WARM_TIMES = 5e-5, 5e-7, 4
 HOT_ANNEALING_A_RANK = 0.0025
-ON_BLOCKS = 0.9  # of the time, where blocks divide the torus
-LONGEST = 10.0  # times the usual, up to which one longer run was seen to find more; beyond are several runs
+ON_BLOCKS = 0.9  # fraction of the time if blocks divide the torus
+LONGEST = 10.0  # largest effort for which one longer run finds more; beyond, there are several runs
 FEW_RANKS, MANY_RANKS = 256, 10000
-STARTS = 2  # to anneal, where edges are many; a second one of few edges saves 0.2 % at most
+STARTS = 2  # mappings to anneal for dense graphs; for sparse ones a second one saves at most 0.2 %
 
 Step = tuple[str, Callable[[Pool], Iterator[Mapping]]]
 
@@ -65,26 +66,27 @@ def best(
     weight: str = "volume",
     progress: Callable[[str], None] | None = None,
 ) -> Mapping:
-    """The best mapping that a portfolio finds: never worse than the given order, nor than any other mapper.
+    """The best mapping that a portfolio of mappers finds: never worse than the given order, nor than any single mapper.
 
-    Every mapper of ours takes part with this seed, and all are compared exactly.
+    Every mapper of ours takes part with this seed, and all results are compared exactly.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param seed: starts the random numbers; one seed gives one mapping.
-    :param objective: ``hop-bytes``, or ``busiest link``: bytes over capacity of the busiest link of the routes, on a
-        tree without routes of the busiest cluster boundary.
-    :param given: the order that is to be beaten; rank r on slot r by default.
-    :param rounds: top-down mappings, by default as many as take about half a second for 1,000 ranks. Work is counted,
-        not timed: one seed gives one mapping, however fast the machine.
-    :param effort: so many times as long as by default ranks are annealed, which is most of the time on a torus.
-    :param seconds: an upper limit, looked at between candidates; where it takes effect the clock has its say.
-    :param quality: stop as soon as the objective is at most this part of the given order's.
-    :param partitioner: used in addition to METIS, for one more top-down mapping.
-    :param weight: of the edges that are cut, see `CommunicationGraph.undirected`; what is not ``volume`` is tried in
-        addition, in one more top-down mapping.
-    :param progress: is told, in words, what is tried.
-    :raises MappingError: for another objective, or too few slots.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param seed: seed of the random numbers; equal seeds give equal mappings.
+    :param objective: ``hop-bytes``, or ``busiest link`` for bytes over capacity of the busiest link of the routes.
+        Without routes, on a tree, the borders of clusters count as links.
+    :param given: mapping to beat; by default rank r on slot r.
+    :param rounds: number of top-down mappings; by default those that take about half a second for 1,000 ranks. Work is
+        counted, not timed, so that the result does not depend on the speed of the computer.
+    :param effort: factor on the time of annealing, which is most of the time on a torus.
+    :param seconds: time limit in seconds, checked between candidates; if it takes effect, the result depends on the
+        clock.
+    :param quality: fraction of the given order's objective at which the search stops.
+    :param partitioner: partitioner for one further top-down mapping, in addition to METIS.
+    :param weight: weight of the edges to cut, see `CommunicationGraph.undirected`; if it is not ``volume``, it is used
+        in one further top-down mapping.
+    :param progress: function that is called with a description of each step.
+    :raises MappingError: if the objective is unknown, or there are too few slots.
     """
     began = time.monotonic()
     pool = Pool(
@@ -102,7 +104,7 @@ def best(
 
 
 def _objective(objective: str, graph: CommunicationGraph, machine: Machine) -> Callable[[Mapping], float]:
-    """What a mapping costs: exact hop-bytes (whole numbers), or seconds of the busiest link."""
+    """The function that computes the cost of a mapping: exact hop-bytes (doubled), or seconds of the busiest link."""
     if objective == "hop-bytes":
         return lambda mapping: doubled_hop_bytes(mapping, graph, machine)
     if objective != "busiest link":
@@ -112,7 +114,7 @@ def _objective(objective: str, graph: CommunicationGraph, machine: Machine) -> C
 
 
 def _tie(graph: CommunicationGraph, machine: Machine) -> Callable[[Mapping], float]:
-    """What decides between mappings of equal cost: the busiest cluster boundary, on trees of some hosts."""
+    """The function that decides between mappings of equal cost: the busiest cluster border, on trees of few hosts."""
     if not isinstance(machine.distances, Tree) or machine.num_hosts > TIE_HOSTS:
         return lambda mapping: 0.0
     routed = tree_routes(machine)
@@ -120,14 +122,14 @@ def _tie(graph: CommunicationGraph, machine: Machine) -> Callable[[Mapping], flo
 
 
 def _rounds(graph: CommunicationGraph, machine: Machine, rounds: int | None) -> list[tuple[int | None, int]]:
-    """Cuts and bisections of each top-down mapping; by default as many as take about half a second."""
+    """The tries and bisections of each top-down mapping; by default those that take about half a second."""
     if rounds is not None:
         return [ROUNDS[number % len(ROUNDS)] for number in range(rounds)]
     if not isinstance(machine.distances, Tree):
         return [AS_SCHEME1]
     if graph.size <= FEW_PARTS and block_shapes(graph, machine):
-        return [AS_SCHEME1, (2, 4)]  # where blocks divide a grid little is enough, to tell whether they are beaten
-    # Graphs of more edges than that take as long as those of so many more ranks.
+        return [AS_SCHEME1, (2, 4)]  # if blocks divide a grid, little work shows whether they can be beaten
+    # A graph with more edges per rank takes as long as one with proportionally more ranks.
     work = max(graph.size, graph.num_edges // EDGES_A_RANK)
     if work <= FEW_PARTS:
         return list(ROUNDS[:DEFAULT_ROUNDS])
@@ -143,15 +145,15 @@ def _steps(
     asked: tuple[Partitioner | None, str],
     effort: float,
 ) -> Iterator[Step]:
-    """What is tried in turn: mappers that need no start, the quickest of a dense graph first, and improvements."""
+    """Yield the steps in turn: mappers that need no start, first the quickest for dense graphs; then improvements."""
     laid = None if isinstance(machine.distances, Tree) else _laid(graph, machine)
     if laid is not None:
         yield "laid on the hosts' own graph", lambda _: iter((laid,))
         if objective == "hop-bytes":
-            return  # no order costs less
+            return  # no mapping can cost less
     down: list[Step] = []
     for number, (tries, cuts) in enumerate(rounds):
-        again = seed + SEED_STRIDE * number * (tries is not None)  # scheme1's own seed, where it is the mapper
+        again = seed + SEED_STRIDE * number * (tries is not None)  # the given seed if it repeats the mapper scheme1
         down.append((f"top down {number + 1}", partial(_top_down, graph, machine, again, Metis(cuts), tries)))
     early = rounds[:1].count(QUICK)
     yield from down[:early]
@@ -170,7 +172,7 @@ def _steps(
 def _improvements(
     graph: CommunicationGraph, machine: Machine, seed: int, objective: str, effort: float
 ) -> Iterator[Step]:
-    """What begins with the best mappings found."""
+    """Yield the steps that start from the best mappings found."""
     if isinstance(machine.distances, Tree):
         yield "best so far, swaps", partial(_swaps, graph, machine, seed)
         if effort > 1 and graph.size <= MANY_RANKS:
@@ -186,7 +188,7 @@ def _improvements(
 
 
 def _swaps(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
-    """Swaps with kicks."""
+    """Improve the best mapping by swaps and kicks."""
     yield refine(graph, machine, seed, start=pool.best, effort=Effort(kicks=20))
 
 
@@ -197,7 +199,7 @@ def _few_edges(graph: CommunicationGraph) -> bool:
 def _annealed(
     graph: CommunicationGraph, machine: Machine, seed: int, effort: float, number: int, pool: Pool
 ) -> Iterator[Mapping]:
-    """One of the best mappings, annealed."""
+    """Anneal one of the best mappings."""
     kept, on_tree = pool.start(number), isinstance(machine.distances, Tree)
     seconds = effort * (ANNEALING_A_RANK * graph.size + ANNEALING_AN_EDGE * graph.num_edges)
     warm = WARM if _few_edges(graph) else WARM_DENSE
@@ -211,8 +213,8 @@ def _annealed(
 
 
 def _hot(graph: CommunicationGraph, machine: Machine, seed: int, effort: float, pool: Pool) -> Iterator[Mapping]:
-    """Annealed from parts on blocks of a torus, and from a temperature at which no order is left."""
-    shared = machine.slots.max(initial=0) > 1  # where exchanged hosts have led already
+    """Anneal from parts on blocks of a torus, and from a temperature at which no order of the start is left."""
+    shared = machine.slots.max(initial=0) > 1  # exchanged hosts then are a good start already
     seconds = effort * HOT_ANNEALING_A_RANK * min(graph.size, MANY_RANKS) / (1 + shared)
     runs = int(np.ceil(effort / LONGEST))
     seconds /= max(runs, 1)
@@ -225,7 +227,7 @@ def _hot(graph: CommunicationGraph, machine: Machine, seed: int, effort: float, 
 
 
 def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, pool: Pool) -> Iterator[Mapping]:
-    """The given order and the best mapping with hosts exchanged, where they have equally many slots of several."""
+    """Exchange hosts in the given order and in the best mapping, if hosts have several slots, all the same number."""
     if machine.slots.max(initial=0) < 2:
         return
     with suppress(MappingError):
@@ -234,7 +236,7 @@ def _exchanged(graph: CommunicationGraph, machine: Machine, seed: int, pool: Poo
 
 
 def _laid(graph: CommunicationGraph, machine: Machine) -> Mapping | None:
-    """The ranks on an equal graph of hosts, where the graph is one."""
+    """The mapping to an equal graph of hosts, if the graph is one."""
     try:
         return isometric(graph, machine)
     except MappingError:
@@ -242,7 +244,7 @@ def _laid(graph: CommunicationGraph, machine: Machine) -> Mapping | None:
 
 
 def _blocks(graph: CommunicationGraph, machine: Machine) -> Iterator[Mapping]:
-    """Blocks of the grid, where the graph is one."""
+    """The mapping by blocks, if the graph is a grid."""
     with suppress(MappingError):
         yield cartesian(graph, machine)
 
@@ -258,5 +260,5 @@ def _top_down(
 ) -> Iterator[Mapping]:
     found = scheme1(graph, machine, seed, partitioner=by, tries=tries, weight=weight)
     yield found
-    if isinstance(machine.distances, Tree):  # elsewhere hot annealing forgets it
+    if isinstance(machine.distances, Tree):  # on other machines, hot annealing forgets the refinement
         yield refine(graph, machine, seed, start=found, effort=Effort(kicks=0))

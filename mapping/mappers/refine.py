@@ -1,4 +1,4 @@
-"""Improving a mapping by swaps on the true objective: downhill, and kicks."""
+"""Improvement of a mapping by swaps on the true objective: downhill, then with kicks."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .swaps import make_state
 __all__ = ["Effort", "refine"]
 
 Integers = NDArray[np.int64]
-# Prices of all ranks on all places, 8 bytes each, that are held at once.
+# Largest number of costs of ranks on places, 8 bytes each, that are in memory at once.
 LARGEST_TABLE = 2**24
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to try, counted in work, so that one seed gives one mapping however fast the machine.
+    """The amount of work, counted so that equal seeds give equal mappings on any computer.
 
-    :param kicks: disturbances in all.
-    :param swaps: swaps downhill before them at most, None for as many as there are.
+    :param kicks: number of disturbances.
+    :param swaps: largest number of downhill swaps before the disturbances; None for no limit.
     """
 
     kicks: int = 100
@@ -45,15 +45,15 @@ def refine(
     start: Mapping | None = None,
     effort: Effort | None = None,
 ) -> Mapping:
-    """A mapping improved by swaps; never worse than its start in hop-bytes, which are compared exactly.
+    """Improve a mapping by swaps; the result is never worse than the start in exact hop-bytes.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param seed: starts the random numbers; one seed gives one mapping.
-    :param start: the given order by default.
-    :param effort: 5,000 swaps downhill and 10 kicks by default.
-    Cost: memory for ranks x hosts prices. Where that is too much, the coarsest clusters of a tree are refined one by
-        one, without exchanges between them, and a machine that is no tree keeps the start.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param seed: seed of the random numbers; equal seeds give equal mappings.
+    :param start: mapping to improve; by default rank r on slot r.
+    :param effort: amount of work; by default 5,000 downhill swaps and 10 kicks.
+    Cost: memory for ranks x hosts costs. If this is too much, the coarsest clusters of a tree are refined one by one,
+    without swaps between them, and on other machines the start is returned.
     """
     given = start or Mapping.identity(machine, graph.size)
     effort, rng = effort or Effort(kicks=10, swaps=5000), np.random.default_rng(seed)
@@ -70,7 +70,7 @@ def refine(
 
 
 def _neighbourhoods(machine: Machine) -> list[Integers]:
-    """Hosts with slots that are refined together."""
+    """The sets of hosts with slots that are refined together."""
     used = np.flatnonzero(machine.slots)
     if len(used) * machine.num_slots <= LARGEST_TABLE:
         return [used]
@@ -82,7 +82,7 @@ def _neighbourhoods(machine: Machine) -> list[Integers]:
 def _improve(
     graph: Undirected, place: Integers, machine: Machine, hosts: Integers, effort: Effort, rng: np.random.Generator
 ) -> Integers:
-    """The place of each rank after the searches, as the number of its host among some."""
+    """The place of each rank after the searches, as an index into ``hosts``."""
     distance = machine.distance(hosts[:, None], hosts[None, :]).astype(np.float64)
     state = make_state(graph, place, distance)
     least = state.total * TOLERANCE

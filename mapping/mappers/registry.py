@@ -1,4 +1,4 @@
-"""All mappers by name; each is called as ``mapper(graph, machine, seed)``."""
+"""All mappers by name, each called as ``mapper(graph, machine, seed)``."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["MAPPERS", "Mapper", "mapper"]
 
 
 class Mapper(Protocol):
-    """A mapper as a function; some take further parameters, by name."""
+    """An interface for mappers, which are functions; some have further keyword parameters."""
 
     def __call__(self, graph: CommunicationGraph, machine: Machine, seed: int = 0) -> Mapping:
-        """A mapping of the graph's ranks on the machine's slots."""
+        """Map the graph's ranks to the machine's slots."""
 
 
 MAPPERS: dict[str, Mapper] = {
@@ -40,11 +40,11 @@ MAPPERS: dict[str, Mapper] = {
 
 
 def mapper(name: str) -> Mapper:
-    """The mapper of this name.
+    """The mapper of a name.
 
-    :param name: a key of ``MAPPERS``, or ``module:function``: a mapper of a user's own, called as the others are, whose
-        answer must fit the machine; the current directory is searched first.
-    :raises MappingError: for a name that there is not, or a function that cannot be imported.
+    :param name: a key of ``MAPPERS``, or ``module:function`` for a user's mapper with the same parameters, whose result
+        is checked against the machine; the current directory is searched first.
+    :raises MappingError: if the name is unknown, or the function cannot be imported.
     """
     if name in MAPPERS:
         return MAPPERS[name]

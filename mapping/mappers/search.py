@@ -1,4 +1,4 @@
-"""Searches over swaps: downhill, and by kicks that are taken back where they do not pay, in numpy."""
+"""Searches over swaps in numpy: downhill, and by kicks that are undone unless they pay."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ __all__ = ["descend", "kick"]
 
 Integers = NDArray[np.int64]
 Swaps = list[tuple[int, int]]
-# A saving below this part of the cost is rounding.
+# Savings below this fraction of the total cost are rounding errors.
 TOLERANCE = 1e-12
 
 
 def descend(
     state: SwapState, least: float, touched: set[int] | None = None, limit: int | None = None
 ) -> tuple[float, Swaps]:
-    """Swap ranks for as long as a swap saves more than ``least``.
+    """Swap ranks until no swap saves more than ``least``.
 
     :param state: the ranks' places; changed in place.
     :param least: saving that a swap must exceed, in units of weight times distance.
-    :param touched: places where prices changed since the last descent; all by default.
-    :param limit: swaps at most.
-    :return: what they saved (half of what `SwapState.total` shows), and the swaps in order.
+    :param touched: places at which costs changed since the last descent; by default all.
+    :param limit: largest number of swaps.
+    :return: total saving, half of the decrease of `SwapState.total`; and the swaps in order.
     """
     saved, swaps = 0.0, Swaps()
     while touched is None or touched:
@@ -43,7 +43,7 @@ def descend(
 
 
 def exchange(state: SwapState, r: int, s: int, touched: set[int]) -> tuple[int, int]:
-    """Swap two ranks, and add the places where prices change to ``touched``: theirs and their neighbours'."""
+    """Swap two ranks, and add the places at which costs change, theirs and their neighbours', to ``touched``."""
     state.swap(r, s)
     offsets, targets, _ = state.graph
     for rank in (r, s):
@@ -53,15 +53,15 @@ def exchange(state: SwapState, r: int, s: int, touched: set[int]) -> tuple[int, 
 
 
 def kick(state: SwapState, kicks: int, rng: np.random.Generator) -> float:
-    """Iterated local search: disturb, descend, and take back what did not pay; the state never gets worse.
+    """Iterated local search: disturb, descend, and undo what did not pay; the state never gets worse.
 
-    A disturbance sends a random rank to the place of a neighbour, or of a neighbour's neighbour, in exchange for the
-    rank there that costs least, one to three times in a row.
+    A disturbance moves a random rank to the place of a neighbour, or of a neighbour's neighbour, in exchange for the
+    rank there with the least loss, one to three times in a row.
 
     :param state: the ranks' places; changed in place.
-    :param kicks: disturbances.
-    :param rng: where all chance comes from.
-    :return: what all of them saved (half of what `SwapState.total` shows).
+    :param kicks: number of disturbances.
+    :param rng: random number generator.
+    :return: total saving, half of the decrease of `SwapState.total`.
     Cost: O(kicks x ranks x places near a disturbance).
     """
     movable = np.flatnonzero(np.diff(state.graph.offsets))
@@ -88,7 +88,7 @@ def kick(state: SwapState, kicks: int, rng: np.random.Generator) -> float:
 def _disturb(
     state: SwapState, rank: int, rng: np.random.Generator, swaps: Swaps, touched: set[int]
 ) -> tuple[int, float]:
-    """One disturbance: the neighbour towards which the rank was sent, and what it cost."""
+    """Make one disturbance; return the neighbour towards which the rank moved, and the loss."""
     offsets, targets, _ = state.graph
     toward = rank
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""SharedMap, a published mapper that ours are compared with, where it is installed."""
+"""SharedMap, a published mapper to compare with, if it is installed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ IMBALANCE = 0.03
 
 
 def sharedmap(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, mode: str = "strong") -> Mapping:
-    """SharedMap (Schulz, Woydt 2025) from the package chszlablib, repaired; for regular trees.
+    """SharedMap (Schulz, Woydt 2025) from the package chszlablib, with repaired sizes, for regular trees.
 
-    It maps ranks to hosts, not to slots: within a host all distances are equal, and dividing hosts as well takes a
-    hundred times as long and gives no better maps. The imbalance is its own default.
+    It maps ranks to hosts, not to slots, because all distances within a host are equal, and dividing hosts as well
+    takes a hundred times as long without better maps. The imbalance is SharedMap's default.
 
-    :param graph: the ranks' communication; its size is the number of ranks.
-    :param machine: the hosts with their slots and distances.
-    :param seed: starts the random numbers; one seed gives one mapping.
+    :param graph: communication graph, with a vertex per rank.
+    :param machine: hosts with their slots and distances.
+    :param seed: seed of the random numbers; equal seeds give equal mappings.
     :param mode: ``fast``, ``eco`` or ``strong``.
-    :raises MappingError: where the machine is no regular tree of several hosts, or the package is not installed.
+    :raises MappingError: if the machine is no regular tree of several hosts, or the package is not installed.
     """
     if find_spec("chszlablib") is None:
         raise MappingError("sharedmap: needs the package chszlablib, which is not installed")
@@ -48,11 +48,11 @@ def sharedmap(graph: CommunicationGraph, machine: Machine, seed: int = 0, *, mod
 
 
 def _regular(machine: Machine) -> tuple[list[int], list[int]]:
-    """Hosts a cluster, clusters a cluster above, ..., and how much farther than within a host each level is."""
+    """Hosts per cluster, clusters per cluster of the next level, ...; and each level's distance less that in a host."""
     tree = machine.distances
     if not isinstance(tree, Tree) or machine.num_hosts < 2:
         raise MappingError("sharedmap: expecting a tree of at least 2 hosts")
-    # Hosts are numbered as their clusters stand in order.
+    # Clusters must be in the order of their hosts' numbers.
     widths = [np.unique(level, return_counts=True)[1] for level in tree.clusters[::-1]]
     ordered = all((np.diff(level) >= 0).all() for level in tree.clusters)
     if len({*machine.slots.tolist()}) != 1 or not ordered or any(len({*width.tolist()}) != 1 for width in widths):

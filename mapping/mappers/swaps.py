@@ -1,4 +1,4 @@
-"""Swaps of two ranks, priced on the true objective: the state that every refinement works on, in numpy."""
+"""Swaps of two ranks with their savings on the true objective: the state that every refinement changes, in numpy."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ LARGEST_DENSE = 1200
 
 @dataclass(eq=False)
 class SwapState:
-    """Ranks on places (hosts, or clusters of one level), and what each would cost everywhere.
+    """Ranks on places (hosts, or clusters of one level), and the cost of each rank on each place.
 
-    Empty slots hold ranks without edges, so that a move to one is a swap as well.
+    Empty slots have ranks without edges, so that a move to an empty slot is a swap, too.
 
-    :param graph: symmetric, over all ranks, m of them.
-    :param distance: between places, symmetric, shape (n, n).
+    :param graph: symmetric graph of all m ranks.
+    :param distance: distance between places, symmetric, shape (n, n).
     :param first: first slot of each place, and the number of slots, shape (n + 1,); every place has slots.
     :param rank_at: rank on each slot, shape (m,).
     :param slot_of: slot of each rank, shape (m,).
-    :param place: of each rank, shape (m,).
-    :param cost: of each rank at each place, the others staying, shape (m, n).
+    :param place: place of each rank, shape (m,).
+    :param cost: cost of each rank on each place if the others stay, shape (m, n).
     """
 
     graph: Undirected
@@ -42,18 +42,18 @@ class SwapState:
 
     @property
     def total(self) -> float:
-        """The sum of weight times distance over the edges, both directions."""
+        """The sum of weight times distance over the edges in both directions."""
         return float(self.cost[np.arange(len(self.place)), self.place].sum())
 
     def gains(self, a: int, b: int) -> Floats:
-        """What swapping each rank on place a with each on place b saves: half of the change of `total`.
+        """The saving of swapping each rank on place a with each rank on place b, shape (slots of a, slots of b).
 
-        Shape (slots of a, slots of b).
+        It is half of the decrease of `total`.
         """
         here, there = self.on(a), self.on(b)
         leave_a = self.cost[here, a] - self.cost[here, b]
         leave_b = self.cost[there, b] - self.cost[there, a]
-        # Two ranks that exchange messages keep their distance from each other.
+        # Two ranks that communicate keep their distance from each other.
         together = 2 * self.distance[a, b] - self.distance[a, a] - self.distance[b, b]
         gain: Floats = leave_a[:, None] + leave_b - together * self.between(here[:, None], there)
         return gain
@@ -67,7 +67,7 @@ class SwapState:
         a, b = self.place[r], self.place[s]
         change = self.distance[b] - self.distance[a]
         offsets, targets, weight = self.graph
-        # A row has each neighbour once, so that adding in place is safe.
+        # A row has each neighbour once, so adding in place is safe.
         for rank, sign in ((r, 1.0), (s, -1.0)):
             near = slice(offsets[rank], offsets[rank + 1])
             self.cost[targets[near]] += (sign * weight[near])[:, None] * change
@@ -76,13 +76,13 @@ class SwapState:
         self.place[r], self.place[s] = b, a
 
     def restore(self, place: Integers) -> None:
-        """Put every rank on a place that it had before, and price all of them anew."""
+        """Restore earlier places of all ranks, and compute all costs anew."""
         fresh = make_state(self.graph, place, self.distance)
         self.rank_at, self.slot_of, self.place, self.cost = fresh.rank_at, fresh.slot_of, fresh.place, fresh.cost
 
     @cached_property
     def sources(self) -> Integers:
-        """The rank that each edge starts at."""
+        """The rank from which each edge starts, shape (edges,)."""
         return np.repeat(np.arange(len(self.place)), np.diff(self.graph.offsets))
 
     @cached_property
@@ -91,7 +91,7 @@ class SwapState:
 
     @cached_property
     def _dense(self) -> Floats | None:
-        """All weights as a table, where that is small: it is read faster than edges are searched."""
+        """All weights as a table, if there are few ranks, because reading it is faster than searching edges."""
         size = len(self.place)
         if size > LARGEST_DENSE:
             return None
@@ -100,7 +100,7 @@ class SwapState:
         return table
 
     def between(self, r: Integers, s: Integers) -> Floats:
-        """The weight of the edge between each rank of r and that of s, 0 where there is none."""
+        """The weight of the edge between each rank of r and the corresponding one of s; 0 without an edge."""
         if self._dense is not None:
             return self._dense[r, s]
         wanted = r * len(self.place) + s
@@ -110,10 +110,11 @@ class SwapState:
     def candidates(self, least: float, touched: Integers | None = None) -> list[tuple[int, int]]:
         """Pairs of places between which a swap may save more than ``least``, the most promising first.
 
-        The best rank of each for the other is taken, as if no two ranks were neighbours: an upper bound.
+        The estimate is an upper bound: the best rank of each place for the other, as if the two had no common edge.
 
-        :param touched: only pairs with one of these places.
-        Cost: O(ranks x places), with ``touched`` O(ranks x touched places).
+        :param least: saving that a swap must exceed, in units of weight times distance.
+        :param touched: places of which each pair must have one; None for all pairs.
+        Cost: O(ranks x places); with ``touched`` O(ranks x touched places).
         """
         places = np.arange(len(self.distance)) if touched is None else touched
         own = self.cost[self.rank_at, self.place[self.rank_at]]
@@ -128,7 +129,7 @@ class SwapState:
         return list(zip(places[a[order]].tolist(), b[order].tolist(), strict=True))
 
     def _leaving(self, places: Integers, own: Floats) -> Floats:
-        """The most that a rank on each of some places would save on each place, shape (places, n)."""
+        """The largest saving of a rank on each of the given places if it moved to each place, shape (places, n)."""
         best = [(own[i:j, None] - self.cost[self.rank_at[i:j]]).max(axis=0) for i, j in self._spans(places)]
         return np.array(best)
 
@@ -137,11 +138,11 @@ class SwapState:
 
 
 def make_state(graph: Undirected, place: Integers, distance: Floats) -> SwapState:
-    """The state of ranks on places; every place in range(len(distance)) is to have a rank.
+    """Make the state of ranks on places; every place in range(len(distance)) must have a rank.
 
-    :param graph: symmetric, m ranks.
-    :param place: of each rank, shape (m,).
-    :param distance: between places, symmetric, shape (n, n).
+    :param graph: symmetric graph of m ranks.
+    :param place: place of each rank, shape (m,).
+    :param distance: distance between places, symmetric, shape (n, n).
     """
     count = np.bincount(place, minlength=len(distance))
     rank_at = np.argsort(place, kind="stable")

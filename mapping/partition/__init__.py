@@ -1,7 +1,7 @@
-"""Splitting a graph into parts of given sizes: METIS, other partitioners where installed, parts made exact.
+"""Partitions of a graph into parts of given sizes: METIS, other partitioners if installed, and exact repair.
 
-Where things are: ``parts`` says what a partitioner is and repairs what it gives, ``metis`` is the default one,
-``backends`` has KaHIP and Scotch.
+``parts`` defines partitioners and repairs their results, ``metis`` is the default partitioner, ``backends`` has KaHIP
+and Scotch.
 """
 
 from .backends import available, partitioner

@@ -1,6 +1,6 @@
-"""Other partitioners than METIS, where they are installed: KaHIP and Scotch.
+"""Partitioners other than METIS, if they are installed: KaHIP and Scotch.
 
-Their parts need not be exact, `mapping.partition.parts.partition` repairs them.
+Their parts need not have exact sizes, because `mapping.partition.parts.partition` repairs them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ MODULES = {"metis": "pymetis", "kahip": "kahip", "scotch": "pyscotch"}
 
 
 def available() -> list[str]:
-    """Names of the partitioners that are installed."""
+    """The names of the installed partitioners."""
     return [name for name, module in MODULES.items() if find_spec(module) is not None]
 
 
 def partitioner(name: str) -> Partitioner:
-    """A partitioner by its name: ``metis``, ``kahip`` or ``scotch``.
+    """The partitioner of a name: ``metis``, ``kahip`` or ``scotch``.
 
-    :raises PartitionError: for another name, or where it is not installed; the message says what to install.
+    :raises PartitionError: if the name is unknown, or the partitioner is not installed; the message names its package.
     """
     makers: dict[str, Callable[[], Partitioner]] = {"metis": Metis, "kahip": lambda: _kahip, "scotch": lambda: _scotch}
     if name not in makers:
@@ -45,7 +45,7 @@ def partitioner(name: str) -> Partitioner:
 
 
 def _kahip(graph: Undirected, sizes: Integers, seed: int) -> Integers:
-    """KaFFPa (Sanders, Schulz 2011), mode eco, 3 % imbalance; sizes are taken as equal."""
+    """Partition by KaHIP's KaFFPa (Sanders, Schulz 2011), mode eco, 3 % imbalance, into parts of equal size."""
     kahip: Any = import_module("kahip")
     vertices = [1] * (len(graph.offsets) - 1)
     lists = graph.offsets.tolist(), whole_weights(graph).tolist(), graph.targets.tolist()
@@ -54,9 +54,9 @@ def _kahip(graph: Undirected, sizes: Integers, seed: int) -> Integers:
 
 
 def _scotch(graph: Undirected, sizes: Integers, seed: int) -> Integers:
-    """Scotch's mapping onto a weighted complete graph (Pellegrini, Roman 1996)."""
+    """Partition by Scotch's mapping to a weighted complete graph (Pellegrini, Roman 1996)."""
     scotch: Any = import_module("pyscotch")
-    with redirect_stderr(io.StringIO()):  # the first call says there what it has loaded
+    with redirect_stderr(io.StringIO()):  # because the first call prints the modules it has loaded
         scotch.random_seed(seed)
     scotch.random_reset()
     made = scotch.Graph()

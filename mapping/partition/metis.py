@@ -1,4 +1,4 @@
-"""METIS by pymetis, the default partitioner."""
+"""METIS, the default partitioner, by the package pymetis."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ Integers = NDArray[np.int64]
 class Metis:
     """METIS by recursive bisection (Karypis, Kumar 1998), which on small graphs cuts less than its k-way method.
 
-    :param cuts: bisections tried at each step, of which the best is taken.
-    :param imbalance: how uneven parts may be on the way, in thousandths; little is left to repair where it is 1.
-    :param recursive: False for the k-way method.
+    :param cuts: number of bisections tried at each step, of which the best counts.
+    :param imbalance: allowed imbalance of parts in thousandths; 1 leaves little to repair.
+    :param recursive: whether to bisect recursively; False for the k-way method.
     """
 
     def __init__(self, cuts: int = 4, imbalance: int = 1, recursive: bool = True) -> None:
         self.cuts, self.imbalance, self.recursive = cuts, imbalance, recursive
 
     def __call__(self, graph: Undirected, sizes: Integers, seed: int) -> Integers:
-        """The part of each vertex; a graph without edges is cut in blocks.
+        """Partition a graph; the part of each vertex, shape (n,). A graph without edges is cut into blocks.
 
-        :raises PartitionError: where METIS gives up. It catches SIGTERM and SIGABRT while it works and reports them
-            as an error like any other; to go on would be to ignore who ends the job.
+        :raises PartitionError: if METIS gives up. It catches SIGTERM and SIGABRT while it works and reports them as an
+            ordinary error; this error must not be ignored, or a job could not be ended.
         """
         if not len(graph.targets):
             return np.repeat(np.arange(len(sizes)), sizes)
-        import pymetis  # here, for who maps nothing need not load it
+        import pymetis  # imported late because few programs partition
 
         shares = None if sizes.min() == sizes.max() else (sizes / sizes.sum()).tolist()
-        # METIS takes seeds 0 and 1 for the same.
+        # METIS does not distinguish seeds 0 and 1.
         options = pymetis.Options(seed=seed % 2**30 + 2, ufactor=self.imbalance, ncuts=self.cuts)
         try:
             found = pymetis.part_graph(

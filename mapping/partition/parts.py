@@ -1,4 +1,4 @@
-"""What a partitioner is, and the repair that makes its parts exact."""
+"""The interface of partitioners, and the repair that makes their parts exact."""
 
 from __future__ import annotations
 
@@ -14,35 +14,37 @@ from ..graph import Undirected
 __all__ = ["PartitionError", "Partitioner", "cut", "partition", "repair", "subgraph", "whole_weights"]
 
 Integers = NDArray[np.int64]
-# Partitioners add up edge weights in 32 bits.
+# Largest sum of edge weights, because partitioners add them in 32 bits.
 LARGEST_SUM = 2**30
 
 
 class PartitionError(TopompiError, ValueError):
-    """A partition was asked for that cannot be."""
+    """A requested partition is impossible."""
 
 
 class Partitioner(Protocol):
-    """Splits a graph; its sizes need only be about right, because `partition` repairs them."""
+    """An interface for partitioners; sizes need only be approximate, because `partition` repairs them."""
 
     def __call__(self, graph: Undirected, sizes: Integers, seed: int) -> Integers:
-        """The part of each vertex, in range(len(sizes)), shape (n,).
+        """Partition a graph; the part of each vertex, in range(k), shape (n,).
 
-        :param sizes: vertices wanted in each part, at least two parts, all sizes at least 1, shape (k,).
+        :param graph: symmetric graph of n vertices.
+        :param sizes: wanted number of vertices of each part, shape (k,); at least two parts, each of at least 1.
+        :param seed: seed of the random numbers.
         """
 
 
 def partition(
     graph: Undirected, sizes: Sequence[int] | Integers, seed: int, by: Partitioner, tries: int = 1
 ) -> Integers:
-    """The part of each vertex, parts exactly as large as asked; the least cut of some tries.
+    """Partition a graph into parts of exact sizes, the least cut of some tries; the part of each vertex, shape (n,).
 
-    :param graph: symmetric, n vertices.
-    :param sizes: of the parts, adding up to the number of vertices; 0 is allowed, shape (k,).
-    :param seed: of the first try; every further try takes the next number.
-    :param by: makes parts of about the right size.
-    :param tries: cuts made, of which the least is taken.
-    :raises PartitionError: where they do not add up.
+    :param graph: symmetric graph of n vertices.
+    :param sizes: number of vertices of each part, shape (k,); their sum is n, and 0 is allowed.
+    :param seed: seed of the first try; every further try takes the next number.
+    :param by: partitioner, whose parts have about the right size.
+    :param tries: number of partitions tried.
+    :raises PartitionError: if the sum of the sizes is not n.
     """
     wanted = np.asarray(sizes, dtype=np.int64)
     if wanted.sum() != len(graph.offsets) - 1:
@@ -60,13 +62,13 @@ def partition(
 
 
 def cut(graph: Undirected, part: Integers) -> float:
-    """The weight of the edges between parts, both directions."""
+    """The weight of the edges between parts, counted in both directions."""
     crossing = np.repeat(part, np.diff(graph.offsets)) != part[graph.targets]
     return float(graph.weight[crossing].sum())
 
 
 def subgraph(graph: Undirected, vertices: Integers) -> Undirected:
-    """The graph between some vertices, numbered in their order."""
+    """The graph between some vertices, which are numbered in the given order."""
     number = np.full(len(graph.offsets) - 1, -1, dtype=np.int64)
     number[vertices] = np.arange(len(vertices))
     degree = np.diff(graph.offsets)[vertices]
@@ -79,13 +81,13 @@ def subgraph(graph: Undirected, vertices: Integers) -> Undirected:
 
 
 def repair(graph: Undirected, part: Integers, sizes: Integers, distance: NDArray[np.float64] | None = None) -> Integers:
-    """The partition with exact sizes: vertices leave too large parts by the cheapest move first.
+    """Make the sizes of parts exact: vertices leave parts that are too large, by the cheapest move first.
 
-    :param graph: symmetric, n vertices.
-    :param part: of each vertex, in range(k), shape (n,).
-    :param sizes: wanted, adding up to n, shape (k,).
-    :param distance: between parts, shape (k, k); the cut counts where there is none.
-    Cost: O(n k) once, and O(vertices in too large parts x too small parts) a move.
+    :param graph: symmetric graph of n vertices.
+    :param part: part of each vertex, in range(k), shape (n,).
+    :param sizes: wanted number of vertices of each part, shape (k,); their sum is n.
+    :param distance: distance between parts, shape (k, k), for the cost of a move; by default the cut is the cost.
+    Cost: O(n k) once, and O(vertices in too large parts x too small parts) per move.
     """
     part, count = part.copy(), np.bincount(part, minlength=len(sizes))
     if (count == sizes).all():
@@ -108,14 +110,14 @@ def repair(graph: Undirected, part: Integers, sizes: Integers, distance: NDArray
 
 
 def _part_weights(graph: Undirected, part: Integers, parts: int) -> NDArray[np.float64]:
-    """Weight from each vertex to each part, shape (n, k)."""
+    """The weight from each vertex to each part, shape (n, k)."""
     size = len(part)
     key = np.repeat(np.arange(size), np.diff(graph.offsets)) * parts + part[graph.targets]
     return np.bincount(key, graph.weight, size * parts).astype(np.float64).reshape(size, parts)
 
 
 def whole_weights(graph: Undirected) -> Integers:
-    """The weights as whole numbers of at least 1, scaled so that 32 bits can add them up, shape (2 m,)."""
+    """The weights as whole numbers of at least 1, scaled so that their sum fits into 32 bits, shape (2 m,)."""
     total = float(graph.weight.sum())
     whole = bool((graph.weight == np.rint(graph.weight)).all())
     scale = 1.0 if whole and total <= LARGEST_SUM else LARGEST_SUM / total

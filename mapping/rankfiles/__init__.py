@@ -1,7 +1,7 @@
-"""Mappings as the launchers take them, and back: one module a family of formats.
+"""Files of mappings for launchers, written and read, with one module per family of formats.
 
-Each format has ``write(mapping)`` and says how its file is used; every file carries the hosts, the slots and the digest
-of the allocation that it is for.
+Each format has ``write(mapping)``, and states in its file how launchers use it. Every file contains the hosts, the
+slots and the digest of its allocation.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ WRITERS: dict[str, Callable[[Mapping], str]] = {
     "plane": slurm.write_plane,
     "json": jsonio.write,
 }
-# Recognised in this order; the list of hosts is what is left.
+# Readers try to recognise a file in this order; a list of hosts is last because it matches most.
 _READERS = (jsonio, openmpi, slurm.PLANE, mpich.RANK_ORDER, mpich.HYDRA, slurm)
 
 
 def write_mapping(mapping: Mapping, form: str) -> str:
     """The text of a mapping's file.
 
+    :param mapping: mapping to write.
     :param form: ``rankfile`` (Open MPI 4), ``rankfile5`` (Open MPI 5), ``mpich`` (``MPICH_RANK_ORDER``), ``hydra``
-        (MPICH's host file), ``slurm`` (arbitrary host file), ``plane`` (srun's option), ``json``.
-    :raises RankFileError: for another word, and for a mapping that the format cannot express.
+        (MPICH's host file), ``slurm`` (arbitrary host file), ``plane`` (srun's option), or ``json``.
+    :raises RankFileError: if the format is unknown, or cannot express the mapping.
     """
     if form not in WRITERS:
         raise RankFileError(f"expecting a format of {', '.join(WRITERS)}, got {form!r}")
@@ -44,12 +45,13 @@ def write_mapping(mapping: Mapping, form: str) -> str:
 
 
 def read_mapping(path: str | os.PathLike[str], machine: Machine | None = None) -> Mapping:
-    """The mapping of a file in any of the formats, ours or another program's.
+    """Read a mapping from a file in any of the formats, written by topompi or by another program.
 
-    Formats that name a rank's host alone put the ranks of a host on its slots in ascending order.
+    Formats that give only a rank's host put the ranks of a host on its slots in ascending order.
 
-    :param machine: the allocation: must be the file's where the file says (its digest), and is needed where not.
-    :raises RankFileError: with file and line, and what should stand there.
+    :param path: path of the file.
+    :param machine: the allocation. It must equal the file's if the file contains its digest, and is required otherwise.
+    :raises RankFileError: if the file contains no mapping; the message names file, line and the expected content.
     """
     with guarded(str(path), RankFileError):
         file = RankFile.open(Path(path), machine)

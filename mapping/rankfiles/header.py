@@ -1,4 +1,4 @@
-"""What every file of a mapping says of its allocation, and what is checked when it is read."""
+"""The common header of mappings' files, and the checks of a file against its allocation."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 class RankFileError(TopompiError, ValueError):
-    """A file holds no mapping, or not one for this allocation, or a format cannot express a mapping."""
+    """A file contains no mapping, or none for this allocation, or a format cannot express a mapping."""
 
 
 def header(mapping: Mapping, launch: str) -> list[str]:
-    """Comment lines: ranks, hosts, digest; how the file is used; a line a host with its slots."""
+    """The comment lines with ranks, hosts and digest, the use of the file, and each host with its slots."""
     title = f"# topompi mapping: {mapping.size} ranks on {len(mapping.hosts)} hosts, allocation {mapping.digest}"
     slots = zip(mapping.hosts, mapping.slots.tolist(), strict=True)
     return [title, f"# launch: {launch}", *(f"# host {host} slots {count}" for host, count in slots)]
@@ -37,7 +37,7 @@ def header(mapping: Mapping, launch: str) -> list[str]:
 def host_names(mapping: Mapping) -> list[str]:
     """The name of each rank's host.
 
-    :raises RankFileError: for names that would read as something else in a launcher's file.
+    :raises RankFileError: if a launcher would misread a name in a file.
     """
     odd = next((host for host in mapping.hosts if not _NAME.fullmatch(host)), None)
     if odd is not None:
@@ -47,11 +47,11 @@ def host_names(mapping: Mapping) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class RankFile:
-    """The text of a mapping's file and the allocation that it must fit.
+    """The text of a mapping's file, and the allocation that it must fit.
 
-    :param name: what messages call it.
-    :param text: its content.
-    :param machine: the allocation that is asked for, if any.
+    :param name: name of the file in messages.
+    :param text: content of the file.
+    :param machine: requested allocation, None if there is none.
     """
 
     name: str
@@ -62,41 +62,41 @@ class RankFile:
     def open(cls, path: Path, machine: Machine | None = None) -> RankFile:
         """Read a file.
 
-        :raises RankFileError: where it is absent, empty, or no text.
+        :raises RankFileError: if it is missing, empty, or no text.
         """
         return cls(str(path), read_text(path, RankFileError, "a mapping"), machine)
 
     @cached_property
     def rows(self) -> list[tuple[int, str]]:
-        """Line number (from 1) and line, without comments, blanks around and empty lines."""
+        """Line number (from 1) and line, without comments, surrounding blanks and empty lines."""
         stripped = ((number, line.partition("#")[0].strip()) for number, line in self.numbered)
         return [(number, line) for number, line in stripped if line]
 
     @property
     def first(self) -> str:
-        """The first line that is no comment, empty where there is none."""
+        """The first line that is no comment; empty if there is none."""
         return self.rows[0][1] if self.rows else ""
 
     @property
     def numbered(self) -> list[tuple[int, str]]:
-        """Line number (from 1) and line, comments too."""
+        """Line number (from 1) and line, including comments."""
         return list(enumerate(self.text.splitlines(), 1))
 
     def fail(self, line: int, wanted: str, given: str) -> NoReturn:
-        """Refuse a line: what should stand there, and what does.
+        """Raise RankFileError for a line, with the expected content and the given one.
 
-        :param line: number from 1.
-        :param wanted: what should stand there, in words.
-        :param given: what stands there; cut to 60 characters.
+        :param line: line number, from 1.
+        :param wanted: expected content, in words.
+        :param given: given content; cut to 60 characters.
         """
         shown = repr(given if len(given) <= 60 else given[:57] + "...")
         raise RankFileError(f"{self.name}:{line}: expecting {wanted}, got {shown}")
 
     @cached_property
     def allocation(self) -> tuple[tuple[str, ...], list[int]]:
-        """Hosts and slots: the header's, which must be those of the machine where one is given, else the machine's.
+        """The hosts and their slots: the header's, which must equal the machine's if one is given, else the machine's.
 
-        :raises RankFileError: for a header that its own digest contradicts, another machine, or neither of them.
+        :raises RankFileError: if the header contradicts its own digest or the machine, or there is neither.
         """
         titles = [(number, match) for number, line in self.numbered if (match := _TITLE.fullmatch(line.strip()))]
         if titles:
@@ -114,12 +114,12 @@ class RankFile:
         return hosts, slots
 
     def check_digest(self, hosts: Sequence[str], slots: Sequence[int], digest: str, where: str) -> None:
-        """Refuse hosts and slots that are not what their digest names, or not the machine's.
+        """Refuse hosts and slots that do not match their digest or the machine.
 
-        :param hosts: names.
-        :param slots: of each host.
-        :param digest: that the file names.
-        :param where: begins the message: file, or file and line.
+        :param hosts: names of the hosts.
+        :param slots: number of slots of each host.
+        :param digest: digest that the file contains.
+        :param where: beginning of the message: file, or file and line.
         :raises RankFileError: if one of them does not match.
         """
         true = allocation_digest(hosts, np.array(slots, dtype=np.int64))
@@ -130,7 +130,7 @@ class RankFile:
             raise RankFileError(f"{where}: is for allocation {true}, but the job's is {self.machine.digest}")
 
     def check_count(self, ranks: int) -> None:
-        """Refuse another number of ranks than the title says.
+        """Refuse a number of ranks other than that in the title.
 
         :raises RankFileError: if the numbers differ.
         """
@@ -139,10 +139,11 @@ class RankFile:
             raise RankFileError(f"{self.name}: expecting {title[1]} ranks, as its title says, got {ranks}")
 
     def mapping(self, hosts: Sequence[tuple[int, str]], slots: Sequence[int | None] | None = None) -> Mapping:
-        """The mapping that puts rank i on ``hosts[i]``, a line number and a name.
+        """The mapping that puts rank i on the i-th given host.
 
-        :param slots: slot within its host of each rank, counted from 0; None: the next one of the host.
-        :raises RankFileError: for a host that the allocation has not, or a slot that its host has not or that is taken.
+        :param hosts: line number, for messages, and host name of each rank.
+        :param slots: slot of each rank within its host, from 0; None for the next slot of the host.
+        :raises RankFileError: if a host is not in the allocation, or a slot does not exist or is taken.
         """
         names, counts = self.allocation
         self.check_count(len(hosts))
@@ -166,9 +167,9 @@ class RankFile:
         return self.of_slots(list(taken))
 
     def of_slots(self, slot_of_rank: Sequence[int]) -> Mapping:
-        """The mapping of ranks to slots of the allocation.
+        """The mapping of ranks to given slots of the allocation.
 
-        :raises RankFileError: where it is not one-to-one.
+        :raises RankFileError: if it is not one-to-one.
         """
         names, counts = self.allocation
         try:

@@ -1,4 +1,4 @@
-"""A mapping as JSON: hosts, slots, digest, and the slot of each rank."""
+"""Mappings as JSON: hosts, slots, digest, and the slot of each rank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 2**31
 
 
 def write(mapping: Mapping) -> str:
-    """One object; slots are numbered host by host."""
+    """The mapping as one JSON object; slots are numbered host by host."""
     root = {
         "format": FORMAT,
         "version": VERSION,
@@ -29,14 +29,14 @@ def write(mapping: Mapping) -> str:
 
 
 def recognise(file: RankFile) -> bool:
-    """Whether it is a JSON object."""
+    """Whether the file is a JSON object."""
     return file.text.lstrip().startswith("{")
 
 
 def read(file: RankFile) -> Mapping:
-    """What `write` wrote.
+    """Read a mapping that `write` wrote.
 
-    :raises RankFileError: with file and line for what is no JSON, file and field for what is no mapping.
+    :raises RankFileError: if it is no JSON (the message names file and line) or no mapping (file and field).
     """
     root = parse_json(file.text, file.name, RankFileError)
     if root.get("format") != FORMAT or root.get("version") != VERSION:

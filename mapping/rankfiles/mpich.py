@@ -1,4 +1,4 @@
-"""Cray MPICH's rank order, and the host file of MPICH's launcher, hydra."""
+"""Cray MPICH's rank order, and the host file of hydra, the launcher of MPICH."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _RUN = re.compile(r"([A-Za-z0-9_.-]+):([0-9]{1,9})")
 
 
 def write_rank_order(mapping: Mapping) -> str:
-    """``MPICH_RANK_ORDER``: the ranks in the order in which slots are filled, host by host: the inverse vector.
+    """The file ``MPICH_RANK_ORDER``: the ranks in the order in which slots are filled, host by host.
 
-    :raises RankFileError: where a slot is empty before the last one taken, for the file cannot say so.
+    :raises RankFileError: if a slot before the last one taken is empty, which the file cannot express.
     """
     used = mapping.rank_of_slot[: int(mapping.slot_of_rank.max(initial=-1)) + 1]
     if (used < 0).any():
@@ -39,10 +39,10 @@ def write_rank_order(mapping: Mapping) -> str:
 
 
 def write_hydra(mapping: Mapping) -> str:
-    """The host file of MPICH's ``mpiexec``, a line ``HOST:COUNT`` a host, and in a comment what ``-rankmap`` wants.
+    """The host file of MPICH's ``mpiexec``: lines ``HOST:COUNT``, and a comment with the value of ``-rankmap``.
 
-    Host files can name a host again, and hydra then places ranks as that says; but it takes each line for a host of its
-    own, so that ranks that share a host do not share memory (MPICH 5.0). A rank map keeps hosts whole.
+    Host files may repeat a host, and hydra then places ranks as listed. But it treats each line as a separate host, so
+    that ranks of one host do not share memory (MPICH 5.0). A rank map avoids this.
     """
     names = host_names(mapping)
     used, node = np.unique(mapping.host_of_rank, return_inverse=True)
@@ -53,14 +53,14 @@ def write_hydra(mapping: Mapping) -> str:
 
 
 def _recognise_rank_order(file: RankFile) -> bool:
-    """Whether its first line is numbers and ranges between commas."""
+    """Whether the first line consists of numbers and ranges, separated by commas or blanks."""
     return bool(re.fullmatch(r"[0-9]+([-,\s]+[0-9]+)*,?", file.first))
 
 
 def _read_rank_order(file: RankFile) -> Mapping:
-    """Commas, blanks and ends of lines all separate; ``4-7`` is a range.
+    """Read a rank order: numbers and ranges (``4-7``), separated by commas, blanks and line ends.
 
-    :raises RankFileError: with file and line: for what is no rank, a rank that comes twice, or one that is missing.
+    :raises RankFileError: if a word is no rank, or a rank is repeated or missing; the message names file and line.
     """
     _, counts = file.allocation
     line_of: dict[int, int] = {}
@@ -84,14 +84,14 @@ def _read_rank_order(file: RankFile) -> Mapping:
 
 
 def _recognise_hydra(file: RankFile) -> bool:
-    """Whether its first line is ``HOST:COUNT``."""
+    """Whether the first line is ``HOST:COUNT``."""
     return bool(_RUN.fullmatch(file.first))
 
 
 def _read_hydra(file: RankFile) -> Mapping:
-    """Lines ``HOST`` or ``HOST:COUNT``, ranks on them in order, or placed by the rank map in a comment.
+    """Read lines ``HOST`` or ``HOST:COUNT``; ranks follow their order, or the rank map in a comment.
 
-    :raises RankFileError: with file and line.
+    :raises RankFileError: if a line has another form; the message names file and line.
     """
     hosts: list[tuple[int, str]] = []
     lines: list[tuple[int, str]] = []
@@ -106,7 +106,7 @@ def _read_hydra(file: RankFile) -> Mapping:
 
 
 def _mapped(file: RankFile, lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]] | None:
-    """The host of each rank by the rank map, None where the file has none."""
+    """The host of each rank from the rank map; None if the file has no rank map."""
     found = next(((number, match[1]) for number, line in file.numbered if (match := _MAP.fullmatch(line))), None)
     if found is None:
         return None

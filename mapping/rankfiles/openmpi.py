@@ -1,4 +1,4 @@
-"""Open MPI's rank files: ``rank R=HOST slot=S``."""
+"""Open MPI's rank files, with lines ``rank R=HOST slot=S``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _LINE = re.compile(r"rank\s+([0-9]{1,10})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*(?:(
 
 
 def write(mapping: Mapping) -> str:
-    """For Open MPI 4: slot numbers are mandatory; a rank is bound to the core that its slot within the host names."""
+    """A rank file for Open MPI 4, which requires slot numbers and binds a rank to its host's core of this number."""
     return _write(mapping, f"mpirun -n {mapping.size} --rankfile THIS_FILE")
 
 
 def write5(mapping: Mapping) -> str:
-    """For Open MPI 5 (PRRTE), which has no option for rank files any more; hosts and slots come from ``--hostfile``.
+    """A rank file for Open MPI 5 (PRRTE), used by ``--map-by``; hosts and slots come from ``--hostfile``.
 
-    Slot S is core S of the host; a host with fewer cores than slots makes mpirun refuse the file.
+    Slot S is core S of the host; mpirun refuses the file if a host has fewer cores than slots.
     """
     return _write(mapping, f"mpirun -n {mapping.size} --map-by rankfile:file=THIS_FILE")
 
@@ -36,14 +36,15 @@ def _write(mapping: Mapping, launch: str) -> str:
 
 
 def recognise(file: RankFile) -> bool:
-    """Whether its first line begins with ``rank``, a number and ``=``."""
+    """Whether the first line begins with ``rank``, a number and ``=``."""
     return bool(re.match(r"rank\s+\S+\s*=", file.first))
 
 
 def read(file: RankFile) -> Mapping:
-    """Ranks may come in any order; a line without a slot takes the host's next one.
+    """Read a rank file; ranks may be in any order, and a rank without a slot takes its host's next slot.
 
-    :raises RankFileError: with file and line; for relative hosts (``+n0``) and sets of cores, which name no slot.
+    :raises RankFileError: if a line is wrong, or has a relative host (``+n0``) or a set of cores, which identify no
+        slot; the message names file and line.
     """
     placed: dict[int, tuple[int, str, int | None]] = {}
     for number, line in file.rows:

@@ -1,4 +1,4 @@
-"""Slurm: the arbitrary host file, and the plane distribution where it says the same."""
+"""Slurm's files: the host file of the arbitrary distribution, and options of the plane distribution."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _HOST = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def write(mapping: Mapping) -> str:
-    """The host file of ``srun --distribution=arbitrary``: the host of rank i on line i."""
+    """The host file of ``srun --distribution=arbitrary``, with the host of rank i on line i."""
     launch = f"SLURM_HOSTFILE=THIS_FILE srun --ntasks={mapping.size} --distribution=arbitrary"
     return "\n".join([*header(mapping, launch), *host_names(mapping)]) + "\n"
 
 
 def plane_size(mapping: Mapping) -> int | None:
-    """The block size whose plane distribution is the mapping: hosts in turn get so many consecutive ranks each.
+    """The block size of the plane distribution that equals the mapping: the ranks that each host gets in turn.
 
-    1 is cyclic; None where the mapping is none of them.
+    It is 1 for a cyclic mapping, and None if the mapping is no plane distribution.
     """
     host = mapping.host_of_rank
     leaves = np.flatnonzero(host != 0)
@@ -37,11 +37,11 @@ def plane_size(mapping: Mapping) -> int | None:
 
 
 def write_plane(mapping: Mapping) -> str:
-    """Options of srun for a mapping that is a plane distribution over the hosts in their order.
+    """The options of srun for a mapping that is a plane distribution over the hosts in their order.
 
-    The options give the number of hosts, because Slurm puts a rank on each host that it is told of, whatever the plane.
+    They include the number of hosts, because Slurm puts a rank on each given host, whatever the plane size.
 
-    :raises RankFileError: for another mapping.
+    :raises RankFileError: if the mapping is no plane distribution.
     """
     block = plane_size(mapping)
     if block is None:
@@ -55,7 +55,7 @@ def write_plane(mapping: Mapping) -> str:
 
 
 def _recognise_plane(file: RankFile) -> bool:
-    """Whether its first line is options, ``--distribution=plane`` among them."""
+    """Whether the first line consists of options, including ``--distribution=plane``."""
     return file.first.startswith("--") and "--distribution=plane" in file.first
 
 
@@ -75,14 +75,14 @@ def _read_plane(file: RankFile) -> Mapping:
 
 
 def recognise(file: RankFile) -> bool:
-    """Whether its first line is a host name and nothing else."""
+    """Whether the first line is a host name only."""
     return bool(_HOST.fullmatch(file.first))
 
 
 def read(file: RankFile) -> Mapping:
-    """The host of rank i on line i.
+    """Read the host of rank i from line i.
 
-    :raises RankFileError: with file and line.
+    :raises RankFileError: if a line is no host name; the message names file and line.
     """
     for number, line in file.rows:
         if not _HOST.fullmatch(line):

@@ -1,7 +1,7 @@
-"""Communication graphs from files: one module a format, found by content.
+"""Readers of communication graphs from files, one module per format; the format is found from the content.
 
-Each module has NAME, ``recognise(file)`` and ``read(file)``, and makes ``Edges``; no file is recognised by two, for
-the first that recognises it reads it.
+Each module has NAME, ``recognise(file)`` and ``read(file)``, which returns ``Edges``. If several modules recognise a
+file, the first in ``FORMATS`` reads it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from .text import GraphFile, GraphFileError
 
 __all__ = ["FORMATS", "GraphFileError", "read_edges", "read_graph"]
 
-# METIS before the lists, which its lines of three or four numbers look like.
+# METIS comes before the lists, whose lines of three or four numbers look like a METIS header.
 FORMATS: tuple[ModuleType, ...] = (npz, topoprof, jsonprofile, matrixmarket, monitoring, pairlist, metis, edgelist)
 
 
 def read_graph(path: str | os.PathLike[str], size: int | None = None) -> CommunicationGraph:
-    """Read a communication graph, whatever its format.
+    """Read a communication graph in any known format.
 
-    :param path: a file of any known format, packed with xz or gz or not; for Open MPI's monitoring the folder of its
-        ``.prof`` files, or any one of them.
-    :param size: number of ranks; by default what the file says, else the highest rank in it plus 1. Lists of edges
-        may name fewer ranks than there are, formats that say how many there are may not.
-    :raises GraphFileError: with file and line, and what should stand there.
-    Cost: some microseconds a line, O(edges) memory.
+    :param path: path of a file, plain or compressed with xz or gz; for Open MPI's monitoring the folder of its
+        ``.prof`` files, or any one of these files.
+    :param size: number of ranks; by default the file's own number, else its highest rank plus 1. A larger number is
+        allowed for lists of edges, which may omit ranks, but not for formats that state the number of ranks.
+    :raises GraphFileError: if the content is wrong; the message names file, line and the expected content.
+    Cost: some microseconds per line, O(edges) memory.
     """
     with guarded(str(path), GraphFileError):
         edges = read_edges(path)
@@ -39,7 +39,7 @@ def read_graph(path: str | os.PathLike[str], size: int | None = None) -> Communi
 
 
 def read_edges(path: str | os.PathLike[str]) -> Edges:
-    """The directed edges of a file, as `read_graph` finds them."""
+    """Read the directed edges of a file in any known format, as `read_graph` does."""
     with guarded(str(path), GraphFileError):
         if Path(path).is_dir():
             return monitoring.read_folder(Path(path))

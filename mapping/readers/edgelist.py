@@ -1,4 +1,4 @@
-"""Lists of directed edges: ``src dst bytes [hops]``, as profilers and par-comm-data write them."""
+"""Lists of directed edges, ``src dst bytes [hops]``, as profilers and par-comm-data write them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _WANTED = "'src dst bytes' or 'src dst bytes hops'"
 
 
 def recognise(file: GraphFile) -> bool:
-    """Whether the first line that is no comment has three or four numbers, blanks or commas between."""
+    """Whether the first line that is no comment consists of three or four numbers, separated by blanks or commas."""
     words = next((_words(line) for _, line in file.lines() if line), [])
     return len(words) in (3, 4) and all(word[0].isdigit() and word.isascii() for word in words)
 
 
 def read(file: GraphFile) -> Edges:
-    """The edges of a list; lines that start with ``#`` or ``%`` are comments.
+    """Read a list of edges; lines that begin with ``#`` or ``%`` are comments.
 
-    A volume may be written as ``5.954e+05``. The edges keep the hops that were measured where the file was recorded.
+    A volume may be written as ``5.954e+05``. Hops are those measured where the file was recorded.
 
-    :raises GraphFileError: with file and line.
+    :raises GraphFileError: if a line is wrong; the message names file and line.
     """
     hops = array("q")
     edges = Edges.of_rows(file.name, _rows(file, hops))
@@ -36,7 +36,7 @@ def read(file: GraphFile) -> Edges:
 
 
 def _rows(file: GraphFile, hops: array[int]) -> Iterator[tuple[int, int, int]]:
-    """Source, target and bytes of each line; its hops are appended."""
+    """Yield source, target and bytes of each line, and append its hops to ``hops``."""
     rows = 0
     for number, line in file.lines():
         words = _words(line)

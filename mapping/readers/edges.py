@@ -1,4 +1,4 @@
-"""What a reader makes of a file: directed edges with volumes, and how many ranks there are."""
+"""The result of a reader: directed edges with volumes, and the number of ranks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Directed edges; a pair that is there several times counts with its sum.
+    """Directed edges; the volumes of repeated pairs are summed later.
 
-    :param name: the file, for messages.
-    :param size: number of ranks that the file speaks of.
-    :param exact: the file says how many ranks there are; else ``size`` is the highest rank in it plus 1.
-    :param source: sending rank of each edge, shape (edges,); likewise ``target``, the receiving one.
-    :param volume: bytes, shape (edges,).
-    :param messages: number of messages, shape (edges,); None where the file does not say.
-    :param hops: switches or links that a message crossed when it was recorded, shape (edges,); None likewise.
+    :param name: name of the file, for messages.
+    :param size: number of ranks in the file.
+    :param exact: whether the file states the number of ranks; otherwise ``size`` is the highest rank plus 1.
+    :param source: sending rank of each edge, shape (edges,).
+    :param target: receiving rank of each edge, shape (edges,).
+    :param volume: bytes of each edge, shape (edges,).
+    :param messages: number of messages of each edge, shape (edges,); None if unknown.
+    :param hops: switches or links that a message crossed when it was recorded, shape (edges,); None if unknown.
     """
 
     name: str
@@ -42,13 +43,13 @@ class Edges:
     def of_rows(
         cls, name: str, rows: Iterable[Sequence[int]], size: int | None = None, *, messages: bool = False
     ) -> Edges:
-        """Edges from rows of source, target, volume and, where they are known, messages.
+        """Make edges from rows of source, target, volume and, if ``messages``, number of messages.
 
-        :param name: of the file, for messages.
-        :param rows: of 3 numbers each, of 4 with ``messages``; read once.
-        :param size: number of ranks that the file says; None where it says none, and the highest rank decides.
-        :param messages: whether the rows have messages.
-        Cost: 24 or 32 bytes an edge.
+        :param name: name of the file, for messages.
+        :param rows: rows of 3 numbers, or 4 with ``messages``; iterated once.
+        :param size: number of ranks that the file states; None if it states none, so that the highest rank decides.
+        :param messages: whether the rows have a number of messages.
+        Cost: 24 or 32 bytes per edge.
         """
         table = table_of(rows, 4 if messages else 3)
         source, target, volume = table[:, 0], table[:, 1], table[:, 2]
@@ -56,9 +57,9 @@ class Edges:
         return cls(name, known, size is not None, source, target, volume, table[:, 3] if messages else None)
 
     def checked_size(self, size: int | None) -> int:
-        """The number of ranks: the asked one where the file allows it.
+        """The number of ranks: the requested number if the file allows it, by default the file's.
 
-        :raises GraphFileError: for fewer ranks than the file names, or another number than it says; for none at all.
+        :raises GraphFileError: if the file has more ranks, or states another number, or the number is 0.
         """
         if size is None:
             size = self.size
@@ -72,15 +73,15 @@ class Edges:
 
 
 def table_of(rows: Iterable[Sequence[int]], width: int) -> Integers:
-    """Rows of ``width`` whole numbers as an array, shape (rows, width), made as they come."""
+    """The rows of ``width`` whole numbers as an array, shape (rows, width), filled while they are iterated."""
     table = np.fromiter(rows, dtype=np.dtype((np.int64, width)))  # type: ignore[call-overload, unused-ignore]
     return np.asarray(table, dtype=np.int64).reshape(-1, width)
 
 
 def halved(pairs: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Directed rows of undirected pairs (u, v, volume): half of it each way, the odd byte from u to v.
+    """Split undirected pairs (u, v, volume) into two directed rows of half the volume; an odd byte goes from u to v.
 
-    The file does not say who sent what; halves keep the sum of each pair exact, whatever it is.
+    The file does not tell who sent the bytes, and the sum of each pair stays exact.
     """
     for u, v, volume in pairs:
         if u == v:

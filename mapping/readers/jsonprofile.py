@@ -1,4 +1,4 @@
-"""Our own recorded graph: columns of edges as JSON, versioned."""
+"""Graphs recorded by topompi: columns of edges as versioned JSON."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _COLUMNS = ("source", "target", "volume", "messages")
 
 
 def recognise(file: GraphFile) -> bool:
-    """Whether it is an object with the field ``"format": "topompi graph"``."""
+    """Whether the file is an object with the field ``"format": "topompi graph"``."""
     return bool(_HEADING.match(file.head))
 
 
 def write_graph(graph: CommunicationGraph, path: str | os.PathLike[str]) -> None:
-    """Write a graph as JSON: format, version, size and the columns source, target, volume, messages."""
+    """Write a graph as JSON with format, version, size and the columns source, target, volume and messages."""
     columns = (graph.sources, graph.targets, graph.volume, graph.messages)
     held = {name: column.tolist() for name, column in zip(_COLUMNS, columns, strict=True)}
     root = {"format": FORMAT, "version": VERSION, "size": int(graph.size), **held}
@@ -41,9 +41,9 @@ def write_graph(graph: CommunicationGraph, path: str | os.PathLike[str]) -> None
 
 
 def read(file: GraphFile) -> Edges:
-    """What `write_graph` wrote; ``messages`` may be absent.
+    """Read a graph that `write_graph` wrote; ``messages`` may be missing.
 
-    :raises GraphFileError: with file and line for what is no JSON, with file and field for what is no graph.
+    :raises GraphFileError: if it is no JSON (the message names file and line) or no graph (file and field).
     """
     root = parse_json(file.data, file.name, GraphFileError)
     if not isinstance(root, dict) or root.get("format") != FORMAT:

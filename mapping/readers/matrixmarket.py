@@ -1,4 +1,4 @@
-"""Matrix Market files: entry (i, j) is what rank i sends to rank j."""
+"""Matrix Market files, in which entry (i, j) is the bytes from rank i to rank j."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _LINE = re.compile(r"^Line (\d+): *(.*)", re.DOTALL)
 
 
 def recognise(file: GraphFile) -> bool:
-    """Whether it begins with ``%%MatrixMarket``."""
+    """Whether the file begins with ``%%MatrixMarket``."""
     return file.head.lstrip().lower().startswith("%%matrixmarket")
 
 
 def read(file: GraphFile) -> Edges:
-    """The entries of a square matrix, coordinates or array, real, integer or pattern (1 each).
+    """Read the entries of a square matrix: coordinate or array, real, integer or pattern (each entry counts 1).
 
-    A symmetric one holds each pair once and means it both ways, as Matrix Market defines.
+    A symmetric matrix lists each pair once, and the entry counts in both directions, as Matrix Market defines.
 
-    :raises GraphFileError: with file and, where the parser says, line; for a header that promises more ranks than the
-        limit or more entries than the file can hold, before anything is made of it.
+    :raises GraphFileError: if the content is wrong; the message names the file and, if known, the line. A header with
+        more ranks than the limit, or more entries than the file can contain, is refused before memory is allocated.
     """
     from scipy.io import mminfo, mmread
     from scipy.sparse import coo_array
@@ -52,9 +52,9 @@ def read(file: GraphFile) -> Edges:
 
 
 def _check_lines(file: GraphFile) -> None:
-    """Refuse lines that are no numbers: scipy's parser (1.17) reads beyond the end of text over some of these.
+    """Refuse lines that are no numbers, because scipy's parser (1.17) reads beyond the text's end for some of them.
 
-    The first line names the form, lines of comments follow it, then come the extents, then the entries.
+    The first line names the form. Comment lines follow, then the extents, then the entries.
     """
     wanted, form = "extents and entries: two or three whole numbers", _EXTENTS
     for number, raw in enumerate(io.BytesIO(file.data), 1):
@@ -73,14 +73,14 @@ def _refuse(file: GraphFile, error: Exception) -> NoReturn:
 
 
 def _check_promise(file: GraphFile, shape: tuple[int, int], entries: int, form: tuple[str, str, str]) -> None:
-    """Refuse a header whose entries the file has no bytes for: a line each, with what it holds and its end."""
+    """Refuse a header with more entries than the file has bytes for, given the shortest possible line per entry."""
     _check_square(file, shape)
     if form[0] == "array":
         triangle = shape[0] * (shape[0] + 1) // 2 if form[2] != "general" else shape[0] * shape[1]
         entries, least = triangle - (shape[0] if form[2] == "skew-symmetric" else 0), len("0\n")
     else:
         least = len("1 1\n") if form[1] == "pattern" else len("1 1 0\n")
-    if entries * least > len(file.data) + 1:  # the last end of a line may lack
+    if entries * least > len(file.data) + 1:  # the last line may lack its end
         raise GraphFileError(
             f"{file.name}: expecting {entries:,} entries, as its header says, got {len(file.data):,} bytes"
         )
@@ -95,12 +95,14 @@ def _check_square(file: GraphFile, shape: tuple[int, ...]) -> None:
 def from_matrix(
     file: GraphFile, shape: tuple[int, ...], row: np.ndarray, column: np.ndarray, data: np.ndarray
 ) -> Edges:
-    """The edges of the entries of a matrix, once they have been found to be bytes.
+    """Make edges from the entries of a matrix, after checking that they are numbers of bytes.
 
-    :param file: that the matrix stands in, for messages.
-    :param shape: of the matrix.
-    :param row, column: of each entry, counted from 0, shape (entries,); ``data``: its bytes.
-    :raises GraphFileError: for a matrix that is not square, an entry outside of it, or a number that is no bytes.
+    :param file: file of the matrix, for messages.
+    :param shape: shape of the matrix.
+    :param row: row of each entry, from 0, shape (entries,).
+    :param column: column of each entry, from 0, shape (entries,).
+    :param data: bytes of each entry, shape (entries,).
+    :raises GraphFileError: if the matrix is not square, an entry is outside of it, or a number cannot be bytes.
     """
     _check_square(file, shape)
     if data.dtype.kind not in "buif":

@@ -1,6 +1,6 @@
-"""METIS graph files: the neighbours of one vertex a line, vertices counted from 1.
+"""METIS graph files: one line per vertex with its neighbours, which are numbered from 1.
 
-Format: G. Karypis, METIS 5.1 manual, section 4.1. It is what the reference's profiler writes, too.
+Format: G. Karypis, METIS 5.1 manual, section 4.1. The profiler of Subramoni 2013 writes it, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["NAME", "read", "recognise"]
 
 NAME = "METIS graphs"
 _SUFFIXES = (".graph", ".metis")
-_DIGITS = 18  # of a number in the header: it fits 64 bits, and no file holds more
+_DIGITS = 18  # most digits of a number in the header, which then fits into 64 bits; no file has larger numbers
 
 Integers = NDArray[np.int64]
 
@@ -27,20 +27,21 @@ class _Header(NamedTuple):
     line: int
     vertices: int
     edges: int
-    sizes: bool  # a vertex size leads each line
-    weights: int  # then so many vertex weights
-    weighted: bool  # each neighbour is followed by the weight of the edge
+    sizes: bool  # whether each line begins with a vertex size
+    weights: int  # number of vertex weights that follow
+    weighted: bool  # whether each neighbour is followed by the weight of the edge
 
     def neighbour_words(self, words: int) -> int:
         return words - self.sizes - self.weights
 
 
 def recognise(file: GraphFile) -> bool:
-    """Whether the first line is ``n m [fmt [ncon]]`` and what follows has n lines and 2 m neighbours.
+    """Whether the first line is ``n m [fmt [ncon]]``, and n lines with 2 m neighbours follow.
 
-    A first line of two numbers, or with a format of three digits, or in a file whose name ends with .graph or
-    .metis, is taken at its word, so that what is wrong after it is said as of a METIS graph. A format from 100 on is
-    not where all lines have as many words as the first: that is a list whose first pair exchanged 100 bytes, say.
+    The file counts as METIS, without this check, if the first line has two numbers or a format of three digits, or the
+    name ends with .graph or .metis; errors in the rest are then reported as errors of a METIS graph. Exception: a
+    format from 100 on is a volume if all lines have as many words as the first, because the file then is a list of
+    edges.
     """
     lines = _lines(file)
     number, line = next(lines, (0, ""))
@@ -59,7 +60,7 @@ def recognise(file: GraphFile) -> bool:
 
 
 def _fits(lines: Iterator[tuple[int, str]], header: _Header, words: int) -> tuple[bool, bool]:
-    """Whether the lines after a header are as many and as long as it says; and whether all have so many words."""
+    """Whether the lines after a header match its numbers, and whether all have the given number of words."""
     vertices, ends, listed = 0, 0.0, True
     for vertex, (_, line) in enumerate(lines, 1):
         count = len(line.split())
@@ -71,12 +72,12 @@ def _fits(lines: Iterator[tuple[int, str]], header: _Header, words: int) -> tupl
 
 
 def read(file: GraphFile) -> Edges:
-    """The edges: half of an undirected edge's weight goes each way, because the weight is what both ends exchange.
+    """Read the edges; half of an undirected edge's weight goes in each direction, because the weight is that of both.
 
-    Vertex sizes and weights are read over: every rank is one rank. Edges without weights count 1.
+    Vertex sizes and weights are ignored, because every vertex is one rank. Edges without weights count 1.
 
-    :raises GraphFileError: with file and line: for a header that lies, a neighbour that there is not, an edge that one
-        end lacks or weighs otherwise.
+    :raises GraphFileError: if the header is wrong, a neighbour does not exist, or an edge is missing at one end or has
+        another weight there; the message names file and line.
     """
     lines = _lines(file)
     header = _header(file, *next(lines, (1, "")))
@@ -92,7 +93,7 @@ def read(file: GraphFile) -> Edges:
 
 
 def _ends(file: GraphFile, lines: Iterator[tuple[int, str]], header: _Header) -> Iterator[tuple[int, int, int, int]]:
-    """Of each edge at each of its ends: that vertex, the neighbour (both from 0), the weight, the line."""
+    """Yield the vertex, its neighbour (both from 0), the weight and the line of each edge at each of its ends."""
     vertices, last = 0, header.line
     for vertex, (number, line) in enumerate(lines, 1):
         if vertex <= header.vertices:
@@ -106,7 +107,7 @@ def _ends(file: GraphFile, lines: Iterator[tuple[int, str]], header: _Header) ->
 def _check_both_ends(
     file: GraphFile, vertices: int, source: Integers, target: Integers, weight: Integers, line: Integers
 ) -> None:
-    """Refuse a neighbour that comes twice, and an edge that one end lacks or weighs otherwise."""
+    """Refuse a neighbour that is listed twice, and an edge that is missing at one end or has another weight there."""
     key, back = source * vertices + target, target * vertices + source
     order = np.argsort(key, kind="stable")
     again = order[1:][np.diff(key[order]) == 0]
@@ -123,7 +124,7 @@ def _check_both_ends(
 
 
 def _lines(file: GraphFile) -> Iterator[tuple[int, str]]:
-    """The header and a line for each vertex; blank ones are vertices without neighbours, or follow the last vertex."""
+    """Yield the header, then a line per vertex; blank lines are vertices without neighbours, or trail the last."""
     begun = False
     for number, line in file.lines("%"):
         begun = begun or bool(line)
@@ -146,7 +147,7 @@ def _header(file: GraphFile, number: int, line: str) -> _Header:
 
 
 def _neighbours(file: GraphFile, number: int, line: str, header: _Header) -> list[tuple[int, int]]:
-    """Neighbour (from 0) and weight of each edge on a line."""
+    """The neighbour (from 0) and the weight of each edge on a line."""
     words = line.split()
     lead, step = header.sizes + header.weights, 1 + header.weighted
     if len(words) < lead or (len(words) - lead) % step:

@@ -1,4 +1,4 @@
-"""What Open MPI's monitoring component writes: one ``NAME.RANK.prof`` for each rank.
+"""Files of Open MPI's monitoring component, one ``NAME.RANK.prof`` per rank.
 
 A program is recorded with ``mpirun --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 --mca
 pml_monitoring_filename NAME``. G. Bosilca et al., "Online dynamic monitoring of MPI communications", Euro-Par 2017.
@@ -21,19 +21,20 @@ _FILE = re.compile(r"(.*)\.([0-9]{1,9})\.prof(\.xz|\.gz)?")
 _HEADING = "# POINT TO POINT"
 _LINE = re.compile(r"([EISRC])\s+(\S+)\s+(\S+)\s+(\S+) bytes\s+(\S+) msgs sent(?:\s.*)?")
 _WANTED = "'KIND RANK PEER BYTES bytes COUNT msgs sent', KIND one of E, I, S, R, C"
-# The sums over a communicator's collectives, which name no pair.
+# Sums over a communicator's collectives, which belong to no pair of ranks.
 _SUMS = re.compile(r"(?:D|O2A|A2O|A2A)\s.*")
 
 
 def recognise(file: GraphFile) -> bool:
-    """Whether it begins with the heading of the messages between two ranks."""
+    """Whether the file begins with the heading of the messages between two ranks."""
     return file.head.lstrip().startswith(_HEADING)
 
 
 def read(file: GraphFile) -> Edges:
-    """The graph of all ranks of a run, from the file of any one of them.
+    """Read the graph of all ranks of a run, given the file of any one rank.
 
-    :raises GraphFileError: with file and line; for a rank whose file is not in the same folder.
+    :raises GraphFileError: if a line is wrong (the message names file and line), or a rank's file is missing in the
+        folder.
     """
     match = _FILE.fullmatch(Path(file.name).name)
     if not match:
@@ -42,19 +43,21 @@ def read(file: GraphFile) -> Edges:
 
 
 def read_folder(folder: Path) -> Edges:
-    """The graph of the one run whose files lie in a folder.
+    """Read the graph of the only run whose files are in a folder.
 
-    :raises GraphFileError: where there are several runs, or none.
+    :raises GraphFileError: if the folder has several runs or none.
     """
     return _read_run(folder, _run_of(folder))
 
 
 def read_ranks(folder: Path) -> tuple[int, dict[int, list[Row]]]:
-    """How many ranks the one run of a folder has, as far as its files say, and what each rank's file says.
+    """Read the files of the only run in a folder; ranks without a file are left out.
 
-    :param folder: of the files; ranks whose file is missing are left out.
-    :returns: number of ranks; by rank rows of kind (a letter), peer, bytes, messages.
-    :raises GraphFileError: with file and line; where there are several runs, or none.
+    :param folder: folder of the files.
+    :returns: number of ranks, as far as it appears in the files; and for each rank rows of kind (a letter), peer, bytes
+        and messages.
+    :raises GraphFileError: if a line is wrong (the message names file and line), or the folder has several runs or
+        none.
     """
     ranks = {rank: _read_rank(GraphFile.open(path), rank) for rank, path in _paths(folder, _run_of(folder)).items()}
     highest = max((row[1] for rows in ranks.values() for row in rows), default=0)
@@ -62,7 +65,7 @@ def read_ranks(folder: Path) -> tuple[int, dict[int, list[Row]]]:
 
 
 def _run_of(folder: Path) -> str:
-    """The name of the one run in a folder."""
+    """The name of the only run in a folder."""
     matches = [_FILE.fullmatch(path.name) for path in sorted(folder.iterdir())]
     names = sorted({str(match[1]) for match in matches if match})
     if len(names) != 1:
@@ -82,7 +85,7 @@ def _paths(folder: Path, name: str) -> dict[int, Path]:
 
 
 def _read_run(folder: Path, name: str) -> Edges:
-    """The graph of a run. C lines are left out: they say once more what I lines say, as the collective sees it."""
+    """Read the graph of a run. C lines are left out, because I lines count the same data as the library's messages."""
     paths = _paths(folder, name)
     size = max(paths) + 1
     absent = next((rank for rank in range(size) if rank not in paths), None)
@@ -98,10 +101,10 @@ def _read_run(folder: Path, name: str) -> Edges:
 
 
 def _read_rank(file: GraphFile, rank: int, size: int = 10**9) -> list[Row]:
-    """Rows of kind, peer, bytes, messages.
+    """The rows of kind, peer, bytes and messages in a rank's file.
 
-    E are the program's own messages, I those that the library sends for it (of collectives too), S and R what it puts
-    and gets by one-sided calls, C what its collectives were asked to move.
+    Kinds: E for messages of the program, I for messages that the library sends for it (including collectives), S and R
+    for one-sided puts and gets, C for the bytes that collectives were asked to move.
     """
     if not recognise(file):
         file.fail(1, repr(_HEADING), file.head.partition("\n")[0])

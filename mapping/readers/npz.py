@@ -1,4 +1,4 @@
-"""NumPy archives (``.npz``): a sparse matrix of scipy's, a dense one, or columns of edges."""
+"""NumPy archives (``.npz``): a sparse matrix of scipy, a dense matrix, or columns of edges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME = ".npz"
 _WANTED = "scipy's sparse matrix, an array 'matrix' or 'volume' of shape (p, p), or arrays source, target, volume"
 
 
-# What numpy and zipfile raise over headers, and over a member that is packed in a way that zipfile does not know.
+# Exceptions of numpy and zipfile for wrong headers and for unknown compression methods.
 _UNREADABLE = (
     ValueError,
     TypeError,
@@ -38,18 +38,18 @@ _UNREADABLE = (
 
 
 def recognise(file: GraphFile) -> bool:
-    """Whether it begins as a zip archive does."""
+    """Whether the file begins as a zip archive."""
     return file.data.startswith(b"PK\x03\x04")
 
 
 def read(file: GraphFile) -> Edges:
-    """Read a sparse matrix of ``scipy.sparse.save_npz``, a ``matrix``, or columns.
+    """Read a matrix of ``scipy.sparse.save_npz``, an array ``matrix`` or ``volume``, or columns of edges.
 
-    Entry (i, j) of a matrix, shape (p, p), is what rank i sends to rank j. Columns are the arrays source, target,
-    volume and, where there are any, messages and size.
+    Entry (i, j) of a matrix, shape (p, p), is the bytes from rank i to rank j. Columns are the arrays source, target
+    and volume, and optionally messages and size.
 
-    :raises GraphFileError: with the file and the array that is wrong; pickled objects are refused, and arrays whose
-        header promises more than the archive holds, before anything is made of them.
+    :raises GraphFileError: if an array is wrong; the message names file and array. Pickled objects are refused, and so
+        are arrays whose header promises more than the archive contains, before memory is allocated.
     """
     with guarded(file.name, GraphFileError):
         try:
@@ -72,7 +72,7 @@ def read(file: GraphFile) -> Edges:
 
 
 def _check_members(file: GraphFile) -> None:
-    """Refuse an archive beyond the limits, or arrays with other bytes than their headers promise."""
+    """Refuse an archive beyond the limits, and arrays with another number of bytes than their headers promise."""
     limits = current_limits()
     with zipfile.ZipFile(io.BytesIO(file.data)) as archive:
         members = archive.infolist()
@@ -110,7 +110,7 @@ def _sparse(file: GraphFile) -> Edges:
             matrix = load_npz(io.BytesIO(file.data))
             if len(matrix.shape) == 2:
                 file.check_ranks(max(matrix.shape))
-            if hasattr(matrix, "check_format"):  # compressed rows or columns: load_npz trusts them
+            if hasattr(matrix, "check_format"):  # for compressed rows or columns, which load_npz does not check
                 matrix.check_format(full_check=True)
             found = coo_array(matrix)
         except GraphFileError:

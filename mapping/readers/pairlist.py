@@ -1,4 +1,4 @@
-"""Lists of undirected pairs: ``u , v = bytes``, as the pattern analyser of CNCA-CeNAT writes them."""
+"""Lists of undirected pairs, ``u , v = bytes``, as written by the pattern analyser of CNCA-CeNAT."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PAIR = re.compile(r"([^\s,]+)\s*,\s*([^\s=]+)\s*=\s*(\S+)")
 
 
 def recognise(file: GraphFile) -> bool:
-    """Whether the first line that is no heading ``--- text ---`` is ``u , v = bytes``."""
+    """Whether the first line that is no heading (``--- text ---``) is ``u , v = bytes``."""
     lines = (line for _, line in file.lines() if line and not _is_heading(line))
     return bool(_PAIR.fullmatch(next(lines, "")))
 
 
 def read(file: GraphFile) -> Edges:
-    """The pairs, half of the bytes each way: the file does not say who sent them.
+    """Read the pairs; half of the bytes goes in each direction, because the file does not tell who sent them.
 
-    They end at the second heading, after which come statistics of the graph.
+    The pairs end at the second heading, which is followed by statistics of the graph.
 
-    :raises GraphFileError: with file and line.
+    :raises GraphFileError: if a line is wrong; the message names file and line.
     """
     return Edges.of_rows(file.name, halved(_pairs(file)))
 

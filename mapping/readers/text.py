@@ -1,4 +1,4 @@
-"""A file of a communication graph in memory, and how it says what is wrong with it."""
+"""The content of a communication graph's file, with words converted to numbers and errors that name the line."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from ...inputs import current_limits, kind_of, read_input
 __all__ = ["MAX_RANKS", "GraphFile", "GraphFileError"]
 
 HEAD_BYTES = 4096
-LINES_A_LOOK = 4096  # between two looks at the clock
+LINES_A_LOOK = 4096  # lines between two checks of the time limit
 MAX_VOLUME = 2**63 - 1
-MAX_RANKS = 2**31 - 1  # MPI's ranks are C ints
+MAX_RANKS = 2**31 - 1  # because MPI's ranks are C ints
 
 
 class GraphFileError(TopompiError, ValueError):
-    """A file holds no communication graph; the message names file, line and what should stand there."""
+    """A file contains no communication graph; the message names file, line and the expected content."""
 
 
 @dataclass(frozen=True)
 class GraphFile:
-    """One file.
+    """The name and content of one file.
 
-    :param name: what messages call it: its path.
-    :param data: its bytes, unpacked.
+    :param name: path of the file, which is its name in messages.
+    :param data: content of the file, decompressed.
     """
 
     name: str
@@ -39,24 +39,24 @@ class GraphFile:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> GraphFile:
-        """Read a file and unpack it.
+        """Read and decompress a file.
 
-        :raises GraphFileError: where it is absent, empty, damaged, no regular file, or beyond a limit.
+        :raises GraphFileError: if it is missing, empty, damaged, no regular file, or beyond a limit.
         """
         return cls(str(path), read_input(path, GraphFileError, "a communication graph"))
 
     @cached_property
     def head(self) -> str:
-        """The first kilobytes, for telling formats apart."""
+        """The first 4 KiB as text, to recognise the format."""
         return self.data[:HEAD_BYTES].decode("utf-8", errors="replace")
 
     @property
     def kind(self) -> str:
-        """What it looks like, in words, where no reader takes it."""
+        """The apparent kind of the content, in words, for files that no reader recognises."""
         return kind_of(self.data[:HEAD_BYTES])
 
     def lines(self, comment: str = "#%") -> Iterator[tuple[int, str]]:
-        """Line numbers (from 1) and lines without blanks around them; those that start with a comment sign left out."""
+        """Yield line numbers (from 1) and lines without surrounding blanks; skip lines with a leading comment sign."""
         marks = tuple(comment)
         reader = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8", errors="replace")
         ends = time.monotonic() + current_limits().seconds
@@ -69,33 +69,33 @@ class GraphFile:
                 yield number, line
 
     def fail(self, line: int, wanted: str, given: object) -> NoReturn:
-        """Refuse a line: what should stand there, and what does.
+        """Raise GraphFileError for a line, with the expected content and the given one.
 
-        :param line: number from 1.
-        :param wanted: what should stand there, in words.
-        :param given: what stands there: text is quoted and cut to 60 characters, all else is printed as it is.
+        :param line: line number, from 1.
+        :param wanted: expected content, in words.
+        :param given: given content: text is quoted and cut to 60 characters, other values are printed as they are.
         """
         text = str(given)
         shown = repr(text if len(text) <= 60 else text[:57] + "...") if isinstance(given, str) else text
         raise GraphFileError(f"{self.name}:{line}: expecting {wanted}, got {shown}")
 
     def check_ranks(self, ranks: int, line: int | None = None) -> None:
-        """Refuse more ranks than the limit, before anything of that size is made.
+        """Refuse more ranks than the limit, before memory is allocated for them.
 
-        :param ranks: how many the file speaks of.
-        :param line: that says so, where one does.
+        :param ranks: number of ranks in the file.
+        :param line: line number of the line with this number, if there is one.
         """
         place = self.name if line is None else f"{self.name}:{line}"
         current_limits().check("ranks", ranks, place, GraphFileError)
 
     def rank(self, line: int, word: str) -> int:
-        """The rank that a word spells."""
+        """Convert a word to a rank."""
         if not (word.isascii() and word.isdigit()) or len(word) > 10 or int(word) >= MAX_RANKS:
             self.fail(line, "a rank (a whole number from 0)", word)
         return int(word)
 
     def volume(self, line: int, word: str) -> int:
-        """The bytes that a word spells: whole numbers exactly, others rounded to the nearest."""
+        """Convert a word to bytes: whole numbers exactly, other numbers rounded to the nearest."""
         whole = word.isascii() and word.isdigit() and len(word) <= 19
         volume = int(word) if whole else self._rounded(line, word)
         if not 0 <= volume <= MAX_VOLUME:

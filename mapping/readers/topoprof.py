@@ -1,4 +1,4 @@
-"""The lines of a profile (``.topoprof``) that `topompi.profile` records; `topompi.profile.file` describes them."""
+"""A reader of profiles (``.topoprof``) that `topompi.profile` records; `topompi.profile.file` describes the format."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 NAME = "topompi's profile (.topoprof)"
 VERSION = 1
 _HEADING = re.compile(r'\s*\{"topompi": ?"profile"')
-# By the letters of Open MPI's monitoring component, which names the same kinds.
+# Keys are the letters of Open MPI's monitoring component for the same kinds.
 KINDS = {
     "E": "sent by the program",
     "I": "sent in collectives",
@@ -44,7 +44,7 @@ KINDS = {
 }
 
 
-MOVES = "EISR"  # the kinds that move where a file does not say; what collectives are asked for moves as I
+MOVES = "EISR"  # kinds that count as moved by default; bytes that collectives were asked to move count as kind I
 GRANULARITIES = ("process", "host", "switch")
 RECORDED = GRANULARITIES[:2]
 COUNTS = ("bytes", "messages")
@@ -52,23 +52,25 @@ COUNTS = ("bytes", "messages")
 
 @dataclass(frozen=True)
 class View:
-    """How a profile is looked at: the units, of ``GRANULARITIES``, and what of, of ``COUNTS``; empty: not said."""
+    """The requested view of a profile: a unit of ``GRANULARITIES`` and a quantity of ``COUNTS``; empty if not given."""
 
     granularity: str = ""
     count: str = ""
 
 
 class Head(NamedTuple):
-    """The first line.
+    """The first line of a profile.
 
     :param size: number of ranks.
-    :param method: how it was recorded.
-    :param command: what ran; ``seconds``: for how long; ``hosts``: of each rank, or none.
-    :param moves: the kinds whose rows are what moved.
-    :param granularity: ``host`` where a peer stands for its whole host.
+    :param method: method of recording.
+    :param command: command that ran.
+    :param seconds: duration of the run in seconds.
+    :param hosts: host of each rank; empty if unknown.
+    :param moves: kinds whose rows count as moved bytes.
+    :param granularity: ``host`` if each peer stands for its whole host, else ``process``.
     :param virtual: whether the hosts are those of a virtual placement.
-    :param counting: seconds that counting added to a call; 0 where that is unknown.
-    :param view: as it was asked for when the profile was recorded.
+    :param counting: time in seconds that counting added to a call; 0 if unknown.
+    :param view: view that was requested when the profile was recorded.
     """
 
     size: int
@@ -84,7 +86,7 @@ class Head(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Collective calls of one size: mpi4py's name, ranks of the communicator, bytes as the rules count, calls."""
+    """Identical collective calls: mpi4py's name, the communicator's ranks, bytes as rules count them, and calls."""
 
     name: str
     ranks: int
@@ -93,7 +95,7 @@ class Call(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A rank's line: the rank, by kind the rows peer, messages, bytes, shape (3, rows), its host, and its calls."""
+    """A rank's line: the rank; peers, messages and bytes by kind, each of shape (3, rows); its host; and its calls."""
 
     rank: int
     kinds: dict[str, NDArray[np.int64]]
@@ -102,14 +104,14 @@ class Line(NamedTuple):
 
 
 def recognise(file: GraphFile) -> bool:
-    """Whether the first line begins as a profile's does."""
+    """Whether the first line begins as that of a profile."""
     return bool(_HEADING.match(file.head))
 
 
 def read(file: GraphFile) -> Edges:
-    """The graph of what moved; what collectives were asked for moves as the library's messages.
+    """Read the graph of moved bytes; collectives count by the messages that the library sent for them.
 
-    :raises GraphFileError: with file and line; for a rank without a line.
+    :raises GraphFileError: if a line is wrong or a rank has none; the message names the file and, if known, the line.
     """
     lines = list(file.lines(""))
     head = head_of(file.name, lines[0][1])
@@ -133,10 +135,11 @@ def read(file: GraphFile) -> Edges:
 
 
 def head_of(name: str, line: str) -> Head:
-    """What the first line says.
+    """Parse the first line.
 
-    :param name: of the file; ``line``: its text.
-    :raises GraphFileError: with file and line.
+    :param name: name of the file, for messages.
+    :param line: text of the line.
+    :raises GraphFileError: if the line is wrong; the message names file and line.
     """
     if not _HEADING.match(line):
         _fail(name, 1, "a profile, as topompi profile writes it", line)
@@ -175,13 +178,13 @@ def _view(name: str, given: object) -> View:
 
 
 def rank_of(name: str, number: int, line: str, size: int) -> Line:
-    """What a rank's line says.
+    """Parse a rank's line.
 
-    :param name: of the file.
-    :param number: of the line, from 1.
-    :param line: its text.
+    :param name: name of the file, for messages.
+    :param number: line number, from 1.
+    :param line: text of the line.
     :param size: number of ranks.
-    :raises GraphFileError: with file and line.
+    :raises GraphFileError: if the line is wrong; the message names file and line.
     """
     found = _object(name, number, line)
     rank = found.get("rank")

@@ -1,1 +1,1 @@
-"""All-to-all exchanges: direct ones, aggregated ones, and those that keep routes from meeting on a link."""
+"""Generators of alltoalls: direct, aggregated, and with steps in which few routes or none share a link."""

@@ -1,4 +1,4 @@
-"""Alltoall by edge colouring, in as few steps as the links allow."""
+"""Alltoall by edge colouring, in the fewest steps that the links allow, or few more."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ Integers = NDArray[np.int64]
 
 
 def colouring(network: Network, *, blocks: int = 1, counts: Integers | None = None, seed: int = 1) -> HostSchedule:
-    """Alltoall between hosts in as few steps as the busiest link or host allows, none of the links shared.
+    """An alltoall between hosts in as few steps as the busiest link or host allows, without sharing a link in a step.
 
     Faraj and Yuan, "Message scheduling for all-to-all personalized communication on Ethernet switched clusters", IPDPS
-    2005, reach the load of the busiest link on trees, where two hosts have one route and one link joins two switches.
-    Fat trees with several up-links, uneven leaves and routes from tables have no such construction: there the
-    transfers are coloured like edges (``edgecolouring.colour``), which reaches the bound or comes close to it.
-    A host sends to one host and receives from one, maybe another, in a step. Step 0 is the exchange inside the hosts.
+    2005, reach the load of the busiest link on trees, in which two hosts have one route and two switches have one link.
+    Their construction does not extend to fat trees with several up-links, uneven leaves or routes from tables. There
+    the transfers are coloured like edges (``edgecolouring.colour``), which reaches the bound or comes close to it.
+    In a step a host sends to one host and receives from one, which may be another. Step 0 is the exchange inside hosts.
 
     :param network: the job's network.
-    :param blocks: blocks of one message.
+    :param blocks: number of blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
-    :param seed: of the choices among equals.
+    :param seed: seed of the random choices among equals.
     :raises ValueError: if two hosts have no route.
-    Cost: each rank sends p - 1 messages; some 3 microseconds a pair of hosts to make, more where the bound is hard to
-    reach. It wins over TACS1 by the steps in which TACS1 leaves links idle, and where routes there and back differ.
+    Cost: each rank sends p - 1 messages. Generation takes about 3 microseconds per pair of hosts, more if the bound is
+    hard to reach. It is faster than TACS1 by the steps in which TACS1 leaves links idle, and if the routes of the two
+    directions differ.
     """
     source, destination = np.nonzero(~np.eye(network.num_hosts, dtype=bool))
     step = schedule_transfers(network, source, destination, seed=seed)
@@ -40,23 +41,26 @@ def colouring(network: Network, *, blocks: int = 1, counts: Integers | None = No
 
 
 def fewest_steps(network: Network, source: Integers, destination: Integers) -> int:
-    """The load of the busiest link or host: no schedule of these transfers between hosts has fewer steps.
+    """The load of the busiest link or host, in transfers; no schedule of these transfers has fewer steps.
 
     :param network: the job's network.
-    :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
+    :param source: sending host of each transfer, shape (transfers,).
+    :param destination: receiving host of each transfer, shape (transfers,).
     Cost: O(transfers x longest route).
     """
     return int(loads(_resources(network, source, destination)).max(initial=0))
 
 
 def schedule_transfers(network: Network, source: Integers, destination: Integers, *, seed: int = 1) -> Integers:
-    """Step of each transfer between hosts, such that no host or link is shared in a step.
+    """Assign a step to each transfer between hosts so that no step shares a host or link.
 
-    In a step a host sends once and receives once, and no link carries more than its room (see ``leafroutes.room``).
+    In a step a host sends once and receives once, and no link carries more transfers than fit at full rate (see
+    ``leafroutes.room``).
 
     :param network: the job's network.
-    :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
-    :param seed: of the choices among equals.
+    :param source: sending host of each transfer, shape (transfers,).
+    :param destination: receiving host of each transfer, shape (transfers,).
+    :param seed: seed of the random choices among equals.
     :raises ValueError: if two hosts have no route.
     """
     require_routes(network, source, destination)
@@ -64,8 +68,8 @@ def schedule_transfers(network: Network, source: Integers, destination: Integers
     load = loads(uses)
     fewest = int(load.max(initial=0))
     shift = (destination - source) % network.num_hosts
-    # Taken by shifts, first fit makes the shifts of a full permutation, which is best where hosts are the bound;
-    # where links are, the transfers over the busiest ones must not come late.
+    # In the order of shifts, first fit finds the shifts of a full permutation, the best result if hosts limit the
+    # number of steps. If links limit it, transfers over the busiest links must be placed early.
     urgent = np.where(uses >= 0, load[uses], 0).max(axis=1, initial=0)
     hosts_bind = fewest == load[: 2 * network.num_hosts].max(initial=0)
     order = np.lexsort((source, shift) if hosts_bind else (source, shift, -urgent))
@@ -73,6 +77,6 @@ def schedule_transfers(network: Network, source: Integers, destination: Integers
 
 
 def _resources(network: Network, source: Integers, destination: Integers) -> Integers:
-    """What each transfer needs for itself in a step: a link with room for several transfers is as many resources."""
+    """The resources that each transfer needs for a step; a link with room for k transfers counts as k resources."""
     places = np.concatenate((np.ones(2 * network.num_hosts, dtype=np.int64), room(network)))
     return divided(occupied(network, source, destination), places)

@@ -1,4 +1,4 @@
-"""Dynamic communication scheme selection: whether an alltoall is worth a schedule of its own."""
+"""Dynamic communication scheme selection (DCSS): whether a schedule made for the network pays for an alltoall."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ __all__ = ["CROWDED", "DEFAULT", "SPARSITY", "Choice", "dcss", "hosts_sharing_li
 
 DEFAULT = "default"
 SPARSITY = 0.05
-CROWDED = 1.5  # times the steps that hosts need, those of the busiest link: no order of transfers hides so much
+# Ratio of the busiest link's steps to the hosts' steps from which no order of transfers hides the link's steps.
+CROWDED = 1.5
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What to run and why.
+    """The algorithm to run, and the reason.
 
-    :param algorithm: ``DEFAULT``, the usual choice by message size, or the name of the schedule's algorithm.
-    :param reason: in words, with the numbers that decided.
-    :param schedule: the schedule, None for the default.
+    :param algorithm: name of the schedule's algorithm, or ``DEFAULT`` for the usual choice by message size.
+    :param reason: explanation in words, with the numbers that decided.
+    :param schedule: the schedule to run, None for the default.
     """
 
     algorithm: str
@@ -44,17 +45,18 @@ def dcss(
 ) -> Choice:
     """Choose between the default alltoall and a schedule made for this network.
 
-    Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013,
-    chapter 6: a sparse allocation, or one whose hosts share no link, keeps the default. We depart from it where routes
-    crowd one link: hosts spread over many leaf switches share it too, which neither of its two tests sees.
+    Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013, chapter
+    6: an allocation that is sparse, or whose hosts share no link, keeps the default. We depart from the source if
+    routes crowd one link: hosts spread over many leaf switches can share a link, too, which neither of its two tests
+    detects.
 
     :param network: the job's network.
-    :param sparsity: largest part of the job's hosts on one leaf switch at which an allocation counts as sparse.
-    :param crowded: least ratio of the steps that the busiest link needs to those that hosts need, one less than there
-        are, from which a network counts as crowded.
-    :param generate: makes the schedule.
-    :raises ValueError: for a sparsity that is no part of 1, or a ratio below 1.
-    Cost: O(n^2) for n hosts, and that of the schedule where one is made.
+    :param sparsity: largest fraction of the job's hosts on one leaf switch for which an allocation counts as sparse.
+    :param crowded: least ratio, from 1, of the steps that the busiest link needs to the n - 1 steps that n hosts need,
+        for which a network counts as crowded.
+    :param generate: function that makes the schedule.
+    :raises ValueError: if ``sparsity`` is not between 0 and 1, or ``crowded`` is below 1.
+    Cost: O(n^2) for n hosts, plus the generation of a schedule if one is chosen.
     """
     if not 0 <= sparsity <= 1:
         raise ValueError(f"expecting sparsity between 0 and 1, got {sparsity}")
@@ -77,7 +79,7 @@ def dcss(
 
 
 def hosts_sharing_links(network: Network) -> NDArray[np.intp]:
-    """Hosts whose traffic enters their leaf switch over a link that other hosts' traffic enters by too, ascending.
+    """The hosts, ascending, whose traffic enters their leaf switch over a link that traffic to other hosts uses, too.
 
     Cost: O(n^2 x longest route).
     """

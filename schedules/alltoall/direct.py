@@ -1,4 +1,4 @@
-"""Alltoall and alltoallv with one message for each pair, and Bruck's with a logarithm of messages."""
+"""Alltoall and alltoallv with one message per pair of ranks, and Bruck's algorithm with O(log p) messages per rank."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Rows = NDArray[np.int64]
 
 
 def alltoall_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = None, window: int = 1) -> Schedule:
-    """In step k rank r exchanges with rank r XOR k (Thakur, Rabenseifner, Gropp 2005, section 4.3).
+    """An alltoall in which ranks r and r XOR k exchange in step k (Thakur, Rabenseifner, Gropp 2005, section 4.3).
 
-    Where p is no power of two there are still as many steps as the next one has, and ranks without partner idle, for
-    the sake of exchanges in pairs; ``alltoall_shift`` takes p steps. Messages: p (p - 1); bytes: each block once.
-    It wins for long messages on full bisection, and where p is a power of two.
+    If p is no power of two, it takes the steps of the next power of two, so that ranks always exchange in pairs, and
+    ranks without a partner idle; ``alltoall_shift`` takes p steps. Messages: p (p - 1). Bytes: each block once. It is
+    fast for long messages on networks of full bisection if p is a power of two.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
-    :param window: steps that a rank has in flight at most, 0 for no bound.
+    :param blocks: number of blocks of one message.
+    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; pairs with 0 blocks have no message.
+    :param window: largest number of steps that a rank has in flight; 0 for no limit.
     """
 
     def partner(step: Integers, rank: Integers) -> Integers:
@@ -48,16 +48,16 @@ def alltoall_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = 
 
 
 def alltoall_shift(size: int, *, blocks: int = 1, counts: ArrayLike | None = None, window: int = 1) -> Schedule:
-    """In step k rank r sends to rank r + k and receives from rank r - k, modulo p.
+    """An alltoall in which rank r sends to rank r + k and receives from rank r - k, modulo p, in step k.
 
-    As MPICH does where p is no power of two. Messages: p (p - 1) in p - 1 steps and one of local moves; bytes: each
-    block once. It wins over XOR pairwise for long messages where p is no power of two. With ranks placed in blocks, all
-    ranks of a host send to one or two other hosts at once.
+    MPICH runs it if p is no power of two. Messages: p (p - 1) in p - 1 steps, after one step of local moves. Bytes:
+    each block once. It is faster than XOR pairwise for long messages if p is no power of two. If ranks are placed in
+    blocks, all ranks of a host send to one or two other hosts at once.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
-    :param window: steps that a rank has in flight at most, 0 for no bound.
+    :param blocks: number of blocks of one message.
+    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; pairs with 0 blocks have no message.
+    :param window: largest number of steps that a rank has in flight; 0 for no limit.
     """
     return of_pairs("shift", _shifts(Shares.of(size, blocks, counts)), window)
 
@@ -65,36 +65,37 @@ def alltoall_shift(size: int, *, blocks: int = 1, counts: ArrayLike | None = Non
 def alltoall_scatter_destination(
     size: int, *, blocks: int = 1, counts: ArrayLike | None = None, window: int = 32
 ) -> Schedule:
-    """All messages at once, each rank beginning with its neighbour, no more than a window in flight.
+    """An alltoall that sends all messages without waiting between steps, with a limited number in flight.
 
-    The scattered-destination algorithm of MPICH, whose window is 32. Messages and bytes: as ``alltoall_shift``, of
-    which it is the steps, overlapping. It wins for medium messages, where start-ups hide behind one another.
+    This is MPICH's scattered-destination algorithm, whose window is 32: each rank begins with its neighbour. Messages
+    and bytes: as ``alltoall_shift``, whose steps here overlap. It is fast for medium messages, because start-ups
+    overlap.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
-    :param window: messages that a rank has in flight each way at most, 0 for no bound.
+    :param blocks: number of blocks of one message.
+    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; pairs with 0 blocks have no message.
+    :param window: largest number of messages that a rank has in flight in each direction; 0 for no limit.
     """
     return of_pairs("scatter-destination", _shifts(Shares.of(size, blocks, counts)), window)
 
 
 def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """All messages in flight at once: no order can be wrong, and none waits for another.
+    """An alltoall with all messages in flight at once, so that none waits for another and no order can be wrong.
 
-    Where links share max-min fairly and blocks are of one size, this takes what the busiest link needs, the least
-    time of any schedule. Each message has a full link on its route on which no other message is faster (Bertsekas and
-    Gallager, "Data Networks", 1992, section 6.5.2), so with n messages on that link of capacity C its rate is C / n or
-    more. As n only falls, the rate is never below the least C / n of all links at the start, so the message is
-    complete when the busiest link is.
-    It is the shift with no bound on its window. Real networks are not fair to thousands of messages, and real MPI
-    libraries look through long queues: where that shows, ``even`` comes close with few in flight.
+    If links share max-min fairly and all blocks have one size, it takes the time that the busiest link needs, the least
+    of any schedule: each message has a full link on its route on which no other message is faster (Bertsekas and
+    Gallager, "Data Networks", 1992, section 6.5.2), so with n messages on this link of capacity C its rate is at least
+    C / n. As n only falls, the rate is never below the least C / n of all links at the start, so the message is
+    complete when the busiest link is. It is the shift with an unlimited window. Real networks are not fair to thousands
+    of messages, and real MPI libraries search long queues; if that costs time, ``even`` comes close with few messages
+    in flight.
 
-    Messages: p (p - 1), up to 2 (p - 1) of a rank in flight; bytes: each block once. It wins for long messages where
-    routes are uneven, on networks that share fairly, as flow simulators do.
+    Messages: p (p - 1), up to 2 (p - 1) in flight per rank. Bytes: each block once. It is fast for long messages and
+    uneven routes on networks that share fairly, as flow simulators do.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
+    :param blocks: number of blocks of one message.
+    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; pairs with 0 blocks have no message.
     """
     return of_pairs("at once", _shifts(Shares.of(size, blocks, counts)), 0)
 
@@ -102,19 +103,19 @@ def alltoall_at_once(size: int, *, blocks: int = 1, counts: ArrayLike | None = N
 def alltoall_interleaved(
     rank_host: ArrayLike, *, blocks: int = 1, counts: ArrayLike | None = None, window: int = 1
 ) -> Schedule:
-    """A shift in which the ranks of one host send to different hosts in every step, near and far mixed.
+    """A shift that mixes short and long routes: in every step the ranks of one host send to different hosts.
 
-    Ours: position v of the ranks sorted by host sends to position a v + k modulo p in step k. With a prime to p every
-    step is a permutation and every pair meets once; ``spread`` chooses a so that the targets of a host's ranks lie a
-    host apart. With at most m ranks on a host and p at least m (m + 2), no two ranks of a host send to one host in a
-    step, their own included; with fewer ranks the factor comes as near to that as it can. Messages: p (p - 1) in p
-    steps, however uneven the hosts; bytes: each block once. It wins for long messages where the shift would load a few
+    Ours: the rank at position v of the ranks sorted by host sends to position a v + k modulo p in step k. If a is prime
+    to p, every step is a permutation and every pair of ranks occurs once; ``spread`` chooses a so that the targets of a
+    host's ranks lie a host apart. With at most m ranks per host and p >= m (m + 2), no two ranks of a host send to one
+    host in a step, their own included; for smaller p the factor comes as close to that as possible. Messages: p (p - 1)
+    in p steps, for any sizes of hosts. Bytes: each block once. It is fast for long messages if the shift would load few
     routes at a time.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each pair for alltoallv, shape (p, p); pairs without any have no message.
-    :param window: steps that a rank has in flight at most, 0 for no bound.
+    :param blocks: number of blocks of one message.
+    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; pairs with 0 blocks have no message.
+    :param window: largest number of steps that a rank has in flight; 0 for no limit.
     """
     host = np.asarray(rank_host)
     size, ranks = len(host), np.argsort(host, kind="stable")
@@ -135,7 +136,7 @@ def alltoall_interleaved(
 
 
 def _shifts(share: Shares) -> Permutations:
-    """In step k rank r sends to rank r + k modulo p."""
+    """The pairs of a shift: in step k rank r sends to rank r + k modulo p."""
     size = share.size
     return Permutations(
         size,
@@ -148,7 +149,7 @@ def _shifts(share: Shares) -> Permutations:
 def spread(size: int, ranks: int) -> int:
     """The least number prime to ``size`` whose multiples 1 to ``ranks`` - 1 stay farthest from 0 modulo ``size``.
 
-    A distance of ``ranks`` is enough. Cost: O(size ranks) time.
+    Distances above ``ranks`` count as ``ranks``, because they suffice. Cost: O(size ranks) time.
     """
     factor = np.arange(1, size + 1)
     nearest = np.full(size, ranks)
@@ -159,20 +160,20 @@ def spread(size: int, ranks: int) -> int:
 
 
 def alltoall_bruck(size: int, *, radix: int = 2, blocks: int = 1) -> Schedule:
-    """Blocks travel by the digits of their distance, lowest first, all blocks of one digit in one message.
+    """An alltoall in which blocks travel by the digits of their distance to base k, lowest first, packed by digit.
 
     Bruck and others 1997, the index algorithm, for any p; without its two rotations, after Träff, Rougier and Hunold
-    2014: the block with distance j in all, wherever it has come to, lies in the output of its holder m at (m - j)
-    modulo p, which at the end is its source. What a message carries is packed before and unpacked after it, so that it
-    is one. The k - 1 messages of a digit go out at once.
+    2014: a block with total distance j that rank m holds lies in m's output at (m - j) modulo p, which is the block's
+    source when it arrives. All blocks with the same digit are packed into one message before it and unpacked after it.
+    The k - 1 messages of a digit's place are sent at once.
 
-    Messages: (k - 1) p ceil(log_k p) at most; bytes: each block once for each digit of its distance that is not 0,
-    about (1 - 1/k) log_k p times. It wins for the smallest blocks; with a larger radix for somewhat larger ones.
+    Messages: at most (k - 1) p ceil(log_k p). Bytes: each block once for each non-zero digit of its distance, about
+    (1 - 1/k) log_k p times. It is fast for the smallest blocks; with a larger radix for somewhat larger ones.
 
     :param size: number of ranks, p.
-    :param radix: k, at least 2; with p there is one message for each pair, all in one step.
-    :param blocks: blocks of one message.
-    :raises ValueError: for a radix below 2.
+    :param radix: base k of the digits, at least 2; if it is p, each pair has one message, all in one step.
+    :param blocks: number of blocks of one message.
+    :raises ValueError: if the radix is below 2.
     """
     if radix < 2:
         raise ValueError(f"expecting radix of at least 2, got {radix}")
@@ -187,9 +188,10 @@ def alltoall_bruck(size: int, *, radix: int = 2, blocks: int = 1) -> Schedule:
 
 
 def _digit(size: int, radix: int, unit: int, blocks: int) -> tuple[Grid, Grid, Grid]:
-    """All ranks pack, send and unpack what has a digit other than 0 at the place of value ``unit``.
+    """Phases that pack, send and unpack all blocks whose distance has a non-zero digit at the place of value ``unit``.
 
-    Blocks go in runs of ``unit`` distances that begin with a multiple of it, which has not moved before.
+    Blocks move in runs of ``unit`` distances that begin with a multiple of ``unit``; the first block of a run has not
+    moved before.
     """
     run = np.arange(unit, size, unit)
     digit = run // unit % radix
@@ -201,7 +203,7 @@ def _digit(size: int, radix: int, unit: int, blocks: int) -> tuple[Grid, Grid, G
     value, first = np.unique(digit, return_index=True)
     begin, count = at[first], np.diff(np.append(at[first], total))
 
-    # A run's distances ascend and its slots descend, so what has not moved comes last.
+    # Along a run distances ascend and slots descend, so the block that has not moved is the last slot.
     def pack(step: Integers, rank: Integers) -> Rows:
         ranks = rank[:, None]
         old, shift, moved = _unrolled(ranks - run - length + 1, length - 1, size)
@@ -236,7 +238,7 @@ def _digit(size: int, radix: int, unit: int, blocks: int) -> tuple[Grid, Grid, G
 
 
 def _unrolled(begin: Integers, count: Integers, size: int) -> tuple[Integers, Integers, Integers]:
-    """Ranges modulo ``size`` as two plain ones each: begin, how far behind the range's begin, blocks."""
+    """Split ranges modulo ``size`` into two plain ranges each: begins, offsets from the range's begin, block counts."""
     begin = begin % size
     head = np.minimum(count, size - begin)
     zero = np.zeros_like(begin)

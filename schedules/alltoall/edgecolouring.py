@@ -1,4 +1,4 @@
-"""Colouring of transfers so that no two of one colour use the same resource: edge colouring with many ends."""
+"""Colouring of transfers so that transfers of one colour share no resource: edge colouring of a hypergraph."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ LEAST_PATIENCE = 5_000
 def colour(
     uses: Sequence[Sequence[int]], num_resources: int, colours: int, *, seed: int = 1, patience: int | None = None
 ) -> Integers:
-    """Colour of each transfer, such that transfers that use a common resource differ; as few colours as can be found.
+    """Colour transfers so that two with a common resource differ, with as few colours as the search finds.
 
-    The transfers take, in their order, the lowest colour free on all their resources. Those for which none is left take
-    one where they drive out as few others as they can, which then look for a new place in turn. With two ends this is
-    the exchange of two colours along a path by which bipartite graphs are coloured (König, "Über Graphen und ihre
-    Anwendung auf Determinantentheorie und Mengenlehre", 1916); with more ends there is no single path to follow, so
-    the choice among equals is random. When this has not helped for a while there is one colour more.
+    In their order, the transfers take the lowest colour that is free on all their resources. A transfer without a free
+    colour takes the colour for which it displaces the fewest others, which then look for a new colour. If each transfer
+    has two resources, this is the exchange of two colours along a path that colours bipartite graphs (König, "Über
+    Graphen und ihre Anwendung auf Determinantentheorie und Mengenlehre", 1916). With more resources there is no single
+    path, so the choice among equals is random. A colour is added if ``patience`` moves bring no progress.
 
-    :param uses: resources of each transfer, each of them once; those to be placed first come first.
-    :param num_resources: resources are numbered below this.
-    :param colours: how many colours to begin with; no fewer than any resource has uses.
-    :param seed: of the choice among equals.
-    :param patience: moves without progress before a colour is added, by default what is worth it where each colour
-        counts.
-    Cost: a microsecond or two for each transfer and each further move.
+    :param uses: resources of each transfer, without repetition; transfers are placed in this order.
+    :param num_resources: number of resources; they are numbered from 0.
+    :param colours: number of colours at the start, at least the largest number of transfers of one resource.
+    :param seed: seed of the random choices among equals.
+    :param patience: number of moves without progress before a colour is added; the default suits schedules in which
+        each colour costs a step.
+    Cost: 1 to 2 microseconds per transfer and per further move.
     """
     return _Colouring(uses, num_resources, colours, seed).run(patience)
 
 
 class _Colouring:
-    """Colours given so far. Sets of colours are Python integers, bit c for colour c."""
+    """A partial colouring. A set of colours is a Python integer with bit c set for colour c."""
 
     def __init__(self, uses: Sequence[Sequence[int]], num_resources: int, colours: int, seed: int) -> None:
         self.uses = uses
         self.colours = colours
-        self.busy = [0] * num_resources  # colours in use at each resource
+        self.busy = [0] * num_resources  # set of colours in use at each resource
         self.holder: list[dict[int, int]] = [{} for _ in range(num_resources)]  # transfer by colour
         self.chosen = [NONE] * len(uses)
         self.random = Random(seed).random
@@ -64,7 +64,7 @@ class _Colouring:
         return np.array(self.chosen, dtype=np.int64)
 
     def _settle(self, transfer: int) -> bool:
-        """Give a transfer the lowest free colour, if there is one."""
+        """Give a transfer the lowest free colour, and return whether there is one."""
         taken = 0
         for resource in self.uses[transfer]:
             taken |= self.busy[resource]
@@ -75,7 +75,7 @@ class _Colouring:
         return True
 
     def _intrude(self, transfer: int) -> list[int]:
-        """Give a transfer a colour at the cost of as few others as possible, and return these."""
+        """Give a transfer the colour that displaces the fewest other transfers, and return the displaced ones."""
         once = twice = thrice = 0
         for resource in self.uses[transfer]:
             busy = self.busy[resource]

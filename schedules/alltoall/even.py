@@ -1,4 +1,4 @@
-"""Alltoall whose every step loads the links in the proportions of the whole, so that fair sharing keeps them busy."""
+"""Alltoall in which every step loads the links in proportion to their total load, so that fair sharing fills them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .resources import coloured, divided, loads, occupied
 __all__ = ["even", "even_steps"]
 
 Integers = NDArray[np.int64]
-SHARED = 2  # transfers of a step on the busiest link
-WINDOW, IN_FLIGHT = 8, 16  # steps of a rank in flight, and of the fullest host where that makes fewer
-CLOSE = 1.1  # permutations of all hosts are preferred to as many times the steps, being what all find equally long
-PATIENCE = 1_000  # fewer than where each step counts: here they overlap
+SHARED = 2  # transfers per step on the busiest link
+WINDOW, IN_FLIGHT = 8, 16  # most steps of a rank in flight, and most steps in flight summed over the fullest host
+CLOSE = 1.1  # up to this ratio of step counts, permutations of all hosts are preferred, because their loads are equal
+PATIENCE = 1_000  # less than the default, because one step more costs little if steps overlap
 
 
 def even(
@@ -29,36 +29,35 @@ def even(
     counts: Integers | None = None,
     seed: int = 1,
 ) -> HostSchedule:
-    """Alltoall in steps that are small copies of the whole exchange, a few of them in flight.
+    """An alltoall in steps that each are a small copy of the whole exchange, with a few steps in flight.
 
-    Ours. With L transfers on the busiest link there are L / 2 steps, and in each a link carries its load over L / 2,
-    rounded up or down: the busiest two, others one or two, a host sends and receives once or twice. Links share
-    fairly, so a step takes as long as its busiest link, which is busy in all of them: L transfers' time in all. This is
-    the argument by which everything at once takes no longer than the busiest link does (``direct.alltoall_at_once``),
-    applied to a piece at a time, with few messages in flight.
+    Ours. With L transfers on the busiest link there are L / 2 steps. In each, every link carries its load divided by L
+    / 2, rounded up or down: the busiest links two transfers, others one or two, and a host sends and receives once or
+    twice. Links share fairly, so a step takes the time of its busiest link, and this link is busy in every step: the
+    sum is the time of L transfers. This is the argument that all messages at once take no longer than the busiest link
+    (``direct.alltoall_at_once``), applied to one part at a time, with few messages in flight.
 
-    ``colouring`` and TACS need ranks that are all in the same step, and nothing makes them so: a host with nothing
-    to do in a step goes on to its next one, hosts drift apart, and steps are no longer free of conflicts. Here hosts
-    have something to do in nearly every step, which holds them together; and a link that two transfers share
-    does not idle while one of them waits for its partner. The further steps in flight hide start-ups and the drift that
-    remains.
-    Steps that could not be filled come first, where those behind them fill the links. Where permutations of all hosts
-    fit, and are few steps more, these are taken: on a whole fat tree even steps are those of the shift, backwards.
+    ``colouring`` and TACS require that all ranks are in the same step, and nothing enforces it: a host without a
+    transfer in a step proceeds to its next one, hosts drift apart, and steps are no longer free of conflicts. Here
+    hosts have a transfer in nearly every step, which keeps them together, and a link with two transfers does not idle
+    while one of them waits for its partner. Further steps in flight hide start-ups and the remaining drift. Steps that
+    could not be filled come first, because the steps behind them then fill the links. If permutations of all hosts fit
+    with few steps more, they are taken: on a complete fat tree the steps are those of the shift in reverse.
 
-    Each rank of a host begins with another step, so that ranks of a host do not meet on one target: a step of the ranks
-    is a mixture of steps, in which links have their proportions still. On packets with 16 ranks a host this halves
-    what the bound is missed by, and more (docs/models.md).
+    Each rank of a host begins with a different step, so that ranks of a host do not send to one target at once; a step
+    of the ranks is then a mixture of host steps, and links keep their proportions. In packet simulations with 16 ranks
+    per host this reduces the excess over the bound to half or less (docs/models.md).
 
-    Messages: p - 1 from each rank. It wins over shifts where routes are uneven: part of a machine, odd leaves, routes
-    from tables. Cost: some 5 microseconds a pair of hosts to make.
+    Messages: p - 1 per rank. It is faster than shifts if routes are uneven: on part of a machine, with uneven leaves,
+    with routes from tables. Cost: about 5 microseconds per pair of hosts to generate.
 
     :param network: the job's network.
-    :param window: steps that a rank has in flight at most, 0 for no bound; None for 8, or as many as make 16 of the
-        fullest host, at least one.
-    :param rotated: whether each rank of a host begins with another step.
-    :param blocks: blocks of one message.
+    :param window: largest number of steps that a rank has in flight, 0 for no limit. Default: min(8, 16 // ranks on the
+        fullest host), at least 1.
+    :param rotated: whether each rank of a host begins with a different step.
+    :param blocks: number of blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
-    :param seed: of the choices among equals.
+    :param seed: seed of the random choices among equals.
     :raises ValueError: if two hosts have no route.
     """
     if window is None:
@@ -80,23 +79,25 @@ def even_steps(
     shared: int = SHARED,
     seed: int = 1,
 ) -> Integers:
-    """Step of each transfer between hosts, such that each step is a small copy of the whole exchange.
+    """Assign a step to each transfer between hosts so that each step is a small copy of the whole exchange.
 
-    A step puts on each link, out of each host and into each host at most its whole load divided by the first number of
-    steps, rounded up.
+    A step puts on each link, sending host and receiving host at most its total load divided by the number of steps,
+    rounded up.
 
     :param network: the job's network.
-    :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
-    :param ranks: sending and receiving rank of each transfer, where ranks are to send in proportion as well.
-    :param shared: transfers of a step on the busiest link.
-    :param seed: of the choices among equals.
+    :param source: sending host of each transfer, shape (transfers,).
+    :param destination: receiving host of each transfer, shape (transfers,).
+    :param ranks: sending and receiving rank of each transfer, two arrays of shape (transfers,), if each rank's load is
+        to be spread over the steps, too.
+    :param shared: number of transfers per step on the busiest link.
+    :param seed: seed of the random choices among equals.
     :raises ValueError: if two hosts have no route.
     """
     require_routes(network, source, destination)
     least = -(-fewest_steps(network, source, destination) // shared)
     if not least:
         return np.zeros(0, dtype=np.int64)
-    # By shifts first fit fills each step with permutations; a resource's parts take its transfers in that order.
+    # In the order of shifts, first fit fills steps with permutations, and ``divided`` deals transfers in that order.
     order = np.lexsort((source, (destination - source) % network.num_hosts))
     uses = occupied(network, source[order], destination[order])
     if ranks is not None:

@@ -1,4 +1,4 @@
-"""The alltoalls of a pencil FFT: who exchanges with whom, all rows of the process grid at once, then all columns."""
+"""The alltoalls of a pencil FFT: all rows of a process grid exchange at once, then all columns."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Pencils:
-    """Schedules of a process grid whose rank r * columns + c stands at (r, c).
+    """Schedules of a process grid in which rank r * columns + c is at row r and column c.
 
-    :param rows: alltoall of each row of ranks; within row r the rank at (r, c) is rank c.
-    :param columns: alltoall of each column of ranks; within column c the rank at (r, c) is rank r.
+    :param rows: alltoall of each row of ranks; in a row's schedule the rank of column c is rank c.
+    :param columns: alltoall of each column of ranks; in a column's schedule the rank of row r is rank r.
     """
 
     rows: tuple[Schedule, ...]
@@ -30,7 +30,7 @@ class Pencils:
 
 
 def grid_groups(rows: int, columns: int) -> tuple[tuple[Integers, ...], tuple[Integers, ...]]:
-    """The ranks of each row and of each column of a process grid whose rank r * columns + c stands at (r, c).
+    """The ranks of each row and of each column of a process grid; rank r * columns + c is at row r and column c.
 
     P3DFFT transposes within rows from X to Y pencils and within columns from Y to Z pencils, and back: four alltoalls
     for a forward and a backward transform (D. Pekurovsky, P3DFFT: a framework for parallel computations of Fourier
@@ -41,19 +41,21 @@ def grid_groups(rows: int, columns: int) -> tuple[tuple[Integers, ...], tuple[In
 
 
 def squarest(size: int) -> int:
-    """Rows of the process grid of so many ranks that is most nearly square, no more than columns."""
+    """The number of rows, at most that of columns, of the process grid of ``size`` ranks that is most nearly square."""
     return max(rows for rows in range(1, isqrt(size) + 1) if size % rows == 0)
 
 
 def pencil_grid(network: Network, rows: int | None = None) -> tuple[int, Integers]:
-    """Rows of the process grid whose transposes take the links the least time, and the rank at each place.
+    """The number of rows of the process grid whose transposes load the links least, and the rank at each place.
 
-    Ranks are taken along the tree of switches, so that those of a row are near: inside a host, else on a leaf switch.
-    Among the grids with two rows and two columns or more it takes the one whose transposes in rows and in columns
-    together take the busiest link the least time, where a rank exchanges all it has in each; among equals the squarest.
+    Ranks are sorted along the tree of switches, so that the ranks of a row are near: in a host, or else on a leaf
+    switch. Of the grids with at least two rows and two columns, the result has the least sum of the busiest link's
+    times in the row and in the column transpose, if each rank exchanges all its data in each; among equals it is the
+    squarest.
 
-    :param rows: number of rows, where it is given.
-    :returns: rows, and the ranks in the order of their places, rows first, shape (p,).
+    :param network: network of the p ranks.
+    :param rows: number of rows, if it is fixed; only the places are then computed.
+    :returns: the number of rows, and the rank at each place, row by row, shape (p,).
     Cost: O(divisors of p x pairs of hosts).
     """
     size = network.num_ranks
@@ -67,7 +69,7 @@ def pencil_grid(network: Network, rows: int | None = None) -> tuple[int, Integer
 
 
 def _busiest(network: Network, grid: Integers) -> float:
-    """Seconds that the busiest links need for a byte of each rank, exchanged in its row and then in its column."""
+    """The seconds of the busiest links if each rank exchanges one byte in its row, then one byte in its column."""
     total = 0.0
     for groups in (grid, grid.T):
         there = np.zeros((len(groups), network.num_hosts))
@@ -80,18 +82,19 @@ def _busiest(network: Network, grid: Integers) -> float:
 
 
 def pencils(network: Network, rows: int, columns: int, *, window: int = 16, blocks: int = 1, seed: int = 1) -> Pencils:
-    """Alltoalls within rows and within columns of a process grid, each set made for running at the same time.
+    """Alltoalls within all rows and within all columns of a process grid; each set is made to run at the same time.
 
-    See ``joint``: a step of all rows together loads every link in proportion; likewise the columns.
+    See ``joint``: a step of all rows together loads every link in proportion to its total, and so does one of all
+    columns.
 
     :param network: the job's network.
-    :param rows: of the process grid; ``rows * columns`` ranks in all.
-    :param columns: of the process grid.
-    :param window: steps that a rank has in flight at most, 0 for no bound.
-    :param blocks: blocks of one message.
-    :param seed: of the choices among equals.
-    :raises ValueError: if the grid has not as many places as there are ranks, or two hosts have no route.
-    Cost: each rank sends columns - 1 messages in rows, rows - 1 in columns.
+    :param rows: number of rows of the process grid.
+    :param columns: number of columns of the process grid; ``rows * columns`` is the number of ranks.
+    :param window: largest number of steps that a rank has in flight; 0 for no limit.
+    :param blocks: number of blocks of one message.
+    :param seed: seed of the random choices among equals.
+    :raises ValueError: if the grid's size is not the number of ranks, or if two hosts have no route.
+    Cost: each rank sends columns - 1 messages in rows and rows - 1 messages in columns.
     """
     if rows < 1 or columns < 1 or rows * columns != network.num_ranks:
         raise ValueError(f"expecting a grid of {network.num_ranks} ranks, got {rows} x {columns}")

@@ -1,4 +1,4 @@
-"""The compact form of an alltoall: which host sends to which in which step, and the rule that makes ranks of hosts."""
+"""The compact form of an alltoall: which host sends to which in which step, and its expansion to ranks."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ Rows = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class HostSchedule:
-    """An alltoall as exchanges between hosts; a row with source == destination is the exchange inside a host.
+    """An alltoall as exchanges between hosts; a row with equal source and destination is the exchange inside a host.
 
-    A row of hosts i, j with k_i, k_j ranks stands for k_i * k_j messages in max(k_i, k_j) rounds: in round t the a-th
-    rank of host i sends to the b-th rank of host j where b - a = t modulo max(k_i, k_j). So in each round a rank
-    sends at most one message of the row and receives at most one. Step s of the hosts becomes ``rounds[s]`` steps of
-    the ranks.
+    A row from host i with k_i ranks to host j with k_j ranks stands for k_i * k_j messages in max(k_i, k_j) rounds: in
+    round t the a-th rank of host i sends to the b-th rank of host j if b - a = t modulo max(k_i, k_j). In a round a
+    rank thus sends at most one message of the row and receives at most one. Step s of the hosts becomes ``rounds[s]``
+    steps of the ranks.
 
-    Rotated, the a-th rank of each host runs the steps of the hosts from another one on, round by round: with m ranks
-    on the fullest host and S steps, from step a S / m. So the ranks of a host send to as many hosts at a time, and a
-    step of the ranks is a mixture of m steps of the hosts.
+    If rotated, the a-th rank of each host begins at another host step and repeats all host steps in each round: with m
+    ranks on the fullest host and S host steps, it begins at step a S / m. The ranks of a host then send to different
+    hosts at a time, and a step of the ranks is a mixture of m host steps.
 
-    :param algorithm: the generator's name, for people.
+    :param algorithm: name of the generator, for display.
     :param rank_host: host of each rank, shape (p,).
-    :param step: host-level step of each row, shape (rows,); likewise ``source`` and ``destination``, hosts.
-    :param rounds: steps of the ranks that each step of the hosts takes, shape (steps,).
-    :param blocks: blocks of one message.
+    :param step: host step of each row, shape (rows,).
+    :param source: sending host of each row, shape (rows,).
+    :param destination: receiving host of each row, shape (rows,).
+    :param rounds: number of rank steps of each host step, shape (host steps,).
+    :param blocks: number of blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; None if all are equal.
-    :param window: steps of the ranks in flight at most, as in ``Schedule``.
-    :param rotated: whether each rank of a host begins with another step of the hosts.
-    :raises ValueError: for columns of different lengths, or a step without its rounds.
+    :param window: largest number of rank steps that a rank has in flight; 0 for no limit.
+    :param rotated: whether each rank of a host begins with a different host step.
+    :raises ValueError: if columns differ in length, or a row's step has no entry in ``rounds``.
     Memory: O(rows + p), and O(p^2) only with ``counts``.
     """
 
@@ -74,15 +76,15 @@ class HostSchedule:
         window: int = 1,
         rotated: bool = False,
     ) -> HostSchedule:
-        """A schedule from host-level rows; each step has as many rounds as its widest row needs.
+        """Make a schedule from host-level rows; each step gets the rounds that its widest row needs.
 
         :param algorithm: name of the algorithm.
         :param rank_host: host of each rank, shape (p,).
         :param rows: step, source host and destination host of each row, shape (rows, 3), in any order.
-        :param blocks: blocks of one message.
+        :param blocks: number of blocks of one message.
         :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
-        :param window: steps that a rank has in flight at most, 0 for no bound.
-        :param rotated: whether each rank of a host begins with another step.
+        :param window: largest number of rank steps that a rank has in flight; 0 for no limit.
+        :param rotated: whether each rank of a host begins with a different host step.
         """
         order = np.argsort(rows[:, 0], kind="stable")
         step, source, destination = rows[order].T.reshape(3, -1)
@@ -93,12 +95,12 @@ class HostSchedule:
 
     @property
     def num_host_steps(self) -> int:
-        """Number of steps of the hosts."""
+        """Number of host steps."""
         return len(self.rounds)
 
     @property
     def num_steps(self) -> int:
-        """Number of steps of the ranks."""
+        """Number of rank steps."""
         return self.num_host_steps * self._most if self.rotated else int(self.rounds.sum())
 
     @property
@@ -107,15 +109,15 @@ class HostSchedule:
         return len(self.rank_host)
 
     def expand(self) -> Schedule:
-        """The schedule of all ranks, whose p * p rows are made when they are asked for."""
+        """The schedule of all ranks; its p * p rows are computed when they are first read."""
         return of_pairs(self.algorithm, _BetweenHosts(self.num_steps, share=self._share, hosts=self), self.window)
 
     def rows_of(self, rank: int) -> Integers:
-        """The rows of ``expand()`` that a rank takes part in, in their order, shape (rows, 9).
+        """The rows of ``expand()`` that a rank takes part in, in the schedule's order, shape (rows, 9).
 
-        Those of the other ranks are not made.
+        The rows of other ranks are not computed.
 
-        :raises ValueError: for a rank that there is not.
+        :raises ValueError: if ``rank`` is not in range(p).
         Cost: O(host-level rows + p).
         """
         return self.expand().rows_of(rank)
@@ -126,28 +128,28 @@ class HostSchedule:
 
     @cached_property
     def _ranks(self) -> Integers:
-        """Ranks of each host."""
+        """The number of ranks on each host."""
         hosts = 1 + max(int(self.source.max(initial=0)), int(self.destination.max(initial=0)))
         return np.bincount(self.rank_host, minlength=hosts)
 
     @cached_property
     def _most(self) -> int:
-        """Ranks of the fullest host."""
+        """The number of ranks on the fullest host."""
         return int(self._ranks.max(initial=0))
 
     @cached_property
     def _ahead(self) -> Integers:
-        """By how many steps of the hosts each place of a host is ahead, where they are rotated."""
+        """The host step with which the ranks at each place of a host begin, if rotated."""
         return np.arange(self._most) * self.num_host_steps // max(self._most, 1)
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
-        """The ranks by host, ascending."""
+        """The ranks sorted by host, ascending within a host."""
         return np.argsort(self.rank_host, kind="stable")
 
     @cached_property
     def _first(self) -> Integers:
-        """Where each host's ranks begin in ``_order``; likewise, of steps, ``_start``."""
+        """The position in ``_order`` of each host's first rank."""
         return np.cumsum(self._ranks) - self._ranks
 
     @cached_property
@@ -155,10 +157,11 @@ class HostSchedule:
         return np.cumsum(self.rounds) - self.rounds
 
     def messages(self, row: Integers, sender: Integers, receiver: Integers) -> Messages:
-        """Step, source and destination of messages given by host-level row and places within the two hosts.
+        """Step, source and destination of messages, from their host-level rows and the ranks' places in their hosts.
 
         :param row: host-level row of each message, shape (messages,).
-        :param sender: place of the sending rank among those of its host; likewise ``receiver``.
+        :param sender: place of the sending rank among the ranks of its host, shape (messages,).
+        :param receiver: place of the receiving rank among the ranks of its host, shape (messages,).
         """
         source, destination = self.source[row], self.destination[row]
         if self.rotated:
@@ -171,14 +174,14 @@ class HostSchedule:
         return step, ranks[0].astype(np.int64), ranks[1].astype(np.int64)
 
     def messages_of(self, rank: int) -> Messages:
-        """Those that a rank sends or receives."""
+        """The messages that a rank sends or receives."""
         host = self.rank_host[rank]
         me = int(np.flatnonzero(self._order == rank)[0] - self._first[host])
         sent = np.flatnonzero(self.source == host)
         sent, peer = _repeat(sent, self._ranks[self.destination[sent]])
         received = np.flatnonzero(self.destination == host)
         received, other = _repeat(received, self._ranks[self.source[received]])
-        new = (self.source[received] != host) | (other != me)  # the local move stands among the sent ones already
+        new = (self.source[received] != host) | (other != me)  # the local move is already among the sent messages
         received, other = received[new], other[new]
         row = np.concatenate((sent, received))
         sender = np.concatenate((np.full(len(sent), me), other))
@@ -186,7 +189,7 @@ class HostSchedule:
         return self.messages(row, sender, receiver)
 
     def messages_at(self, steps: Integers) -> Messages:
-        """Those of some steps of the ranks."""
+        """The messages of the given rank steps."""
         if self.rotated:
             return self._rotated_at(steps)
         of_host = np.searchsorted(self._start, steps, side="right") - 1
@@ -196,7 +199,7 @@ class HostSchedule:
         here, there = self._ranks[self.source[row]], self._ranks[self.destination[row]]
         most = np.maximum(here, there)
         row, turn, here, there, most = (column[turn < most] for column in (row, turn, here, there, most))
-        # The fewer ranks of the two hosts all take part in the turn.
+        # All ranks of the host with fewer ranks take part in the round.
         which, member = _repeat(np.arange(len(row)), np.minimum(here, there))
         row, turn, most, sends = row[which], turn[which], most[which], (here <= there)[which]
         sender = np.where(sends, member, (member - turn) % most)
@@ -217,7 +220,7 @@ class HostSchedule:
 
 @dataclass(frozen=True, eq=False)
 class _BetweenHosts(Pairs):
-    """The messages of a schedule of hosts."""
+    """The messages of a host schedule."""
 
     hosts: HostSchedule = field(kw_only=True)
 
@@ -229,12 +232,12 @@ class _BetweenHosts(Pairs):
 
 
 def inside_first(rows: Integers, num_hosts: int) -> Integers:
-    """Rows (step, source host, destination host) with the exchange inside the hosts as step 0, all else one later."""
+    """The rows (step, source host, destination host) one step later, after a step 0 with the exchange inside hosts."""
     hosts = np.arange(num_hosts)
     return np.concatenate((np.column_stack((0 * hosts, hosts, hosts)), rows + np.array([1, 0, 0])))
 
 
 def _repeat(values: Integers, times: Integers) -> tuple[Integers, Integers]:
-    """Each value so many times, and the number of the repetition, from 0."""
+    """Repeat each value the given number of times; also return the index of each repetition, from 0."""
     start = np.cumsum(times) - times
     return np.repeat(values, times), np.arange(int(times.sum())) - np.repeat(start, times)

@@ -1,4 +1,4 @@
-"""Alltoalls of several groups of ranks that run at the same time, in steps made for all of them together."""
+"""Alltoalls of several groups of ranks at the same time, in steps that are made for all groups together."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ Integers = NDArray[np.int64]
 def joint(
     network: Network, *, window: int = 16, blocks: int = 1, counts: ArrayLike | None = None, seed: int = 1
 ) -> Schedule:
-    """Alltoall of the ranks of a network in steps that fit those of the other groups of ``network.siblings``.
+    """The alltoall of one group of ranks, in steps made together with those of all groups in ``network.siblings``.
 
-    Ours: what ``even`` does for one alltoall, done for all that share the links, so that a step of all groups together
-    is a small copy of the whole exchange. Each group runs its own rows; the others are right even where one of
-    them runs something else, or comes late. Without other groups it is ``even`` rank by rank.
+    Ours: the method of ``even``, applied to all groups that share links, so that a step of all groups together is a
+    small copy of the whole exchange. Each group runs its own rows, which are correct even if another group runs another
+    schedule or starts late. Without siblings it is ``even`` rank by rank.
 
-    Messages: p - 1 from each rank. It wins where rows or columns of a process grid exchange at once and routes are
-    uneven. Cost: some 10 microseconds a message of the groups that differ, see ``joint_steps``; memory: p * p steps.
+    Messages: p - 1 per rank. It is fast if rows or columns of a process grid exchange at once and routes are uneven.
+    Cost: about 10 microseconds per message of the groups that differ, see ``joint_steps``. Memory: p * p steps.
 
-    :param network: of the ranks that exchange, one of the groups of ``network.siblings`` where it has any.
-    :param window: steps that a rank has in flight at most, 0 for no bound; more than ``even`` has, for ranks of a host
-        that belong to different groups drift apart further.
-    :param blocks: blocks of one message.
+    :param network: network of the group's ranks, with all groups in ``siblings`` if there are several.
+    :param window: largest number of steps that a rank has in flight, 0 for no limit. The default is larger than that of
+        ``even``, because ranks of a host that belong to different groups drift further apart.
+    :param blocks: number of blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
-    :param seed: of the choices among equals.
+    :param seed: seed of the random choices among equals.
     :raises ValueError: if two hosts have no route.
     """
     siblings = network.siblings
@@ -54,29 +54,29 @@ def joint(
 def all_joint(
     network: Network, groups: Sequence[Integers], *, window: int = 16, blocks: int = 1, seed: int = 1
 ) -> tuple[Schedule, ...]:
-    """The alltoall that ``joint`` makes for each group.
+    """The alltoalls that ``joint`` makes, one per group.
 
-    :param network: of all ranks.
-    :param groups: ranks of each group, disjoint.
-    :param window: steps that a rank has in flight at most, 0 for no bound.
-    :param blocks: blocks of one message.
-    :param seed: of the random choices among equals.
+    :param network: network of all ranks.
+    :param groups: ranks of each group; groups are disjoint.
+    :param window: largest number of steps that a rank has in flight; 0 for no limit.
+    :param blocks: number of blocks of one message.
+    :param seed: seed of the random choices among equals.
     """
     return tuple(_schedule(step, blocks, None, window) for step in joint_steps(network, groups, seed=seed))
 
 
 def joint_steps(network: Network, groups: Sequence[Integers], *, seed: int = 1) -> list[Integers]:
-    """Step of each message of each group, shape (ranks, ranks); 0 inside hosts.
+    """The step of each message of each group, one array of shape (ranks, ranks) per group; 0 inside hosts.
 
-    A step of all groups together puts on each link, each host and each rank at most its whole load divided by the
-    number of steps, rounded up.
+    A step of all groups together puts on each link, host and rank at most its total load divided by the number of
+    steps, rounded up.
 
-    Groups on the same hosts take the same steps as far as all groups come in equal numbers: those of 64 hosts with
-    16 ranks each, in 16 groups across the hosts, are made for one of them.
+    Groups on the same hosts share their steps as far as the proportions of all kinds of groups permit: for 64 hosts
+    with 16 ranks each, in 16 groups across all hosts, steps are computed for one group only.
 
-    :param network: of all ranks.
-    :param groups: ranks of each group, disjoint.
-    :param seed: of the choices among equals.
+    :param network: network of all ranks.
+    :param groups: ranks of each group; groups are disjoint.
+    :param seed: seed of the random choices among equals.
     :raises ValueError: if two hosts of a group have no route.
     """
     order = [np.argsort(network.rank_host[ranks], kind="stable") for ranks in groups]
@@ -92,12 +92,12 @@ def joint_steps(network: Network, groups: Sequence[Integers], *, seed: int = 1) 
 
 
 def side_by_side(groups: Sequence[Integers], parts: Sequence[Schedule], name: str, *, blocks: int = 1) -> Schedule:
-    """Alltoalls of disjoint groups as one alltoall of all ranks, in which only ranks of one group exchange.
+    """Merge alltoalls of disjoint groups to one alltoall of all ranks, in which ranks exchange within their group only.
 
-    :param groups: ranks of each group; together 0 to p - 1.
-    :param parts: the alltoall of each group, all with one window.
-    :param name: of the algorithm.
-    :param blocks: blocks of one message.
+    :param groups: ranks of each group; together they are 0 to p - 1.
+    :param parts: alltoall of each group, all with the same window.
+    :param name: name of the algorithm.
+    :param blocks: number of blocks of one message.
     """
     size = sum(len(ranks) for ranks in groups)
     counts = np.zeros((size, size), dtype=np.int64)
@@ -123,21 +123,21 @@ def _schedule(step: Integers, blocks: int, counts: ArrayLike | None, window: int
 
 @dataclass(frozen=True, eq=False)
 class _Groups(Phase):
-    """What groups of ranks do at the same time.
+    """A phase in which groups of ranks run their own schedules at the same time.
 
     :param groups: ranks of each group.
-    :param parts: the schedule of each group.
+    :param parts: schedule of each group.
     """
 
     groups: Sequence[Integers] = field(kw_only=True)
     parts: Sequence[Schedule] = field(kw_only=True)
 
     def rows(self) -> Rows:
-        """Group by group; by step within each."""
+        """The rows of all groups, group by group, by step within each."""
         return np.concatenate([_among(ranks, part.rows()) for ranks, part in zip(self.groups, self.parts, strict=True)])
 
     def of_rank(self, rank: int) -> Rows:
-        """As ``rows``; cost: that of the part of the rank's group."""
+        """The rows that a rank takes part in, shape (rows, 9). Cost: its rows in the schedule of its group."""
         for ranks, part in zip(self.groups, self.parts, strict=True):
             for place in np.flatnonzero(ranks == rank).tolist():
                 return _among(ranks, part.rows_of(place))
@@ -145,17 +145,17 @@ class _Groups(Phase):
 
 
 def _among(ranks: Integers, rows: Rows) -> Rows:
-    """Rows between members of a group as rows between its ranks."""
+    """Renumber the members in a group's rows to their ranks."""
     placed = rows.copy()
     placed[:, 1:3] = ranks[rows[:, 1:3]]
     return placed
 
 
 def _shared(network: Network, source: Integers, destination: Integers, sender: Integers) -> int:
-    """Messages of a step on the busiest link.
+    """The number of messages per step on the busiest link.
 
-    Where hosts are the bound it is one of each rank of the busiest host, for then steps are permutations and nothing
-    drifts; else two, as ``even`` has.
+    If hosts limit the number of steps, it is the number of sending ranks on the fullest host, because then steps are
+    permutations and nothing drifts. Otherwise it is twice that number, as in ``even``.
     """
     busy = int(np.bincount(network.rank_host[np.unique(sender)]).max())
     hosts = max(np.bincount(source).max(), np.bincount(destination).max())
@@ -163,9 +163,10 @@ def _shared(network: Network, source: Integers, destination: Integers, sender: I
 
 
 def _models(hosts: Sequence[bytes]) -> list[int]:
-    """For each group the one whose steps it takes: one on the same hosts.
+    """The index of the group whose steps each group takes; both are on the same hosts.
 
-    As many are left of each kind as keep their proportions, so that the loads stay in theirs.
+    Each set of hosts keeps a number of groups in proportion to its original number, so that loads keep their
+    proportions.
     """
     kinds: dict[bytes, list[int]] = {}
     for number, kind in enumerate(hosts):
@@ -180,7 +181,7 @@ def _models(hosts: Sequence[bytes]) -> list[int]:
 
 
 def _steps(network: Network, groups: Sequence[Integers], seed: int) -> list[Integers]:
-    """Steps of groups, ``joint_steps`` without looking for groups on the same hosts."""
+    """The steps of each group, as by ``joint_steps``, but computed for every group."""
     starts = np.cumsum([0, *(len(ranks) ** 2 for ranks in groups)])
     ends = [np.repeat(ranks, len(ranks)) for ranks in groups], [np.tile(ranks, len(ranks)) for ranks in groups]
     sender, receiver = (np.concatenate(some) for some in ends)

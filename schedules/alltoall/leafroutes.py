@@ -1,4 +1,4 @@
-"""The routes of a network by leaf switch, as sets of bits: what the greedy matching of hosts looks up."""
+"""The routes of a network by leaf switch, as sets of bits, for the greedy matching of hosts."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class LeafRoutes:
-    """Routes from leaf switches to hosts; sets of hosts are Python integers, bit h for host h.
+    """Routes from leaf switches to hosts; a set of hosts is a Python integer with bit h set for host h.
 
-    The last links of a route, on the way down, are those of nearly all routes to the host: when such a link is full,
-    all hosts from some distance on cannot send to it, and it is taken out of their candidates at once. Links on the
-    way up, and what irregular tables leave over, are looked up in ``route`` when a candidate is at hand.
+    Nearly all routes to a host share their last links, on the way down. If such a link is full, no host beyond some
+    distance can send to the hosts behind it, and they are removed from all candidates at once. Links on the way up, and
+    exceptions from irregular tables, are looked up in ``route`` for one candidate at a time.
 
     :param leaf: leaf of each host.
-    :param hosts: the hosts of each leaf.
+    :param hosts: set of the hosts of each leaf.
     :param route: links between switches from each leaf to each host, ``route[leaf][host]``.
-    :param distances: for each leaf the hosts at each distance, farthest first, as (level, hosts).
-    :param num_levels: number of distances that there are; level 0 is the nearest.
-    :param cuts_off: for each link (level, hosts) that are reached over it from that distance, whoever sends.
-    :param room: transfers that each link carries in a step without being shared.
+    :param distances: pairs (level, hosts) of each leaf: the set of hosts at each distance, farthest first.
+    :param num_levels: number of different distances; level 0 is the nearest.
+    :param cuts_off: pairs (level, hosts) of each link: the hosts that every sender at this level or farther reaches
+        over the link.
+    :param room: number of transfers that each link carries at full rate in a step.
     """
 
     leaf: Sequence[int]
@@ -45,7 +46,8 @@ class LeafRoutes:
     def of(cls, network: Network) -> LeafRoutes:
         """The routes of a network.
 
-        Hosts whose routes differ although they share a leaf switch (several rails) count as leaves of their own.
+        A host whose routes differ from those of others on its leaf switch (several rails) counts as a leaf of its own,
+        and then so do all hosts.
 
         :raises ValueError: if two hosts have no route.
         Cost: O(leaves x hosts x longest route), and one comparison of the routes of all pairs.
@@ -65,12 +67,12 @@ class LeafRoutes:
 
 
 def bits(members: NDArray[np.bool_]) -> int:
-    """A set as an integer, bit h for member h."""
+    """A set as an integer with bit h set for member h."""
     return int.from_bytes(np.packbits(members, bitorder="little").tobytes(), "little")
 
 
 def room(network: Network) -> Integers:
-    """Transfers that fit into each link at full rate; one for each link where all have one rate.
+    """The number of transfers that fit into each link at full rate; 1 for each link if all links have one rate.
 
     See `schedules.analysis.bounds.link_width`.
     """
@@ -80,7 +82,7 @@ def room(network: Network) -> Integers:
 
 
 def between_switches(links: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Routes without the first and the last link, those of the hosts; shape (..., longest - 1), padded with -1."""
+    """Routes without their first and last links, which join hosts; shape (..., longest - 1), padded with -1."""
     inner = links[..., 1:].copy()
     length = (inner >= 0).sum(axis=-1)
     where = np.nonzero(length)
@@ -89,7 +91,7 @@ def between_switches(links: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _by_leaf(network: Network) -> tuple[Integers, NDArray[np.int32]]:
-    """Leaf of each host, and the links between switches from each leaf to each host, shape (leaves, n, longest - 1)."""
+    """The leaf of each host, and the links between switches from each leaf to each host, (leaves, n, longest - 1)."""
     links, hosts = network.links, np.arange(network.num_hosts)
     _, first, leaf = np.unique(network.leaf, return_index=True, return_inverse=True)
     inside = leaf[:, None] == leaf
@@ -103,7 +105,7 @@ def _by_leaf(network: Network) -> tuple[Integers, NDArray[np.int32]]:
 
 
 def _distances(network: Network, leaf: Integers) -> Integers:
-    """Distance of each two leaves, (leaves, leaves): the most hops between their hosts, either way, as a level."""
+    """The distance level of each pair of leaves, (leaves, leaves): the most hops between hosts, numbered from 0."""
     count = int(leaf.max(initial=-1)) + 1
     order = np.argsort(leaf, kind="stable")
     starts = np.searchsorted(leaf[order], np.arange(count))
@@ -116,9 +118,11 @@ def _distances(network: Network, leaf: Integers) -> Integers:
 
 
 def _cuts(table: NDArray[np.int32], level: Integers, num_links: int) -> list[list[tuple[int, int]]]:
-    """For each link the hosts that all leaves at some distance or farther reach over it, at each such distance.
+    """For each link, the hosts that all leaves at some distance or farther reach over it, at each such distance.
 
-    :param table: links from each leaf to each host; ``level`` is the distance between them.
+    :param table: links from each leaf to each host, shape (leaves, n, longest - 1), padded with -1.
+    :param level: distance level from each leaf to each host, shape (leaves, n).
+    :param num_links: number of links.
     """
     num_hosts, num_levels = level.shape[1], int(level.max(initial=0)) + 1
     at_leaf, host, at = np.nonzero(table >= 0)
@@ -126,7 +130,7 @@ def _cuts(table: NDArray[np.int32], level: Integers, num_links: int) -> list[lis
     key, first, number, uses = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)
     nearest = np.full(len(key), num_levels)
     np.minimum.at(nearest, number, level[at_leaf, host])
-    beyond = (level[:, :, None] >= np.arange(num_levels + 1)).sum(axis=0)  # leaves at a distance or farther
+    beyond = (level[:, :, None] >= np.arange(num_levels + 1)).sum(axis=0)  # number of leaves at a distance or farther
     whole = np.flatnonzero(uses == beyond[host[first], nearest])
     cuts: list[dict[int, int]] = [{} for _ in range(num_links)]
     for one, near in zip(key[whole].tolist(), nearest[whole].tolist(), strict=True):

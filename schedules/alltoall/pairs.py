@@ -1,4 +1,4 @@
-"""Alltoalls with one message for each pair of ranks, which differ only in the step of each message."""
+"""Alltoalls with one message per pair of ranks, which differ only in the step of each message."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..transfers import Rows, transfers
 __all__ = ["Pairs", "Permutations", "Shares", "StepTable", "of_pairs"]
 
 Integers = NDArray[np.int64]
-Messages = tuple[Integers, Integers, Integers]  # step, source and destination of each
+Messages = tuple[Integers, Integers, Integers]  # step, source and destination of each message
 
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The blocks of each pair, and where they lie.
+    """The number of blocks of each pair of ranks, and their places in the buffers.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of one message.
-    :param counts: blocks of each pair for alltoallv, shape (p, p); None where all have ``blocks``.
+    :param blocks: number of blocks of one message.
+    :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv; None if all have ``blocks``.
     """
 
     size: int
@@ -34,12 +34,12 @@ class Shares:
 
     @classmethod
     def of(cls, size: int, blocks: int, counts: ArrayLike | None) -> Shares:
-        """Shares of counts that have been looked at.
+        """Make shares from counts, which are checked.
 
         :param size: number of ranks, p.
-        :param blocks: blocks of each pair where there are no counts.
+        :param blocks: number of blocks of each pair, used if ``counts`` is None.
         :param counts: blocks of each pair, shape (p, p), or None.
-        :raises ValueError: for counts of another shape or below 0.
+        :raises ValueError: if ``counts`` has another shape or a negative number.
         """
         if counts is None:
             return cls(size, blocks)
@@ -49,10 +49,11 @@ class Shares:
         return cls(size, blocks, given)
 
     def rows(self, step: Integers, source: Integers, destination: Integers) -> Rows:
-        """The messages of these pairs as rows; pairs without any blocks have none.
+        """The rows of messages, shape (rows, 9); a message of 0 blocks has no row.
 
-        :param step: of each message, shape (messages,).
-        :param source: sending rank of each message; likewise ``destination``.
+        :param step: step of each message, shape (messages,).
+        :param source: sending rank of each message, shape (messages,).
+        :param destination: receiving rank of each message, shape (messages,).
         """
         if self.counts is None:
             here, there, count = self.blocks * destination, self.blocks * source, np.full_like(source, self.blocks)
@@ -62,39 +63,40 @@ class Shares:
 
     @cached_property
     def _places(self) -> tuple[Integers, Integers]:
-        """Where the block of each pair begins in the sender's input and in the receiver's output, each (p, p)."""
+        """The first block of each pair in the sender's input and in the receiver's output, each of shape (p, p)."""
         counts = np.asarray(self.counts)
         return np.cumsum(counts, axis=1) - counts, np.cumsum(counts, axis=0) - counts
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs(Phase):
-    """One message for each pair of ranks, each rank's with itself included.
+    """A phase with one message per ordered pair of ranks, including a local move of each rank.
 
-    :param share: what each pair exchanges.
+    :param share: number of blocks of each pair.
+    :param uniform: whether the cost of all steps follows from that of a few, see ``schedules.cost``.
     """
 
     share: Shares = field(kw_only=True)
     uniform: bool = field(default=True, kw_only=True)
 
     def pairs_of(self, rank: int) -> Messages:
-        """The messages of a rank, its own with itself once, in any order."""
+        """The messages of a rank, its local move once, in any order."""
         raise NotImplementedError
 
     def pairs_at(self, steps: Integers) -> Messages:
-        """The messages of some steps, in any order."""
+        """The messages of the given steps, in any order."""
         raise NotImplementedError
 
     def rows(self) -> Rows:
-        """The messages of all ranks, by step, source and destination."""
+        """The rows of all ranks, sorted by step, source and destination."""
         return self.at(np.arange(self.steps))
 
     def of_rank(self, rank: int) -> Rows:
-        """As ``rows``."""
+        """The rows that a rank takes part in, sorted by step, source and destination."""
         return self._ordered(self.pairs_of(rank))
 
     def at(self, steps: Integers) -> Rows:
-        """As ``rows``."""
+        """The rows of the given steps, sorted by step, source and destination."""
         return self._ordered(self.pairs_at(steps))
 
     def _ordered(self, messages: Messages) -> Rows:
@@ -105,17 +107,17 @@ class Pairs(Phase):
 
 @dataclass(frozen=True, eq=False)
 class Permutations(Pairs):
-    """Pairs of which every rank sends to one at most, and receives from one at most, in each step.
+    """Messages of all pairs in steps in which every rank sends at most one and receives at most one.
 
-    :param target: by step and rank, to whom the rank sends, -1 for nobody.
-    :param origin: by step and rank, from whom it receives, -1 for nobody: the inverse.
+    :param target: function of arrays of steps and ranks that returns each rank's receiver, -1 for none.
+    :param origin: the inverse function, which returns each rank's sender, -1 for none.
     """
 
     target: Callable[[Integers, Integers], Integers] = field(kw_only=True)
     origin: Callable[[Integers, Integers], Integers] = field(kw_only=True)
 
     def pairs_of(self, rank: int) -> Messages:
-        """Cost: O(steps)."""
+        """The messages of a rank. Cost: O(steps)."""
         step, me = np.arange(self.steps), np.full(self.steps, rank)
         there, here = self.target(step, me), self.origin(step, me)
         sent, received = there >= 0, (here >= 0) & (here != rank)
@@ -126,7 +128,7 @@ class Permutations(Pairs):
         )
 
     def pairs_at(self, steps: Integers) -> Messages:
-        """Cost: O(p) for each of the steps."""
+        """The messages of the given steps. Cost: O(p) per step."""
         step, source = np.repeat(steps, self.share.size), np.tile(np.arange(self.share.size), len(steps))
         destination = self.target(step, source)
         sent = destination >= 0
@@ -135,21 +137,21 @@ class Permutations(Pairs):
 
 @dataclass(frozen=True, eq=False)
 class StepTable(Pairs):
-    """The step of each pair from a table.
+    """Messages of all pairs, whose steps come from a table.
 
-    :param table: the steps, shape (p, p), by source and destination.
+    :param table: step of each pair, shape (p, p), by source and destination.
     """
 
     table: NDArray[np.integer] = field(kw_only=True)
 
     @classmethod
     def of(cls, table: NDArray[np.integer], share: Shares) -> StepTable:
-        """The pairs of a table of steps, in the smallest type of integers that holds them."""
+        """Make the messages from a table of steps, which is stored in the smallest sufficient type of integers."""
         last = int(table.max(initial=-1))
         return cls(last + 1, share=share, table=table.astype(np.min_scalar_type(last)))
 
     def pairs_of(self, rank: int) -> Messages:
-        """Cost: O(p)."""
+        """The messages of a rank. Cost: O(p)."""
         ranks = np.arange(self.share.size)
         others = np.delete(ranks, rank)
         step = np.append(self.table[rank], self.table[others, rank]).astype(np.int64)
@@ -157,7 +159,7 @@ class StepTable(Pairs):
         return step, np.append(me, others), np.append(ranks, me[1:])
 
     def pairs_at(self, steps: Integers) -> Messages:
-        """Cost: O(p^2)."""
+        """The messages of the given steps. Cost: O(p^2)."""
         wanted = np.zeros(self.steps, dtype=bool)
         wanted[steps] = True
         source, destination = np.nonzero(wanted[self.table])
@@ -165,11 +167,11 @@ class StepTable(Pairs):
 
 
 def of_pairs(algorithm: str, pairs: Pairs, window: int) -> Schedule:
-    """One message for each pair, as an alltoall whose steps may overlap.
+    """An alltoall with one message per pair of ranks, whose steps may overlap.
 
     :param algorithm: name of the algorithm.
     :param pairs: the messages.
-    :param window: steps that a rank has in flight at most, 0 for no bound.
+    :param window: largest number of steps that a rank has in flight; 0 for no limit.
     """
     share = pairs.share
     return Schedule.from_phases(

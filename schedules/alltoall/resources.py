@@ -1,4 +1,4 @@
-"""What a transfer between hosts occupies: its sender, its receiver, and the links between switches on its route."""
+"""The resources that a transfer between hosts occupies: its sender, its receiver, and links between switches."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ Integers = NDArray[np.int64]
 
 
 def occupied(network: Network, source: Integers, destination: Integers) -> Integers:
-    """Resources of each transfer, shape (transfers, resources), padded with -1.
+    """The resources of each transfer, shape (transfers, resources), padded with -1.
 
-    Resource h is host h's sending, n + h its receiving, 2 n + l link l, where it joins two switches.
+    With n hosts, resource h is the sending side of host h, n + h its receiving side, and 2 n + l is link l, which joins
+    two switches.
 
     :param network: the job's network.
-    :param source: sending host of each transfer, shape (transfers,); likewise ``destination``.
+    :param source: sending host of each transfer, shape (transfers,).
+    :param destination: receiving host of each transfer, shape (transfers,).
     """
     hosts = network.num_hosts
     links = between_switches(network.links[source, destination]).astype(np.int64)
@@ -28,15 +30,16 @@ def occupied(network: Network, source: Integers, destination: Integers) -> Integ
 
 
 def loads(uses: Integers) -> Integers:
-    """Transfers that use each resource, shape (resources,)."""
+    """The number of transfers that use each resource, shape (resources,)."""
     return np.bincount(uses[uses >= 0])
 
 
 def divided(uses: Integers, places: Integers) -> Integers:
-    """Each resource divided into parts that take its transfers in turn; shape as ``uses``, numbered anew.
+    """Split each resource into parts to which its transfers are dealt in turn, and renumber; same shape as ``uses``.
 
-    :param places: into how many each resource is divided, shape (resources,) or longer.
-    Cost: a sort of the uses.
+    :param uses: resources of each transfer, shape (transfers, resources), padded with -1.
+    :param places: number of parts of each resource, shape (resources,) or longer.
+    Cost: one sort of the uses.
     """
     at = np.nonzero(uses >= 0)
     resource = uses[at]
@@ -52,13 +55,13 @@ def divided(uses: Integers, places: Integers) -> Integers:
 def coloured(
     uses: Integers, order: NDArray[np.intp], steps: int, *, seed: int, patience: int | None = None
 ) -> Integers:
-    """Step of each transfer such that none of a step use a common resource, see ``edgecolouring.colour``.
+    """Assign steps to transfers so that transfers of one step share no resource, see ``edgecolouring.colour``.
 
     :param uses: resources of each transfer, shape (transfers, resources), padded with -1.
-    :param order: in which the transfers are placed, shape (transfers,).
-    :param steps: how many there are at first; no fewer than any resource has uses.
-    :param seed: of the choices among equals.
-    :param patience: as in ``edgecolouring.colour``.
+    :param order: indices of the transfers in the order in which they are placed, shape (transfers,).
+    :param steps: number of steps at the start, at least the largest number of transfers of one resource.
+    :param seed: seed of the random choices among equals.
+    :param patience: number of moves without progress before a step is added, see ``edgecolouring.colour``.
     """
     listed = [tuple(one for one in of if one >= 0) for of in uses[order].tolist()]
     step = np.empty(len(uses), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Topology-aware alltoall schedules of the reference: hosts matched so that no link is shared."""
+"""Topology-aware alltoall schedules of Subramoni 2013 (TACS): hosts are matched so that no link is shared."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ Pair = tuple[int, int]
 
 
 def tacs1(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers | None = None) -> HostSchedule:
-    """Alltoall by pairwise exchange of hosts matched along free links; a process without partner idles.
+    """An alltoall by pairwise exchange of hosts that are matched along free links; a host without a partner idles.
 
     Subramoni, "Topology-Aware MPI Communication and Scheduling for High Performance Computing Systems", 2013,
-    chapter 6. Step 0 is the exchange inside the hosts. The n - 1 matchings that follow are the rest of the P regular
-    steps, where all hosts have equally many ranks; then come as many extra steps as ``limit`` makes necessary.
+    chapter 6. Step 0 is the exchange inside hosts. The next n - 1 matchings complete the source's P regular steps if
+    all hosts have the same number of ranks. The extra steps that ``limit`` makes necessary come last.
 
     :param network: the job's network.
-    :param limit: transfers that a link between switches may carry in a step; 1 shares no link.
-    :param blocks: blocks of one message.
+    :param limit: number of transfers that a link between switches may carry in a step; 1 shares no link.
+    :param blocks: number of blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
-    :raises ValueError: for a limit below 1, or hosts without a route.
-    Cost: each rank sends p - 1 messages. It wins over XOR pairwise for large messages where hosts share links.
+    :raises ValueError: if the limit is below 1, or two hosts have no route.
+    Cost: each rank sends p - 1 messages. It is faster than XOR pairwise for large messages if hosts share links.
     """
     rows = inside_first(_both_ways(matchings(network, limit=limit)), network.num_hosts)
     return HostSchedule.of_rows("tacs1", network.rank_host, rows, blocks=blocks, counts=counts)
 
 
 def tacs2(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers | None = None) -> HostSchedule:
-    """TACS1 without the extra steps: an idle process takes its first transfer from behind step P, non-blocking.
+    """TACS1 without its extra steps: an idle process makes its next transfer of an extra step early, without blocking.
 
-    Our reading: a host has as many idle steps among the n - 1 matchings as exchanges behind them, so each host issues
-    these, in their order, one in each idle step. Sends and receives are placed by their sender, so a host may receive
-    from several hosts in one step; ``window`` is 2, so that such a step overlaps the next one. Links may be shared.
+    Our reading: a host idles in as many of the n - 1 matchings as it has exchanges behind them, so it issues these in
+    their order, one in each idle step. The sender chooses the step of each message, so a host may receive from several
+    hosts in one step; ``window`` is 2 so that this step overlaps the next one. Links may be shared.
 
-    Cost: as ``tacs1``. It wins for exchanges that load the network little (FFT rows and columns).
+    Cost: as ``tacs1``. It is fast for exchanges that load the network little (FFT rows and columns).
 
     :param network: the job's network.
-    :param limit: transfers that a link between switches may carry in a step of the matchings.
-    :param blocks: blocks of one message.
+    :param limit: number of transfers that a link between switches may carry in a step of the matchings.
+    :param blocks: number of blocks of one message.
     :param counts: blocks of each pair of ranks, shape (p, p), for alltoallv.
-    :raises ValueError: for a limit below 1, or hosts without a route.
+    :raises ValueError: if the limit is below 1, or two hosts have no route.
     """
     rows = _both_ways(matchings(network, limit=limit))
     regular = max(network.num_hosts - 1, 0)
@@ -58,16 +58,18 @@ def tacs2(network: Network, *, limit: int = 1, blocks: int = 1, counts: Integers
 
 
 def matchings(network: Network, *, limit: int = 1) -> Integers:
-    """Pairs of hosts that exchange, as rows (step, host, host), each pair once, shape (n (n - 1) / 2, 3).
+    """The pairs of hosts that exchange, as rows (step, host, host), each pair once, shape (n (n - 1) / 2, 3).
 
-    Each step is a matching found greedily: each host takes the farthest partner left such that no link is shared on
-    the way there or back; then, if the limit is above 1, the hosts left over go round once more, with up to ``limit``
-    transfers on a link. Our choices where the reference leaves them open: hosts with the most exchanges left come
-    first, among partners equally far the next one by number is taken, the distance of two hosts is that of their leaf
-    switches, and a link that is a multiple of the host links' rate carries that multiple of transfers.
+    Each step is a matching found greedily: each host takes the farthest remaining partner for which no link is shared
+    in either direction. If the limit is above 1, the unmatched hosts then try again with up to ``limit`` transfers per
+    link. Our choices, which the source leaves open: hosts with the most remaining exchanges choose first; among equally
+    far partners the next by number is taken; the distance of two hosts is that of their leaf switches; and a link whose
+    rate is a multiple of the host links' rate carries that multiple of transfers.
 
-    :raises ValueError: for a limit below 1, or hosts without a route.
-    Cost: some 10 microseconds a pair: sets of hosts are integers, and a busy link takes whole leaves out of them.
+    :param network: the job's network.
+    :param limit: number of transfers that a link between switches may carry in a step.
+    :raises ValueError: if the limit is below 1, or two hosts have no route.
+    Cost: about 10 microseconds per pair, because sets of hosts are integers, and a full link removes whole leaves.
     """
     if limit < 1:
         raise ValueError(f"expecting limit of at least 1, got {limit}")
@@ -90,7 +92,7 @@ def matchings(network: Network, *, limit: int = 1) -> Integers:
 
 
 class _Step:
-    """One step under way: which hosts are free, and how many transfers each link carries."""
+    """The state of one step: the free hosts, and the number of transfers on each link."""
 
     def __init__(self, routes: LeafRoutes, every: int) -> None:
         self.routes = routes
@@ -98,7 +100,7 @@ class _Step:
         self.load = [0] * len(routes.room)
 
     def match(self, hosts: list[int], left: list[int], limit: int) -> Iterator[Pair]:
-        """Find partners for free hosts, taking the pairs out of ``left``; links carry ``limit`` times their room."""
+        """Yield pairs of free hosts, and remove them from ``left``; links carry up to ``limit`` times their room."""
         routes, load, room = self.routes, self.load, self.routes.room
         leaf, route = routes.leaf, routes.route
         full: set[int] = set()
@@ -114,13 +116,13 @@ class _Step:
             yield host, partner
             for link in (*route[leaf[host]][partner], *route[leaf[partner]][host]):
                 load[link] += 1
-                if load[link] == limit * room[link]:  # only now is the link in anyone's way
+                if load[link] == limit * room[link]:  # before, the link excludes no partner
                     full.add(link)
                     for level, members in routes.cuts_off[link]:
                         cut_off[level] |= members
 
     def _partner(self, host: int, left: int, cut_off: list[int], full: set[int]) -> int:
-        """The farthest host that this one can exchange with, -1 if there is none."""
+        """The farthest host with which ``host`` can exchange, -1 if there is none."""
         routes = self.routes
         here = routes.leaf[host]
         candidates = left & self.free
@@ -134,7 +136,7 @@ class _Step:
 
 
 def _first_free(candidates: int, host: int, here: int, routes: LeafRoutes, full: set[int]) -> int:
-    """The next candidate by number, from the host on and round, with free links there and back; -1 if none has."""
+    """The next candidate by number, cyclically from ``host`` on, with free links both ways; -1 if there is none."""
     while candidates:
         ahead = candidates >> host << host
         lowest = ahead & -ahead or candidates & -candidates
@@ -154,12 +156,12 @@ def _both_ways(pairs: Integers) -> Integers:
 
 
 def _into_idle_steps(rows: Integers, num_hosts: int, regular: int) -> Integers:
-    """Rows behind the regular steps moved into the steps in which their senders idle, in order."""
+    """Move rows behind the regular steps into the steps in which their senders idle, in order."""
     late = np.flatnonzero(rows[:, 0] >= regular)
     late = late[np.lexsort((rows[late, 0], rows[late, 1]))]
     idle = np.ones((num_hosts, regular), dtype=bool)
     early = rows[rows[:, 0] < regular]
     idle[early[:, 1], early[:, 0]] = False
     moved = rows.copy()
-    moved[late, 0] = np.nonzero(idle)[1]  # by host, then by step: as many as the host has late rows
+    moved[late, 0] = np.nonzero(idle)[1]  # by host, then step: each host has as many idle steps as late rows
     return moved

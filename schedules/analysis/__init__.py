@@ -1,1 +1,1 @@
-"""What a schedule costs on a network: loads and conflicts, lower bounds, and the cost model."""
+"""Analysis of schedules on a network: loads and conflicts of links, lower bounds, and a cost model."""

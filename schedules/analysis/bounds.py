@@ -1,4 +1,4 @@
-"""What no schedule can beat: time and steps that a collective needs on a network, whatever its order."""
+"""Lower bounds on the time and the number of steps that a collective needs on a network with any schedule."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Bound:
-    """Lower bounds on the time of a collective, in seconds where the network's capacities are bytes/s.
+    """Lower bounds on the time of a collective, in seconds if the network's capacities are in bytes/s.
 
-    Bounds of hosts and of leaf switches hold for every correct schedule, with any forwarding and aggregation. That of
-    links holds where each block travels the route between its own two hosts.
+    The bounds of hosts and leaf switches hold for every correct schedule, with any forwarding and aggregation. The
+    bound of links holds if each block travels along the route between its own two hosts.
 
-    :param host_out: the busiest host's necessary bytes out over the rate of its links into the fabric.
-    :param host_in: the same, in.
-    :param leaf_out: the busiest leaf switch's necessary bytes to other leaves over the rate of the links that its
-        hosts' routes leave by.
-    :param leaf_in: the same, in.
-    :param link: the busiest link's bytes over its capacity, for alltoall; 0 for the others, which force no route.
+    :param host_out: bytes that must leave the busiest host, over the rate of its links into the fabric.
+    :param host_in: bytes that must enter the busiest host, over the rate of its links from the fabric.
+    :param leaf_out: bytes that must leave the busiest leaf switch, over the rate of the links by which its hosts'
+        routes leave it.
+    :param leaf_in: bytes that must enter the busiest leaf switch, over the rate of the links by which routes enter it.
+    :param link: bytes on the busiest link over its capacity for alltoall; 0 for other collectives, which prescribe no
+        routes.
     :param latency: alpha * ceil(log2 p).
     """
 
@@ -54,20 +55,20 @@ def lower_bound(
     block_bytes: int = 1,
     alpha: float = 0.0,
 ) -> Bound:
-    """The time that a collective needs on a network, whatever the schedule.
+    """The time that a collective needs at least on a network, with any schedule.
 
-    What crosses the border of a host, or of a leaf switch, follows from the collective's definition alone: data that
-    only ranks inside have must leave once, data that only ranks outside have must enter once, and reductions may be
-    combined before they cross. An allreduce over G sides of borders moves each element 2 (G - 1) times, the number of
-    one-way messages of a gossip (Harary and Schwenk 1974).
+    The bytes that cross the border of a host or leaf switch follow from the collective's definition: data that only
+    ranks inside have must leave once, data that only ranks outside have must enter once, and reductions may be combined
+    before they cross. For an allreduce with ranks in G hosts (or leaf switches), each element crosses borders 2 (G - 1)
+    times, the number of one-way messages of a gossip (Harary and Schwenk 1974).
 
     :param network: the job's network.
     :param collective: one of ``COLLECTIVES``.
-    :param share: blocks of each rank, shape (p,), of each ordered pair, shape (p, p), for alltoall, or one number.
+    :param share: blocks of each rank, shape (p,), or for alltoall of each ordered pair, shape (p, p); or one number.
     :param root: the root of a rooted collective.
-    :param block_bytes: bytes of one block.
-    :param alpha: seconds to start a message.
-    :raises ValueError: for an unknown collective, a missing root, or a share of another shape.
+    :param block_bytes: bytes per block.
+    :param alpha: start-up time of a message in seconds.
+    :raises ValueError: if the collective is unknown, the root is missing, or ``share`` has another shape.
     Cost: O(p^2 + n^2 * longest route) for alltoall, O(p + n^2) for the others.
     """
     _check(network, collective, root)
@@ -88,13 +89,15 @@ def lower_bound(
 
 
 def min_steps(network: Network, conflicts: int = 1) -> int:
-    """Steps that an alltoall needs at least if a rank sends one message a step and links are not over-used.
+    """The least number of steps of an alltoall in which a rank sends one message per step and no link is over-used.
 
-    The largest of: p - 1, and for each link the messages that cross it over those that it may carry in one step, which
-    are ``conflicts`` times its width (``link_width``) for each rank of the largest host that sends over it: so
-    ``analyse`` counts conflicts. For steps of hosts instead of ranks give a network of one rank a host.
+    It is the largest of p - 1 and, for each link, the messages that cross it over the messages that it may carry in a
+    step. The latter number is ``conflicts`` * width (``link_width``) * s, if s is the largest number of ranks on a host
+    that sends over the link; ``analyse`` counts conflicts in the same way. To count steps of hosts, give a network with
+    one rank per host.
 
-    :param conflicts: transfers allowed at once on a link as fast as a host's; 1 for none that share it.
+    :param network: the job's network.
+    :param conflicts: number of simultaneous transfers allowed on a link as fast as a host's; 1 if none may share it.
     Cost: O(n^2 * longest route).
     """
     ranks = np.bincount(network.rank_host, minlength=network.num_hosts)
@@ -107,27 +110,27 @@ def min_steps(network: Network, conflicts: int = 1) -> int:
 
 
 def link_width(network: Network) -> Integers:
-    """How many transfers fit into each link at full rate, at least 1, shape (links,).
+    """The number of transfers that fit into each link at full rate, at least 1, shape (links,).
 
-    The full rate of a transfer is that of the slower host link at its ends; of all host pairs whose route crosses the
-    link the fastest counts, so that transfers up to the width never over-subscribe the link.
+    The full rate of a transfer is that of the slower of its two hosts' links. For each link, the fastest transfer that
+    crosses it counts, so that transfers up to the width never exceed the link's capacity.
     """
     source, destination, link = _crossings(network)
     fastest = np.zeros(len(network.capacity))
     np.maximum.at(fastest, link, _pair_rates(network)[source, destination])
     fits = np.divide(network.capacity, fastest, out=np.ones_like(fastest), where=fastest > 0)
-    # Quotients of rates such as 54 Gbit/s are not exact: a hair below a whole number is that number.
+    # Quotients of rates such as 54 Gbit/s are inexact: a quotient just below a whole number is that number.
     return np.maximum(np.floor(fits * (1 + 1e-9)), 1).astype(np.int64)
 
 
 def distinct(keys: Integers) -> Integers:
-    """The distinct keys (none negative), ascending; np.unique hashes, far slower than a sort for a million keys."""
+    """The distinct non-negative keys, ascending; np.unique hashes, which is far slower than sorting a million keys."""
     ordered = np.sort(keys)
     return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
 
 
 def require_routes(network: Network, source: Integers, destination: Integers) -> None:
-    """Raise ValueError naming the first pair of hosts that has no route."""
+    """Raise ValueError for the first pair of hosts that has no route."""
     missing = np.flatnonzero(network.hops[source, destination] < 0)
     if len(missing):
         raise ValueError(f"no route from host {source[missing[0]]} to host {destination[missing[0]]}")
@@ -145,7 +148,7 @@ def _check(network: Network, collective: str, root: int | None) -> None:
 def _necessary(
     collective: str, share: int | Integers, side: Integers, sides: int, root: int | None
 ) -> tuple[Floats, Floats]:
-    """Blocks that must leave each side of the borders, and that must enter it, each of shape (sides,)."""
+    """The number of blocks that must leave each side, and that must enter it, each of shape (sides,)."""
     if collective == "alltoall":
         traffic = between(share, side, sides)
         np.fill_diagonal(traffic, 0)
@@ -168,7 +171,7 @@ def _necessary(
 
 
 def _precedes(side: Integers, sides: int) -> NDArray[np.bool_]:
-    """Whether a rank of each side comes before a rank of another one."""
+    """Whether each side has a rank that precedes a rank of another side, shape (sides,)."""
     first = np.full(sides, len(side))
     np.minimum.at(first, side, np.arange(len(side)))
     last_elsewhere = np.full(sides, len(side) - 1)
@@ -178,7 +181,7 @@ def _precedes(side: Integers, sides: int) -> NDArray[np.bool_]:
 
 
 def between(share: int | Integers, side: Integers, sides: int) -> Floats:
-    """Blocks from side to side in an alltoall, shape (sides, sides)."""
+    """The number of blocks from side to side in an alltoall, shape (sides, sides)."""
     ranks = np.bincount(side, minlength=sides).astype(np.float64)
     if np.ndim(share) == 0:
         return np.asarray(share * np.outer(ranks, ranks))
@@ -191,18 +194,19 @@ def between(share: int | Integers, side: Integers, sides: int) -> Floats:
 
 
 def _slowest(collective: str, needed: Floats, rate: Floats) -> float:
-    """The largest of the necessary blocks over the rate of the border that they cross."""
-    with np.errstate(divide="ignore"):  # a side that no route enters: infinite
+    """The largest quotient, over all sides, of necessary blocks and the rate of the border that they cross."""
+    with np.errstate(divide="ignore"):  # infinite for a side that no route enters
         time = np.divide(needed, rate, out=np.zeros_like(needed), where=needed > 0)
     shared = 2 * (len(rate) - 1) * needed.max() / rate.sum() if collective == "allreduce" and len(rate) > 1 else 0.0
     return float(max(time.max(), shared))
 
 
 def _border_rates(network: Network, inside: Integers, depth: int) -> tuple[Floats, Floats]:
-    """Rate of the links by which routes leave each side of the borders, and by which they enter it.
+    """The rate of the links by which routes leave each side, and by which they enter it.
 
-    :param inside: the side of each host, shape (n,).
-    :param depth: which link of a route, from its ends, crosses the border: 0 a host's, 1 a leaf switch's.
+    :param network: the job's network.
+    :param inside: side of each host, shape (n,).
+    :param depth: index, from a route's end, of the link that crosses the border: 0 the host's, 1 the leaf switch's.
     """
     crossing = (inside[:, None] != inside[None, :]) & (network.hops > 0)
     source, destination = np.nonzero(crossing)
@@ -218,13 +222,13 @@ def _border_rates(network: Network, inside: Integers, depth: int) -> tuple[Float
 
 
 def _crossings(network: Network) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int32]]:
-    """Sending host, receiving host and link of each link of each route."""
+    """The sending host, receiving host and link of each link of each route, three arrays of shape (crossings,)."""
     source, destination, place = np.nonzero(network.links >= 0)
     return source, destination, network.links[source, destination, place]
 
 
 def _pair_rates(network: Network) -> Floats:
-    """Rate of the slower host link of each route, shape (n, n); infinite where there is none."""
+    """The rate of the slower host link of each route, shape (n, n); infinite if there is no route."""
     length = (network.links >= 0).sum(axis=2)
     ends = np.zeros((2, *length.shape), dtype=np.int64)
     if network.links.shape[2]:

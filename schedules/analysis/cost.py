@@ -1,4 +1,4 @@
-"""How long a schedule takes by a model: clocks of ranks and links that go through its steps."""
+"""The predicted time of a schedule: clocks of ranks and links advance through its steps."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["Cost", "cost"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-MOST = 1 << 17  # messages of a series of steps that are looked at: some 0.1 s
-MOST_CUT = 1 << 15  # messages that are cut one by one: each part is a step of its own
+MOST = 1 << 17  # most messages evaluated of a series of steps, in about 0.1 s
+MOST_CUT = 1 << 15  # most messages whose parts are evaluated one by one, because each part is a step of its own
 
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """How long a schedule takes, by a model.
+    """The predicted time of a schedule.
 
-    :param seconds: until the last rank is complete, and not less than ``link_seconds``.
-    :param link_seconds: what the busiest link needs for all that crosses it in the whole schedule, less its burst.
-    :param rank_seconds: until each rank is complete, shape (p,).
-    :param finish: until the last rank of all steps so far is complete, shape (steps,).
+    :param seconds: time until the last rank is complete, at least ``link_seconds``.
+    :param link_seconds: time that the busiest link needs for all bytes of the whole schedule, less its burst.
+    :param rank_seconds: time until each rank is complete, shape (p,), in seconds.
+    :param finish: time until all ranks have completed each step and all steps before it, shape (steps,), in seconds.
     """
 
     seconds: float
@@ -44,50 +44,51 @@ class Cost:
 
     @property
     def critical_rank(self) -> int:
-        """The rank that is complete last, the lowest among equals."""
+        """The rank that is complete last; among equals the lowest."""
         return int(self.rank_seconds.argmax())
 
     @property
     def step_seconds(self) -> Floats:
-        """What each step adds to the time, shape (steps,)."""
+        """The time in seconds that each step adds, shape (steps,)."""
         return np.diff(self.finish, prepend=0.0)
 
 
 def cost(
     schedule: Schedule, network: Network, model: Model, block_bytes: int = 1, *, lanes: int = 1, most: int = MOST
 ) -> Cost:
-    """The time of a schedule on a network: the source's model, with a clock for each rank and each link.
+    """Predict the time of a schedule on a network with the model of Subramoni 2013, and a clock for each rank and link.
 
-    A rank enters a step when its step before is complete or, where steps overlap (``Schedule.window``, ``lanes``), its
-    last step outside the window. A message of b bytes over h hops starts when its sender enters the step and, if it is
-    longer than ``model.rendezvous.above``, when its receiver does too and the receiver's word is through. It takes
-    ``t_s[h] + (k - 1) t_o`` to start, where k is the number of messages that its sender sends, or its receiver
-    receives, in the step, if that is more; and ``b * t_w[h]`` on each link, over the link's rate relative to the
-    network's fastest host link. The messages of one step share a link fairly: a message ends after all bytes on its
-    link at the latest, and after as many times its own bytes as there are messages. The next step's messages on the
-    link wait for these. A message is through a link as much sooner as ``model.burst`` bytes take, but not before it
-    starts: a token bucket, which fills while the link idles. Inside a host k messages of a rank take k times as long.
+    A rank enters a step when its previous step is complete or, if steps overlap (``Schedule.window``, ``lanes``), when
+    its last step outside the window is. A message of b bytes over h hops starts when its sender enters the step and, if
+    it is longer than ``model.rendezvous.above``, not before its receiver enters the step and the receiver's clearance
+    arrives. Its start-up takes ``t_s[h] + (k - 1) t_o``, where k is the larger of the number of messages that its
+    sender sends and the number that its receiver receives in the step. Its transfer takes ``b * t_w[h]`` on each link,
+    times the ratio of the network's fastest host link to this link's rate. The messages of one step share a link
+    fairly: with m messages on it, a message ends after m times its own bytes, or after the bytes of all m if they are
+    fewer. The next step's messages on the link wait for these. ``model.burst`` bytes of a message pass in no time, as
+    with a token bucket, which fills while the link idles. Inside a host, each of k messages of a rank takes k times as
+    long.
 
-    The source has no clocks of links: it multiplies a step by the messages that share its busiest link. So do we within
-    a step; the clocks carry over what one step leaves to the next, where ranks have drifted apart.
+    The source has no clocks of links: it multiplies a step's time by the number of messages on the busiest link. We do
+    the same within a step; the clocks carry the remaining work of one step over to the next if ranks have drifted
+    apart.
 
-    Local moves cost nothing. The time is never below what the busiest link needs for all that crosses it.
+    Local moves cost nothing. The result is at least the time that the busiest link needs for all its bytes.
 
-    Rings and alltoalls with a message for each pair are long series of steps. Beyond ``most`` messages only some of
-    these steps are costed, each of which stands for the steps around it. In a ring with equal shares all
-    steps are equal, and ``seconds`` is exact unless ranks enter the ring at different times. In an alltoall
-    ``link_seconds`` is exact, from what each pair of hosts exchanges, and ``seconds`` an estimate.
-    ``finish`` is interpolated.
+    Rings, and alltoalls with one message per pair, are long series of steps. Beyond ``most`` messages only a sample of
+    the steps is evaluated, and each of them represents the steps around it. In a ring with equal shares all steps are
+    equal, so ``seconds`` is exact unless ranks enter the ring at different times. In an alltoall ``link_seconds`` is
+    exact, from the bytes of each pair of hosts, and ``seconds`` is an estimate. ``finish`` is interpolated.
 
     :param schedule: the schedule.
-    :param network: on which it runs.
-    :param model: seconds of start-ups and bytes by hops.
-    :param block_bytes: bytes of one block.
-    :param lanes: parts into which every message is cut; where steps depend on each other a part depends on the same
-        part of the step before.
-    :param most: messages of a series at which some of its steps stand for all.
-    :raises ValueError: if the network has another number of ranks, or no route that the schedule needs.
-    Cost: a sort of the messages looked at, times the links of a route; some array operations for each of their steps.
+    :param network: network on which it runs.
+    :param model: start-up and per-byte costs in seconds, by hops.
+    :param block_bytes: bytes per block.
+    :param lanes: number of parts into which every message is cut; if steps depend on each other, a part depends on the
+        same part of the step before.
+    :param most: number of messages of a series above which only a sample of its steps is evaluated.
+    :raises ValueError: if the network has another number of ranks, or lacks a route that the schedule needs.
+    Cost: a sort of the evaluated messages, times the links of a route; some array operations per evaluated step.
     """
     messages, series = _looked_at(schedule, most)
     check_routes(messages, schedule, network)
@@ -110,14 +111,14 @@ def cost(
 
 @dataclass(frozen=True, eq=False)
 class _Loads:
-    """The messages that are looked at, each as one of its parts.
+    """The evaluated messages.
 
     :param messages: the messages.
-    :param hops: switches that each crosses, shape (messages,).
-    :param weight: steps for which each message's step stands, shape (messages,).
-    :param block_bytes: bytes of one block.
-    :param lanes: parts into which a message is cut.
-    :param unseen: parts that are one message here; each still takes a start.
+    :param hops: switches that each message crosses, shape (messages,).
+    :param weight: number of steps that each message's step represents, shape (messages,).
+    :param block_bytes: bytes per block.
+    :param lanes: number of parts into which a message is cut.
+    :param unseen: number of parts that are evaluated as one message; each part has its own start-up.
     """
 
     messages: Messages
@@ -131,14 +132,14 @@ class _Loads:
 class _Clocks:
     """Ranks and links, each with the time until which it is busy.
 
-    :param network: of the ranks.
-    :param model: of costs.
+    :param network: network of the ranks.
+    :param model: start-up and per-byte costs.
     :param size: number of ranks.
-    :param window: steps of a rank in flight at most; 0 for no bound.
-    :param in_flight: steps of a rank in flight at most, of as many as there are.
-    :ivar head: seconds that a burst spares a message on the fastest host link, by hops.
-    :ivar last: when each rank was complete at last, shape (p,).
-    :ivar busy: seconds that each link was busy, shape (links,).
+    :param window: largest number of steps that a rank has in flight; 0 for no limit.
+    :param in_flight: largest number of steps that a rank has in flight, limited by the number of steps, too.
+    :ivar head: time in seconds by which a burst shortens a message on the fastest host link, by hops.
+    :ivar last: time at which each rank completed its last step, shape (p,).
+    :ivar busy: time in seconds that each link was busy, shape (links,).
     """
 
     def __init__(self, network: Network, model: Model, size: int, window: int, in_flight: int) -> None:
@@ -147,12 +148,12 @@ class _Clocks:
         self.head = np.where(np.arange(len(self.t_w)), model.burst * self.t_w, 0.0)
         self.relative = _fastest_host_link(network) / network.capacity
         self._free, self.busy = np.zeros(len(network.capacity)), np.zeros(len(network.capacity))
-        self._complete = np.zeros((size, max(window, 1)))  # of each rank's last steps, a ring
+        self._complete = np.zeros((size, max(window, 1)))  # completion times of each rank's last steps, a ring buffer
         self._steps = np.zeros(size, dtype=np.int64)
         self._ready, self._processor, self.last = np.zeros(size), np.zeros(size), np.zeros(size)
 
     def step(self, loads: _Loads, span: slice) -> float:
-        """Take the ranks through a part of a step, and return when the last message of it is through."""
+        """Advance the clocks by the messages of one part of a step, and return the time of the last delivery."""
         source, destination = loads.messages.source[span], loads.messages.destination[span]
         hops, weight = loads.hops[span], loads.weight[span]
         nbytes = loads.messages.blocks[span] * (loads.block_bytes / loads.lanes)
@@ -182,13 +183,13 @@ class _Clocks:
         return float(through.max())
 
     def _enter(self, ranks: Integers) -> None:
-        """Ranks enter a step of theirs."""
+        """Advance the ranks' clocks to the time at which they may enter their next step."""
         if self.window:
             place = self._steps[ranks] % self.window
             self._ready[ranks] = np.maximum(self._ready[ranks], self._complete[ranks, place])
 
     def _leave(self, ranks: Integers, source: Integers, destination: Integers, arrived: Floats, sent: Floats) -> None:
-        """Ranks are complete when what they send is sent and what they receive has arrived."""
+        """Record that ranks complete a step when all they send is sent and all they receive has arrived."""
         complete = self._ready.copy()
         np.maximum.at(complete, source, sent)
         np.maximum.at(complete, destination, arrived)
@@ -198,7 +199,7 @@ class _Clocks:
         self.last[ranks] = np.maximum(self.last[ranks], complete[ranks])
 
     def _word(self, source: Integers, destination: Integers, seconds: Floats) -> Floats:
-        """How long the receivers' words wait behind what the receivers have in flight: as in this step in all."""
+        """The seconds that each receiver's clearance waits behind its own messages, if all steps send as much."""
         size, rendezvous = len(self.last), self.model.rendezvous
         out = np.bincount(source, weights=seconds, minlength=size)[destination]
         key, back = source * size + destination, destination * size + source
@@ -213,7 +214,7 @@ class _Clocks:
     def _on_links(
         self, messages: Messages, span: slice, *, network_seconds: Floats, head: Floats, start: Floats, end: Floats
     ) -> Floats:
-        """When each message is through its links, and not before ``end``; the links are busy until they are through."""
+        """The time at which each message has passed its links, at least ``end``; makes the links busy until then."""
         message, link = crossings(messages, span, self.network)
         if not len(link):
             return end
@@ -233,7 +234,7 @@ class _Clocks:
 
 
 def _through_steps(clocks: _Clocks, loads: _Loads, parts: int, steps: int, series: _Series) -> Floats:
-    """Take the clocks through all steps that are looked at, part by part; when each step of all was complete."""
+    """Advance the clocks through all evaluated steps, part by part, and return the completion time of each step."""
     finish, now = np.zeros(steps), 0.0
     bounds = [*run_starts(loads.messages.step).tolist(), len(loads.messages)]
     for begin, end in itertools.pairwise(bounds):
@@ -247,17 +248,17 @@ def _through_steps(clocks: _Clocks, loads: _Loads, parts: int, steps: int, serie
 
 
 def _fastest_host_link(network: Network) -> float:
-    """Capacity of the fastest link by which a host enters the fabric."""
+    """The capacity of the fastest link from a host into the fabric."""
     first = network.links[:, :, :1]
     return float(network.capacity[first[first >= 0]].max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
 class _Series:
-    """Which steps are looked at, and for how many each of them stands.
+    """The evaluated steps, and the steps that each of them represents.
 
-    :param weight: steps for which each step stands, shape (steps,); 0 for those that another one stands for.
-    :param last: the last of the steps for which the one that is looked at stands, by step, shape (steps,).
+    :param weight: number of steps that each step represents, shape (steps,); 0 if another step represents it.
+    :param last: last of the steps that share each step's representative, shape (steps,).
     """
 
     weight: Integers
@@ -265,17 +266,17 @@ class _Series:
 
     @property
     def partial(self) -> bool:
-        """Whether any step is left out."""
+        """Whether some steps are not evaluated."""
         return not self.weight.all()
 
 
 def _looked_at(schedule: Schedule, most: int) -> tuple[Messages, _Series]:
-    """The messages of the steps that are looked at."""
+    """The messages of the evaluated steps, and the choice of these steps."""
     steps = np.arange(schedule.num_steps)
     series = _Series(np.ones_like(steps), steps)
     if schedule.phases is not None:
         phases = [(start, phase) for start, phase in schedule.phases if not phase.local]
-    # A step takes a tenth of a millisecond, however few its messages are: a gather from 8,192 ranks has 8,191.
+    # A step takes 0.1 ms even with few messages, and a gather from 8,192 ranks has 8,191 steps.
     elif schedule.independent and schedule.counts is None and most // schedule.size < schedule.num_steps:
         phases = [(0, Given(schedule.num_steps, table=schedule.rows(), uniform=True))]
     else:
@@ -286,7 +287,7 @@ def _looked_at(schedule: Schedule, most: int) -> tuple[Messages, _Series]:
         alone = sum(at < end and start < at + other.steps for at, other in phases) == 1
         if phase.uniform and alone and number < phase.steps:
             bounds = np.arange(number + 1) * phase.steps // number
-            # Multiples of the golden ratio: so that no step is a multiple of what the schedule repeats after.
+            # Multiples of the golden ratio, so that the sampled steps do not coincide with a period of the schedule.
             place = np.arange(number) * 0.6180339887498949 % 1
             chosen = bounds[:-1] + (place * np.diff(bounds)).astype(np.int64)
             series.weight[start:end] = 0

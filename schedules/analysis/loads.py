@@ -1,4 +1,4 @@
-"""What a schedule does to a network: loads and conflicts of links step by step, traffic by distance, idle ranks."""
+"""The load that a schedule puts on a network: loads and conflicts of links by step, traffic by distance, idle ranks."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ __all__ = ["Analysis", "Messages", "analyse", "merged", "messages_of"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-CHUNK = 1 << 17  # messages whose routes are looked at together: bounds the memory
+CHUNK = 1 << 17  # messages whose routes are in memory at once
 
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """The messages of a schedule, in the order of steps, sources and destinations.
+    """The messages of a schedule, sorted by step, source and destination.
 
-    Transfers of one step between the same two ranks are one message (Bruck's scattered blocks travel together); local
-    moves are none.
+    Transfers of one step between the same two ranks are one message (Bruck's scattered blocks travel together). Local
+    moves are no messages.
 
-    :param step: step of each message, shape (messages,); likewise ``source`` and ``destination``, which are ranks.
-    :param blocks: blocks in it.
+    :param step: step of each message, shape (messages,).
+    :param source: sending rank of each message, shape (messages,).
+    :param destination: receiving rank of each message, shape (messages,).
+    :param blocks: number of blocks of each message, shape (messages,).
     """
 
     step: Integers
@@ -41,14 +43,14 @@ class Messages:
         return len(self.step)
 
     def chunks(self, limit: int = CHUNK) -> Iterator[slice]:
-        """Slices of whole steps, of about ``limit`` messages each."""
+        """Divide the messages into slices of whole steps, of about ``limit`` messages each."""
         ends = np.append(np.flatnonzero(np.diff(self.step)) + 1, len(self.step))
         ends = ends[np.append(np.diff(ends // limit) > 0, True)]
         return (slice(int(begin), int(end)) for begin, end in zip(np.append(0, ends[:-1]), ends, strict=True))
 
 
 def messages_of(schedule: Schedule) -> Messages:
-    """The messages of a schedule; cost: a sort of its rows."""
+    """The messages of a schedule. Cost: a sort of its rows."""
     rows = schedule.messages
     columns = (schedule.step, schedule.source, schedule.destination, schedule.count)
     step, source, destination, count = (column[rows].astype(np.int64) for column in columns)
@@ -56,9 +58,12 @@ def messages_of(schedule: Schedule) -> Messages:
 
 
 def merged(step: Integers, source: Integers, destination: Integers, count: Integers, size: int) -> Messages:
-    """Messages from transfers between ranks, given in any order.
+    """Merge transfers between ranks, given in any order, to messages.
 
-    :param step: of each transfer, shape (transfers,); likewise ``source``, ``destination`` and ``count``, the blocks.
+    :param step: step of each transfer, shape (transfers,).
+    :param source: sending rank of each transfer, shape (transfers,).
+    :param destination: receiving rank of each transfer, shape (transfers,).
+    :param count: number of blocks of each transfer, shape (transfers,).
     :param size: number of ranks, p.
     """
     key = (step * size + source) * size + destination
@@ -71,30 +76,31 @@ def merged(step: Integers, source: Integers, destination: Integers, count: Integ
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """Loads, conflicts, idle ranks, traffic by distance and bounds of one schedule on one network.
+    """Loads, conflicts, idle ranks, traffic by distance, and bounds of one schedule on one network.
 
-    The columns hold one entry for each step and link that carries something, by step, then link:
+    These columns have one entry for each step and link with a message, sorted by step, then link:
 
-    :param step: step, shape (entries,); likewise the columns that follow.
-    :param link: link of the network.
-    :param transfers: messages on the link in the step.
-    :param bytes: their bytes.
-    :param senders: the most ranks of one host that send over the link in the step.
+    :param step: step of each entry, shape (entries,).
+    :param link: number of the link, shape (entries,).
+    :param transfers: number of messages on the link in the step, shape (entries,).
+    :param bytes: bytes on the link in the step, shape (entries,).
+    :param senders: largest number of ranks of one host that send over the link in the step, shape (entries,).
 
-    Of the whole schedule:
+    The others describe the whole schedule:
 
     :param network: the network.
-    :param width: transfers that fit into each link at full rate, shape (links,), see ``link_width``.
+    :param width: number of transfers that fit into each link at full rate, shape (links,), see ``link_width``.
     :param num_steps: number of steps.
-    :param active_steps: steps with messages, of which each costs one start-up.
-    :param idle_ranks: ranks without a message in each step, shape (steps,).
-    :param messages_by_hops: messages by switches crossed, 0 inside a host, shape (most hops + 1,); likewise
-        ``bytes_by_hops``.
-    :param messages_by_level: messages by level: 0 inside a host, 1 inside a leaf switch, and so on outwards; the last
-        are those that no cluster holds, shape (levels + 2,); likewise ``bytes_by_level``.
-    :param bound: lower bounds on the time of the collective, whatever the schedule.
+    :param active_steps: number of steps with messages; each costs one start-up.
+    :param idle_ranks: number of ranks without a message in each step, shape (steps,).
+    :param messages_by_hops: number of messages by switches crossed, 0 inside a host, shape (most hops + 1,).
+    :param bytes_by_hops: bytes by switches crossed, shape (most hops + 1,).
+    :param messages_by_level: number of messages by level, shape (levels + 2,): 0 inside a host, 1 inside a leaf switch,
+        and so on outwards; the last entry counts messages between hosts that share no cluster.
+    :param bytes_by_level: bytes by level, shape (levels + 2,).
+    :param bound: lower bounds on the time of the collective with any schedule.
     :param min_steps: lower bound on the steps of an alltoall without conflicts, see ``min_steps``; else 0.
-    :param alpha: seconds to start a message.
+    :param alpha: start-up time of a message in seconds.
     """
 
     step: Integers
@@ -120,7 +126,7 @@ class Analysis:
         return f"Analysis({messages:,} messages in {self.active_steps:,} steps, {self.conflicts.sum():,} conflicts)"
 
     def summary(self) -> str:
-        """Some lines for people: messages, bytes by distance, conflicts, the busiest link, the time and its bound."""
+        """Describe the analysis in lines: messages, bytes by distance, conflicts, the busiest link, time and bound."""
         messages, total = int(self.messages_by_hops.sum()), int(self.bytes_by_hops.sum())
         lines = [f"{messages:,} messages, {total:,} bytes, in {self.active_steps:,} steps"]
         for hops in np.flatnonzero(self.messages_by_hops).tolist():
@@ -135,52 +141,52 @@ class Analysis:
 
     @cached_property
     def relative_load(self) -> Floats:
-        """Transfers over the link's width, shape (entries,)."""
+        """The transfers over the link's width, shape (entries,)."""
         return self.transfers / self.width[self.link]
 
     @cached_property
     def conflicts(self) -> Integers:
-        """Transfers on the link beyond what it may carry in a step, shape (entries,).
+        """The number of transfers on the link beyond those that it may carry in a step, shape (entries,).
 
-        A link may carry its width for each of ``senders``: the ranks of one host share their host's link whatever the
-        order, so what they send at once is no fault of the schedule on any link behind it either.
+        A link may carry its width times ``senders``: the ranks of one host share their host's link with any schedule,
+        so their simultaneous messages count as no conflict there, nor on any later link.
         """
         return np.maximum(self.transfers - self.width[self.link] * self.senders, 0)
 
     @cached_property
     def conflicts_of_step(self) -> Integers:
-        """Conflicts of all links in each step, shape (steps,)."""
+        """The number of conflicts on all links in each step, shape (steps,)."""
         total = np.zeros(self.num_steps, dtype=np.int64)
         np.add.at(total, self.step, self.conflicts)
         return total
 
     @cached_property
     def busiest_link(self) -> Integers:
-        """The link of each step that needs most time for its bytes, shape (steps,).
+        """The link of each step that needs the most time for its bytes, shape (steps,).
 
-        The lowest number among equals is taken, and -1 where no link is loaded.
+        Among equals it is the lowest link; -1 if no link is loaded.
         """
         busiest = np.full(self.num_steps, -1, dtype=np.int64)
-        # The last assignment stands: the most loaded, and among equals the lowest link.
+        # If indices repeat, the last assignment remains: the most loaded link, and among equals the lowest.
         order = np.lexsort((-self.link, self._seconds))
         busiest[self.step[order]] = self.link[order]
         return busiest
 
     @cached_property
     def busiest_seconds(self) -> Floats:
-        """Bytes of the busiest link over its capacity in each step, shape (steps,)."""
+        """The bytes of the busiest link over its capacity, in seconds, in each step, shape (steps,)."""
         busiest = np.zeros(self.num_steps)
         np.maximum.at(busiest, self.step, self._seconds)
         return busiest
 
     @property
     def seconds(self) -> float:
-        """The steps one after the other, each as long as its busiest link and one start-up: what the bound bounds."""
+        """The sum over steps of the busiest link's time, and a start-up per step with messages; at least ``bound``."""
         return float(self.busiest_seconds.sum()) + self.alpha * self.active_steps
 
     @property
     def ratio(self) -> float:
-        """``seconds`` over the bound; NaN where the bound is 0, as inside one host."""
+        """The quotient of ``seconds`` and the bound; NaN if the bound is 0, as inside one host."""
         return self.seconds / self.bound.seconds if self.bound.seconds else float("nan")
 
     @cached_property
@@ -189,14 +195,14 @@ class Analysis:
 
 
 def analyse(schedule: Schedule, network: Network, block_bytes: int = 1, *, alpha: float = 0.0) -> Analysis:
-    """Loads, conflicts, idle ranks, traffic by distance and bounds of a schedule on a network.
+    """Analyse a schedule on a network: loads, conflicts, idle ranks, traffic by distance, and bounds.
 
     :param schedule: the schedule.
-    :param network: on which it runs.
-    :param block_bytes: bytes of one block.
-    :param alpha: seconds to start a message, for the bounds; 0 leaves bytes alone.
-    :raises ValueError: if the network has another number of ranks, or no route that the schedule needs.
-    Cost: a sort of the rows times the links of a route; memory for about 2^17 messages' routes, or one step's.
+    :param network: network on which it runs.
+    :param block_bytes: bytes per block.
+    :param alpha: start-up time of a message in seconds, for the bounds; 0 to count bytes only.
+    :raises ValueError: if the network has another number of ranks, or lacks a route that the schedule needs.
+    Cost: a sort of the rows times the links of a route; memory for the routes of about 2^17 messages, or of one step.
     """
     messages = messages_of(schedule)
     check_routes(messages, schedule, network)
@@ -228,21 +234,21 @@ def analyse(schedule: Schedule, network: Network, block_bytes: int = 1, *, alpha
 
 
 def check_routes(messages: Messages, schedule: Schedule, network: Network) -> None:
-    """Raise ValueError unless the network has the schedule's ranks and all the routes of the messages."""
+    """Raise ValueError if the network has another number of ranks than the schedule, or lacks a message's route."""
     if schedule.size != network.num_ranks:
         raise ValueError(f"expecting a network of {schedule.size} ranks, got {network.num_ranks}")
     require_routes(network, network.rank_host[messages.source], network.rank_host[messages.destination])
 
 
 def run_starts(ascending: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Where each run of equal values begins."""
+    """The index at which each run of equal values begins."""
     if not len(ascending):
         return np.empty(0, dtype=np.intp)
     return np.concatenate(([0], np.flatnonzero(np.diff(ascending)) + 1))
 
 
 def crossings(messages: Messages, span: slice, network: Network) -> tuple[NDArray[np.intp], Integers]:
-    """Each link of each message's route: position of the message in the span, and link; by message."""
+    """The message (index in the span) and link of each link of each message's route, sorted by message."""
     host = network.rank_host
     links = network.links[host[messages.source[span]], host[messages.destination[span]]]
     message, place = np.nonzero(links >= 0)
@@ -250,9 +256,9 @@ def crossings(messages: Messages, span: slice, network: Network) -> tuple[NDArra
 
 
 def _link_loads(messages: Messages, span: slice, network: Network) -> Integers:
-    """Step, link, transfers, blocks and senders of each loaded (step, link) of some whole steps, shape (5, entries)."""
+    """The step, link, transfers, blocks and senders of each loaded link of each step in a span, shape (5, entries)."""
     message, link = crossings(messages, span, network)
-    # Ranks are counted host by host, so that one sort brings a link's senders together by host and rank.
+    # Ranks are numbered host by host, so that one sort groups a link's senders by host and rank.
     by_host = np.argsort(network.rank_host, kind="stable")
     place = np.empty_like(by_host)
     place[by_host] = np.arange(len(by_host))
@@ -274,7 +280,7 @@ def _link_loads(messages: Messages, span: slice, network: Network) -> Integers:
 
 
 def _traffic(messages: Messages, network: Network, block_bytes: int) -> Integers:
-    """Messages and bytes from host to host, shape (2, n, n)."""
+    """The number of messages and of bytes from host to host, shape (2, n, n)."""
     pair = network.rank_host[messages.source], network.rank_host[messages.destination]
     traffic = np.zeros((2, network.num_hosts, network.num_hosts), dtype=np.int64)
     np.add.at(traffic[0], pair, 1)
@@ -283,14 +289,14 @@ def _traffic(messages: Messages, network: Network, block_bytes: int) -> Integers
 
 
 def _totals(traffic: Integers, distance: Integers, size: int) -> Integers:
-    """Traffic summed over the host pairs of each distance, shape (size,)."""
+    """The sum of traffic over the host pairs of each distance, shape (size,)."""
     total = np.zeros(size, dtype=np.int64)
     np.add.at(total, distance, traffic)
     return total
 
 
 def _levels(network: Network) -> Integers:
-    """Level of each pair of hosts, shape (n, n): 0 one host, 1 one leaf switch, one more for each border between."""
+    """The level of each pair of hosts, shape (n, n): 0 for one host, 1 for one leaf switch, 1 more for each border."""
     level = np.ones(network.hops.shape, dtype=np.int64)
     for cluster in network.clusters:
         level += cluster[:, None] != cluster[None, :]
@@ -299,7 +305,7 @@ def _levels(network: Network) -> Integers:
 
 
 def _idle_ranks(messages: Messages, schedule: Schedule) -> Integers:
-    """Ranks without a message in each step, shape (steps,)."""
+    """The number of ranks without a message in each step, shape (steps,)."""
     ends = np.concatenate((messages.source, messages.destination))
     busy = distinct(np.tile(messages.step, 2) * schedule.size + ends) // schedule.size
     return schedule.size - np.bincount(busy, minlength=schedule.num_steps).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What messages cost by distance: the hierarchical alpha-beta model, its calibration and its closed forms."""
+"""The hierarchical alpha-beta model of message costs by distance, its calibration, and its closed forms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-MOST_HOPS = 255  # no route is longer
+MOST_HOPS = 255  # no route has more
 
 # Subramoni 2013, table 1.1: latency in seconds by switches crossed, and the link's rate in bytes/s.
 _TABLE = {
@@ -33,16 +33,16 @@ _TABLE = {
 }
 
 SLOWEST_INFINIBAND = 1e9  # bytes/s: 4 lanes of 2.5 Gbit/s, 8 bits in 10
-ADAPTER = 0.3e-6  # seconds that a processor takes to hand a message to an adapter, fitted
-MEMORY = 5e9  # bytes/s between ranks of one host, fitted
-HEADERS = 1.04  # bytes on the wire for a byte of TCP in frames of 1,500
-# Fitted: what a message takes of 16 ranks on 2 processors, and how it waits for its receiver's word in Open MPI.
+ADAPTER = 0.3e-6  # fitted time in seconds that a processor needs to pass a message to an adapter
+MEMORY = 5e9  # fitted rate in bytes/s between ranks of one host
+HEADERS = 1.04  # bytes on the wire per byte of TCP payload, with frames of 1,500 bytes
+# Fitted to 16 ranks on 2 processors: start-up times, and the wait for the receiver's clearance in Open MPI.
 _SOCKETS: dict[str, Any] = {"hops": (0, 1, 3, 5), "t_s": (20e-6, 200e-6, 210e-6, 220e-6), "t_o": 20e-6}
-_WORD_BY_SOCKETS = (65_000, 0.8, 0.4)  # the first 64 KiB of a message and its header travel with the question
+_WORD_BY_SOCKETS = (65_000, 0.8, 0.4)  # the request carries the first 64 KiB of a message with its header
 
 
 class ModelError(TopompiError, ValueError):
-    """Measurements that make no model; the message names the file and what is wrong in it."""
+    """Measurements that make no model; the message names the file and the fault."""
 
 
 def _read_measured(path: str) -> Any:
@@ -51,15 +51,15 @@ def _read_measured(path: str) -> Any:
 
 @dataclass(frozen=True)
 class Rendezvous:
-    """How a long message waits for its receiver's word.
+    """The wait of a long message for its receiver's clearance to send.
 
-    The word travels behind what the receiver sends at the time. How far behind is the library's affair and that of the
-    network: an adapter that answers by itself sends it at once.
+    The clearance queues behind messages that the receiver is sending. How long depends on library and network: an
+    adapter that answers by itself sends it at once.
 
-    :param above: bytes; a longer message waits until its receiver is ready.
-    :param same: of the time in which the receiver's messages of the step to the asking rank pass its link, the part
-        that passes before the word is through; the two share a connection.
-    :param others: likewise of its messages to other ranks.
+    :param above: size in bytes; a message that is longer waits until its receiver is ready.
+    :param same: fraction of the time of the receiver's own messages in the step to the waiting rank that passes before
+        the clearance arrives; they share a connection with it.
+    :param others: fraction of the time of the receiver's messages to other ranks that passes before it arrives.
     """
 
     above: int = 0
@@ -68,22 +68,22 @@ class Rendezvous:
 
     @property
     def waits(self) -> bool:
-        """Whether words wait at all."""
+        """Whether clearances wait behind messages."""
         return self.same > 0 or self.others > 0
 
 
 @dataclass(frozen=True)
 class Model:
-    """Start-up and per-byte cost of a message by distance: the levels of Subramoni 2013, section 3.
+    """Start-up and per-byte costs of a message by distance: the levels of Subramoni 2013, section 3.
 
-    :param hops: switches crossed at each level, ascending, 0 inside a host.
-    :param t_s: seconds to start a message at each level.
-    :param t_w: seconds a byte, between hosts that have the network's fastest links and share none of them.
-    :param t_o: the part of ``t_s`` that keeps a processor busy, in seconds: a rank's next message starts after it. None
-        for all of it, as the source has it.
-    :param rendezvous: how long messages wait; in the source every message waits until both its ranks are ready.
-    :param burst: bytes that a link at rest passes at once, as one does that a token bucket shapes; a wire has none.
-    :raises ValueError: if the levels are none, not ascending, of different number, or a cost is negative.
+    :param hops: switches crossed at each level, ascending; 0 inside a host.
+    :param t_s: start-up time of a message at each level, in seconds.
+    :param t_w: time per byte at each level, in seconds, between hosts with the network's fastest links and no sharing.
+    :param t_o: part of ``t_s``, in seconds, that keeps a processor busy, after which a rank can start its next message.
+        None for all of it, as in the source.
+    :param rendezvous: wait of long messages for their receivers; in the source every message waits for both ranks.
+    :param burst: bytes that an idle link passes at once, as with a token bucket; 0 for a plain wire.
+    :raises ValueError: if there are no levels, hops are not ascending, lengths differ, or a cost is negative.
     """
 
     hops: tuple[int, ...]
@@ -103,11 +103,11 @@ class Model:
 
     @classmethod
     def preset(cls, name: str) -> Model:
-        """A system of table 1.1 of the source: ``ranger`` or ``stampede``.
+        """The model of a system in table 1.1 of the source: ``ranger`` or ``stampede``.
 
-        The table has no cost of bytes by distance: it is that of the link everywhere, inside a host too.
+        The table has no per-byte cost by distance, so it is that of the link at all distances, including inside a host.
 
-        :raises ValueError: for another name.
+        :raises ValueError: if the name is unknown.
         """
         if name not in _TABLE:
             raise ValueError(f"expecting one of {', '.join(_TABLE)}, got {name!r}")
@@ -116,13 +116,13 @@ class Model:
 
     @classmethod
     def of_rate(cls, rate: float) -> Model:
-        """The model of a network by the rate of its fastest host links.
+        """The model of a network, chosen by the rate of its fastest host links.
 
-        From the four lanes of InfiniBand's first generation on: table 1.1's Stampede, whose adapters answer by
-        themselves. Below: sockets over Ethernet, fitted to calls of Open MPI on 16 emulated hosts with links of 100
-        Mbit/s (docs/lab/untuned.md); a byte takes as long there as it does with its share of the headers.
+        At or above the rate of first-generation InfiniBand with four lanes: Stampede of table 1.1, whose adapters
+        answer by themselves. Below: sockets over Ethernet, fitted to calls of Open MPI on 16 emulated hosts with links
+        of 100 Mbit/s (docs/lab/untuned.md), with the bytes of headers included in the per-byte cost.
 
-        :param rate: bytes/s.
+        :param rate: rate in bytes/s.
         """
         if rate >= SLOWEST_INFINIBAND:
             preset = cls.preset("stampede")
@@ -131,10 +131,10 @@ class Model:
 
     @classmethod
     def from_measured(cls, source: str | Path | Mapping[str, Any]) -> Model:
-        """A model from measurements: ``{"levels": {"0": {"t_s": seconds, "t_w": seconds a byte}, "1": ...}}``.
+        """Read a model from measurements: ``{"levels": {"0": {"t_s": seconds, "t_w": seconds a byte}, "1": ...}}``.
 
-        :param source: the mapping, or a JSON file that holds it; levels are named by their hops.
-        :raises ModelError: saying which level or field is not as wanted.
+        :param source: mapping, or path of a JSON file with one; its levels are keyed by their hops.
+        :raises ModelError: if a level or field is missing or has a wrong value; the message names it.
         """
         place = "model" if isinstance(source, Mapping) else str(source)
         try:
@@ -156,14 +156,15 @@ class Model:
 
     @classmethod
     def fit(cls, samples: Iterable[tuple[int, float, float]]) -> Model:
-        """The model that fits measured messages best, with no negative cost.
+        """Fit a model to measured messages, with no negative cost.
 
-        Least squares of the relative error, level by level: large messages would else decide the start-up alone.
+        It minimises squared relative errors, level by level, because otherwise large messages alone would determine the
+        start-up time.
 
-        :param samples: rows of hops, bytes, seconds (above 0).
-        :raises ValueError: without samples, or for a time that is not above 0.
+        :param samples: rows of hops, bytes and seconds (above 0).
+        :raises ValueError: if there are no samples, or a time is not above 0.
         """
-        from scipy.optimize import nnls  # here, for its import takes longer than all else of this package
+        from scipy.optimize import nnls  # imported late because it takes longer than all other imports of this package
 
         table = np.array(list(samples), dtype=np.float64).reshape(-1, 3)
         if not len(table) or not (table[:, 2] > 0).all():
@@ -180,15 +181,15 @@ class Model:
         return cls(tuple(hops.tolist()), t_s, t_w)
 
     def as_dict(self) -> dict[str, dict[str, dict[str, float]]]:
-        """What ``from_measured`` reads."""
+        """The model as a mapping that ``from_measured`` reads."""
         levels = zip(self.hops, self.t_s, self.t_w, strict=True)
         return {"levels": {str(hops): {"t_s": t_s, "t_w": t_w} for hops, t_s, t_w in levels}}
 
     def by_hops(self, most: int) -> tuple[Floats, Floats]:
-        """Start-up and per-byte cost for 0 to ``most`` hops, each of shape (most + 1,).
+        """The start-up and per-byte costs in seconds for 0 to ``most`` hops, two arrays of shape (most + 1,).
 
-        Linear between levels and, with the slope of the last two levels between hosts, beyond them, where cost never
-        falls; below the first level it is the first's.
+        Costs are interpolated between levels. Beyond the last level they continue with the slope of the last two levels
+        between hosts, but never fall. Below the first level they are those of the first.
         """
         hops = np.arange(most + 1)
         outside = [level for level in range(len(self.hops)) if self.hops[level] > 0][-2:]
@@ -206,38 +207,40 @@ class Model:
 def binomial_gather_bound(
     t_s: float, t_w: float, exchanges: float, nbytes: float, *, delta: float = 1.0, contention: float = 1.0
 ) -> float:
-    """Seconds that a binomial gather which ignores the switches takes at least (Subramoni 2013, section 3).
+    """The least time in seconds of a binomial gather that ignores the switches (Subramoni 2013, section 3).
 
     ``T >= alpha (t_s C3 + N t_w C3 delta)``, with the costs of messages between switches.
 
-    :param t_s: seconds to start a message between switches.
-    :param t_w: seconds a byte between switches.
-    :param exchanges: C3, exchanges between switches on the critical path; at worst the number of leaf switches.
+    :param t_s: start-up time of a message between switches, in seconds.
+    :param t_w: time per byte between switches, in seconds.
+    :param exchanges: C3, number of exchanges between switches on the critical path; at most the number of leaf
+        switches.
     :param nbytes: N, bytes of one process.
-    :param delta: how many processes' data one exchange carries; the source leaves it open.
+    :param delta: number of processes whose data one exchange carries; the source leaves it open.
     :param contention: alpha, at least 1.
     """
     return contention * (t_s * exchanges + nbytes * t_w * exchanges * delta)
 
 
 def topology_aware_gather_bound(t_s: float, t_w: float, racks: int, nbytes: float, *, contention: float = 1.0) -> float:
-    """Seconds that a gather over leaf switches' leaders takes at least (Subramoni 2013, section 3).
+    """The least time in seconds of a gather over the leaders of leaf switches (Subramoni 2013, section 3).
 
     ``T >= alpha (t_s log2 R + M t_w (1 - 1/R))``, with the costs of messages between switches.
 
-    :param t_s: seconds to start a message between switches.
-    :param t_w: seconds a byte between switches.
-    :param racks: R, leaf switches.
-    :param nbytes: M, aggregate bytes that the last leader gathers.
+    :param t_s: start-up time of a message between switches, in seconds.
+    :param t_w: time per byte between switches, in seconds.
+    :param racks: R, number of leaf switches.
+    :param nbytes: M, total bytes that the last leader gathers.
     :param contention: alpha, at least 1.
     """
     return contention * (t_s * log2(racks) + nbytes * t_w * (1 - 1 / racks))
 
 
 def topology_aware_gather_gain(racks: int) -> float:
-    """R / log2 R, how much less start-up the topology-aware gather has where the blind one crosses switches R times.
+    """R / log2 R, the ratio of start-up times of a gather that crosses switches R times and the topology-aware gather.
 
-    :raises ValueError: below two leaf switches.
+    :param racks: R, number of leaf switches.
+    :raises ValueError: if there are fewer than two leaf switches.
     """
     if racks < 2:
         raise ValueError(f"expecting at least two leaf switches, got {racks}")

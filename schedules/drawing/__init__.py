@@ -1,1 +1,1 @@
-"""Schedules as pictures: trees, and charts of conflicts, in SVG."""
+"""Drawings of schedules in SVG: trees, and charts of conflicts."""

@@ -1,4 +1,4 @@
-"""Pictures of schedules as SVG: who serves whom in which step, or which link is loaded in which step."""
+"""Drawings of schedules as SVG: a tree of ranks and steps, or a chart of the links' loads by step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["HOP_COLOURS", "draw", "draw_chart", "draw_tree", "is_tree"]
 
 Integers = NDArray[np.int64]
 
-# Load of a link over what it may carry in the step: upper limit of each class, colour, and what the legend says.
+# Classes of a link's load over its capacity in the step: upper limit, colour, and text of the legend.
 LOADS = (
     (0.5, "#c6dbef", "up to half full"),
     (1.0, "#6baed6", "up to full"),
@@ -25,10 +25,10 @@ LOADS = (
     (4.0, "#e6550d", "up to 4 times"),
     (np.inf, "#7f0000", "more"),
 )
-LEFT, TOP, CELL = 150, 66, 12  # pixels: margins, a link's row
-WIDEST = 960  # pixels for all steps
-MOST_LINKS = 96  # rows of a chart: what a page holds
-IDLE = 60  # pixels of the bars of idle ranks
+LEFT, TOP, CELL = 150, 66, 12  # pixels: left margin, top margin, height of a link's row
+WIDEST = 960  # pixels: width of all steps
+MOST_LINKS = 96  # rows of a chart that fit a page
+IDLE = 60  # pixels: height of the bars of idle ranks
 
 
 def draw(
@@ -39,14 +39,14 @@ def draw(
     host_names: Sequence[str] | None = None,
     link_names: Sequence[str] | None = None,
 ) -> str:
-    """The tree of a schedule whose messages form one, else its chart of links and steps, as SVG.
+    """Draw a schedule as SVG: a tree if its messages form one, else a chart of links and steps.
 
     :param schedule: the schedule.
-    :param network: on which it runs.
-    :param title: by default collective, algorithm and size.
+    :param network: network on which it runs.
+    :param title: heading; by default collective, algorithm and size.
     :param host_names: name of each host of the network; by default its number.
     :param link_names: name of each link of the network; by default its number.
-    The same schedule makes the same text. Cost: as ``analyse``, and an element for each rank or loaded link and step.
+    Equal schedules give equal text. Cost: as ``analyse``, plus an element per rank, or per loaded link and step.
     """
     title = title or f"{schedule.collective}, {schedule.algorithm}, {schedule.size} ranks"
     if is_tree(schedule):
@@ -55,14 +55,14 @@ def draw(
 
 
 def draw_chart(analysis: Analysis, title: str, link_names: Sequence[str] | None = None) -> str:
-    """A row for each loaded link, a column for each step, in the colour of the load; below, idle ranks.
+    """Draw a row per loaded link and a column per step, coloured by load, with idle ranks below.
 
-    The load counts against what the link may carry without a conflict: its width for each rank that one host sends
-    from. Links between switches come first. Where there are more than ``MOST_LINKS`` those with the most conflicts are
-    shown, and of these that carry the most.
+    The load is relative to the transfers that the link may carry without conflict: its width times the largest number
+    of ranks of one host that send over it. Links between switches come first. If more than ``MOST_LINKS`` are loaded,
+    the links with the most conflicts are drawn, and among equals the links with the most transfers.
 
     :param analysis: loads of the links by step.
-    :param title: heading of the picture.
+    :param title: heading of the drawing.
     :param link_names: name of each link of the network; by default its number.
     """
     loaded, shown = _links(analysis)
@@ -83,7 +83,7 @@ def draw_chart(analysis: Analysis, title: str, link_names: Sequence[str] | None 
 
 
 def _links(analysis: Analysis) -> tuple[int, Integers]:
-    """The number of loaded links, and those to be shown in their order."""
+    """The number of loaded links, and the links to draw in their order."""
     network = analysis.network
     size = len(network.capacity)
     conflicts = np.bincount(analysis.link, weights=analysis.conflicts, minlength=size)
@@ -91,7 +91,7 @@ def _links(analysis: Analysis) -> tuple[int, Integers]:
     loaded = np.flatnonzero(transfers)
     order = np.lexsort((loaded, -transfers[loaded], -conflicts[loaded]))
     shown = np.sort(loaded[order[:MOST_LINKS]]).astype(np.int64)
-    # A route's first link is its host's, and so is its last; both ways of all hosts are some route's.
+    # The first and last link of a route belong to its two hosts, and routes contain both directions of every host link.
     length = (network.links >= 0).sum(axis=2)
     last = np.take_along_axis(network.links, np.maximum(length - 1, 0)[:, :, None], axis=2)[:, :, 0]
     ends = np.concatenate((network.links[:, :, 0][length > 0], last[length > 0]))
@@ -112,9 +112,9 @@ def _cells(canvas: Canvas, analysis: Analysis, shown: Integers, width: float) ->
 
 
 def _idle(canvas: Canvas, analysis: Analysis, width: float, top: float) -> None:
-    """Bars of the share of idle ranks in each step, and the numbers of the steps."""
+    """Draw a bar for the fraction of idle ranks in each step, and the numbers of the steps."""
     share = analysis.idle_ranks / analysis.network.num_ranks
-    mean = float(share[share < 1].mean()) if (share < 1).any() else 0.0  # steps of local moves alone left out
+    mean = float(share[share < 1].mean()) if (share < 1).any() else 0.0  # without steps of local moves only
     canvas.text(LEFT - 6, top + 10, "idle ranks", anchor="end", size=9)
     canvas.text(LEFT - 6, top + 22, f"mean {mean:.0%}", anchor="end", size=9, colour=GREY)
     for step in np.flatnonzero(share).tolist():

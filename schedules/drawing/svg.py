@@ -1,4 +1,4 @@
-"""Scalable vector graphics, as much of them as the drawings of schedules need."""
+"""The subset of scalable vector graphics (SVG) that the drawings of schedules use."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["GREY", "INK", "Canvas"]
 Floats = NDArray[np.floating]
 
 GREY, INK, PAPER = "#9a9a9a", "#222222", "#ffffff"
-LETTER = 6.2  # pixels, about, of a letter of a legend
+LETTER = 6.2  # approximate width in pixels of a letter of a legend
 
 
 @dataclass
 class Canvas:
-    """Elements of one picture, on white, in pixels from its upper left corner."""
+    """The elements of one drawing on a white background; coordinates are pixels from the upper left corner."""
 
     width: float
     height: float
@@ -32,7 +32,7 @@ class Canvas:
         self.text(8, 24, self.title, size=15, bold=True)
 
     def add(self, tag: str, content: str = "", **attributes: object) -> None:
-        """Add an element; coordinates are rounded to a tenth of a pixel, and _ in names becomes -.
+        """Add an element; coordinates are rounded to 0.1 pixel, and _ in attribute names becomes -.
 
         :param tag: name of the element.
         :param content: its text or inner elements, escaped.
@@ -44,18 +44,23 @@ class Canvas:
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> None:
         """Draw a straight line.
 
-        :param x1: one end in pixels; likewise ``y1``, and ``x2`` and ``y2`` of the other end.
-        :param colour: of the line.
-        :param width: in pixels.
+        :param x1: horizontal position of one end in pixels.
+        :param y1: vertical position of this end in pixels.
+        :param x2: horizontal position of the other end in pixels.
+        :param y2: vertical position of the other end in pixels.
+        :param colour: colour of the line.
+        :param width: width of the line in pixels.
         """
         self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour, stroke_width=width)
 
     def circle(self, x: float, y: float, radius: float, colour: str, tip: str) -> None:
         """Draw a filled circle.
 
-        :param x: centre in pixels; likewise ``y`` and ``radius``.
-        :param colour: of the area.
-        :param tip: words shown where the pointer rests on it.
+        :param x: horizontal position of the centre in pixels.
+        :param y: vertical position of the centre in pixels.
+        :param radius: radius in pixels.
+        :param colour: colour of the area.
+        :param tip: text shown when the pointer rests on the circle.
         """
         self.add("circle", f"<title>{escape(tip)}</title>", cx=x, cy=y, r=radius, fill=colour)
 
@@ -72,12 +77,13 @@ class Canvas:
     ) -> None:
         """Write a line of text.
 
-        :param x: anchor in pixels; likewise ``y``, the base line.
+        :param x: horizontal position of the anchor in pixels.
+        :param y: vertical position of the base line in pixels.
         :param words: the text.
-        :param anchor: ``start``, ``middle`` or ``end``: the part of the text at ``x``.
-        :param size: of the letters in pixels.
-        :param colour: of the letters.
-        :param bold: whether they are bold.
+        :param anchor: part of the text that is at ``x``: ``start``, ``middle`` or ``end``.
+        :param size: size of the letters in pixels.
+        :param colour: colour of the letters.
+        :param bold: whether the letters are bold.
         """
         weight = {"font_weight": "bold"} if bold else {}
         self.add("text", escape(words), x=x, y=y, text_anchor=anchor, font_size=size, fill=colour, **weight)
@@ -85,24 +91,32 @@ class Canvas:
     def bar(self, x: float, y: float, width: float, height: float, colour: str) -> None:
         """Draw a filled rectangle.
 
-        :param x: left edge in pixels; likewise ``width``, ``height`` and ``y``, the upper edge.
-        :param colour: of the area.
+        :param x: left edge in pixels.
+        :param y: upper edge in pixels.
+        :param width: width in pixels.
+        :param height: height in pixels.
+        :param colour: colour of the area.
         """
         self.add("rect", x=x, y=y, width=width, height=height, fill=colour)
 
     def frame(self, x: float, y: float, width: float, height: float) -> None:
         """Draw the outline of a rectangle.
 
-        :param x: left edge in pixels; likewise ``width``, ``height`` and ``y``, the upper edge.
+        :param x: left edge in pixels.
+        :param y: upper edge in pixels.
+        :param width: width in pixels.
+        :param height: height in pixels.
         """
         self.add("rect", x=x, y=y, width=width, height=height, fill="none", stroke=GREY, stroke_width=1)
 
     def cells(self, x: Floats, y: Floats, width: float, height: float, colour: str) -> None:
-        """Draw equal cells of a chart as one path, with a gap between them where there is room.
+        """Draw equal cells of a chart as one path, with gaps between cells wider than 4 pixels.
 
-        :param x: left edge of each cell in pixels, shape (cells,); likewise ``y``, the upper edges.
-        :param width: of every cell in pixels; likewise ``height``.
-        :param colour: of the cells.
+        :param x: left edge of each cell in pixels, shape (cells,).
+        :param y: upper edge of each cell in pixels, shape (cells,).
+        :param width: width of every cell in pixels.
+        :param height: height of every cell in pixels.
+        :param colour: colour of the cells.
         """
         gap = 1 if width > 4 else 0
         shape = f"h{_short(width - gap)}v{_short(height - 1)}h{_short(gap - width)}z"
@@ -111,7 +125,7 @@ class Canvas:
             self.add("path", d="".join(f"M{_short(a)} {_short(b)}{shape}" for a, b in corners), fill=colour)
 
     def legend(self, y: float, entries: Sequence[tuple[str, str]]) -> None:
-        """Coloured squares with words, side by side."""
+        """Draw coloured squares with their texts, side by side."""
         x = 8.0
         for colour, words in entries:
             self.bar(x, y, 12, 12, colour)
@@ -119,7 +133,7 @@ class Canvas:
             x += 34 + LETTER * len(words)
 
     def svg(self) -> str:
-        """The picture as a document of its own."""
+        """The drawing as a complete SVG document."""
         size = f'width="{_short(self.width)}" height="{_short(self.height)}"'
         return unmarked(
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {_short(self.width)} {_short(self.height)}" '

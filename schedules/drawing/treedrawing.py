@@ -1,4 +1,4 @@
-"""Trees as pictures: a row for each rank, a column for each step, colours for distance."""
+"""Drawings of trees: a row per rank, a column per step, and colours for distances."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["HOP_COLOURS", "draw_tree", "is_tree"]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.floating]
 
-# Subramoni 2013, chapter 7: red inside a host, green 1 hop, blue 3, pink 5, cyan 7; what is farther is as 7.
+# Subramoni 2013, chapter 7: red inside a host, green 1 hop, blue 3, pink 5, cyan 7; larger distances as 7.
 HOP_COLOURS = {0: "#d62728", 1: "#2ca02c", 3: "#1f5fd0", 5: "#e377c2", 7: "#17becf"}
 GRID = "#e4e4e4"
-LEFT, TOP, ROW, STEP = 150, 66, 18, 64  # pixels: margins, a rank's row, a step's widest column
-WIDEST = 960  # pixels for all steps
-ELBOW = 12  # pixels from where a parent's line turns to the child
+LEFT, TOP, ROW, STEP = 150, 66, 18, 64  # pixels: left margin, top margin, height of a rank's row, width of a column
+WIDEST = 960  # pixels: width of all steps
+ELBOW = 12  # pixels from the bend in a parent's line to the child
 
 
 @dataclass(frozen=True, eq=False)
 class _Edges:
     """The edges of a tree.
 
-    :param parent: parent of each rank, -1 for the root.
-    :param joins: step that joins each rank to its parent: the first in which it receives, or the last in which it
-        sends.
+    :param parent: parent of each rank, shape (p,), -1 for the root.
+    :param joins: step that joins each rank to its parent, shape (p,): the first in which the rank receives, or the last
+        in which it sends.
     :param away: whether messages run away from the root.
     """
 
@@ -42,18 +42,18 @@ class _Edges:
 
 
 def is_tree(schedule: Schedule) -> bool:
-    """Whether the messages of a rooted schedule run along the edges of one tree, all from the root or all to it."""
+    """Whether the messages of a rooted schedule follow the edges of one tree, all from the root or all to the root."""
     return _edges(schedule) is not None
 
 
 def draw_tree(schedule: Schedule, network: Network, title: str, host_names: Sequence[str] | None = None) -> str:
-    """A tree as SVG: each rank stands at the step that joins it to its parent, in the colour of the switches crossed.
+    """Draw a tree as SVG: each rank is at the step that joins it to its parent, coloured by the switches crossed.
 
-    The ranks of a sub-tree stand together, and no lines cross.
+    The ranks of a sub-tree are adjacent, and no lines cross.
 
-    :param schedule: one whose messages form a tree.
-    :param network: on which it runs.
-    :param title: heading of the picture.
+    :param schedule: schedule whose messages form a tree.
+    :param network: network on which it runs.
+    :param title: heading of the drawing.
     :param host_names: name of each host of the network; by default its number.
     :raises ValueError: if the messages form no tree.
     """
@@ -86,11 +86,11 @@ def _edges(schedule: Schedule) -> _Edges | None:
 
 
 def _is_one_tree(parent: Integers, root: int | None) -> bool:
-    """Whether every rank leads up to the root, which alone has no parent."""
+    """Whether following parents leads every rank to the root, which alone has no parent."""
     if root is None or len(parent) < 2 or np.flatnonzero(parent < 0).tolist() != [root]:
         return False
     above = np.where(parent < 0, np.arange(len(parent)), parent)
-    for _ in range(len(parent).bit_length()):  # pointers double
+    for _ in range(len(parent).bit_length()):  # pointer doubling
         above = above[above]
     return bool((above == root).all())
 
@@ -98,15 +98,15 @@ def _is_one_tree(parent: Integers, root: int | None) -> bool:
 def _joins(messages: Messages, child: Integers, size: int, away: bool) -> Integers:
     joins = np.zeros(size, dtype=np.int64)
     order = np.argsort(-messages.step if away else messages.step, kind="stable")
-    joins[child[order]] = messages.step[order]  # the last assignment stands
+    joins[child[order]] = messages.step[order]  # if indices repeat, the last assignment remains
     return joins
 
 
 def _planar_order(edges: _Edges) -> NDArray[np.intp]:
-    """The ranks from top to bottom, so that no line crosses another.
+    """The ranks from top to bottom in an order in which no line crosses another.
 
-    Each parent precedes its children and their sub-trees. The child served last comes first where messages run away
-    from the root, the child that sends first where they run towards it.
+    Each parent precedes its children and their sub-trees. The child served last comes first if messages run away from
+    the root; the child that sends first comes first if they run towards it.
     """
     parent = edges.parent
     children: list[list[int]] = [[] for _ in parent]
@@ -116,7 +116,7 @@ def _planar_order(edges: _Edges) -> NDArray[np.intp]:
     order, stack = [], np.flatnonzero(parent < 0).tolist()
     while stack:
         order.append(stack.pop())
-        stack += children[order[-1]]  # the last is taken first
+        stack += children[order[-1]]  # the last child is taken first
     return np.array(order, dtype=np.intp)
 
 
@@ -131,7 +131,7 @@ def _axis(canvas: Canvas, steps: int, width: int, bottom: float) -> None:
 
 
 def _lines(canvas: Canvas, edges: _Edges, x: Floats, y: Floats) -> None:
-    """Draw lines from each parent along its own row, and from there down to its children's rows."""
+    """Draw a line from each parent along its own row, and from there to each child's row."""
     children = np.flatnonzero(edges.parent >= 0)
     parent, turn = edges.parent[children], _turn(x[children], edges.away)
     reach = x.copy()

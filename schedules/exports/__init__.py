@@ -1,1 +1,1 @@
-"""Schedules for other programs: SimGrid's traces, GOAL, JSON."""
+"""Schedules as input for other programs: SimGrid's traces, GOAL, and JSON."""

@@ -18,15 +18,15 @@ __all__ = ["write_goal"]
 def write_goal(schedule: Schedule, path: str | Path, block_bytes: int = 1) -> None:
     """Write a schedule as GOAL text.
 
-    What a rank starts in one step may run at once; it requires that the step before is complete, or, where a schedule
-    declares its steps independent, the step ``window`` steps of its own before. A step of several messages is joined
-    by ``calc 0``, so that the text grows with the messages, not with their pairs. The step is the tag. Local moves and
-    reductions take no time.
+    The messages that a rank starts in one step may run at once. They require that the rank's previous step is complete
+    or, if the schedule declares its steps independent, the step ``window`` of its own steps earlier. A step with
+    several messages ends with a ``calc 0`` that requires them all, so that the text grows with the number of messages,
+    not of pairs of messages. The tag is the step. Local moves and reductions take no time.
 
-    :param schedule: what is written.
-    :param path: the file to write.
-    :param block_bytes: bytes of one block.
-    Cost: two lines an end of a message or so, one rank in memory at a time.
+    :param schedule: schedule to write.
+    :param path: path of the file.
+    :param block_bytes: bytes per block.
+    Cost: about two lines per end of a message; one rank is in memory at a time.
     """
     timeline = Timeline(schedule, block_bytes)
     with open_output(path) as file:
@@ -38,7 +38,7 @@ def write_goal(schedule: Schedule, path: str | Path, block_bytes: int = 1) -> No
 
 
 def _statements(timeline: Timeline, rank: int) -> Iterator[str]:
-    """Operations of a rank and what they require; ``done`` holds for each step the label after which it is complete."""
+    """The operations and requirements of a rank; ``done`` lists the label that completes each of its steps."""
     done: list[str] = []
     for number, step in enumerate(timeline.of_rank(rank)):
         after = done[number - timeline.window] if 0 < timeline.window <= number else None
@@ -47,7 +47,8 @@ def _statements(timeline: Timeline, rank: int) -> Iterator[str]:
             yield f"{label}: {_operation(line)}"
             if after:
                 yield f"{label} requires {after}"
-        # With several steps in flight a step counts as complete when those before it are: the oldest is waited for.
+        # With several steps in flight a step is complete only when all steps before it are, because the oldest is
+        # awaited.
         before = [done[-1]] if done and timeline.window != 1 else []
         if len(labels) + len(before) > 1:
             yield f"s{number}: calc 0"

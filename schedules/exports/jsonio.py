@@ -1,4 +1,4 @@
-"""Schedules as JSON text and back: strict, versioned, and short where columns are regular."""
+"""Schedules as JSON text, with a strict reader: versioned, and short if columns are regular."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _MOST = 2**31 - 1
 
 
 class ScheduleTextError(TopompiError, ValueError):
-    """A text is not the JSON of a schedule; the message names the field."""
+    """Text that is not the JSON of a schedule; the message names the field."""
 
 
 def to_json(schedule: Schedule) -> str:
-    """The schedule as one line of JSON, the same for equal schedules.
+    """Write a schedule as one line of JSON, the same for equal schedules.
 
-    A column is a list of integers or, where that is shorter, the arithmetic runs that it consists of. So a shift
-    alltoall of 1,024 ranks, one million rows, takes 67 KB.
+    A column is a list of integers or, if this is shorter, a list of arithmetic runs. A shift alltoall of 1,024 ranks,
+    with one million rows, takes 67 KB.
     """
     head = {name: getattr(schedule, name) for name in _KINDS}
     head["counts"] = None if schedule.counts is None else schedule.counts.tolist()
@@ -52,18 +52,18 @@ def to_json(schedule: Schedule) -> str:
 
 
 def from_json(text: str, name: str = "") -> Schedule:
-    """The schedule that a text of ``to_json`` describes, which ``check`` has yet to prove.
+    """Read a schedule from the text of ``to_json``. It is not proved; ``check`` does that.
 
-    :param text: of the file.
-    :param name: of the file, which messages then begin with.
-    :raises ScheduleTextError: if the text is not JSON, has an unknown version, or a field is absent, unknown, given
-        twice, or holds anything but what belongs there; the message names the field.
+    :param text: content of the file.
+    :param name: name of the file, with which error messages begin.
+    :raises ScheduleTextError: if the text is not JSON, its version is unknown, or a field is missing, unknown, repeated
+        or of a wrong value; the message names the field.
     """
     document = parse_json(text, name or "schedule", ScheduleTextError, pairs=_unique)
     with guarded(name or "schedule", ScheduleTextError):
         try:
             return _schedule(document)
-        except ValueError as error:  # what ``Schedule`` itself refuses, too
+        except ValueError as error:  # includes errors that ``Schedule`` raises
             raise ScheduleTextError(f"{name}: {error}" if name else str(error)) from error
 
 
@@ -80,7 +80,7 @@ def _schedule(document: Any) -> Schedule:
     for name, value in sizes.items():
         if not 0 <= value <= _MOST:
             _refuse(name, f"0 to {_MOST}", value)
-    # Runs of a few bytes stand for any number of rows.
+    # Limits are checked first, because a few bytes of runs can expand to any number of rows.
     current_limits().check("rows", rows, "rows", ScheduleTextError)
     current_limits().check("ranks", head["size"], "size", ScheduleTextError)
     columns = _fields("columns", document["columns"], COLUMNS)
@@ -103,7 +103,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _fields(name: str, value: object, wanted: Sequence[str]) -> dict[str, Any]:
-    """An object with exactly the fields wanted."""
+    """Check that a value is an object with exactly the wanted fields."""
     if not isinstance(value, dict):
         _refuse(name, "an object", value)
     for field in wanted:
@@ -116,7 +116,7 @@ def _fields(name: str, value: object, wanted: Sequence[str]) -> dict[str, Any]:
 
 
 def _typed(name: str, value: object, kinds: tuple[type, ...]) -> Any:
-    """A value of one of some types; a truth value is no integer."""
+    """Check that a value has one of the given types exactly; a boolean is no integer."""
     if type(value) not in kinds:
         _refuse(name, " or ".join(_WORDS[kind] for kind in kinds), value)
     return value
@@ -133,7 +133,7 @@ def _counts(value: list[Any]) -> Integers:
 
 
 def _integers(name: str, value: object, bits: int = 32) -> Integers:
-    """A list of integers of so many bits."""
+    """Check that a value is a list of integers of the given number of bits."""
     limit = 2 ** (bits - 1)
     if not isinstance(value, list):
         _refuse(name, "a list of integers", value)
@@ -144,7 +144,7 @@ def _integers(name: str, value: object, bits: int = 32) -> Integers:
 
 
 def _encode(column: Integers) -> list[int] | dict[str, list[int]]:
-    """A column as plain list or as runs, whichever has fewer integers."""
+    """Encode a column as a plain list or as arithmetic runs, whichever has fewer integers."""
     first = _run_starts(column)
     if 3 * len(first) >= len(column):
         plain: list[int] = column.tolist()
@@ -156,10 +156,10 @@ def _encode(column: Integers) -> list[int] | dict[str, list[int]]:
 
 
 def _run_starts(column: Integers) -> NDArray[np.intp]:
-    """Where arithmetic runs begin, taking each as long as it goes.
+    """The index at which each arithmetic run begins; each run is as long as possible.
 
-    A run ends where the difference changes. The element behind the end begins a run, and the difference to it is in
-    no run; so of changes at neighbouring elements each second one is none.
+    A run ends where the difference changes. The element behind the end begins a new run, and the difference to it is in
+    no run; so if differences change at consecutive elements, every second change begins no run.
     """
     change = np.flatnonzero(np.diff(column, 2)) + 2
     streak = np.flatnonzero(np.diff(change, prepend=-2) != 1)
@@ -168,7 +168,7 @@ def _run_starts(column: Integers) -> NDArray[np.intp]:
 
 
 def _decode(name: str, value: object, rows: int) -> Integers:
-    """A column of a number of rows."""
+    """Decode a column, which must have ``rows`` rows."""
     if isinstance(value, dict):
         runs = _fields(name, value, _RUNS)
         start, stride, length = (_integers(f"{name}.{part}", runs[part], bits=33) for part in _RUNS)

@@ -1,4 +1,4 @@
-"""Schedules as time-independent traces, which SimGrid replays.
+"""Schedules as time-independent traces for replay by SimGrid.
 
 See https://simgrid.org/doc/latest/Tutorial_MPI_Applications.html
 """
@@ -15,23 +15,23 @@ from .timeline import Line, Timeline
 __all__ = ["BYTE", "write_traces"]
 
 BYTE = 6  # SimGrid's number of MPI_BYTE in a trace (1 is MPI_INT, of 4 bytes)
-MOST_BYTES = 2**31 - 1  # the replay posts a message with a count of type int
+MOST_BYTES = 2**31 - 1  # the replay posts a message with its count as a C int
 
 
 def write_traces(schedule: Schedule, folder: str | Path, block_bytes: int = 1, *, name: str = "trace") -> Path:
-    """Write one trace a rank, ``rank-0.txt`` and so on, and the file that lists them for ``smpirun -replay``.
+    """Write one trace per rank (``rank-0.txt``, ...) and a file that lists them for ``smpirun -replay``.
 
-    A rank posts all receives and sends of a step, and waits for them before it posts the next step; where a schedule
-    declares its steps independent, only for those of the step ``window`` steps of its own before. The step is the tag.
+    A rank posts all receives and sends of a step, and waits for them before it posts the next step. If the schedule
+    declares its steps independent, it waits only for the step ``window`` of its own steps earlier. The tag is the step.
     Local moves and reductions take no time in the replay.
 
-    :param schedule: what is written.
-    :param folder: where to write; made if it is not there. The list holds absolute paths.
-    :param block_bytes: bytes of one block.
-    :param name: of the list, which is ``NAME.list`` in the folder.
-    :returns: the path of the list.
-    :raises ValueError: for a message of 2 GiB or more, which the replay cannot post.
-    Cost: four lines a message, one trace in memory at a time.
+    :param schedule: schedule to write.
+    :param folder: folder of the files, made if it is missing. The list contains absolute paths.
+    :param block_bytes: bytes per block.
+    :param name: name of the list, whose file is ``NAME.list`` in the folder.
+    :returns: path of the list.
+    :raises ValueError: if a message has 2 GiB or more, which the replay cannot post.
+    Cost: four lines per message; one trace is in memory at a time.
     """
     timeline = Timeline(schedule, block_bytes)
     folder = Path(folder).absolute()
@@ -46,7 +46,7 @@ def write_traces(schedule: Schedule, folder: str | Path, block_bytes: int = 1, *
 
 
 def _actions(timeline: Timeline, rank: int) -> Iterator[str]:
-    """The lines of a rank's trace, without its own number."""
+    """The lines of a rank's trace, without the rank's number in front."""
     in_flight: list[tuple[Line, ...]] = []
     yield "init"
     for step in timeline.of_rank(rank):
@@ -66,7 +66,7 @@ def _post(line: Line) -> str:
 
 
 def _waits(rank: int, lines: tuple[Line, ...]) -> Iterator[str]:
-    # One by one, not waitall: that would wait for the steps that may stay in flight, too.
+    # One wait per message, because waitall would also wait for the steps that may stay in flight.
     for line in lines:
         source, destination = (rank, line.peer) if line.sends else (line.peer, rank)
         yield f"wait {source} {destination} {line.step}"

@@ -1,4 +1,4 @@
-"""Each rank's own messages in the order in which it starts them: what simulators of MPI programs read."""
+"""The messages of each rank in the order in which it starts them, for simulators of MPI programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 
 
 class Line(NamedTuple):
-    """One end of a message: whether the rank sends, 1 or 0, the other rank, the step, and the bytes."""
+    """One end of a message: whether the rank sends (1 or 0), the other rank, the step, and the bytes."""
 
     sends: int
     peer: int
@@ -28,21 +28,22 @@ class Line(NamedTuple):
 
 
 class RankStep(NamedTuple):
-    """The messages that a rank starts together: its receives, then its sends, each by peer."""
+    """The messages that a rank starts at once: its receives, then its sends, each sorted by peer."""
 
     step: int
     lines: tuple[Line, ...]
 
 
 class Timeline:
-    """The messages of a schedule, grouped by rank once; transfers of one step between two ranks are one message.
+    """The messages of a schedule grouped by rank; transfers of one step between two ranks are one message.
 
-    A rank starts all of a step at once. It has at most ``window`` of its steps in flight, 0 for no bound: the first
-    to be complete is the first it waits for. Local moves are no messages, and steps without messages no steps.
+    A rank starts all messages of a step at once. It has at most ``window`` of its steps in flight (0 for no limit) and
+    waits for the oldest first. Local moves are no messages, and steps without messages are omitted.
 
-    :param block_bytes: bytes of one block.
-    :raises ValueError: for blocks of less than a byte.
-    Cost: a sort of the messages, and then as many operations as a rank has messages.
+    :param schedule: the schedule.
+    :param block_bytes: bytes per block.
+    :raises ValueError: if a block has less than one byte.
+    Cost: a sort of the messages; then one operation per message of a rank.
     """
 
     def __init__(self, schedule: Schedule, block_bytes: int = 1) -> None:
@@ -55,7 +56,7 @@ class Timeline:
         self._bounds = np.searchsorted(self._columns[0], np.arange(schedule.size + 1))
 
     def of_rank(self, rank: int) -> Iterator[RankStep]:
-        """The steps of a rank in which it has messages, ascending."""
+        """Yield the steps, ascending, in which a rank has messages."""
         _, step, sends, peer, nbytes = self._columns[:, self._bounds[rank] : self._bounds[rank + 1]].tolist()
         lines = map(Line, sends, peer, step, nbytes)
         for number, together in itertools.groupby(lines, key=attrgetter("step")):
@@ -63,11 +64,11 @@ class Timeline:
 
 
 def _ends(messages: Messages, block_bytes: int) -> Integers:
-    """Rank, step, whether it sends, peer and bytes of both ends of all messages, by rank and step; shape (5, ends)."""
+    """Rank, step, direction (1 if it sends), peer and bytes of both ends of all messages, sorted, shape (5, ends)."""
     rank = np.concatenate((messages.source, messages.destination))
     peer = np.concatenate((messages.destination, messages.source))
     sends = np.repeat(np.array([1, 0]), len(messages))
     step, nbytes = np.tile(messages.step, 2), np.tile(messages.blocks * block_bytes, 2)
-    # Receives first, so that no message arrives unexpected at a rank that could have been ready for it.
+    # Receives first, so that no message arrives before a receive that could have been posted in time.
     order = np.lexsort((peer, sends, step, rank))
     return np.stack((rank, step, sends, peer, nbytes))[:, order]

@@ -1,4 +1,4 @@
-"""A symbolic proof that a schedule does what MPI defines, in any order in which its ranks may run it."""
+"""A symbolic proof that a schedule implements MPI's definition in every order in which its ranks may run it."""
 
 from .error import ScheduleError
 from .proof import Proof, check

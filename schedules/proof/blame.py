@@ -1,4 +1,4 @@
-"""Which reduction made a wrong result: the exact sets of contributions on the way to one value, followed back."""
+"""The search for the reduction that made a value wrong: exact sets of the contributions to the value."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ __all__ = ["Ancestry"]
 
 
 class Ancestry:
-    """The reductions that one value is made of, and the contributions to each as bit sets.
+    """The reductions that led to one value, and the set of contributions to each, as bit sets.
 
-    Bits are numbered by ascending place of the input, among those that contribute at all.
+    Only inputs that contribute have bits; they are numbered by ascending place.
 
-    Cost: O(reductions on the way x contributions) bits, and Python's pace; only for what is known to be wrong.
+    :param history: moves and writes of the schedule.
+    :param reductions: all reductions of the schedule.
+    :param value: number of the value.
+    Cost: O(reductions on the way x contributions) bits, in pure Python, because only wrong values are examined.
     """
 
     def __init__(self, history: History, reductions: Reductions, value: int) -> None:
@@ -45,7 +48,7 @@ class Ancestry:
         return sets
 
     def first_fault(self, commutative: bool) -> Violation | None:
-        """The first reduction that takes a contribution twice, mixes blocks, or leaves the order of ranks."""
+        """The first reduction that takes a contribution twice, mixes blocks or breaks rank order; None if none does."""
         for number in self._numbers:
             first, *terms = self._reductions.operands(number)
             whole = self._sets[first]
@@ -58,7 +61,7 @@ class Ancestry:
         return None
 
     def _fault(self, here: int, new: int, place: str, commutative: bool) -> str:
-        """What is wrong with reducing one set into another, empty if nothing is."""
+        """The fault of reducing the set ``new`` into the set ``here``, in words; empty if there is none."""
         if here & new:
             twice = self._history.places.name(self._members(here & new)[0])
             return f"{twice} is reduced twice into {place}"
@@ -72,7 +75,7 @@ class Ancestry:
 
     @property
     def contents(self) -> str:
-        """How messages call the contributions to the value."""
+        """The contributions to the value, in the words of error messages."""
         return self._describe(self._sets[self._value])
 
     def _members(self, bits: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Which contributions every reduction has combined: as sums that tell multisets apart, or as ranges of ranks."""
+"""The contributions that every reduction has combined, as sums that distinguish multisets, or as ranges of ranks."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _SEED = 3
 
 
 def sums_of(reductions: Reductions, size: int, blocks: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The sum of each value, shape (values, 3), and the sums that correct results have, shape (p + 1, blocks, 3).
+    """The sum of each value, shape (values, 3), and the sums of correct results, shape (p + 1, blocks, 3).
 
-    Entry r of the latter is the sum of a block's result that combines the first r ranks.
+    Entry [r, b] of the latter is the sum of a result that combines block b of the first r ranks.
 
-    Each place of the input weighs two random numbers modulo 2^64 and one whole unit. A result with the right
-    number of units and a wrong multiset of contributions has both right sums with a chance of at most
-    (p / 2^64)^2: its sums differ by a fixed combination of independent weights with factors below p.
+    Each place of the input has two random weights modulo 2^64 and a unit weight. A result with the right number of
+    units but a wrong multiset of contributions has both right sums with a probability of at most (p / 2^64)^2, because
+    its sums differ by a fixed combination of independent weights with factors below p.
 
-    :param reductions: every reduction and its terms.
+    :param reductions: all reductions and their terms.
     :param size: number of ranks, p.
-    :param blocks: blocks of the vector.
+    :param blocks: number of blocks of the vector.
     """
     sums = np.ones((size * blocks + len(reductions.begin), 3), dtype=np.uint64)
     sums[: size * blocks, :2] = np.random.default_rng(_SEED).integers(2**64, size=(size * blocks, 2), dtype=np.uint64)
@@ -35,20 +35,20 @@ def sums_of(reductions: Reductions, size: int, blocks: int) -> tuple[NDArray[np.
     for group, terms in reductions.batches():
         at = reductions.begin[group] - terms.start
         results[group] = sums[reductions.start[group]] + np.add.reduceat(sums[reductions.terms[terms]], at)
-        # One unit too many is never lost again, and so the count cannot run over.
+        # A surplus unit never disappears, so the count may be capped, which prevents overflow.
         np.minimum(units[group], size + 1, out=units[group])
     return sums, wanted
 
 
 def ranges_of(reductions: Reductions, size: int, blocks: int) -> Integers:
-    """First rank, last rank + 1 and block of each value, shape (values, 3), -1 for all where the order is broken.
+    """The first rank, the last rank + 1 and the block of each value, shape (values, 3); all -1 if order is broken.
 
-    Only adjacent ranges of one block combine in order, whichever of the two arrives, and a broken one with none;
-    each reduction has one term.
+    Only adjacent ranges of one block combine in order, whichever of the two arrives; a broken range combines with none.
+    Each reduction has one term.
 
-    :param reductions: every reduction and its terms.
+    :param reductions: all reductions and their terms.
     :param size: number of ranks, p.
-    :param blocks: blocks of the vector.
+    :param blocks: number of blocks of the vector.
     """
     held = np.full((size * blocks + len(reductions.begin), 3), -1)
     rank, block = np.divmod(np.arange(size * blocks), max(blocks, 1))

@@ -1,4 +1,4 @@
-"""What a faulty schedule is refused with."""
+"""The exception for a faulty schedule, and the violations that lead to it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ __all__ = ["ScheduleError", "Violation", "first_of", "first_row"]
 
 
 class ScheduleError(TopompiError, ValueError):
-    """A schedule breaks a rule; the message names step, ranks, buffer and block.
+    """A schedule violates a rule; the message names step, ranks, buffer and block.
 
-    :param step: step of the violation, None where only the end of the schedule shows it.
-    :param ranks: source and destination of the offending transfer, or the rank whose result is wrong.
+    :param message: description of the violation.
+    :param step: step of the violation, None if only the final state shows it.
+    :param ranks: source and destination of the offending transfer, or the rank with the wrong result.
     """
 
     def __init__(self, message: str, step: int | None = None, ranks: tuple[int, ...] = ()) -> None:
@@ -28,13 +29,13 @@ class ScheduleError(TopompiError, ValueError):
 
 @dataclass(frozen=True)
 class Violation:
-    """A rule that a row of a schedule breaks."""
+    """A violation of a rule by a row of a schedule."""
 
     row: int
     text: str
 
     def error(self, schedule: Schedule) -> ScheduleError:
-        """The exception that names step and ranks of the row."""
+        """The exception, which names step and ranks of the row."""
         step, source, destination = (
             int(column[self.row]) for column in (schedule.step, schedule.source, schedule.destination)
         )
@@ -43,11 +44,11 @@ class Violation:
 
 
 def first_row(broken: NDArray[np.bool_]) -> int | None:
-    """The first place where a rule is broken."""
+    """The index of the first True, None if there is none."""
     found = int(broken.argmax()) if len(broken) else 0
     return found if len(broken) and broken[found] else None
 
 
 def first_of(*found: Violation | None) -> Violation | None:
-    """The violation with the lowest row."""
+    """The violation with the lowest row, None if there is none."""
     return min((one for one in found if one), key=lambda one: one.row, default=None)

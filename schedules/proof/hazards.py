@@ -1,4 +1,4 @@
-"""The rules on who may touch a place when."""
+"""The rules for reads and writes of the same place in the same step, or in independent steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["hazard"]
 
 
 def hazard(history: History, commutative: bool) -> Violation | None:
-    """The first row that breaks a rule on who may touch a place when."""
+    """The first violation of the rules for reads and writes of a place, None if there is none."""
     found = [_two_writers(history, commutative), _undefined(history), _no_start(history), _touched(history)]
     return first_of(*found, *([_two_steps(history), _dependent(history)] if history.schedule.independent else []))
 
@@ -42,7 +42,7 @@ def _undefined(history: History) -> Violation | None:
 
 
 def _missing(history: History, found: int) -> str:
-    """Why what a move reads is undefined; writes to its place can only come at or behind its position."""
+    """The reason why the place that a move reads is undefined, in words; all writes to it come too late, or never."""
     move = history.later_reads[found]
     place, later = history.read[move], int(np.searchsorted(history.keys, history.read_keys(move)))
     if later == len(history.keys) or history.keys[later] // history.steps != place:
@@ -54,7 +54,7 @@ def _missing(history: History, found: int) -> str:
 
 
 def _no_start(history: History) -> Violation | None:
-    """A reduction into a place that holds nothing yet."""
+    """The first reduction into a place that was not written before."""
     first = np.ones(len(history.keys), dtype=bool)
     place = history.keys // history.steps
     first[1:] = place[1:] != place[:-1]
@@ -67,7 +67,7 @@ def _no_start(history: History) -> Violation | None:
 
 
 def _touched(history: History) -> Violation | None:
-    """A place that one transfer reads and another writes in the same step; what is undefined is refused elsewhere."""
+    """The first read of a place that another transfer writes in the same step, apart from undefined reads."""
     begin = history.source_write + 1
     inside = np.flatnonzero((begin > 0) & (begin < len(history.keys)))
     hit = inside[history.keys[begin[inside]] == history.read_keys(history.later_reads[inside])]

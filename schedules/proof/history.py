@@ -1,4 +1,4 @@
-"""All moves of a schedule, and its writes by place and step."""
+"""The moves of single blocks in a schedule, and their writes sorted by place and step."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ _MOST_KEYS = 2**62
 
 
 class History:
-    """The moves of single blocks that the first rows make, and their writes in the order of (place, step).
+    """The moves of single blocks that the first rows make, and their writes sorted by (place, step).
 
-    :param row: row of each move, shape (moves,).
-    :param read: place that each move reads; likewise ``write``.
-    :param order: moves by (place written, step), shape (moves,); one such position is a write.
-    :param keys: place times number of steps plus step of each write, so ascending.
+    :param schedule: the schedule.
+    :param places: numbering of all blocks.
+    :param rows: number of rows to expand, from the first.
+    :ivar row: row of each move, shape (moves,).
+    :ivar read: place that each move reads, shape (moves,).
+    :ivar write: place that each move writes, shape (moves,).
+    :ivar order: moves sorted by (place written, step), shape (moves,); a write is an index into this array.
+    :ivar keys: place * number of steps + step of each write, ascending, shape (moves,).
     """
 
     def __init__(self, schedule: Schedule, places: Places, rows: int) -> None:
@@ -53,7 +57,7 @@ class History:
 
     @property
     def step(self) -> NDArray[np.int32]:
-        """Step of each move, shape (moves,)."""
+        """The step of each move, shape (moves,)."""
         return self.schedule.step[self.row]
 
     @cached_property
@@ -63,16 +67,16 @@ class History:
 
     @cached_property
     def later_reads(self) -> Indices:
-        """The moves that read anything but the input."""
+        """The moves that do not read the input, ascending."""
         return np.flatnonzero(self.read >= self.places.num_inputs)
 
     def read_keys(self, moves: Indices) -> Integers:
-        """What a write of the same place and step has as key."""
+        """The key that a write to the place that each move reads would have in the move's step."""
         return self.read[moves] * self.steps + self.schedule.step[self.row[moves]]
 
     @cached_property
     def source_write(self) -> Indices:
-        """The write whose value each of ``later_reads`` reads; -1 where nothing was written yet."""
+        """The write whose value each of ``later_reads`` reads; -1 if nothing was written before."""
         if not len(self.keys):
             return np.full(len(self.later_reads), -1)
         write = np.searchsorted(self.keys, self.read_keys(self.later_reads)) - 1
@@ -80,21 +84,21 @@ class History:
         return write
 
     def last_write(self, places: Integers) -> Indices:
-        """The last write to each place, -1 where there is none."""
+        """The last write to each place; -1 if there is none."""
         write = np.searchsorted(self.keys, (places + 1) * self.steps) - 1
         found = (write >= 0) & (self.keys[write] >= places * self.steps) if len(self.keys) else write >= 0
         return np.where(found, write, -1)
 
     def at(self, move: np.intp, text: str) -> Violation:
-        """The violation of a move."""
+        """The violation by a move."""
         return Violation(int(self.row[move]), text)
 
     def name(self, place: np.int64) -> str:
-        """How messages call a place."""
+        """The name of a place in messages."""
         return self.places.name(int(place))
 
     def who(self, move: np.intp) -> str:
-        """How messages call the transfer that a move belongs to."""
+        """The name in messages of the transfer that a move belongs to."""
         row = self.row[move]
         source, destination = self.schedule.source[row], self.schedule.destination[row]
         return f"rank {source}'s own move" if source == destination else f"the transfer from rank {source}"

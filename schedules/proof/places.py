@@ -1,4 +1,4 @@
-"""Every block of every buffer of every rank has a number; and what MPI wants in the output."""
+"""A numbering of all blocks of all buffers of all ranks, and the output that MPI defines."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ _TO_ALL = ("bcast", "allgather", "allreduce", "scan")
 
 
 class Places:
-    """Places, one for each block of a buffer of a rank, numbered by buffer, then rank, then block.
+    """The places (one per block of a buffer of a rank), numbered by buffer, then rank, then block.
 
-    So a place of the input is below ``num_inputs``, and the places of the input stand in the order of what all ranks
-    contribute, as those of the output stand in the order of what all ranks end with.
+    The places of the input are numbered below ``num_inputs``, in the order of all ranks' contributions; the places of
+    the output follow in the order of all ranks' results.
 
-    :param blocks: blocks of each buffer of each rank, shape (3, p); the scratch reaches as far as its rows do.
+    :param schedule: the schedule.
+    :ivar blocks: number of blocks of each buffer of each rank, shape (3, p); the scratch is sized by ``reach``.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -32,7 +33,7 @@ class Places:
         self.blocks = np.stack([*_buffers(schedule), np.zeros(schedule.size, dtype=np.int64)])
 
     def reach(self, rows: int) -> None:
-        """Make the scratch of each rank as long as the first rows need."""
+        """Extend the scratch of each rank to the blocks that the first rows use."""
         schedule = self.schedule
         for side in ("source", "destination"):
             rank, buffer, block = (getattr(schedule, side + part)[:rows] for part in ("", "_buffer", "_block"))
@@ -42,13 +43,13 @@ class Places:
 
     @cached_property
     def first(self) -> Integers:
-        """Place of block 0 of each buffer of each rank, shape (3, p)."""
+        """The place of block 0 of each buffer of each rank, shape (3, p)."""
         flat = self.blocks.ravel()
         return (np.cumsum(flat) - flat).reshape(self.blocks.shape)
 
     @property
     def num_inputs(self) -> int:
-        """Number of places of the input, which are the first ones."""
+        """Number of places of the input."""
         return int(self.blocks[INPUT].sum())
 
     @property
@@ -61,21 +62,21 @@ class Places:
         return int(self.blocks.sum())
 
     def locate(self, place: int) -> tuple[int, int, int]:
-        """Buffer, rank and block of a place."""
+        """The buffer, rank and block of a place."""
         flat = int(np.searchsorted(self.first.ravel(), place, side="right")) - 1
         return flat // self.schedule.size, flat % self.schedule.size, place - int(self.first.ravel()[flat])
 
     def name(self, place: int) -> str:
-        """How messages call a place."""
+        """The name of a place in messages."""
         buffer, rank, block = self.locate(place)
         return f"{BUFFERS[buffer]} block {block} of rank {rank}"
 
     @cached_property
     def wanted(self) -> Integers:
-        """What MPI defines for each place of the output, in their order.
+        """The value that MPI defines for each place of the output, shape (outputs,).
 
-        It is the place of the input whose value it has; for reductions, the block of the input whose contributions by
-        all ranks it combines.
+        For copies it is the place of the input with this value; for reductions it is the block whose contributions are
+        combined.
         """
         schedule, share = self.schedule, self.schedule.share()
         each = int(self.blocks[INPUT].max()) if self.reduces else self.num_inputs
@@ -87,7 +88,7 @@ class Places:
 
     @cached_property
     def combined(self) -> Integers:
-        """How many ranks, from 0 on, each place of the output of a reduction combines, in the order of places."""
+        """The number of ranks, from rank 0 on, that each place of a reduction's output combines, shape (outputs,)."""
         size, blocks = self.schedule.size, self.schedule.blocks
         if self.schedule.collective == "scan":
             return np.repeat(np.arange(1, size + 1), blocks)
@@ -97,7 +98,7 @@ class Places:
 
 
 def ranges(start: Integers, length: Integers) -> Integers:
-    """The integers ``start[i], start[i] + 1, ...``, ``length[i]`` of them, for each i, one after the other."""
+    """The ranges ``start[i], ..., start[i] + length[i] - 1`` of all i, concatenated."""
     if (length == 1).all():
         return start
     end = np.cumsum(length)
@@ -105,7 +106,7 @@ def ranges(start: Integers, length: Integers) -> Integers:
 
 
 def _buffers(schedule: Schedule) -> tuple[Integers, Integers]:
-    """Blocks of the input and of the output of each rank."""
+    """The number of blocks of each rank's input, and of each rank's output."""
     share, same = schedule.share(), np.full(schedule.size, schedule.blocks, dtype=np.int64)
     total = np.full(schedule.size, share.sum())
     at_root = np.arange(schedule.size) == (-1 if schedule.root is None else schedule.root)

@@ -1,4 +1,4 @@
-"""The public entry of the checker."""
+"""The public function of the checker, and its result."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ __all__ = ["Proof", "check"]
 
 @dataclass(frozen=True)
 class Proof:
-    """What was proved of a schedule, in numbers.
+    """The size of a proved schedule.
 
-    :param rows: transfers, local moves included; ``messages`` those between two ranks.
-    :param moves: single blocks that they move.
+    :param rows: number of transfers, including local moves.
+    :param steps: number of steps.
+    :param messages: number of transfers between two ranks.
+    :param moves: number of single blocks that the transfers move.
     """
 
     rows: int
@@ -29,31 +31,32 @@ class Proof:
 
 
 def check(schedule: Schedule, commutative: bool = True) -> Proof:
-    """Prove by symbolic execution that a schedule does what MPI defines and cannot deadlock.
+    """Prove by symbolic execution that a schedule implements MPI's definition and cannot deadlock.
 
-    Proved, in this order within each step: ranks, buffers and blocks exist, and the input is not written; nothing is
-    read that is not yet defined; no place is written by two transfers of a step, reductions excepted, nor read by one
-    and written by another; at the end every place of the output holds what MPI defines, for reductions each
-    contribution exactly once, and in rank order if not commutative.
+    It checks: ranks, buffers and blocks exist; the input is not written; nothing is read before it is defined; within a
+    step no place is written by two transfers, except reductions, or read by one and written by another; at the end
+    every place of the output has the value that MPI defines, in reductions with each contribution exactly once, and in
+    rank order if the operation does not commute.
 
-    Freedom from deadlock. The two ends of a transfer stand in one step, so all ranks go through their steps in one
-    common order. Were ranks stuck, take the earliest step in which one is: all its participants have finished what
-    comes before, so all have posted their ends, all at once and without blocking; both ends of a pair post its rows
-    in the order of the schedule, so each message meets its own receive, with one communicator and one tag. So nothing
-    can be waiting but data: a transfer whose source is filled in its own step waits for itself. That is what remains
-    to be caught, and is, as a read of something undefined or touched by two. The same holds with several steps in
-    flight, which start in order.
+    Freedom from deadlock follows. The two ends of a transfer are in one step, so all ranks run through their steps in a
+    common order. Suppose ranks are stuck, and take the earliest step of a stuck rank. All its participants have
+    finished the steps before it, so all have posted their ends, at once and without blocking. Both ends of a pair post
+    its rows in the schedule's order, so each message meets its own receive, with one communicator and one tag. Thus
+    only data can be missing: a transfer whose source is filled in its own step waits for itself. The rules on reads
+    exclude this case. The same holds with several steps in flight, because they start in order.
 
-    Steps declared independent may overlap in any way. That is proved harmless by the stronger rule that no step reads
-    what a step writes and no two write one place: then all orders have the same result.
+    Steps declared independent may overlap in any way. A stronger rule proves this harmless: no step reads a block that
+    a step writes, and no two steps write one block, so all orders have the same result.
 
-    Copies and orders are proved exactly; that contributions to a commutative reduction are the right ones, up to a
-    chance of (p / 2^64)^2 for each place of the output, see ``contributions``.
+    Copies and orders are proved exactly. For commutative reductions a wrong set of contributions escapes with a
+    probability of at most (p / 2^64)^2 per place of the output, see ``contributions``.
 
+    :param schedule: schedule to prove.
     :param commutative: whether reductions may combine contributions in any order.
-    :raises ScheduleError: for the first violation, naming step, ranks, buffer and block.
+    :raises ScheduleError: if a rule is violated; the message names step, ranks, buffer and block of the first
+        violation.
 
-    Cost: O(moves log moves) time, about 100 bytes a move, and for reductions some microseconds a step.
+    Cost: O(moves log moves) time, about 100 bytes per move, and for reductions some microseconds per step.
     """
     places = Places(schedule)
     broken = malformed(schedule, places)

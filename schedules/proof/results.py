@@ -1,4 +1,4 @@
-"""Whether every rank ends with what MPI defines, and if not, what is to blame."""
+"""The comparison of every rank's final output with MPI's definition, and the cause of a difference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 
 
 def compare(history: History, commutative: bool) -> None:
-    """Raise ScheduleError for the first place of the output that does not end with what MPI defines."""
+    """Raise ScheduleError for the first place of the output whose final value is not the one that MPI defines."""
     places = history.places
     values = Values(history)
     last = history.last_write(np.arange(places.outputs.start, places.outputs.stop))
@@ -34,7 +34,7 @@ def compare(history: History, commutative: bool) -> None:
 
 
 def _complete(history: History, reductions: Reductions, given: Integers, commutative: bool) -> NDArray[np.bool_]:
-    """Whether each place of the output combines the contributions that MPI defines."""
+    """Whether each place of the output combines exactly the contributions that MPI defines, shape (outputs,)."""
     places, size = history.places, history.schedule.size
     blocks = places.num_inputs // size
     if commutative:
@@ -54,7 +54,7 @@ def _ranks(places: Places, output: int) -> str:
 def _error(
     history: History, output: int, write: int, value: int, reductions: Reductions | None, commutative: bool
 ) -> ScheduleError:
-    """The error for one wrong place of the output and its last write."""
+    """The error for a wrong place of the output, from the last write to it."""
     places, schedule = history.places, history.schedule
     place, expected = places.outputs[output], int(places.wanted[output])
     rank = places.locate(place)[1]

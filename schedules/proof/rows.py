@@ -1,4 +1,4 @@
-"""Rules that each row of a schedule keeps or breaks by itself."""
+"""The rules that concern each row of a schedule alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["malformed"]
 
 
 def malformed(schedule: Schedule, places: Places) -> Violation | None:
-    """The first row that names what does not exist, or writes to the input; makes the scratch as long as needed."""
+    """The first row with an unknown rank, buffer or block, or a write to the input; also sizes the scratch buffers."""
     found = first_of(_unknown(schedule), _forbidden(schedule, places))
     rows = found.row if found else schedule.num_rows
     outside = _outside(schedule, places, rows)
@@ -21,7 +21,7 @@ def malformed(schedule: Schedule, places: Places) -> Violation | None:
 
 
 def _unknown(schedule: Schedule) -> Violation | None:
-    """The first row with a rank, buffer, operation or count that there is not."""
+    """The first row with an unknown rank, buffer or operation, or an invalid count."""
     ranks = range(schedule.size)
     known = {
         "source": ranks,
@@ -42,7 +42,7 @@ def _unknown(schedule: Schedule) -> Violation | None:
 
 
 def _forbidden(schedule: Schedule, places: Places) -> Violation | None:
-    """The first row that writes to the input, or reduces where nothing is to be reduced."""
+    """The first row that writes to the input, or reduces although the collective only copies."""
     return first_of(_into_input(schedule), None if places.reduces else _reducing(schedule))
 
 
@@ -60,7 +60,7 @@ def _reducing(schedule: Schedule) -> Violation | None:
 
 
 def _outside(schedule: Schedule, places: Places, rows: int) -> Violation | None:
-    """The first row that leaves a buffer."""
+    """The first row that reads or writes beyond a buffer's end."""
     found = None
     for side, verb in (("source", "reads"), ("destination", "writes")):
         rows = found.row if found else rows

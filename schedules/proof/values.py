@@ -1,4 +1,4 @@
-"""Which value every write leaves: an input's, or the result of a reduction."""
+"""The value that every write leaves: that of an input, or the result of a reduction."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Reductions:
-    """The reductions of a schedule by step; all into one place in one step are one reduction.
+    """The reductions of a schedule, sorted by step; all reductions into one place in one step count as one.
 
     A value is the number of a place of the input, or the number of inputs plus the number of a reduction.
 
-    :param moves: moves that reduce, by reduction, shape (terms,).
-    :param terms: value that each of these moves brings.
-    :param begin: first of the terms of each reduction, shape (reductions,).
-    :param start: value that each reduction finds at its place.
-    :param step: step of each reduction, ascending.
+    :param moves: moves that reduce, grouped by reduction, shape (terms,).
+    :param terms: value that each of these moves brings, shape (terms,).
+    :param begin: index of the first term of each reduction, shape (reductions,).
+    :param start: value that each reduction finds at its place, shape (reductions,).
+    :param step: step of each reduction, ascending, shape (reductions,).
     """
 
     moves: Indices
@@ -36,14 +36,14 @@ class Reductions:
     step: Integers
 
     def batches(self) -> list[tuple[slice, slice]]:
-        """Reductions and terms of each step that has any."""
+        """The reductions and the terms of each step that has reductions, as pairs of slices."""
         cut = np.flatnonzero(np.diff(self.step, prepend=-1))
         ends = [*cut.tolist(), len(self.step)]
         at = [*self.begin[cut].tolist(), len(self.terms)]
         return [(slice(*ends[i : i + 2]), slice(*at[i : i + 2])) for i in range(len(cut))]
 
     def operands(self, number: int) -> tuple[int, ...]:
-        """The values that one reduction combines: what it finds, then its terms."""
+        """The values that one reduction combines: first the value that it finds, then its terms."""
         return int(self.start[number]), *self.terms[self._terms_of(number)].tolist()
 
     def moves_of(self, number: int) -> Indices:
@@ -56,7 +56,7 @@ class Reductions:
 
 
 class Values:
-    """The value that every write of a history leaves, copies followed back to where their value was made."""
+    """The value that every write of a history leaves; a copy has the value of its origin."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -75,7 +75,7 @@ class Values:
         return read
 
     def _groups(self) -> tuple[Indices, Indices, Indices]:
-        """Writes that reduce, the number of the reduction of each, and these writes by that number."""
+        """The writes that reduce, the number of the reduction of each, and an order of these writes by that number."""
         history = self._history
         made = np.flatnonzero(history.reducing[history.order])
         keys = history.keys[made]
@@ -90,7 +90,7 @@ class Values:
         return made, number, np.argsort(number, kind="stable")
 
     def _follow(self) -> Integers:
-        """Pointer jumping: each round halves what is left of every chain of copies."""
+        """Follow copies to their origins by pointer jumping: each round halves every remaining chain of copies."""
         history, inputs = self._history, self._history.places.num_inputs
         source = np.full(len(history.read), -1)
         source[history.later_reads] = history.source_write
@@ -111,6 +111,6 @@ class Values:
         number = self._number[self._by_step]
         begin = np.flatnonzero(np.diff(number, prepend=-1))
         moves = history.order[writes]
-        # The stable order of equal keys makes the write in front of a reduction's first one that of an earlier step.
+        # Writes of one key keep their order, so the write before a reduction's first write is of an earlier step.
         start = self.of_write[writes[begin] - 1]
         return Reductions(moves, self.read_by(moves), begin, start, history.keys[writes[begin]] % history.steps)

@@ -1,1 +1,1 @@
-"""Collectives with a root: the trees they run along, and the generators."""
+"""Collectives with a root: the trees along which they run, and the generators of their schedules."""

@@ -1,4 +1,4 @@
-"""Round-optimal broadcast of n blocks on a circulant graph: which block comes in which round."""
+"""Round-optimal broadcast of n blocks on a circulant graph: the block that each rank receives in each round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Integers = NDArray[np.int64]
 
 
 def skips(size: int) -> list[int]:
-    """The q + 1 skips of the circulant graph, q = ceil(log2 p): p halved, rounded up, q times; ascending to p."""
+    """The q + 1 skips of the circulant graph, q = ceil(log2 p): p halved q times, rounded up; ascending to p."""
     halves = [size]
     while halves[-1] > 1:
         halves.append(-(-halves[-1] // 2))
@@ -19,14 +19,15 @@ def skips(size: int) -> list[int]:
 
 
 def receive_blocks(size: int) -> Integers:
-    """Which block each rank receives in each of the q rounds of a phase, shape (p, q), for root 0.
+    """The block that each rank receives in each of the q rounds of a phase, shape (p, q), for root 0.
 
-    In round k of phase j rank r receives block ``q * j + entry`` from rank r - skip[k]. Each rank receives one block
-    of the phase, its base block, and q - 1 of earlier phases, all different; what it sends on it has had by then.
+    In round k of phase j rank r receives block ``q * j + entry`` from rank r - skip[k]. Each rank receives one block of
+    the phase, its base block, and q - 1 different blocks of earlier phases. It has received each block before it sends
+    it.
 
     J. L. Träff, Optimal Broadcast Schedules in Logarithmic Time with Applications to Broadcast, All-Broadcast,
     Reduction and All-Reduction, arXiv:2407.18004: the search for the receive side. The paper's separate search for the
-    send side is not needed where all ranks' entries are known: a rank sends what its receiver's entry says.
+    send side is not needed if all ranks' entries are known: a rank sends the block of its receiver's entry.
 
     Cost: O(p log^2 p) time at most, O(p log p) memory.
     """
@@ -35,7 +36,7 @@ def receive_blocks(size: int) -> Integers:
 
 
 def _base_block(rank: int, skip: list[int]) -> int:
-    """Index of the last skip on the greedy path of skips from the root to a rank; q for the root itself."""
+    """The index of the last skip on the greedy path of skips from the root to a rank; q for the root itself."""
     for index in range(len(skip) - 2, -1, -1):
         if rank == skip[index]:
             return index
@@ -45,10 +46,11 @@ def _base_block(rank: int, skip: list[int]) -> int:
 
 
 def _entries(rank: int, skip: list[int]) -> list[int]:
-    """One rank's row.
+    """The row of one rank in ``receive_blocks``.
 
-    In round k a rank hears of the ranks up to ``rank - skip[k]``. The search walks from far back towards them by
-    ever smaller skips and takes, for each round in turn, the nearest rank by a skip whose base block is still wanted.
+    In round k a rank can receive only blocks of ranks up to ``rank - skip[k]``. The search walks from far back towards
+    them by decreasing skips. For each round in turn it takes the nearest rank by a skip whose base block is still
+    wanted.
     """
     rounds, base, target = len(skip) - 1, _base_block(rank, skip), rank + skip[-1]
     used = [block == base for block in range(rounds + 1)]
@@ -74,21 +76,21 @@ def _entries(rank: int, skip: list[int]) -> list[int]:
 
 
 def arrivals(size: int, blocks: int) -> tuple[Integers, Integers, Integers, Integers]:
-    """All arrivals of a broadcast from rank 0: round, sender, receiver, block; each rank gets each block once.
+    """The round, sender, receiver and block of all arrivals of a broadcast from rank 0; each rank gets each block once.
 
-    Rounds: n - 1 + ceil(log2 p), the least possible where a rank sends and receives one block a round.
+    Rounds: n - 1 + ceil(log2 p), the least possible if a rank sends and receives one block per round.
     """
     skip = np.array(skips(size))
     phase = len(skip) - 1
     if not phase:
         none = np.zeros(0, dtype=np.int64)
         return none, none, none, none
-    idle = -(blocks - 1) % phase  # rounds before the first, so that the last phase is a whole one
+    idle = -(blocks - 1) % phase  # rounds left out at the start so that the last phase is complete
     rounds = np.arange(idle, blocks - 1 + phase + idle)
     number = receive_blocks(size)[1:, rounds % phase].T + (rounds // phase * phase - idle)[:, None]
     at, behind = np.nonzero(number >= 0)
     block, receiver = np.minimum(number[at, behind], blocks - 1), behind + 1
-    # Beyond the last block the paper sends the last one again: the first arrival is enough.
+    # Beyond the last block the paper sends the last one again; only its first arrival is kept.
     _, first = np.unique(receiver * blocks + block, return_index=True)
     at, block, receiver = at[first], block[first], receiver[first]
     return at, (receiver - skip[rounds[at] % phase]) % size, receiver, block

@@ -1,4 +1,4 @@
-"""Broadcast over two binary trees, each of which carries every second block: which block comes in which step."""
+"""Broadcast over two binary trees, each of which carries every second block: the step in which each block arrives."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Integers = NDArray[np.int64]
 
 
 def parents(size: int) -> Integers:
-    """The parent of each rank but the root, 0, in both trees, shape (2, p); the root's own are -1.
+    """The parent of each rank in both trees, shape (2, p); -1 for the root, 0.
 
     P. Sanders, J. Speck and J. L. Träff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, Parallel
-    Computing 35(12), 2009. The first tree is the binary tree whose in-order walk is 1, 2, ... p - 1; the second one is
-    its mirror, or, where p is even, its turn by one place. A rank has children in at most one of them.
+    Computing 35(12), 2009. The first tree is the binary tree whose in-order walk is 1, 2, ... p - 1. The second one is
+    its mirror image if p is odd, and its shift by one place if p is even. A rank has children in at most one of them.
 
     :param size: number of ranks, p.
     """
@@ -23,7 +23,7 @@ def parents(size: int) -> Integers:
     low = rank & -rank
     above = rank - low | 2 * low
     first = np.where(above < size, above, rank - low)
-    other = size - rank if size % 2 else (rank - 2) % max(size - 1, 1) + 1  # the rank whose place a rank has there
+    other = size - rank if size % 2 else (rank - 2) % max(size - 1, 1) + 1  # each rank's place in the second tree
     names = np.zeros(size, dtype=np.int64)
     names[other] = rank
     second = names[first[other - 1]]
@@ -31,15 +31,16 @@ def parents(size: int) -> Integers:
 
 
 def _parities(parent: Integers) -> Integers:
-    """Whether each rank's message in each tree goes in even or odd steps, 0 or 1, shape (2, p).
+    """The parity of the steps in which each rank receives in each tree, 0 for even and 1 for odd, shape (2, p).
 
-    A rank receives in one tree in even steps and in the other one in odd ones, and it sends to its two children so.
-    Messages that may not meet are neighbours on paths and even cycles, as each has one such neighbour at either end.
+    A rank receives in one tree in even steps and in the other in odd steps, and so it sends to its two children.
+    Messages that must differ are neighbours on paths and even cycles, because each has at most one such neighbour at
+    either end.
 
     :param parent: parent of each rank in both trees, shape (2, p), as ``parents`` returns it.
     """
     size = parent.shape[1]
-    sibling = np.full(2 * size, -1, dtype=np.int64)  # the other message of the same sender, as tree * size + receiver
+    sibling = np.full(2 * size, -1, dtype=np.int64)  # other message of the same sender, as tree * size + receiver
     message = np.flatnonzero(parent.ravel() >= 0)
     sender = parent.ravel()[message]
     order = np.argsort(sender, kind="stable")
@@ -47,7 +48,7 @@ def _parities(parent: Integers) -> Integers:
     twice = np.flatnonzero(sender[1:] == sender[:-1])
     sibling[message[twice]], sibling[message[twice + 1]] = message[twice + 1], message[twice]
     found = np.full(2 * size, -1, dtype=np.int64)
-    # From the ends of paths first; what is left are cycles.
+    # Paths first, from an end of each; then only cycles remain.
     for begin in [*message[sibling[message] < 0].tolist(), *message.tolist()]:
         at, parity = begin, 0
         while at >= 0 and found[at] < 0:
@@ -58,12 +59,12 @@ def _parities(parent: Integers) -> Integers:
 
 
 def arrivals(size: int, blocks: int) -> tuple[Integers, Integers, Integers, Integers]:
-    """All arrivals of a broadcast from rank 0: step, sender, receiver, block; each rank gets each block once.
+    """The step, sender, receiver and block of all arrivals of a broadcast from rank 0; each rank gets each block once.
 
-    A rank sends and receives at most one block a step. Steps: b + 2 log2 p at most.
+    A rank sends and receives at most one block per step. Steps: at most b + 2 log2 p.
 
     :param size: number of ranks, p.
-    :param blocks: number of blocks, b; even ones go over the first tree.
+    :param blocks: number of blocks, b; even blocks go over the first tree.
     """
     if size < 2:
         none = np.zeros(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Which rank stands where in a tree: the delay matrix and the latencies of levels decide."""
+"""The placement of ranks in trees, by a matrix of delays or by latencies of levels."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ WALKS = ("dft", "bft")
 
 
 def critical_path(tree: Tree, delay: ArrayLike) -> float:
-    """When the last rank has the message: each send occupies the parent for its delay, in the order of service.
+    """The time at which the last rank has the message, if each send in turn occupies the parent for its delay.
 
-    The children of one turn count one after another too, the largest sub-tree first: they share the parent's adapter.
+    Children of one turn also count one after another, the largest sub-tree first, because they share the parent's
+    adapter.
 
-    :param delay: delay from i to j, shape (p, p), in any unit.
+    :param tree: the tree.
+    :param delay: delay from rank i to rank j, shape (p, p), any unit.
     """
     matrix = np.asarray(delay, dtype=np.float64)
     edge = np.where(tree.parent < 0, 0.0, matrix[tree.parent, np.arange(tree.size)])
@@ -31,17 +33,17 @@ def critical_path(tree: Tree, delay: ArrayLike) -> float:
 
 
 def embed(tree: Tree, delay: ArrayLike, walk: str = "dft") -> Integers:
-    """Who stands at each node of a tree so that the nodes with most below them are close to their parents.
+    """Place ranks at the nodes of a tree so that nodes with large sub-trees are close to their parents.
 
     After Subramoni 2013, section 4: the tree is walked depth first (``dft``) or breadth first (``bft``), the children
-    with the largest sub-trees first; each takes whoever is not yet placed and closest to who stands at its parent, the
-    lowest number among equals. The root's node keeps who has its number. A heuristic, no optimum.
+    with the largest sub-trees first. Each node takes the unplaced rank that is closest to the rank at its parent, the
+    lowest among equals. The root keeps its rank. This is a heuristic without a guarantee.
 
-    :param tree: of p nodes.
-    :param delay: delay from i to j, shape (p, p).
-    :param walk: ``dft``, depth first, or ``bft``, breadth first.
-    :returns: a permutation for `Tree.placed`, shape (p,).
-    Cost: O(p^2), one vectorised pick a node.
+    :param tree: tree of p nodes.
+    :param delay: delay from rank i to rank j, shape (p, p), any unit.
+    :param walk: ``dft`` for depth first, or ``bft`` for breadth first.
+    :returns: rank at each node, a permutation for `Tree.placed`, shape (p,).
+    Cost: O(p^2), with one vectorised choice per node.
     """
     if walk not in WALKS:
         raise ValueError(f"expecting one of {', '.join(WALKS)}, got {walk!r}")
@@ -61,32 +63,34 @@ def embed(tree: Tree, delay: ArrayLike, walk: str = "dft") -> Integers:
 
 
 def host_trees(delay: ArrayLike, *, radix: int = 4) -> dict[str, Tree]:
-    """The k-nomial trees of root 0 over n hosts: ``plain`` in the hosts' own order, and re-ordered by each walk.
+    """The k-nomial trees with root 0 over n hosts: ``plain`` in the hosts' own order, and one reordered by each walk.
 
-    ``delay`` has shape (n, n).
+    :param delay: delay from host i to host j, shape (n, n), any unit.
+    :param radix: k; a host serves up to k - 1 others at once.
     """
     plain = knomial(len(np.asarray(delay)), radix)
     return {"plain": plain, **{walk: plain.placed(embed(plain, delay, walk)) for walk in WALKS}}
 
 
 def best_of(trees: dict[str, Tree], delay: ArrayLike) -> str:
-    """Name of the tree of the shortest critical path, the first among equals."""
+    """The name of the tree with the shortest critical path; the first among equals."""
     return min(trees, key=lambda name: critical_path(trees[name], delay))
 
 
 def reordered_tree(
     network: Network, *, root: int = 0, radix: int = 4, delay: ArrayLike | None = None, choose: str = "best"
 ) -> Tree:
-    """A re-ordered k-nomial tree over the hosts' leaders, and from each leader a k-nomial tree inside its host.
+    """A reordered k-nomial tree over the hosts' leaders, joined with a k-nomial tree inside each host.
 
-    The leader of a host is its first rank from the root on; leaders stand in that order in the plain tree.
+    The leader of a host is its first rank, counted cyclically from the root on; the plain tree has leaders in that
+    order.
 
     :param network: the job's network.
     :param root: the root's rank.
-    :param radix: k: a rank serves up to k - 1 others at once.
-    :param delay: delay from host i to host j, shape (n, n); by default the hops of the route.
-    :param choose: ``plain``, ``dft``, ``bft``, or ``best``: that of the shortest critical path, never worse than plain.
-    :raises ValueError: where two hosts have no route between them.
+    :param radix: k; a rank serves up to k - 1 others at once.
+    :param delay: delay from host i to host j, shape (n, n), any unit; by default the hops of the route.
+    :param choose: ``plain``, ``dft``, ``bft``, or ``best`` for the one with the shortest critical path.
+    :raises ValueError: if two hosts have no route.
     """
     if choose not in ("best", "plain", *WALKS):
         raise ValueError(f"expecting best, plain, {' or '.join(WALKS)}, got {choose!r}")
@@ -101,7 +105,7 @@ def reordered_tree(
 
 
 def _at(ranks: NDArray[np.intp], tree: Tree, size: int) -> tuple[Integers, Integers]:
-    """A tree over some of the ranks as a layer over all."""
+    """The parents and turns, by rank of all, of a tree over some of the ranks."""
     parent, turn = np.full(size, -1), np.zeros(size, dtype=np.int64)
     parent[ranks] = np.where(tree.parent < 0, -1, ranks[tree.parent])
     turn[ranks] = tree.turn
@@ -111,18 +115,19 @@ def _at(ranks: NDArray[np.intp], tree: Tree, size: int) -> tuple[Integers, Integ
 def wave_tree(
     clusters: Integers, *, root: int = 0, latency: Sequence[float], overhead: float | Sequence[float] = 0.2
 ) -> Tree:
-    """List scheduling by latency: time and again the pair of a sender and a receiver that completes earliest is joined.
+    """A tree by list scheduling: the pair of a sender and a receiver that completes earliest is joined, until all are.
 
-    The idea of MPICH's topology-aware wave tree (its parameters: an overhead, and latencies between groups, between
-    switches, on one switch), known before as earliest completing edge first (Bhat, Raghavendra, Prasanna 2003). MPICH
-    lets the wave run through one switch after another; here one wave runs over all levels, of any number. A sender is
-    busy for ``overhead`` and free for the next; the receiver has the message after ``latency``.
+    This is the idea of MPICH's topology-aware wave tree (with an overhead, and latencies between groups, between
+    switches, and on one switch), published earlier as earliest completing edge first (Bhat, Raghavendra, Prasanna
+    2003). MPICH runs the wave through one switch after another; here one wave runs over any number of levels. A sender
+    is busy for ``overhead`` and then free for the next message; the receiver has the message after ``latency``.
 
     :param clusters: cluster of each rank at each level, coarsest first, nested, shape (levels, p).
     :param root: the root's rank.
-    :param latency: of a pair that shares no level, the first, both first ones, ..., shape (levels + 1,), in any unit;
-        not rising.
-    :param overhead: likewise, or one number for all; positive.
+    :param latency: latency between two ranks by the levels that they share: none, the first, the first two, ...; shape
+        (levels + 1,), any unit, not rising.
+    :param overhead: time for which a message keeps its sender busy, one number or one per latency, in the unit of
+        ``latency``; positive.
     Cost: O(p (log p + levels)) time.
     """
     levels = len(clusters)
@@ -136,7 +141,7 @@ def wave_tree(
 
 
 def _wave(waiting: _Waiting, latency: Floats, overhead: Floats) -> tuple[Integers, Integers]:
-    """Parents and turns of the wave from rank 0."""
+    """The parents and turns of the wave that starts at rank 0."""
     size = waiting.size
     parent, turn = np.full(size, -1), np.zeros(size, dtype=np.int64)
     ready = np.zeros(size)
@@ -151,12 +156,12 @@ def _wave(waiting: _Waiting, latency: Floats, overhead: Floats) -> tuple[Integer
         served[sender] += 1
         ready[receiver], ready[sender] = time, ready[sender] + overhead[level]
         for rank in (sender, waiting.visit(receiver)):
-            heapq.heappush(heap, (ready[rank], rank))  # a lower bound; made good when it comes to the top
+            heapq.heappush(heap, (ready[rank], rank))  # a lower bound, corrected when it reaches the top
     return parent, turn
 
 
 class _Waiting:
-    """The ranks not yet reached, by cluster of each level."""
+    """The ranks that are not reached yet, by cluster at each level."""
 
     def __init__(self, rows: Integers) -> None:
         self.size = rows.shape[1]
@@ -170,20 +175,20 @@ class _Waiting:
         self._reached = [False] * self.size
 
     def visit(self, rank: int) -> int:
-        """Takes a rank out."""
+        """Mark a rank as reached, and return it."""
         self._reached[rank] = True
         for left, row in zip(self._left, self._rows, strict=True):
             left[row[rank]] -= 1
         return rank
 
     def level(self, rank: int) -> int:
-        """The innermost level at which a rank's cluster still holds ranks not reached."""
+        """The innermost level at which a rank's cluster still has unreached ranks."""
         while self._level[rank] and not self._left[self._level[rank]][self._rows[self._level[rank]][rank]]:
             self._level[rank] -= 1
         return self._level[rank]
 
     def nearest(self, rank: int) -> int:
-        """The lowest of the ranks not reached at that level."""
+        """The lowest unreached rank in a rank's cluster at its ``level``."""
         level = self.level(rank)
         queue = self._queue[level][self._rows[level][rank]]
         while self._reached[queue[-1]]:

@@ -1,7 +1,7 @@
-"""Gather and scatter with their v-forms: linear, k-nomial, over leaders. A scatter is a gather backwards.
+"""Gather and scatter with their v-forms: linear, k-nomial, and over leaders. A scatter is a gather in reverse.
 
 Below, m is the sum of all ranks' bytes, p the number of ranks. ``counts`` gives the blocks of each rank, shape (p,),
-for Gatherv and Scatterv; by default each has ``blocks``.
+for Gatherv and Scatterv; by default each rank has ``blocks``.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ __all__ = [
     "scatter_nodes",
 ]
 
-_OTHER_END = np.array([OUTPUT, INPUT, SCRATCH])  # of a buffer when the collective runs backwards
+_OTHER_END = np.array([OUTPUT, INPUT, SCRATCH])  # the buffer that replaces each buffer in the reverse collective
 
 
 def mirrored(schedule: Schedule) -> Schedule:
-    """The scatter that runs a gather backwards: steps, ends and buffers exchanged."""
+    """The scatter that runs a gather in reverse, with exchanged steps, ends and buffers."""
     last = schedule.num_steps - 1
     rows = np.stack(
         (
@@ -64,16 +64,16 @@ def mirrored(schedule: Schedule) -> Schedule:
 def gather_linear(
     size: int, *, root: int = 0, blocks: int = 1, counts: ArrayLike | None = None, window: int = 8
 ) -> Schedule:
-    """Every rank sends to the root, ``window`` messages in flight, the rank after the root first.
+    """A gather in which every rank sends to the root, the rank after the root first, ``window`` messages in flight.
 
-    What MPI libraries do for Gatherv, there without a window. Cost: p - 1 messages, each block moves once, m bytes into
-    the root. Wins for large blocks; the window keeps a burst off the root's links.
+    MPI libraries run it for Gatherv without a window. Cost: p - 1 messages; each block moves once, m bytes into the
+    root. It is fast for large blocks; the window prevents a burst on the root's links.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
-    :param window: messages in flight at most; 0 for no bound.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param window: largest number of messages in flight; 0 for no limit.
     """
     share = shares(size, blocks, counts)
     others = rotation(size, root)[1:]
@@ -102,15 +102,15 @@ def _gather(
 def gather_along(tree: Tree, algorithm: str, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
     """A gather to a tree's root along its edges.
 
-    An inner rank keeps the blocks of its sub-tree in its scratch buffer, side by side in depth-first order, siblings
-    from the root on in rank order, and sends them as one message. What is a range of ranks reaches the root in its
-    place; what is not, in scratch, and local moves restore rank order when it has come.
+    An inner rank stores the blocks of its sub-tree in its scratch buffer, side by side in depth-first order, siblings
+    in cyclic rank order from the root on, and sends them as one message. Sub-trees that are ranges of ranks arrive in
+    their place at the root; others arrive in its scratch buffer, and local moves restore rank order.
 
-    :param tree: whose root receives.
+    :param tree: tree whose root receives.
     :param algorithm: name of the algorithm.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
-    Cost: p - 1 messages (fewer where sub-trees have nothing to send); each block moves once for each edge above it.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for the v-form.
+    Cost: p - 1 messages (fewer if sub-trees have no blocks); each block moves once over each edge above it.
     """
     share = shares(tree.size, blocks, counts)
     order = tree.preorder((np.arange(tree.size) - tree.root) % tree.size)
@@ -124,7 +124,7 @@ def gather_along(tree: Tree, algorithm: str, *, blocks: int = 1, counts: ArrayLi
 
 
 def _upwards(tree: Tree, share: Integers, start: Integers) -> Rows:
-    """The messages between ranks other than the root: a rank's scratch begins with its own block."""
+    """The messages between ranks other than the root; a rank's scratch buffer begins with its own block."""
     child = tree.others[tree.parent[tree.others] != tree.root]
     parent = tree.parent[child]
     source = np.where(tree.inner[child], SCRATCH, INPUT)
@@ -133,11 +133,11 @@ def _upwards(tree: Tree, share: Integers, start: Integers) -> Rows:
 
 
 def _at_root(tree: Tree, share: Integers, order: Integers, position: Integers, start: Integers) -> Rows:
-    """The messages to the root and the moves there."""
+    """The messages to the root, and the local moves there."""
     size, root = tree.size, tree.root
     child = tree.others[tree.parent[tree.others] == root]
     place = np.cumsum(share) - share
-    # Runs of consecutive ranks in the order of blocks; each child's sub-tree begins one.
+    # Runs of consecutive ranks in the order of blocks; a child's sub-tree begins a new run.
     begins = np.append(True, np.diff(order) != 1)
     begins[position[child]] = True
     if size > 1:
@@ -156,7 +156,7 @@ def _at_root(tree: Tree, share: Integers, order: Integers, position: Integers, s
 
 
 def _arrival(tree: Tree, tops: Integers) -> Integers:
-    """For each rank below one of the root's children in ``tops`` the step after its message arrived; else 0."""
+    """The step after which the message with each rank's block arrived, for ranks below ``tops``; 0 for other ranks."""
     step = np.zeros(tree.size, dtype=np.int64)
     step[tops] = tree.up[tops] + 1
     return tree.from_root(step)
@@ -165,16 +165,17 @@ def _arrival(tree: Tree, tops: Integers) -> Integers:
 def gather_knomial(
     size: int, *, root: int = 0, blocks: int = 1, counts: ArrayLike | None = None, radix: int = 2
 ) -> Schedule:
-    """Along the k-nomial tree from the root on in rank order; binomial for k = 2.
+    """A gather along the k-nomial tree in rank order from the root on (binomial for k = 2).
 
-    The default of MPI libraries for small blocks. Cost: p - 1 messages in ceil(log_k p) steps (one more where the
-    ranks of a sub-tree run over the last to the first); m log_k p / 2 bytes or so in all. Wins for small blocks.
+    It is the default of MPI libraries for small blocks. Cost: p - 1 messages in ceil(log_k p) steps (one more if the
+    ranks of a sub-tree wrap around from the last to the first); about m log_k p / 2 bytes in all. It is fast for small
+    blocks.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
-    :param radix: k: a rank serves up to k - 1 others at once.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param radix: k; a rank receives from up to k - 1 others at once.
     """
     tree = trees.knomial(size, radix).placed(rotation(size, root))
     return gather_along(tree, f"{radix}-nomial", blocks=blocks, counts=counts)
@@ -183,33 +184,34 @@ def gather_knomial(
 def gather_leaders(
     network: Network, *, root: int = 0, blocks: int = 1, counts: ArrayLike | None = None, radix: int = 2
 ) -> Schedule:
-    """Each cluster gathers at its leader, innermost first, by a k-nomial tree; leaders of the outermost at the root.
+    """A gather of each cluster at its leader by k-nomial trees, innermost first; the last leader is the root.
 
-    Subramoni 2013, section 3, for any number of levels, as `schedules.Hierarchy` does it with native collectives. Where
-    that carries everything once more to a root that leads nothing, here the root leads all its clusters.
+    Subramoni 2013, section 3, for any number of levels; `schedules.Hierarchy` does the same with native collectives.
+    There all blocks move once more to a root that leads no cluster; here the root leads all its clusters.
 
     :param network: the job's network.
     :param root: the root's rank.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
-    :param radix: of the tree among the leaders; with as many as a cluster has parts, each sends to the leader itself.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param radix: k of the trees among leaders; if it is the number of a cluster's parts, each sends to the leader
+        directly.
     Cost: p - 1 messages. One message leaves each cluster at each level, the least possible, and each block crosses the
-    borders around the root once; on its way there it stops at log_k of the leaders of its level. Wins for small and
-    medium blocks where links between clusters are scarce or shared.
+    borders around the root once; on its way there log_k of the leaders of its level store it. It is fast for small and
+    medium blocks if links between clusters are scarce or shared.
     """
     tree = trees.leaders(rank_clusters(network), network.num_ranks, root=root, radix=radix)
     return gather_along(tree, f"leaders ({radix}-nomial)", blocks=blocks, counts=counts)
 
 
 def gather_nodes(rank_host: ArrayLike, *, root: int = 0, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """The first rank of each host, from the root on, gathers there and sends all to the root in one message.
+    """A gather of each host at its first rank, counted from the root on, which sends all to the root in one message.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param root: the root's rank.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
-    Cost: p - 1 messages, one from each host; each block crosses the network once and is never stored on its way. Wins
-    for small and medium blocks with several ranks a host, above all beside other jobs.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for the v-form.
+    Cost: p - 1 messages, one from each host; each block crosses the network once and is never stored on its way. It is
+    fast for small and medium blocks with several ranks per host, especially beside other jobs.
     """
     size = len(np.asarray(rank_host))
     tree = trees.leaders([rank_host], size, root=root, radix=max(size, 2))
@@ -217,12 +219,13 @@ def gather_nodes(rank_host: ArrayLike, *, root: int = 0, blocks: int = 1, counts
 
 
 def scatter_nodes(rank_host: ArrayLike, *, root: int = 0, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """`gather_nodes` backwards. Cost: the same.
+    """A scatter from the root to the first rank of each host, then inside hosts: the reverse of `gather_nodes`.
 
     :param rank_host: host of each rank, shape (p,), any numbers.
     :param root: the root's rank.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for the v-form.
+    Cost: as `gather_nodes`.
     """
     return mirrored(gather_nodes(rank_host, root=root, blocks=blocks, counts=counts))
 
@@ -230,13 +233,14 @@ def scatter_nodes(rank_host: ArrayLike, *, root: int = 0, blocks: int = 1, count
 def scatter_linear(
     size: int, *, root: int = 0, blocks: int = 1, counts: ArrayLike | None = None, window: int = 8
 ) -> Schedule:
-    """`gather_linear` backwards: the root sends to each rank, ``window`` messages in flight. Cost: the same.
+    """A scatter in which the root sends to each rank, ``window`` messages in flight: the reverse of `gather_linear`.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
-    :param window: steps that a rank has in flight at most, 0 for no bound.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param window: largest number of messages in flight; 0 for no limit.
+    Cost: as `gather_linear`.
     """
     return mirrored(gather_linear(size, root=root, blocks=blocks, counts=counts, window=window))
 
@@ -244,13 +248,14 @@ def scatter_linear(
 def scatter_knomial(
     size: int, *, root: int = 0, blocks: int = 1, counts: ArrayLike | None = None, radix: int = 2
 ) -> Schedule:
-    """`gather_knomial` backwards. Cost: the same.
+    """A scatter along the k-nomial tree in rank order from the root on: the reverse of `gather_knomial`.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
-    :param radix: k: a rank serves up to k - 1 others at once.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param radix: k; a rank serves up to k - 1 others at once.
+    Cost: as `gather_knomial`.
     """
     return mirrored(gather_knomial(size, root=root, blocks=blocks, counts=counts, radix=radix))
 
@@ -258,12 +263,13 @@ def scatter_knomial(
 def scatter_leaders(
     network: Network, *, root: int = 0, blocks: int = 1, counts: ArrayLike | None = None, radix: int = 2
 ) -> Schedule:
-    """`gather_leaders` backwards: the outermost leaders are served first. Cost: the same.
+    """A scatter to the leaders of clusters, outermost first, then inside the clusters: the reverse of `gather_leaders`.
 
     :param network: the job's network.
     :param root: the root's rank.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank, shape (p,), for the v-form; by default ``blocks`` each.
-    :param radix: k: a rank serves up to k - 1 others at once.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for the v-form.
+    :param radix: k; a rank serves up to k - 1 others at once.
+    Cost: as `gather_leaders`.
     """
     return mirrored(gather_leaders(network, root=root, blocks=blocks, counts=counts, radix=radix))

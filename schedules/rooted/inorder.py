@@ -1,4 +1,4 @@
-"""Trees in which every parent can combine what arrives in rank order, for operations that do not commute."""
+"""Trees in which every parent can combine its children's data in rank order, for operations that do not commute."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Integers = NDArray[np.int64]
 
 
 def in_order(clusters: Sequence[ArrayLike], size: int, *, root: int = 0, radix: int = 2) -> Tree:
-    """A k-nomial tree for any root whose sub-trees are ranges of ranks, children being served farthest range first.
+    """A k-nomial tree for any root whose sub-trees are ranges of ranks; the farthest ranges are served first.
 
-    So a parent that reduces receives the nearest range first and then what adjoins it, one child a turn. The range of
-    a top is cut into at most k parts of k^h ranks; the lowest rank of each other part becomes its child. With
-    clusters, first between the leaders at each level, outermost first; the root leads all its clusters, the lowest
-    rank the others. With root 0 and ``radix=2`` it is the binomial tree. Depth: ceil(log_k p) at most, p - 1 edges;
-    (k - 1) ceil(log_k p) turns.
+    A parent that reduces thus receives the nearest range first and then each adjoining range, one child per turn. The
+    range of a sub-tree's top is cut into at most k parts of k^h ranks, and the lowest rank of each other part becomes
+    its child. With clusters, the tree first joins the leaders at each level, outermost first; the root leads all its
+    clusters, the lowest rank leads the others. With root 0 and ``radix=2`` it is the binomial tree. Depth: at most
+    ceil(log_k p); p - 1 edges; (k - 1) ceil(log_k p) turns.
 
     :param clusters: cluster of each rank at each level, coarsest first, nested, each cluster a range of ranks; or none.
     :param size: number of ranks, p.
     :param root: the root's rank.
     :param radix: k, at least 2.
-    :raises ValueError: for clusters that are no ranges of ranks, a radix below 2 or a root that is no rank.
+    :raises ValueError: if a cluster is no range of ranks, the radix is below 2, or the root is no rank.
     """
     if radix < 2:
         raise ValueError(f"expecting radix of at least 2, got {radix}")
@@ -42,7 +42,7 @@ def in_order(clusters: Sequence[ArrayLike], size: int, *, root: int = 0, radix: 
 
 
 def _ranges(cluster: NDArray[np.integer], size: int) -> Integers:
-    """Clusters named by their first rank."""
+    """Number each cluster by its first rank."""
     if cluster.shape != (size,):
         raise ValueError(f"expecting the cluster of each of {size} ranks at every level")
     first = np.append(True, cluster[1:] != cluster[:-1])
@@ -52,7 +52,7 @@ def _ranges(cluster: NDArray[np.integer], size: int) -> Integers:
 
 
 def _layer(outer: Integers, inner: Integers, radix: int) -> tuple[Integers, Integers]:
-    """The trees between the leaders of inner clusters in each outer one: parents, -1 elsewhere, and turns."""
+    """The trees among the leaders of the inner clusters of each outer one: parents (-1 elsewhere) and turns."""
     members = np.flatnonzero(inner == np.arange(len(inner)))
     begin = np.flatnonzero(np.diff(outer[members], prepend=-1))
     end, top = np.append(begin[1:], len(members)), np.searchsorted(members, outer[members[begin]])
@@ -66,7 +66,8 @@ def _layer(outer: Integers, inner: Integers, radix: int) -> tuple[Integers, Inte
         high = np.minimum(low + radix**level, end[:, None])
         own = (top - begin)[:, None] // radix**level
         head = np.where(part == own, top[:, None], low)
-        # Left parts from the nearest on, then right parts from the nearest on: each adjoins what is there.
+        # Left parts from the nearest on, then right parts from the nearest on, because each adjoins the range combined
+        # so far.
         nth = np.where(part < own, own - 1 - part, part - 1)
         child = (low < end[:, None]) & (part != own)
         ranks = members[head[child]]

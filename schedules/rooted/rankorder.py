@@ -1,7 +1,7 @@
-"""Broadcasts and reductions of MPI libraries that run in rank order, and that nothing of ours is the same as.
+"""Broadcasts and reductions of MPI libraries in rank order that have no equal among topompi's own.
 
-Bytes below are those of the message, m; p ranks, b blocks. What the libraries run besides is in `broadcast` and
-`reduction`.
+Below, m is the number of bytes of the message, p of ranks, b of blocks. Further algorithms of libraries are in
+`broadcast` and `reduction`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ __all__ = [
 
 
 def bcast_shaped(size: int, *, root: int = 0, blocks: int = 1, shape: str = "binary") -> Schedule:
-    """Along a tree of ``ranktrees.SHAPES``; a rank sends to all its children at once.
+    """A broadcast along a tree of ``ranktrees.SHAPES``, in which a rank sends to all its children at once.
 
-    Messages: p - 1 of m bytes; as many steps as the tree is deep.
+    Messages: p - 1 of m bytes, in as many steps as the tree is deep.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param blocks: blocks of the message, which travel together.
-    :param shape: of the tree; not ``in_order``, whose root cannot be chosen.
-    :raises ValueError: for a shape that there is not, or that has another root.
+    :param blocks: number of blocks of the message, which travel together.
+    :param shape: shape of the tree; not ``in_order``, whose root is fixed.
+    :raises ValueError: if the shape is unknown, or has another root.
     """
     tree = shaped(shape, size, root)
     if tree.root != checked_root(size, root):
@@ -44,15 +44,15 @@ def bcast_shaped(size: int, *, root: int = 0, blocks: int = 1, shape: str = "bin
 
 
 def reduce_shaped(size: int, *, root: int = 0, blocks: int = 1, shape: str = "binary") -> Schedule:
-    """Along a tree of ``ranktrees.SHAPES``; a rank hears one child after the other.
+    """A reduction along a tree of ``ranktrees.SHAPES``, in which a rank receives from one child after the other.
 
-    Messages: p - 1 of the whole vector, and one more from the root of the tree ``in_order`` to another root. This tree
-    keeps rank order for any root.
+    Messages: p - 1 of the whole vector, and one more if the tree is ``in_order`` and its root is not the requested one.
+    This tree keeps rank order for any root.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param blocks: blocks of the vector, which travel together.
-    :param shape: of the tree.
+    :param blocks: number of blocks of the vector, which travel together.
+    :param shape: shape of the tree.
     """
     tree = shaped(shape, size, checked_root(size, root))
     if tree.root == root:
@@ -65,17 +65,17 @@ def reduce_shaped(size: int, *, root: int = 0, blocks: int = 1, shape: str = "bi
 
 
 def bcast_split_binary(size: int, *, root: int = 0, blocks: int = 2) -> Schedule:
-    """Halves of the message go down the two sides of a binary tree; then each rank swaps its half with another's.
+    """A broadcast of one half of the message to each side of a binary tree; then the sides exchange halves.
 
     Pjesivac-Grbovic and others 2007, "Performance analysis of MPI collective operations", split binary. Messages:
-    2 (p - 1) of m / 2 bytes (3 of 2 ranks are whole: they are a chain), in about log2 p + 1 steps.
+    2 (p - 1) of m / 2 bytes (with 2 ranks 3 are whole: they are a chain), in about log2 p + 1 steps.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param blocks: blocks of the message; the left half has the odd one.
+    :param blocks: number of blocks of the message; if it is odd, the left half is the larger one.
     """
     left = blocks - blocks // 2
-    begin, count = np.array([left, 0]), np.array([blocks - left, left])  # by side: even nodes right, odd ones left
+    begin, count = np.array([left, 0]), np.array([blocks - left, left])  # of even nodes (right), of odd nodes (left)
     tree = shaped("binary", size)
     child = tree.others
     source = np.where(tree.parent[child] == 0, INPUT, OUTPUT)
@@ -83,7 +83,7 @@ def bcast_split_binary(size: int, *, root: int = 0, blocks: int = 2) -> Schedule
     down = transfers(
         tree.depth[child] - 1, tree.parent[child], child, (source, place), (OUTPUT, place), count[child % 2]
     )
-    # Nodes 1 and 2, 3 and 4, ... swap; the last node of an even number has none beside it but the root.
+    # Nodes 1 and 2, 3 and 4, ... exchange; if p is even, the last node has no partner but the root.
     swap = np.arange(1, size - (size % 2 == 0))
     other = np.where(swap % 2, swap + 1, swap - 1)
     across = transfers(0, swap, other, (OUTPUT, begin[swap % 2]), (OUTPUT, begin[swap % 2]), count[swap % 2])
@@ -93,14 +93,15 @@ def bcast_split_binary(size: int, *, root: int = 0, blocks: int = 2) -> Schedule
 
 
 def bcast_scatter_doubling(size: int, *, root: int = 0, blocks: int | None = None) -> Schedule:
-    """The message is scattered along a binomial tree, and gathered by all by recursive doubling, near ones first.
+    """A broadcast by a binomial scatter, then an allgather by recursive doubling, neighbours first.
 
-    Van de Geijn's broadcast with the allgather of Thakur, Rabenseifner, Gropp 2005, section 4.2. Where p is no power of
-    two, nodes without a partner are handed what they miss inside their sub-tree. Bytes: about 2 m out of a rank.
+    Van de Geijn's broadcast with the allgather of Thakur, Rabenseifner, Gropp 2005, section 4.2. If p is no power of
+    two, nodes without a partner receive the missing blocks from nodes of their own sub-tree. Bytes: about 2 m from each
+    rank.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param blocks: blocks of the message, by default p; node i owns blocks i c to (i + 1) c, for c = ceil(b / p).
+    :param blocks: number of blocks of the message, by default p; node i owns blocks i c to (i + 1) c, c = ceil(b / p).
     """
     blocks = size if blocks is None else blocks
     cut = np.minimum(np.arange(size + 1) * -(-blocks // size), blocks)
@@ -116,7 +117,7 @@ def bcast_scatter_doubling(size: int, *, root: int = 0, blocks: int | None = Non
 
 
 def _doubled(size: int, mask: int, cut: Integers) -> list[Rows]:
-    """Nodes swap what their sub-trees of ``mask`` nodes have, then hand on what some of them got."""
+    """The rows by which nodes exchange the blocks of their sub-trees of ``mask`` nodes, then forward some of them."""
     node = np.arange(size)
     met = node ^ mask
     node, met = node[met < size], met[met < size]
@@ -129,14 +130,14 @@ def _doubled(size: int, mask: int, cut: Integers) -> list[Rows]:
 
 
 def handed_on(size: int, mask: int) -> list[tuple[Integers, Integers, int]]:
-    """Who hands on what to whom where a sub-tree of ``mask`` nodes met a smaller one: nodes there, from which block.
+    """The forwarding steps (senders, receivers, first block) after an exchange with an incomplete sub-tree.
 
     :param size: number of nodes, p.
-    :param mask: nodes of a whole sub-tree, a power of two.
+    :param mask: number of nodes of a complete sub-tree, a power of two.
     """
     top = (size - 1) // (2 * mask) * 2 * mask
     begin = top + mask
-    some = size - begin  # nodes of the smaller one: as many of the whole one have met one
+    some = size - begin  # nodes of the smaller sub-tree; as many nodes of the complete one had a partner
     if not 0 < some < mask:
         return []
     steps = []
@@ -152,7 +153,7 @@ def handed_on(size: int, mask: int) -> list[tuple[Integers, Integers, int]]:
 
 
 def _bcast(size: int, algorithm: str, root: int, blocks: int, *parts: Rows) -> Schedule:
-    """A broadcast whose rows are of nodes, which are ranks from the root on."""
+    """A broadcast from rows between nodes; node i is the i-th rank, counted cyclically from the root on."""
     ranks = rotation(size, checked_root(size, root))
     own = local_moves(0, 0, (INPUT, 0), (OUTPUT, 0), blocks)
     tables = [own, *parts]

@@ -1,4 +1,4 @@
-"""Reductions to one rank: trees, two at once, chain, circulant blocks, halving and gathering."""
+"""Reductions to one rank: trees, two trees at once, chains, circulant graphs, and halving with a gather."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ Rows = NDArray[np.int64]
 
 
 def reduce_tree(tree: Tree, *, blocks: int = 1, algorithm: str = "tree") -> Schedule:
-    """Each rank sends the sum of its sub-tree to its parent.
+    """A reduction in which each rank sends the sum of its sub-tree to its parent.
 
-    Messages: p - 1, each of the whole vector; each parent adds up as many as it has children. Rank order is kept by
-    trees of ``inorder.in_order``, and by the binomial tree of root 0.
+    Messages: p - 1 of the whole vector; a parent makes one addition per child. Trees of ``inorder.in_order`` and the
+    binomial tree with root 0 keep rank order.
 
     :param tree: the tree.
-    :param blocks: blocks of the vector, b.
+    :param blocks: number of blocks of the vector, b.
     :param algorithm: name of the algorithm.
     """
     phases = climb(tree, tree.others, _sums_at(tree.root, tree.size), blocks)
@@ -48,31 +48,31 @@ def reduce_tree(tree: Tree, *, blocks: int = 1, algorithm: str = "tree") -> Sche
 
 
 def reduce_knomial(size: int, *, root: int = 0, radix: int = 2, ordered: bool = False, blocks: int = 1) -> Schedule:
-    """The k-nomial tree (Thakur, Rabenseifner, Gropp 2005, section 4.5, for k = 2) backwards.
+    """A reduction along the k-nomial tree (for k = 2 Thakur, Rabenseifner, Gropp 2005, section 4.5).
 
-    Messages: p - 1 of the whole vector, in ceil(log_k p) steps, a parent receiving k - 1 at once; ``ordered``: one
-    after the other, in up to (k - 1) ceil(log_k p) steps. It wins for short vectors.
+    Messages: p - 1 of the whole vector, in ceil(log_k p) steps in which a parent receives up to k - 1 vectors at once;
+    if ``ordered``, one after the other, in up to (k - 1) ceil(log_k p) steps. It is fast for short vectors.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param radix: k: a rank serves up to k - 1 others at once.
-    :param ordered: keep rank order, for operations that do not commute; for any root, without an extra transfer.
-        Otherwise the tree begins at the root and goes round, and only commutative operations are right.
-    :param blocks: blocks of the vector, b.
+    :param radix: k; a rank receives from up to k - 1 others at once.
+    :param ordered: whether to keep rank order, for operations that do not commute; possible for any root without a
+        further transfer. Otherwise ranks are in cyclic order from the root on, which requires a commutative operation.
+    :param blocks: number of blocks of the vector, b.
     """
     tree = in_order((), size, root=root, radix=radix) if ordered else knomial(size, radix).placed(rotation(size, root))
     return reduce_tree(tree, blocks=blocks, algorithm=f"{radix}-nomial{', ordered' if ordered else ''}")
 
 
 def reduce_through_zero(size: int, *, root: int = 0, blocks: int = 1) -> Schedule:
-    """The binomial tree of rank 0, which hands the result to the root: rank order without a tree for each root.
+    """A reduction along the binomial tree to rank 0, which sends the result to the root; it keeps rank order.
 
-    As MPICH does for operations that do not commute. Messages: p - 1 of the whole vector, and one more where the root
-    is not rank 0; ``reduce_knomial`` keeps rank order without it.
+    MPICH runs it for operations that do not commute. Messages: p - 1 of the whole vector, and one more if the root is
+    not rank 0; ``reduce_knomial`` keeps rank order without it.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param blocks: blocks of the vector, b.
+    :param blocks: number of blocks of the vector, b.
     """
     tree = knomial(size)
     last = transfers(0, 0, checked_root(size, root), (SCRATCH, 0), (OUTPUT, 0), blocks)
@@ -89,42 +89,43 @@ def reduce_leaders(
     ordered: bool = False,
     blocks: int = 1,
 ) -> Schedule:
-    """Each cluster reduces at its leader, innermost clusters first (Subramoni 2013, section 3, for a reduction).
+    """A reduction of each cluster at its leader, innermost first (Subramoni 2013, section 3, for a reduction).
 
-    Messages: p - 1 of the whole vector; one leaves each cluster, which no schedule can undercut. It wins wherever
-    links between clusters are slower than those inside, for short and medium vectors.
+    Messages: p - 1 of the whole vector; one leaves each cluster, the least possible. It is fast for short and medium
+    vectors if links between clusters are slower than links inside.
 
     :param size: number of ranks, p.
-    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, each of shape (p,), any numbers.
     :param root: the root's rank.
-    :param radix: k: a rank serves up to k - 1 others at once.
-    :param ordered: keep rank order, for operations that do not commute; then each cluster must be a range of ranks.
-    :param blocks: blocks of the vector, b.
+    :param radix: k; a rank receives from up to k - 1 others at once.
+    :param ordered: whether to keep rank order, for operations that do not commute; each cluster must then be a range of
+        ranks.
+    :param blocks: number of blocks of the vector, b.
     """
     tree = (in_order if ordered else leaders)(clusters, size, root=root, radix=radix)
     return reduce_tree(tree, blocks=blocks, algorithm=f"leaders{', ordered' if ordered else ''}")
 
 
 def reduce_chain(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
-    """Blocks follow one another along a chain that ends at the root: rings in tree order, for one rank.
+    """A reduction that pipelines blocks along a chain of all ranks that ends at the root.
 
-    Messages: (p - 1) b, in p - 2 + b steps; bytes: the vector once over each link of the chain, so in depth-first
-    order once out of each cluster but the last. It wins for long vectors, with blocks of a size that hides p.
+    Messages: (p - 1) b, in p - 2 + b steps. Bytes: the vector once over each link of the chain, so in depth-first order
+    once out of each cluster except the last. It is fast for long vectors, if blocks are many compared with p.
 
-    Keeps rank order where the chain from its far end to the root descends or ascends: root 0 in ascending order,
-    or root p - 1 in descending order.
+    It keeps rank order if ranks descend or ascend along the chain to the root: root 0 with ascending order, or root p -
+    1 with descending order.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param order: ranks by nearness, shape (p,), gone round so that the root comes first.
-    :param blocks: blocks of the vector, b.
+    :param order: ranks in an order that keeps near ranks together, shape (p,); it is rotated to begin with the root.
+    :param blocks: number of blocks of the vector, b.
     """
     ranks = turned(checked_order(size, order), checked_root(size, root))
     buffer, place = _sums_at(root, size), np.arange(size - 1, 0, -1)
     child, above = ranks[place][:, None], ranks[place - 1][:, None]
     block = np.arange(blocks)
     step = np.arange(size - 1)[:, None] + block
-    # The far end has nothing to add up, and sends its input.
+    # The far end has nothing to add, so it sends its input.
     here = np.where(place[:, None] == size - 1, INPUT, buffer[child])
     chain = transfers(step, child, above, (here, block), (buffer[above], block), 1, REDUCE)
     inner = ranks[: max(size - 1, 1)]
@@ -133,31 +134,33 @@ def reduce_chain(size: int, *, root: int = 0, order: ArrayLike | None = None, bl
 
 
 def reduce_circulant(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
-    """The broadcast on a circulant graph backwards: each rank adds up a block of others in nearly every round.
+    """A reduction on a circulant graph, the reverse of the broadcast: ranks add a block in nearly every step.
 
-    Träff, arXiv:2407.18004, see `schedules.rooted.circulant.arrivals`; for any p and b, and operations that commute.
-    Messages: (p - 1) b of m / b bytes for a vector of m, in b - 1 + ceil(log2 p) steps, the least possible where a rank
-    sends and receives one block a step. It wins for medium vectors on fabrics that are not oversubscribed; see
-    `schedules.rooted.broadcast.circulant` for the order.
+    Träff, arXiv:2407.18004, see `schedules.rooted.circulant.arrivals`; for any p and b, and commutative operations.
+    Messages: (p - 1) b of m / b bytes for a vector of m bytes, in b - 1 + ceil(log2 p) steps, the least possible if a
+    rank sends and receives one block per step. It is fast for medium vectors on fabrics that are not oversubscribed;
+    for the order see `schedules.rooted.broadcast.circulant`.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param order: ranks by nearness, shape (p,), gone round so that the root comes first; by default ascending.
-    :param blocks: blocks of the vector, b.
+    :param order: ranks in an order that keeps near ranks together, shape (p,); it is rotated to begin with the root. By
+        default ascending.
+    :param blocks: number of blocks of the vector, b.
     """
     return _by_arrivals("circulant", on_circulant, size, root, order, blocks)
 
 
 def reduce_double_tree(size: int, *, root: int = 0, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
-    """The broadcast over two binary trees backwards; see `schedules.rooted.broadcast.double_tree`.
+    """A reduction along two binary trees, the reverse of `schedules.rooted.broadcast.double_tree`.
 
-    For any p and b, and operations that commute. Messages: (p - 1) b of m / b bytes for a vector of m, in at most
+    For any p and b, and commutative operations. Messages: (p - 1) b of m / b bytes for a vector of m bytes, in at most
     b + 2 log2 p steps.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param order: ranks by nearness, shape (p,), gone round so that the root comes first; by default ascending.
-    :param blocks: blocks of the vector, b.
+    :param order: ranks in an order that keeps near ranks together, shape (p,); it is rotated to begin with the root. By
+        default ascending.
+    :param blocks: number of blocks of the vector, b.
     """
     return _by_arrivals("double_tree", on_two_trees, size, root, order, blocks)
 
@@ -170,7 +173,7 @@ def _by_arrivals(
     order: ArrayLike | None,
     blocks: int,
 ) -> Schedule:
-    """The reduction that is a broadcast with these steps, senders, receivers and blocks backwards."""
+    """A reduction that reverses the broadcast with the given arrivals: steps, senders, receivers and blocks."""
     if blocks < 1:
         raise ValueError(f"expecting at least one block, got {blocks}")
     order = turned(checked_order(size, order), checked_root(size, root))
@@ -194,20 +197,21 @@ def reduce_halving(
     root_joins: bool = True,
     blocks: int | None = None,
 ) -> Schedule:
-    """Reduce-scatter by recursive halving, then a binomial gather at the root (Rabenseifner 2004).
+    """A reduction by a reduce-scatter with recursive halving, then a binomial gather at the root (Rabenseifner 2004).
 
-    Neighbours in ``order`` exchange first, and so the most; surplus ranks, where p is no power of two, first send all
-    to a neighbour. Messages: n log2 n + n - 1 for the n ranks of the cube; bytes: twice (1 - 1/n) of the vector from
-    each, against log2 n vectors into each parent of a tree. It wins for long vectors.
+    Neighbours in ``order`` exchange first, when messages are largest. If p is no power of two, surplus ranks first send
+    their vectors to a neighbour. Messages: n log2 n + n - 1 for the n ranks of the cube. Bytes: twice (1 - 1/n) of the
+    vector from each; in a tree, a parent receives up to log2 n vectors. It is fast for long vectors.
 
-    Keeps rank order where ``order`` ascends.
+    It keeps rank order if ``order`` ascends.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param order: ranks by nearness, shape (p,), by default ascending.
-    :param root_joins: whether a root never hands its vector to its neighbour. If it may, as in MPICH, the head of
-        corner 0 sends it its part after the reduce-scatter, and the root gathers in its place: one more message.
-    :param blocks: blocks of the vector, by default one for each corner of the cube; fewer leave corners idle.
+    :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending.
+    :param root_joins: whether the root takes part in the halving even if it is a surplus rank. If not, as in MPICH, the
+        head of corner 0 sends a surplus root its part after the reduce-scatter, and the root gathers in its place: one
+        more message.
+    :param blocks: number of blocks of the vector, by default one per corner of the cube; with fewer, corners idle.
     """
     ranks, head = checked_order(size, order), checked_root(size, root)
     cube = Cube.over(ranks, reverse=True, head=head if root_joins else -1)
@@ -228,13 +232,13 @@ def reduce_halving(
 
 
 def climb(tree: Tree, children: Integers, buffer: Integers, blocks: int, place: int = 0) -> Phases:
-    """Some ranks of a tree send their sums to their parents, which keep theirs in a buffer.
+    """The phases in which some ranks of a tree send their sums to their parents, which add them in a buffer.
 
-    :param tree: of all ranks.
-    :param children: the ranks that send, shape (n,); all of their own children among them.
-    :param buffer: where each rank adds up, shape (p,); ranks without children among ``children`` send their input.
-    :param blocks: blocks of the vector.
-    :param place: block of the buffer at which sums begin.
+    :param tree: tree of all ranks.
+    :param children: ranks that send, shape (n,); with each rank also all its own children.
+    :param buffer: buffer in which each rank adds, shape (p,); ranks that receive nothing send their input.
+    :param blocks: number of blocks of the vector.
+    :param place: first block of the sums in the buffer.
     """
     above = tree.parent[children]
     leaf = np.zeros(tree.size, dtype=bool)
@@ -249,22 +253,22 @@ def climb(tree: Tree, children: Integers, buffer: Integers, blocks: int, place: 
 
 
 def _sums_at(root: int, size: int) -> Integers:
-    """Where each rank adds up: the root in its output, the others in their scratch."""
+    """The buffer in which each rank adds: the output at the root, the scratch elsewhere."""
     return np.where(np.arange(size) == root, OUTPUT, SCRATCH)
 
 
 def gathered(heads: Integers, bounds: Integers, buffer: Integers, root: int) -> Rows:
-    """The messages of a recursive doubling on whose content the root depends.
+    """The messages of a recursive doubling on which the root's final data depend, so that it becomes a gather.
 
-    :param heads: rank at each corner of a cube, the root among them, shape (n,).
-    :param bounds: first block of each corner's range and the end, shape (n + 1,).
+    :param heads: rank at each corner of a cube, including the root, shape (n,).
+    :param bounds: first block of each corner's range, and the end, shape (n + 1,).
     :param buffer: working buffer of each rank, shape (p,).
     :param root: the root's rank.
     """
     at_root = np.flatnonzero(heads == root)
     corner = np.delete(np.arange(len(heads)), at_root)
     differing = corner ^ at_root
-    # What a corner has after a dimension reaches, through the later ones, only corners with the same earlier bits:
-    # so each corner sends over the lowest dimension in which it differs from the root's.
+    # After a dimension, a corner's data reach through later dimensions only corners with the same earlier bits, so each
+    # corner must send over the lowest dimension in which it differs from the root's corner.
     dimension = np.log2(differing & -differing).astype(np.int64)
     return doubling(heads, bounds, buffer).make(dimension, corner)

@@ -1,4 +1,4 @@
-"""Broadcasts of long messages: shares are scattered along a tree, then gathered by all around a ring."""
+"""Broadcasts of long messages: a scatter of shares along a tree, then an allgather on a ring."""
 
 from __future__ import annotations
 
@@ -22,36 +22,38 @@ Integers = NDArray[np.int64]
 
 
 def scatter_allgather(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
-    """The message is scattered along a k-nomial tree in depth-first order, then gathered by all around the ring.
+    """A broadcast by a scatter along a k-nomial tree in depth-first order, then an allgather on the ring in this order.
 
-    After van de Geijn (Barnett and others, 1994); the order as in Subramoni 2013, section 4, where the scatter runs
-    along the re-ordered tree. We leave out what a rank holds already as an inner node of the scatter tree: the root
+    After van de Geijn (Barnett and others, 1994). The order follows Subramoni 2013, section 4, whose scatter runs along
+    the reordered tree. Shares that a rank already has as an inner node of the scatter tree are not sent again; the root
     receives nothing.
 
     :param network: the job's network.
     :param root: the root's rank.
-    :param blocks: blocks of the message, by default p; rank i of the order owns blocks i b / p to (i + 1) b / p.
+    :param blocks: number of blocks of the message, by default p; rank i of the order owns blocks i b / p to (i + 1) b /
+        p.
     :param radix: k of the scatter's tree.
-    Cost: at most p - 1 messages of up to m / k bytes, then p - 1 a rank of m / p bytes, in ceil(log_k p) + p - 1 steps;
-    about 2 m bytes in and out of a rank. Wins for large messages.
+    Cost: at most p - 1 messages of up to m / k bytes, then p - 1 per rank of m / p bytes, in ceil(log_k p) + p - 1
+    steps; about 2 m bytes into and out of each rank. It is fast for large messages.
     """
     order = depth_first(rank_clusters(network), network.num_ranks, root=root)
     return _along_ring(network.num_ranks, "scatter-allgather", order, blocks, radix)
 
 
 def scatter_allgather_hosts(network: Network, *, root: int = 0, blocks: int | None = None, radix: int = 2) -> Schedule:
-    """`scatter_allgather` among one rank of each host, which hands each share on inside its host as it comes.
+    """A broadcast by `scatter_allgather` among one rank per host, which passes arriving shares on inside its host.
 
-    The two levels that MPI libraries have, with the hosts in the order of the tree (Subramoni 2013, section 4). Inside
-    a host shares travel from rank to rank, at the same time as others travel round the ring between hosts: libraries
-    broadcast inside hosts when all of the message is there.
+    These are the two levels of MPI libraries, with hosts in the order of the tree (Subramoni 2013, section 4). Inside a
+    host shares travel from rank to rank while others travel on the ring between hosts; libraries broadcast inside hosts
+    only after the whole message has arrived.
 
     :param network: the job's network.
     :param root: the root's rank.
-    :param blocks: blocks of the message, by default as many as hosts, n.
+    :param blocks: number of blocks of the message, by default the number of hosts, n.
     :param radix: k of the scatter's tree.
-    Cost: at most n - 1 messages of up to m / k bytes, then n a rank of m / n bytes, in ceil(log_k n) + n + r - 2 steps
-    with r ranks on a host. Wins for large messages over one level where there are many ranks, whose steps it spares.
+    Cost: at most n - 1 messages of up to m / k bytes, then n per rank of m / n bytes, in ceil(log_k n) + n + r - 2
+    steps with r ranks per host. It is faster than one level for large messages on many ranks, because it takes fewer
+    steps.
     """
     order = depth_first(rank_clusters(network), network.num_ranks, root=root)
     first = np.sort(np.unique(network.rank_host[order], return_index=True)[1])
@@ -61,14 +63,14 @@ def scatter_allgather_hosts(network: Network, *, root: int = 0, blocks: int | No
 def _along_ring(
     size: int, algorithm: str, order: Integers, blocks: int | None, radix: int, every: Integers | None = None
 ) -> Schedule:
-    """The message scattered among ranks in an order, the root first, and gathered around the ring.
+    """A broadcast by a scatter among the ranks of an order, the root first, and an allgather on their ring.
 
     :param size: number of ranks, p.
     :param algorithm: name of the algorithm.
-    :param order: the ranks of the ring.
-    :param blocks: blocks of the message, by default as many as these.
+    :param order: ranks of the ring, shape (n,).
+    :param blocks: number of blocks of the message, by default n.
     :param radix: k of the scatter's tree.
-    :param every: all ranks, each behind the rank of the ring from which it has its shares; None if all are in the ring.
+    :param every: all ranks, shape (p,), each behind the rank of the ring that supplies it; None if all are in the ring.
     """
     count = len(order)
     blocks = count if blocks is None else blocks
@@ -85,7 +87,7 @@ def _along_ring(
 
 
 def _scatter(tree: Tree, cut: Integers) -> Rows:
-    """Each node is sent the shares of its sub-tree, which are a range."""
+    """The rows that send each node the shares of its sub-tree, which are a range."""
     child = tree.others
     parent, first = tree.parent[child], cut[child]
     source = np.where(parent == 0, INPUT, OUTPUT)
@@ -94,15 +96,16 @@ def _scatter(tree: Tree, cut: Integers) -> Rows:
 
 
 def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
-    """In each step each node hands on the share that it had from its neighbour in the step before."""
+    """The ring in which each node sends on, in each step, the share received in the step before."""
 
     def wanted(node: Integers, share: Integers) -> NDArray[np.bool_]:
         behind = (node + 1) % tree.size
         return (share < behind) | (share >= behind + tree.sizes[behind])
 
-    buffer = np.where(np.arange(order.max() + 1) == order[0], INPUT, OUTPUT)  # nothing is sent to the root
+    buffer = np.where(np.arange(order.max() + 1) == order[0], INPUT, OUTPUT)  # the root receives nothing
     whole = ring(order, cut[:-1], np.diff(cut), buffer, wanted=wanted)
-    # A share gets last to the first node before its own that is none of those above it; of two nodes there is none.
+    # A share last reaches the nearest node before its own that is not one of the own node's ancestors; two nodes have
+    # none.
     share = np.flatnonzero(np.diff(cut))
     before = (share - 2) % tree.size
     for _ in range(tree.size):
@@ -114,9 +117,10 @@ def _ring(tree: Tree, cut: Integers, order: Integers) -> Grid:
 
 
 def _handed_on(order: Integers, every: Integers, cut: Integers) -> Grid:
-    """The shares as they come to each rank of a ring, from rank to rank of those behind it.
+    """The rows that pass shares on, as they arrive at each rank of the ring, from rank to rank of those behind it.
 
-    The i-th rank of the ring has share i - s before step s: its own, or what came from its neighbour in step s - 1.
+    The i-th rank of the ring has share i - s before step s: its own, or the one received from its neighbour in step s -
+    1.
     """
     count, place = len(order), np.argsort(every)
     heads = np.flatnonzero(np.isin(every, order))
@@ -136,6 +140,6 @@ def _handed_on(order: Integers, every: Integers, cut: Integers) -> Grid:
         return kept
 
     def near(rank: int) -> Integers:
-        return np.flatnonzero(np.isin(behind, place[rank] + np.arange(2)))  # itself, and the one it hands on to
+        return np.flatnonzero(np.isin(behind, place[rank] + np.arange(2)))  # the rank, and the one to which it sends
 
     return Grid(count + int(depth.max()) - 1, members=len(behind), make=make, near=near)

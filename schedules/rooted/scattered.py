@@ -1,4 +1,4 @@
-"""Broadcasts of MPI libraries: a scatter in rank order, then an allgather among all, the root among them."""
+"""Broadcasts of MPI libraries: a scatter in rank order, then an allgather among all ranks including the root."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ Integers = NDArray[np.int64]
 
 
 def scatter_doubling(size: int, *, root: int = 0, blocks: int | None = None) -> Schedule:
-    """A binomial scatter, then an allgather by recursive doubling (Thakur, Rabenseifner, Gropp 2005, section 4.4).
+    """A broadcast by a binomial scatter, then an allgather by recursive doubling.
 
-    As MPICH sends it, and Open MPI if p is a power of two: a rank also gets what it handed on in the scatter. Where p
-    is none, surplus ranks hand their share to a neighbour and get the whole from it. Messages: p - 1 of the scatter,
-    and p log2 p; bytes: about 2 m out of a rank. It wins for medium messages.
+    Thakur, Rabenseifner, Gropp 2005, section 4.4, as run by MPICH, and by Open MPI if p is a power of two: a rank also
+    receives blocks that it forwarded in the scatter. If p is no power of two, surplus ranks send their share to a
+    neighbour and receive the whole message from it. Messages: p - 1 in the scatter, and p log2 p. Bytes: about 2 m from
+    each rank. It is fast for medium messages.
 
     :param size: number of ranks, p.
-    :param root: the root's rank; shares follow the ranks from it on.
-    :param blocks: blocks of the message, by default p.
+    :param root: the root's rank; shares belong to ranks in cyclic order from the root on.
+    :param blocks: number of blocks of the message, by default p.
     """
     order, cut = rotation(size, root), _cut(size, blocks)
     cube, buffer, place = Cube.over(order), np.full(size, OUTPUT), np.argsort(order)
@@ -40,15 +41,15 @@ def scatter_doubling(size: int, *, root: int = 0, blocks: int | None = None) -> 
 
 
 def scatter_ring(size: int, *, root: int = 0, blocks: int | None = None) -> Schedule:
-    """A binomial scatter, then an allgather round the ring (Thakur, Rabenseifner, Gropp 2005, section 4.4).
+    """A broadcast by a binomial scatter, then an allgather on a ring.
 
-    As MPICH and Open MPI send it: in rank order, and each rank gets all shares but its own, also those that it handed
-    on in the scatter. Messages: p - 1 of the scatter, and p (p - 1); bytes: about 2 m out of a rank. It wins for long
-    messages where ranks are placed along the network.
+    Thakur, Rabenseifner, Gropp 2005, section 4.4, as run by MPICH and Open MPI: in rank order, and each rank receives
+    all shares except its own, including those that it forwarded in the scatter. Messages: p - 1 in the scatter, and p
+    (p - 1). Bytes: about 2 m from each rank. It is fast for long messages if ranks are placed along the network.
 
     :param size: number of ranks, p.
-    :param root: the root's rank; shares follow the ranks from it on.
-    :param blocks: blocks of the message, by default p.
+    :param root: the root's rank; shares belong to ranks in cyclic order from the root on.
+    :param blocks: number of blocks of the message, by default p.
     """
     order, cut = rotation(size, root), _cut(size, blocks)
     exchange = sequence(ring(order, cut[:-1], np.diff(cut), np.full(size, OUTPUT)))
@@ -56,7 +57,7 @@ def scatter_ring(size: int, *, root: int = 0, blocks: int | None = None) -> Sche
 
 
 def _cut(size: int, blocks: int | None) -> Integers:
-    """First block of each share, and the end: shares of one size, but for the last ones that have any."""
+    """The first block of each share, and the end; shares are equal, but the last ones may be smaller or empty."""
     total = size if blocks is None else blocks
     if total < 1:
         raise ValueError(f"expecting at least one block, got {total}")
@@ -64,14 +65,14 @@ def _cut(size: int, blocks: int | None) -> Integers:
 
 
 def _bcast(algorithm: str, order: Integers, cut: Integers, exchange: Phases) -> Schedule:
-    """The broadcast from the first rank of an order: the scatter, then an exchange among all outputs."""
+    """A broadcast from the first rank of an order: the scatter, then an exchange among all outputs."""
     blocks = int(cut[-1])
     phases = sequence(_scatter(order, cut), exchange)
     return Schedule.from_phases("bcast", len(order), algorithm, phases, root=int(order[0]), blocks=blocks)
 
 
 def _scatter(order: Integers, cut: Integers) -> Rows:
-    """Each place of the order is sent the shares of its sub-tree, which are a range; place 0 has them all."""
+    """The rows that send each place of the order the shares of its sub-tree, which are a range; place 0 has all."""
     tree = trees.knomial(len(order))
     child = tree.others
     parent, first = tree.parent[child], cut[child]

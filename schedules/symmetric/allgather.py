@@ -1,4 +1,4 @@
-"""Allgather: ring in tree order, recursive doubling with the near dimensions last, leaders."""
+"""Allgathers: a ring in tree order, recursive doubling with neighbours last, and leaders."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def allgather_ring(
     blocks: int = 1,
     counts: ArrayLike | None = None,
 ) -> Schedule:
-    """Each rank hands on to the next one what it received in the step before (Chan et al. 2007, the bucket algorithm).
+    """An allgather on a ring (Chan et al. 2007, bucket algorithm): each rank sends on the share received last.
 
-    Messages: p (p - 1), one in and one out for each rank and step. Bytes: each share p - 1 times, the least there is.
-    In a depth-first order of the cluster tree each border is crossed by one message in and one out in each step,
-    whatever the number of ranks inside. It wins for long vectors; its p - 1 start-ups lose for short ones.
+    Messages: p (p - 1), one in and one out per rank and step. Bytes: each share p - 1 times, the least possible. In
+    depth-first order of the cluster tree, one message in and one out crosses each border in each step, for any number
+    of ranks inside. It is fast for long vectors; its p - 1 start-ups are slow for short ones.
 
     :param size: number of ranks, p.
-    :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
-    :param pieces: messages in which each share goes, all in one step.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank for allgatherv, shape (p,).
+    :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
+    :param pieces: number of messages into which each share is divided; they go in the same step.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for allgatherv.
     """
     ranks, share = checked_order(size, order), shares(size, blocks, counts)
     begin, cut = starts(share)[ranks], share[ranks] * np.arange(pieces + 1)[:, None] // pieces
@@ -55,21 +55,22 @@ def allgather_doubling(
     blocks: int = 1,
     counts: ArrayLike | None = None,
 ) -> Schedule:
-    """Pairs exchange all that they have, twice as much each time (Thakur, Rabenseifner, Gropp 2005, section 4.1).
+    """An allgather in which pairs exchange all they have, twice as much in each step.
 
-    We depart from the paper in two ways. The distances come in falling order, so that the largest messages stay
-    between neighbours in ``order``; then shares arrive bit-reversed and are moved to their places at the end. And
-    where p is no power of two, surplus ranks hand their share to a neighbour and get the whole from it.
+    Thakur, Rabenseifner, Gropp 2005, section 4.1, with two changes. Distances decrease, so that the largest messages
+    stay between neighbours in ``order``; shares then arrive in bit-reversed order and are moved to their places at the
+    end. And if p is no power of two, surplus ranks send their share to a neighbour and receive the whole from it.
 
-    Messages: p log2 p, in log2 p steps; up to two steps more where p is no power of two. Bytes: as the ring, and the
-    whole once more for each surplus rank; but as many messages cross a border at once as there are pairs across it.
-    It wins for short vectors.
+    Messages: p log2 p, in log2 p steps; up to two steps more if p is no power of two. Bytes: as for the ring, and the
+    whole once more per surplus rank; but as many messages cross a border at once as there are pairs across it. It is
+    fast for short vectors.
 
     :param size: number of ranks, p.
-    :param order: ranks by nearness, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
-    :param near_last: whether neighbours exchange last; else first, which saves the moves to the places at the end.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank for allgatherv, shape (p,).
+    :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending;
+        ``trees.depth_first`` gives the tree's order.
+    :param near_last: whether neighbours exchange last; else they exchange first, which saves the moves at the end.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for allgatherv.
     """
     share = shares(size, blocks, counts)
     cube = Cube.over(checked_order(size, order), reverse=near_last)
@@ -92,20 +93,21 @@ def allgather_leaders(
     blocks: int = 1,
     counts: ArrayLike | None = None,
 ) -> Schedule:
-    """Clusters gather at their leaders, innermost first; the outermost leaders exchange; the whole spreads inwards.
+    """An allgather by a gather in clusters, an exchange among the outermost leaders, and a broadcast inside clusters.
 
-    After Subramoni 2013, section 3, with k-nomial trees at each level inside. Messages: 2 (p - c) inside the c
-    outermost clusters, and c (c - 1) or about c log2 c between them. Bytes: each share enters an outermost cluster
-    once (by ``doubling``, where c is no power of two, a surplus leader gets the whole instead), and the whole goes once
-    to each rank inside. It wins for short vectors with many ranks in a cluster, and
-    where a recursive doubling would send the same share over a border many times; long vectors wait for the leaders.
+    After Subramoni 2013, section 3, with k-nomial trees inside each level. Messages: 2 (p - c) inside the c outermost
+    clusters, and c (c - 1) or about c log2 c between them. Bytes: each share enters an outermost cluster once (with
+    ``doubling``, if c is no power of two, a surplus leader receives the whole instead), and the whole goes once to each
+    rank inside. It is fast for short vectors with many ranks in a cluster, for which recursive doubling would send the
+    same share over a border many times; long vectors wait for the leaders.
 
     :param size: number of ranks, p.
-    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: all ranks exchange.
-    :param exchange: ``ring`` or ``doubling`` among the outermost leaders.
-    :param radix: of the trees inside.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank for allgatherv, shape (p,).
+    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks
+        exchange.
+    :param exchange: algorithm among the outermost leaders, ``ring`` or ``doubling``.
+    :param radix: k of the trees inside clusters.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for allgatherv.
     """
     if exchange not in ("ring", "doubling"):
         raise ValueError(f"expecting exchange 'ring' or 'doubling', got {exchange!r}")
@@ -129,14 +131,14 @@ def allgather_leaders(
 
 
 def _double(cube: Cube, weight: Integers, buffer: Integers) -> Phases:
-    """The heads end with everything, in the order of the cube's layout; ``weight`` is what each rank begins with."""
+    """Phases of an allgather among the heads, in the cube's layout; each rank begins with ``weight`` blocks."""
     bounds = cube.bounds(weight)
     into = cube.inward(buffer, bounds[:-1] + weight[cube.heads], weight[cube.surplus])
     return sequence(into, doubling(cube.heads, bounds, buffer))
 
 
 def _to_places(ranks: Integers, layout: Integers, share: Integers) -> Grid | Phases:
-    """Each of some ranks moves the whole from the order of a layout to its output; nothing if it is there already."""
+    """A phase in which each given rank moves all shares from a layout to its output in rank order, if necessary."""
     if (working(layout) == OUTPUT).all():
         return ()
     here, there, count = runs(layout, share)

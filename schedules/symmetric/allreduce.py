@@ -1,4 +1,4 @@
-"""Allreduce: ring in tree order, recursive doubling, Rabenseifner with the near dimensions innermost, leaders."""
+"""Allreduces: a ring in tree order, recursive doubling, Rabenseifner's with neighbours first, and leaders."""
 
 from __future__ import annotations
 
@@ -21,48 +21,50 @@ Integers = NDArray[np.int64]
 
 
 def allreduce_ring(size: int, *, order: ArrayLike | None = None, blocks: int | None = None) -> Schedule:
-    """A reduce-scatter and an allgather on one ring (Patarasuk and Yuan 2009).
+    """An allreduce by a reduce-scatter and an allgather on one ring (Patarasuk and Yuan 2009).
 
-    Messages: 2 p (p - 1), one in and one out for each rank and step. Bytes: 2 (1 - 1/p) of the vector out of each
-    rank, the least there is; in depth-first order so much over each border of the tree, each way. It wins for long
-    vectors. For commutative operations only: each part is summed from where it begins on, round the ring.
+    Messages: 2 p (p - 1), one in and one out per rank and step. Bytes: 2 (1 - 1/p) of the vector from each rank, the
+    least possible; in depth-first order the same amount crosses each border of the tree in each direction. It is fast
+    for long vectors. It requires a commutative operation, because each part is summed along the ring from another rank
+    on.
 
     :param size: number of ranks, p.
-    :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
-    :param blocks: blocks of the vector, by default one for each rank; fewer leave ranks idle.
+    :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
+    :param blocks: number of blocks of the vector, by default one per rank; with fewer, ranks idle.
     """
     total = size if blocks is None else blocks
     return _everywhere(size, "ring", total, _ring(checked_order(size, order), total))
 
 
 def allreduce_doubling(size: int, *, order: ArrayLike | None = None, blocks: int = 1) -> Schedule:
-    """Pairs exchange and add up whole vectors, neighbours first (Thakur, Rabenseifner, Gropp 2005, section 4.5).
+    """An allreduce in which pairs exchange and add whole vectors, neighbours first.
 
-    Where p is no power of two, surplus ranks hand their vector to a neighbour and get the sum from it. Messages: p
-    log2 p, in log2 p exchanges, and up to two more; bytes: log2 p vectors out of each rank. It wins for short vectors.
+    Thakur, Rabenseifner, Gropp 2005, section 4.5. If p is no power of two, surplus ranks send their vector to a
+    neighbour and receive the sum from it. Messages: p log2 p, in log2 p exchanges, and up to two more. Bytes: log2 p
+    vectors from each rank. It is fast for short vectors.
 
-    Keeps rank order where ``order`` ascends.
+    It keeps rank order if ``order`` ascends.
 
     :param size: number of ranks, p.
-    :param order: ranks by nearness, shape (p,), by default ascending.
-    :param blocks: blocks of the vector.
+    :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending.
+    :param blocks: number of blocks of the vector.
     """
     return _everywhere(size, "recursive doubling", blocks, _doubling(checked_order(size, order), blocks))
 
 
 def allreduce_halving(size: int, *, order: ArrayLike | None = None, blocks: int | None = None) -> Schedule:
-    """Reduce-scatter by recursive halving, allgather by recursive doubling (Rabenseifner 2004).
+    """An allreduce by recursive halving, then an allgather by recursive doubling (Rabenseifner 2004).
 
-    The paper halves over the far distance first or the near one; here neighbours in ``order`` exchange the halves,
-    and the far ends the smallest parts. Where p is no power of two, surplus ranks hand their vector to a neighbour and
-    get the sum from it. Messages: 2 n log2 n for the n ranks of the cube; bytes: 2 (1 - 1/n) of the vector out of
-    each. It wins for medium vectors: few start-ups, and the least bytes for a power of two.
+    The paper halves over far distances first or over near ones; here neighbours in ``order`` exchange the halves, and
+    the far ends the smallest parts. If p is no power of two, surplus ranks send their vector to a neighbour and receive
+    the sum from it. Messages: 2 n log2 n for the n ranks of the cube. Bytes: 2 (1 - 1/n) of the vector from each. It is
+    fast for medium vectors, because start-ups are few and, for a power of two, bytes are the least possible.
 
-    Keeps rank order where ``order`` ascends.
+    It keeps rank order if ``order`` ascends.
 
     :param size: number of ranks, p.
-    :param order: ranks by nearness, shape (p,), by default ascending.
-    :param blocks: blocks of the vector, by default one for each corner of the cube; fewer leave corners idle.
+    :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending.
+    :param blocks: number of blocks of the vector, by default one per corner of the cube; with fewer, corners idle.
     """
     total = 1 << size.bit_length() - 1 if blocks is None else blocks
     return _everywhere(size, "halving and doubling", total, _halving(checked_order(size, order), total))
@@ -78,21 +80,22 @@ def allreduce_leaders(
     second_heads: bool = False,
     blocks: int = 1,
 ) -> Schedule:
-    """Clusters reduce at their leaders, innermost first; the outermost leaders reduce to all; the sum spreads inwards.
+    """An allreduce by reductions in clusters, an allreduce among the outermost leaders, and broadcasts inside clusters.
 
-    After Subramoni 2013, section 3, with k-nomial trees at each level inside. Messages: 2 (p - c) of the whole vector
-    inside the c outermost clusters, and those of the exchange between c ranks. It wins where many ranks share few links
-    out of a cluster; inside, a leader takes part in about log2 whole vectors, which long vectors pay for.
+    After Subramoni 2013, section 3, with k-nomial trees inside each level. Messages: 2 (p - c) of the whole vector
+    inside the c outermost clusters, and those of the exchange among c ranks. It is fast if many ranks share few links
+    out of a cluster; inside, a leader moves a logarithmic number of whole vectors, which is slow for long vectors.
 
     :param size: number of ranks, p.
-    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: all ranks exchange.
-    :param exchange: ``ring``, ``doubling`` or ``halving`` among the outermost leaders.
-    :param radix: k of the trees inside.
-    :param ordered: keep rank order, for operations that do not commute; then each cluster must be a range of ranks,
-        and the exchange no ring.
-    :param second_heads: of an exchange that pairs surplus leaders with neighbours, whether the second of a pair stands
-        for both, as in MPICH, and not the first.
-    :param blocks: blocks of the vector.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks
+        exchange.
+    :param exchange: algorithm among the outermost leaders: ``ring``, ``doubling`` or ``halving``.
+    :param radix: k of the trees inside clusters.
+    :param ordered: whether to keep rank order, for operations that do not commute; each cluster must then be a range of
+        ranks, and ``exchange`` not ``ring``.
+    :param second_heads: whether, if the exchange pairs surplus leaders with neighbours, the second of a pair represents
+        both, as in MPICH; by default the first does.
+    :param blocks: number of blocks of the vector.
     """
     if exchange not in _EXCHANGES:
         raise ValueError(f"expecting exchange {', '.join(map(repr, _EXCHANGES))}, got {exchange!r}")
@@ -107,7 +110,7 @@ def allreduce_leaders(
 
 
 def _everywhere(size: int, algorithm: str, blocks: int, exchange: Phases) -> Schedule:
-    """Every rank copies its input to its output, then an exchange among all outputs."""
+    """An allreduce in which every rank copies its input to its output before an exchange among all outputs."""
     phases = sequence(local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), blocks), exchange)
     return Schedule.from_phases("allreduce", size, algorithm, phases, blocks=blocks)
 

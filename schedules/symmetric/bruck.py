@@ -1,4 +1,4 @@
-"""Allgather by Bruck's algorithm: a logarithm of messages for any number of ranks."""
+"""Allgather by Bruck's algorithm, in a logarithmic number of steps for any number of ranks."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Integers = NDArray[np.int64]
 
 
 def allgather_bruck(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """In step k rank r sends what it has, of up to 2^k ranks from itself on, to rank r - 2^k.
+    """An allgather in which rank r sends all its shares, up to 2^k of them, to rank r - 2^k in step k.
 
-    Bruck and others 1997, the concatenation algorithm. What a rank has lies in its scratch from its own share on, and
-    is moved to the places of the ranks at the end. Messages: p ceil(log2 p), for any p; bytes: (1 - 1/p) of the whole
-    into each rank. It wins for short vectors where p is no power of two.
+    Bruck and others 1997, the concatenation algorithm. A rank stores shares in its scratch buffer, its own first, and
+    moves them to rank order at the end. Messages: p ceil(log2 p), for any p. Bytes: (1 - 1/p) of the whole into each
+    rank. It is fast for short vectors if p is no power of two.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank for allgatherv, shape (p,).
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for allgatherv.
     """
     share = shares(size, blocks, counts)
-    # Where the share of each rank begins if the ranks are gone round twice.
+    # First block of each rank's share in two concatenated copies of all shares, so that ranges may wrap around.
     begin = np.append(0, np.cumsum(np.tile(share, 2)))
     ranks, steps = np.arange(size), (size - 1).bit_length()
 

@@ -1,7 +1,7 @@
-"""Reductions of MPI libraries by halving and doubling in rank order, with their own ways to fold surplus ranks.
+"""Reductions of MPI libraries by halving and doubling in rank order, with their own treatment of surplus ranks.
 
-Where p is no power of two, n is the largest one below it, and the first 2 (p - n) ranks act in pairs. Bytes below are
-those of the whole vector, m.
+If p is no power of two, n is the largest power of two below it, and the first 2 (p - n) ranks form pairs. Bytes below
+are those of the whole vector, m.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Integers = NDArray[np.int64]
 
 
 def allreduce_doubling_even(size: int, *, blocks: int = 1) -> Schedule:
-    """Recursive doubling as `allreduce.allreduce_doubling`, in which the even rank of a pair stands aside.
+    """The allreduce `allreduce.allreduce_doubling`, but with the even rank of each surplus pair standing aside.
 
-    Keeps rank order.
+    It keeps rank order.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of the vector.
+    :param blocks: number of blocks of the vector.
     """
     cube, buffer = _odd_heads(size), np.full(size, OUTPUT)
     phases = sequence(
@@ -47,13 +47,13 @@ def allreduce_doubling_even(size: int, *, blocks: int = 1) -> Schedule:
 
 
 def allreduce_halves(size: int, *, blocks: int | None = None) -> Schedule:
-    """Rabenseifner's allreduce in which the ranks of a pair first add up a half each.
+    """Rabenseifner's allreduce in which the two ranks of a pair first add one half of the vector each.
 
-    Rabenseifner 2004, as `allreduce.allreduce_halving`; the odd rank of a pair then stands aside. Messages:
-    2 n log2 n, and 4 for each pair.
+    Rabenseifner 2004, as `allreduce.allreduce_halving`; then the odd rank of the pair stands aside. Messages: 2 n log2
+    n, and 4 per pair.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of the vector, by default n.
+    :param blocks: number of blocks of the vector, by default n.
     """
     cube, buffer = Cube.over(np.arange(size), reverse=True), np.full(size, OUTPUT)
     total = len(cube.heads) if blocks is None else blocks
@@ -68,20 +68,20 @@ def allreduce_halves(size: int, *, blocks: int | None = None) -> Schedule:
 
 
 def reduce_halves(size: int, *, root: int = 0, blocks: int | None = None) -> Schedule:
-    """Rabenseifner's reduction in which the ranks of a pair first add up a half each.
+    """Rabenseifner's reduction in which the two ranks of a pair first add one half of the vector each.
 
-    As `reduction.reduce_halving`; the odd rank of a pair then stands aside, and as a root takes the place of rank 0
-    before the gather. Messages: n log2 n + n - 1, and 3 for each pair.
+    As `reduction.reduce_halving`; then the odd rank of the pair stands aside. If it is the root, it takes the place of
+    rank 0 before the gather. Messages: n log2 n + n - 1, and 3 per pair.
 
     :param size: number of ranks, p.
     :param root: the root's rank.
-    :param blocks: blocks of the vector, by default n.
+    :param blocks: number of blocks of the vector, by default n.
     """
     cube = Cube.over(np.arange(size), reverse=True)
     buffer = np.where(np.arange(size) == checked_root(size, root), OUTPUT, SCRATCH)
     total = len(cube.heads) if blocks is None else blocks
     bounds = np.arange(len(cube.heads) + 1) * total // len(cube.heads)
-    took = root if root in cube.surplus else 0  # the place of rank 0
+    took = root if root in cube.surplus else 0  # rank that gathers in the place of rank 0
     phases = sequence(
         _by_halves(cube, buffer, total),
         halving(cube.heads, bounds, buffer),
@@ -92,7 +92,7 @@ def reduce_halves(size: int, *, root: int = 0, blocks: int | None = None) -> Sch
 
 
 def _by_halves(cube: Cube, buffer: Integers, total: int) -> Phases:
-    """Every rank copies its vector, and of each pair the head ends with the sum of both."""
+    """Phases in which every rank copies its vector, and the head of each pair ends with the sum of both vectors."""
     ranks, half, folded = np.arange(len(buffer)), total // 2, np.flatnonzero(cube.surplus >= 0)
     even, odd = cube.heads[folded], cube.surplus[folded]
     return sequence(
@@ -108,13 +108,14 @@ def _by_halves(cube: Cube, buffer: Integers, total: int) -> Phases:
 
 
 def reduce_scatter_far(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """Recursive halving in which the far ones exchange first, and the even rank of a pair stands aside.
+    """A reduce-scatter by recursive halving, far ranks first, in which the even rank of each pair stands aside.
 
-    Thakur, Rabenseifner, Gropp 2005, section 4.4. Messages: n log2 n and 2 for each pair. For commutative operations.
+    Thakur, Rabenseifner, Gropp 2005, section 4.4. Messages: n log2 n, and 2 per pair. It requires a commutative
+    operation.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of each rank's part where there are no counts.
-    :param counts: blocks of each rank, shape (p,).
+    :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
+    :param counts: blocks of each rank's part, shape (p,).
     """
     share, cube = shares(size, blocks, counts), _odd_heads(size)
     begin, buffer = starts(share), np.full(size, SCRATCH)
@@ -127,15 +128,15 @@ def reduce_scatter_far(size: int, *, blocks: int = 1, counts: ArrayLike | None =
 
 
 def reduce_scatter_butterfly(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """Recursive halving in which neighbours exchange first, and then all send what they have to where it belongs.
+    """A reduce-scatter by recursive halving in which neighbours exchange first, and parts then go to their owners.
 
-    Träff 2005, "An improved algorithm for (non-commutative) reduce-scatter with an application"; without the move into
-    bit-reversed order that spares the last exchange. The even rank of a pair stands aside. Keeps rank order. Messages:
-    n log2 n, up to n at the end, and 2 for each pair.
+    Träff 2005, "An improved algorithm for (non-commutative) reduce-scatter with an application", without the move into
+    bit-reversed order that would make the last exchange unnecessary. The even rank of each pair stands aside. It keeps
+    rank order. Messages: n log2 n, up to n at the end, and 2 per pair.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of each rank's part where there are no counts.
-    :param counts: blocks of each rank, shape (p,).
+    :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
+    :param counts: blocks of each rank's part, shape (p,).
     """
     share, cube = shares(size, blocks, counts), _odd_heads(size)
     begin, buffer = starts(share), np.full(size, SCRATCH)
@@ -151,15 +152,15 @@ def reduce_scatter_butterfly(size: int, *, blocks: int = 1, counts: ArrayLike | 
 
 
 def reduce_scatter_outside(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """Recursive doubling: sub-trees swap their sums of all parts but their own ones.
+    """A reduce-scatter by recursive doubling: sub-trees exchange the sums of all parts except their own.
 
-    Thakur, Rabenseifner, Gropp 2005, section 4.4, for operations that do not commute: it keeps rank order. Where p is
-    no power of two, ranks without a partner are handed what they miss inside their sub-tree. Messages: about p log2 p;
-    bytes: about log2 p - 1 vectors out of a rank. What goes out is packed, so that it is one message.
+    Thakur, Rabenseifner, Gropp 2005, section 4.4, for operations that do not commute: it keeps rank order. If p is no
+    power of two, ranks without a partner receive the missing sums from ranks of their own sub-tree. Messages: about p
+    log2 p. Bytes: about log2 p - 1 vectors from each rank. Outgoing parts are packed to one message.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of each rank's part where there are no counts.
-    :param counts: blocks of each rank, shape (p,).
+    :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
+    :param counts: blocks of each rank's part, shape (p,).
     """
     share, ranks = shares(size, blocks, counts), np.arange(size)
     begin = starts(share)
@@ -171,9 +172,9 @@ def reduce_scatter_outside(size: int, *, blocks: int = 1, counts: ArrayLike | No
 
 
 def _outside(size: int, mask: int, begin: Integers) -> list[Rows]:
-    """Ranks pack, swap, hand on and add up the parts outside the sender's sub-tree of ``mask`` ranks.
+    """The rows that pack, exchange, forward and add the parts outside the sender's sub-tree of ``mask`` ranks.
 
-    The working vector is followed in the scratch by one packed to go out, and by one that has come in.
+    The scratch buffer contains the working vector, then the packed outgoing one, then the incoming one.
     """
     total = int(begin[-1])
     ranks = np.arange(size)
@@ -207,33 +208,33 @@ def _outside(size: int, mask: int, begin: Integers) -> list[Rows]:
 
 
 def _range(rank: Integers, mask: int, size: int) -> tuple[Integers, Integers]:
-    """The sub-tree of ``mask`` ranks that a rank is in: its first rank, and the one behind its last."""
+    """The first rank of the sub-tree of ``mask`` ranks that contains a rank, and the rank behind its last."""
     low = rank // mask * mask
     return low, np.minimum(low + mask, size)
 
 
 def _odd_heads(size: int) -> Cube:
-    """Ranks folded in pairs of which the second one is the head; corners in rank order."""
+    """A cube in which the second rank of each pair is the head; corners are in rank order."""
     cube = Cube.over(np.arange(size))
     has = cube.surplus >= 0
     return Cube(np.where(has, cube.surplus, cube.heads), np.where(has, cube.heads, -1))
 
 
 def _folded(cube: Cube, total: int) -> Phases:
-    """Every rank copies the vector to its scratch, and surplus ranks hand theirs to their heads."""
+    """Phases in which every rank copies its vector to its scratch, and surplus ranks send theirs to their heads."""
     size = len(cube.layout)
     own = local_moves(0, np.arange(size), (INPUT, 0), (SCRATCH, 0), total)
     return sequence(own, cube.inward(np.full(size, SCRATCH), 0, total, REDUCE))
 
 
 def _bounds(cube: Cube, begin: Integers) -> Integers:
-    """First block of the parts of each corner's ranks, and the end."""
+    """The first block of the parts of each corner's ranks, and the end, shape (n + 1,)."""
     first = np.where(cube.surplus >= 0, cube.surplus, cube.heads)
     return np.append(begin[first], begin[-1])
 
 
 def _parts(holder: Integers, cube: Cube, begin: Integers, share: Integers) -> Rows:
-    """The holder of each corner's parts sends them to the corner's ranks."""
+    """The rows by which the holder of each corner's parts sends them to the corner's ranks."""
     folded = np.flatnonzero(cube.surplus >= 0)
     source = np.concatenate((holder, holder[folded]))
     target = np.concatenate((cube.heads, cube.surplus[folded]))

@@ -1,4 +1,4 @@
-"""Allgather by an exchange with neighbours in rank order, as MPI libraries run it."""
+"""Allgather by exchanges with neighbours in rank order, as MPI libraries run it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ Integers = NDArray[np.int64]
 
 
 def allgather_neighbours(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """Each rank exchanges with the one after it and the one before it in turns, two shares at a time.
+    """An allgather in which each rank exchanges two shares with its next and its previous rank in turns.
 
     J. Chen and others 2005, "Performance evaluation of allgather algorithms on terascale Linux cluster with fast
-    Ethernet". Messages: p^2 / 2 in p / 2 steps, half as many as a ring has; bytes: each share p - 1 times.
+    Ethernet".
+    Messages: p^2 / 2 in p / 2 steps, half as many as on a ring. Bytes: each share p - 1 times.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank for allgatherv, shape (p,).
-    :raises ValueError: for an odd number of ranks.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for allgatherv.
+    :raises ValueError: if the number of ranks is odd.
     """
     if size % 2:
         raise ValueError(f"expecting an even number of ranks, got {size}")
@@ -32,7 +33,7 @@ def allgather_neighbours(size: int, *, blocks: int = 1, counts: ArrayLike | None
     begin = starts(share)
 
     def make(step: Integers, rank: Integers) -> Rows:
-        # Ranks 2 q and 2 q + 1 hold pair q after step 0. In later steps pairs come from one side and the other.
+        # Ranks 2 q and 2 q + 1 hold pair q after step 0. In later steps pairs arrive alternately from either side.
         side = np.where((rank + step) % 2, -1, 1)
         came = np.where(step % 2, 1, -1) * np.where(rank % 2, -1, 1) * (step // 2)
         first = np.where(step == 0, rank, 2 * ((rank // 2 + came) % half))

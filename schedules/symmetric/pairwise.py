@@ -1,4 +1,4 @@
-"""Reduce-scatter by one message for each pair of ranks."""
+"""Reduce-scatter with one message per pair of ranks."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class _Parts(Shares):
-    """What each pair exchanges: the destination's part of the source's vector.
+    """The data of each pair of ranks: the destination's part of the source's vector.
 
-    :param part: blocks of each rank's part, shape (p,).
+    :param part: number of blocks of each rank's part, shape (p,).
     """
 
     part: Integers = field(kw_only=True)
 
     def rows(self, step: Integers, source: Integers, destination: Integers) -> Rows:
-        """A rank's own part is copied, the others are added to it."""
+        """The rows of messages: a rank copies its own part, and adds the received parts to it."""
         begin, operation = np.cumsum(self.part) - self.part, np.where(source == destination, COPY, REDUCE)
         place = (INPUT, begin[destination]), (OUTPUT, 0)
         return transfers(step, source, destination, *place, self.part[destination], operation)
 
 
 def reduce_scatter_pairwise(size: int, *, blocks: int = 1, counts: ArrayLike | None = None) -> Schedule:
-    """In step k rank r sends rank r + k that one's part of its vector.
+    """A reduce-scatter in which rank r sends to rank r + k in step k the receiver's part of r's vector.
 
-    Thakur, Rabenseifner, Gropp 2005, section 4.2.2. Messages: p (p - 1), one in and one out for each rank and step;
-    bytes: (1 - 1/p) of the vector out of each rank, the least there is. For commutative operations only. It wins for
-    long vectors on full bisection.
+    Thakur, Rabenseifner, Gropp 2005, section 4.2.2. Messages: p (p - 1), one in and one out per rank and step. Bytes:
+    (1 - 1/p) of the vector from each rank, the least possible. It requires a commutative operation. It is fast for long
+    vectors on networks of full bisection.
 
     :param size: number of ranks, p.
-    :param blocks: blocks of each rank's part where there are no counts.
-    :param counts: blocks of each rank, shape (p,).
+    :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
+    :param counts: blocks of each rank's part, shape (p,).
     """
     part = shares(size, blocks, counts)
     pairs = Permutations(

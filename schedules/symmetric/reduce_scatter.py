@@ -1,4 +1,4 @@
-"""Reduce-scatter: ring in tree order, recursive halving with the near dimensions first, leaders."""
+"""Reduce-scatters: a ring in tree order, recursive halving with neighbours first, and leaders."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ Integers = NDArray[np.int64]
 def reduce_scatter_ring(
     size: int, *, order: ArrayLike | None = None, blocks: int = 1, counts: ArrayLike | None = None
 ) -> Schedule:
-    """Each rank adds its part to what it received and hands it on (Chan et al. 2007, the bucket algorithm).
+    """A reduce-scatter on a ring: each rank adds its data to the received part and sends it on.
 
-    Messages: p (p - 1), one in and one out for each rank and step. Bytes: (1 - 1/p) of the vector out of each rank, the
-    least there is; in depth-first order so much over each border of the tree, each way. It wins for long vectors. For
-    commutative operations only: each part is summed from where it begins on, round the ring.
+    Chan et al. 2007, the bucket algorithm. Messages: p (p - 1), one in and one out per rank and step. Bytes: (1 - 1/p)
+    of the vector from each rank, the least possible; in depth-first order the same amount crosses each border of the
+    tree in each direction. It is fast for long vectors. It requires a commutative operation, because each part is
+    summed along the ring from another rank on.
 
     :param size: number of ranks, p.
-    :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's.
-    :param blocks: blocks of each rank's part where there are no counts.
-    :param counts: blocks of each rank, shape (p,).
+    :param order: ranks along the ring, shape (p,), by default ascending; ``trees.depth_first`` gives the tree's order.
+    :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
+    :param counts: blocks of each rank's part, shape (p,).
     """
     ranks, share = checked_order(size, order), shares(size, blocks, counts)
     begin, buffer = starts(share)[ranks], np.full(size, SCRATCH)
@@ -51,21 +52,21 @@ def reduce_scatter_halving(
     blocks: int = 1,
     counts: ArrayLike | None = None,
 ) -> Schedule:
-    """Neighbours first exchange halves of the vector, then twice as far ones quarters, and so on.
+    """A reduce-scatter in which neighbours exchange halves of the vector, then ranks twice as far quarters, etc.
 
-    The order of Iannello 1997 and Träff 2005 (the mirrored one): each vector is first brought into bit-reversed order,
-    so that what neighbours exchange is one message. Where p is no power of two, surplus ranks hand their vector to a
-    neighbour and get their part from it. Messages: p log2 p, in log2 p steps; up to two steps more where p is no power
-    of two. Bytes: as the ring, and a whole vector for each surplus rank. It wins for short and medium vectors.
+    The (mirrored) order of Iannello 1997 and Träff 2005: each vector is first brought into bit-reversed order, so that
+    the data that neighbours exchange are one message. If p is no power of two, surplus ranks send their vector to a
+    neighbour and receive their part from it. Messages: p log2 p, in log2 p steps; up to two steps more if p is no power
+    of two. Bytes: as for the ring, and a whole vector per surplus rank. It is fast for short and medium vectors.
 
-    Keeps rank order where ``order`` ascends and neighbours exchange first.
+    It keeps rank order if ``order`` ascends and neighbours exchange first.
 
     :param size: number of ranks, p.
-    :param order: ranks by nearness, shape (p,), by default ascending.
-    :param near_first: whether neighbours exchange first; else last (Thakur, Rabenseifner, Gropp 2005, section 4.2.2),
-        for operations that commute.
-    :param blocks: blocks of each rank's part where there are no counts.
-    :param counts: blocks of each rank, shape (p,).
+    :param order: ranks in an order that keeps near ranks together, shape (p,), by default ascending.
+    :param near_first: whether neighbours exchange first; else they exchange last (Thakur, Rabenseifner, Gropp 2005,
+        section 4.2.2), which requires a commutative operation.
+    :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
+    :param counts: blocks of each rank's part, shape (p,).
     """
     share = shares(size, blocks, counts)
     cube = Cube.over(checked_order(size, order), reverse=near_first)
@@ -94,18 +95,19 @@ def reduce_scatter_leaders(
     blocks: int = 1,
     counts: ArrayLike | None = None,
 ) -> Schedule:
-    """Clusters reduce at their leaders, innermost first; the outermost leaders run a ring; parts spread inwards.
+    """A reduce-scatter by reductions in clusters, a ring among the outermost leaders, and scatters inside clusters.
 
-    After Subramoni 2013, section 3, with k-nomial trees at each level inside. Messages: 2 (p - c) inside the c
-    outermost clusters, and c (c - 1) between them. Bytes: each border of an outermost cluster carries (1 - 1/c) of the
-    vector, each way. It wins where few links leave a cluster; inside, the whole vector climbs each edge. For
-    commutative operations only.
+    After Subramoni 2013, section 3, with k-nomial trees inside each level. Messages: 2 (p - c) inside the c outermost
+    clusters, and c (c - 1) between them. Bytes: (1 - 1/c) of the vector crosses each border of an outermost cluster in
+    each direction. It is fast if few links leave a cluster; inside, the whole vector goes up each edge. It requires a
+    commutative operation.
 
     :param size: number of ranks, p.
-    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: all ranks exchange.
-    :param radix: k of the trees inside.
-    :param blocks: blocks of each rank's part where there are no counts.
-    :param counts: blocks of each rank, shape (p,).
+    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all ranks
+        exchange.
+    :param radix: k of the trees inside clusters.
+    :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
+    :param counts: blocks of each rank's part, shape (p,).
     """
     share, tree = shares(size, blocks, counts), leaders(clusters, size, radix=radix)
     layout, top, edges = clustered(tree, clusters)
@@ -114,7 +116,7 @@ def reduce_scatter_leaders(
     at[layout] = starts(share[layout])[:-1]
     weight, below = np.diff(np.append(at[top], total)), tree.below(share)[edges]
     phases = sequence(
-        # Vectors in rank order, while they climb, lie behind the one in the order of the layout.
+        # While vectors in rank order move up, they lie behind the vector in the order of the layout.
         climb(tree, edges, buffer, total, total),
         _to_layout(top, SCRATCH, layout, share, total),
         ring(top, at[top], weight, buffer, REDUCE),
@@ -125,7 +127,7 @@ def reduce_scatter_leaders(
 
 
 def _to_layout(ranks: Integers, buffer: int, layout: Integers, share: Integers, base: int = 0) -> Grid:
-    """Each of some ranks moves a whole vector in rank order to its scratch, in the order of a layout."""
+    """A phase in which each given rank moves a whole vector from rank order to the order of a layout in its scratch."""
     here, there, count = runs(layout, share)
     return moves(ranks, buffer, base + there, SCRATCH, here, count)
 

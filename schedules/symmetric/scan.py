@@ -1,7 +1,7 @@
-"""Scan and exscan: a chain, recursive doubling, and doubling inside runs of near ranks, then between runs.
+"""Scans and exscans: a chain, recursive doubling, and doubling inside runs of near ranks, then between runs.
 
-Rank r of a scan ends with the combination of the vectors of ranks 0 to r, of an exscan with that of ranks 0 to r - 1;
-rank 0 of an exscan ends with nothing. Only neighbouring ranges of ranks are combined, so all of them keep rank order.
+In a scan, rank r ends with the combination of the vectors of ranks 0 to r, in an exscan with that of ranks 0 to r - 1,
+and rank 0 with nothing. Only adjacent ranges of ranks are combined, so all of these algorithms keep rank order.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ __all__ = ["scan_chain", "scan_doubling", "scan_leaders"]
 
 Integers = NDArray[np.int64]
 Rows = NDArray[np.int64]
-Place = tuple[ArrayLike, ArrayLike]  # a buffer and a block
+Place = tuple[ArrayLike, ArrayLike]  # buffer and first block
 
 
 def scan_chain(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedule:
-    """Each rank adds its vector to what comes from the rank before, and hands the result on, block after block.
+    """A scan or exscan in which each rank adds its vector to the received one and sends the result on, by blocks.
 
-    The linear scan of MPI libraries, pipelined. Messages: (p - 1) b of m / b bytes for a vector of m, in p - 2 + b
-    steps (twice as many for an exscan). It wins for long vectors on few ranks: no rank sends its vector twice.
+    This is the linear scan of MPI libraries, pipelined. Messages: (p - 1) b of m / b bytes for a vector of m bytes, in
+    p - 2 + b steps (twice as many for an exscan). It is fast for long vectors on few ranks, because no rank sends its
+    vector twice.
 
-    :param size: number of ranks.
-    :param inclusive: scan, else exscan.
-    :param blocks: into which the vector is divided.
+    :param size: number of ranks, p.
+    :param inclusive: whether it is a scan; else an exscan.
+    :param blocks: number of blocks into which the vector is divided, b.
     """
     rank, block = np.arange(1, size)[:, None], np.arange(blocks)
     turn = rank - 1 + block
@@ -39,7 +40,7 @@ def scan_chain(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedul
         moved = transfers(turn, rank - 1, rank, (OUTPUT, block), (OUTPUT, block), 1, REDUCE)
         phases = sequence(local_moves(0, np.arange(size), (INPUT, 0), (OUTPUT, 0), blocks), moved)
         return _schedule(size, inclusive, "chain", phases, blocks)
-    # Inner ranks send from the scratch, rank 0 from its input, and the last rank nothing.
+    # Inner ranks send from their scratch, rank 0 from its input, and the last rank sends nothing.
     inner = np.arange(1, size - 1)
     source = np.where(rank == 1, INPUT, SCRATCH)
     moved = transfers(2 * turn, rank - 1, rank, (source, block), (OUTPUT, block), 1)
@@ -49,37 +50,38 @@ def scan_chain(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedul
 
 
 def scan_doubling(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedule:
-    """In step k rank r adds what rank r - 2^k has of the ranks up to itself.
+    """A scan or exscan in which rank r adds in step k the partial sum of rank r - 2^k.
 
-    W. D. Hillis and G. L. Steele, Data parallel algorithms, 1986; for any p. Messages: p ceil(log2 p) - 2^ceil(log2 p)
-    + 1 of the whole vector. It wins for short vectors on one switch: fewest start-ups.
+    W. D. Hillis and G. L. Steele, Data parallel algorithms, 1986; for any p. Messages:
+    p ceil(log2 p) - 2^ceil(log2 p) + 1 of the whole vector. It is fast for short vectors on one switch, because it has
+    the fewest start-ups.
 
-    :param size: number of ranks.
-    :param inclusive: scan, else exscan.
-    :param blocks: into which the vector is divided; they travel together.
+    :param size: number of ranks, p.
+    :param inclusive: whether it is a scan; else an exscan.
+    :param blocks: number of blocks of the vector; they travel together.
     """
     return scan_leaders(size, (), inclusive=inclusive, blocks=blocks)
 
 
 def scan_leaders(size: int, clusters: Sequence[ArrayLike] = (), *, inclusive: bool = True, blocks: int = 1) -> Schedule:
-    """Runs of near ranks scan by doubling, innermost first; their last ranks scan between runs; prefixes go inwards.
+    """A scan or exscan by doubling inside runs of near ranks, then between runs, whose prefixes are then added.
 
-    Ours, after the leaders of Subramoni 2013, section 3. A run is a range of ranks that lie in one cluster: a prefix
-    cannot be summed over a cluster whose ranks are scattered, but over each of its runs. When a run has scanned, its
-    last rank has the sum of the run, and is its leader. Messages: those of a doubling inside each run and between the
-    leaders of each level, and one to each rank that has something before its run. Only leaders send across a border. It
-    wins where hosts have several ranks in order and links between hosts are slower.
+    Ours, after the leaders of Subramoni 2013, section 3. A run is a range of consecutive ranks in one cluster, because
+    a prefix cannot be summed over a cluster with scattered ranks, but over each of its runs. After its scan, the last
+    rank of a run has the run's sum and is its leader. Messages: those of a doubling inside each run and between the
+    leaders of each level, and one to each rank with ranks before its run. Only leaders send across a border. It is fast
+    if hosts have several ranks in order and links between hosts are slower.
 
-    :param size: number of ranks.
-    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; none: one run.
-    :param inclusive: scan, else exscan.
-    :param blocks: into which the vector is divided; they travel together.
+    :param size: number of ranks, p.
+    :param clusters: cluster of each rank at each level, coarsest first, nested, any numbers; if empty, all are one run.
+    :param inclusive: whether it is a scan; else an exscan.
+    :param blocks: number of blocks of the vector; they travel together.
     :raises ValueError: if a cluster lies in two clusters of the level above.
     """
     layers = _layers(clusters, size)
-    prefix = (SCRATCH, blocks)  # slot 1 of the scratch; slot 0 is for what has just been received
+    prefix = (SCRATCH, blocks)  # slot 1 of the scratch; slot 0 is for received vectors
     totals: list[Place] = [(OUTPUT, 0) if inclusive else (SCRATCH, 2 * blocks)]
-    befores: list[Place] = []  # of the levels but the innermost
+    befores: list[Place] = []  # of all levels except the innermost
     parts = [local_moves(0, np.arange(size), (INPUT, 0), totals[0], blocks)]
     for depth, layer in enumerate(layers):
         if depth:
@@ -104,11 +106,12 @@ def scan_leaders(size: int, clusters: Sequence[ArrayLike] = (), *, inclusive: bo
 
 @dataclass(frozen=True, eq=False)
 class _Layer:
-    """The runs of one level, and who acts in them.
+    """The runs of one level, and the ranks that take part in their scans.
 
-    :param members: the leaders of the runs of the level inside, or all ranks; ascending, shape (members,).
-    :param place: of each member in its run, from 0; likewise ``count``, the members of its run.
-    :param behind: whether any rank is before the member's run.
+    :param members: all ranks, or the leaders of the runs one level inside, ascending, shape (members,).
+    :param place: place of each member in its run, from 0, shape (members,).
+    :param count: number of members of each member's run, shape (members,).
+    :param behind: whether there are ranks before each member's run, shape (members,).
     """
 
     members: Integers
@@ -118,7 +121,7 @@ class _Layer:
 
 
 def _layers(clusters: Sequence[ArrayLike], size: int) -> list[_Layer]:
-    """The levels of runs, innermost first; the last one is a single run. Levels without a message are left out."""
+    """The levels of runs, innermost first; the last is a single run. Levels without messages are left out."""
     runs = [np.zeros(size, dtype=np.int64)]
     for label in map(np.asarray, clusters):
         begins = np.append(True, label[1:] != label[:-1])
@@ -136,10 +139,12 @@ def _layers(clusters: Sequence[ArrayLike], size: int) -> list[_Layer]:
 
 
 def _doubled(layer: _Layer, total: Place, before: Place | None, blocks: int) -> Rows:
-    """A scan inside each run; what arrives waits in slot 0 of the scratch until the rank's own sum has been sent.
+    """The rows of a scan inside each run; a received vector waits in slot 0 of the scratch until the own sum is sent.
 
-    :param total: where each member has its sum, and ends with that of the members up to itself.
-    :param before: where each member but the first is to have the sum of those before itself; None for nowhere.
+    :param layer: the runs.
+    :param total: buffer and first block of each member's sum, which ends as the sum of the members up to itself.
+    :param before: buffer and first block for the sum of the members before each member; None if it is not needed.
+    :param blocks: number of blocks of the vector.
     """
     parts = [np.empty((0, 9), dtype=np.int64)]
     for step in range(int(layer.count.max(initial=1) - 1).bit_length()):
@@ -154,7 +159,7 @@ def _doubled(layer: _Layer, total: Place, before: Place | None, blocks: int) -> 
 
 
 def _spread(layer: _Layer, prefix: Place, blocks: int) -> Rows:
-    """Each run's leader sends the sum of the ranks before the run to its members, by a binomial tree."""
+    """The rows that broadcast the sum of all ranks before a run from its leader to its members, by a binomial tree."""
     parts = [np.empty((0, 9), dtype=np.int64)]
     from_end = layer.count - 1 - layer.place
     for step in range(int(layer.count.max(initial=1) - 1).bit_length()):

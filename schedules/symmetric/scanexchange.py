@@ -1,4 +1,4 @@
-"""Scan and exscan in which pairs exchange, as MPICH runs them."""
+"""Scan and exscan by pairwise exchanges, as MPICH runs them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Integers = NDArray[np.int64]
 
 
 def scan_exchange(size: int, *, inclusive: bool = True, blocks: int = 1) -> Schedule:
-    """In step k ranks r and r XOR 2^k exchange the sums of their groups; the upper one adds it to its prefix.
+    """A scan or exscan in which ranks r and r XOR 2^k exchange sums in step k, which the upper adds to its prefix.
 
-    Messages: p log2 p of the whole vector, in ceil(log2 p) steps; ranks without a partner wait. ``scan_doubling`` has
-    as many steps, and half of the messages.
+    The sums are those of the 2^k ranks around each. Messages: p log2 p of the whole vector, in ceil(log2 p) steps;
+    ranks without a partner wait. ``scan_doubling`` has the same number of steps and half the messages.
 
     :param size: number of ranks, p.
-    :param inclusive: scan, else exscan.
-    :param blocks: into which the vector is divided; they travel together.
+    :param inclusive: whether it is a scan; else an exscan.
+    :param blocks: number of blocks of the vector; they travel together.
     """
     ranks, dimensions = np.arange(size), (size - 1).bit_length()
 
@@ -30,7 +30,7 @@ def scan_exchange(size: int, *, inclusive: bool = True, blocks: int = 1) -> Sche
         partner = rank ^ (1 << step // 2)
         step, rank, partner = (column[partner < size] for column in (step, rank, partner))
         sends, adds, upper = step % 2 == 0, step % 2 == 1, rank > partner
-        first = (not inclusive) & (rank & ((1 << step // 2) - 1) == 0)  # nothing is before the rank in its group
+        first = (not inclusive) & (rank & ((1 << step // 2) - 1) == 0)  # the rank is the first of its group
         prefix = adds & upper
         return np.concatenate(
             (
@@ -54,5 +54,5 @@ def scan_exchange(size: int, *, inclusive: bool = True, blocks: int = 1) -> Sche
 
 
 def _own(step: Integers, rank: Integers, target: tuple[int, int], blocks: int, operation: Integers) -> Rows:
-    """What has just arrived is combined with what a rank has, or is the first that it has."""
+    """The rows that copy a received vector to a place, or combine it with the vector there."""
     return transfers(step, rank, rank, (SCRATCH, 0), target, blocks, operation)

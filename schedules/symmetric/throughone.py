@@ -1,6 +1,6 @@
-"""Collectives for all ranks that run through rank 0: a rooted one to it, then one from it.
+"""Collectives that run through rank 0: a rooted collective to it, then one from it.
 
-MPI libraries fall back on these. Bytes below are those of the whole vector or of all shares, m; p ranks.
+MPI libraries run them as a fallback. Below, m is the number of bytes of the whole vector or of all shares, p of ranks.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["allgather_through_one", "allreduce_through_one", "reduce_scatter_thr
 
 
 def allreduce_through_one(size: int, *, up: str = "binomial", down: str = "linear", blocks: int = 1) -> Schedule:
-    """The vector is reduced at rank 0 and broadcast from there.
+    """An allreduce by a reduction to rank 0 and a broadcast from it.
 
-    Messages: 2 (p - 1) of the whole vector, one more with ``up="in_order"``, which keeps rank order.
+    Messages: 2 (p - 1) of the whole vector, and one more with ``up="in_order"``, which keeps rank order.
 
     :param size: number of ranks, p.
-    :param up: shape of the tree of the reduction, see ``ranktrees.SHAPES``.
-    :param down: shape of the tree of the broadcast.
-    :param blocks: blocks of the vector.
+    :param up: shape of the reduction's tree, a key of ``ranktrees.SHAPES``.
+    :param down: shape of the broadcast's tree, a key of ``ranktrees.SHAPES``.
+    :param blocks: number of blocks of the vector.
     """
     phases = sequence(_to_first(size, up, OUTPUT, blocks), _from_first(size, down, blocks))
     return Schedule.from_phases("allreduce", size, f"{up} tree up, {down} down", phases, blocks=blocks)
@@ -36,14 +36,14 @@ def allreduce_through_one(size: int, *, up: str = "binomial", down: str = "linea
 def allgather_through_one(
     size: int, *, down: str = "linear", blocks: int = 1, counts: ArrayLike | None = None
 ) -> Schedule:
-    """All send their shares to rank 0, which broadcasts the whole.
+    """An allgather in which all ranks send their shares to rank 0, which broadcasts the whole.
 
-    Messages: p - 1 of a share each, and p - 1 of all, m bytes.
+    Messages: p - 1 of one share, and p - 1 of all shares, m bytes.
 
     :param size: number of ranks, p.
-    :param down: shape of the tree of the broadcast, see ``ranktrees.SHAPES``.
-    :param blocks: blocks of each rank where there are no counts.
-    :param counts: blocks of each rank for allgatherv, shape (p,).
+    :param down: shape of the broadcast's tree, a key of ``ranktrees.SHAPES``.
+    :param blocks: number of blocks of each rank, used if ``counts`` is None.
+    :param counts: blocks of each rank, shape (p,), for allgatherv.
     """
     share = shares(size, blocks, counts)
     ranks = np.arange(size)
@@ -56,15 +56,15 @@ def allgather_through_one(
 def reduce_scatter_through_one(
     size: int, *, up: str = "binomial", down: str = "linear", blocks: int = 1, counts: ArrayLike | None = None
 ) -> Schedule:
-    """The vector is reduced at rank 0 and scattered from there.
+    """A reduce-scatter by a reduction to rank 0 and a scatter from it.
 
-    Messages: p - 1 of the whole vector, one more with ``up="in_order"``, which keeps rank order; and p - 1 parts.
+    Messages: p - 1 of the whole vector, one more with ``up="in_order"``, which keeps rank order, and p - 1 of parts.
 
     :param size: number of ranks, p.
-    :param up: shape of the tree of the reduction, see ``ranktrees.SHAPES``.
-    :param down: ``linear`` or ``binomial``: how the parts are scattered.
-    :param blocks: blocks of each rank's part where there are no counts.
-    :param counts: blocks of each rank, shape (p,).
+    :param up: shape of the reduction's tree, a key of ``ranktrees.SHAPES``.
+    :param down: shape of the scatter's tree, ``linear`` or ``binomial``.
+    :param blocks: number of blocks of each rank's part, used if ``counts`` is None.
+    :param counts: blocks of each rank's part, shape (p,).
     """
     if down not in ("linear", "binomial"):
         raise ValueError(f"expecting down 'linear' or 'binomial', got {down!r}")
@@ -72,7 +72,7 @@ def reduce_scatter_through_one(
     begin = starts(share)
     tree = shaped(down, size)
     child, above = tree.others, tree.parent[tree.others]
-    # What has been handed to a rank lies in its scratch where it lies in the whole vector.
+    # Received parts lie in the scratch at their place in the whole vector.
     count = begin[child + tree.sizes[child]] - begin[child]
     scatter = transfers(tree.down[child], above, child, (SCRATCH, begin[child]), (SCRATCH, begin[child]), count)
     ranks = np.arange(size)
@@ -87,7 +87,7 @@ def reduce_scatter_through_one(
 
 
 def _to_first(size: int, shape: str, buffer: int, blocks: int) -> Phases:
-    """A reduction whose sum is in a buffer of rank 0."""
+    """Phases of a reduction that ends in a buffer of rank 0."""
     tree = shaped(shape, size)
     held: Integers = np.full(size, buffer)
     handed = (
@@ -97,7 +97,7 @@ def _to_first(size: int, shape: str, buffer: int, blocks: int) -> Phases:
 
 
 def _from_first(size: int, shape: str, blocks: int) -> Rows:
-    """A broadcast between outputs; a rank sends to all its children at once."""
+    """The rows of a broadcast between outputs, in which a rank sends to all its children at once."""
     tree = shaped(shape, size)
     child = tree.others
     return transfers(tree.depth[child] - 1, tree.parent[child], child, (OUTPUT, 0), (OUTPUT, 0), blocks)

@@ -1,10 +1,10 @@
-"""Networks that are not there: what programs of many ranks take on given links and routes, without MPI.
+"""Simulation of networks without MPI: the times of programs of many ranks on given links and routes.
 
-``Wiring`` has the directed links and the routes of all pairs of hosts, ``Tables`` the links and what switches hold;
-``Program`` has what the ranks of a job compute, send and receive after what. ``run`` gives an ``Result``: seconds of
-jobs and ranks, and bytes of links. In a ``FlowSession`` programs come and go while time passes.
-``topompi.views.program`` and ``topompi.views.tables`` make them from a job's network, a fabric's routes and a schedule.
-``topompi.netsim.packets`` runs the same programs packet by packet.
+``Wiring`` has directed links and the routes of all pairs of hosts; ``Tables`` has links and the switches' tables.
+``Program`` lists the operations of a job's ranks: compute bursts, sends and receives, by step. ``run`` returns a
+``Result`` with the times of jobs and ranks and the bytes of links. In a ``FlowSession`` programs start and stop at any
+time. ``topompi.views.program`` and ``topompi.views.tables`` make the inputs from a schedule, a job's network and a
+fabric's routes. ``topompi.netsim.packets`` simulates the same programs packet by packet.
 """
 
 from .errors import NetsimError

@@ -1,11 +1,11 @@
-/* Jobs come and go; see _run.h. */
+/* Adding and removing jobs; see _run.h. */
 
 #include "_run.h"
 
 #include <math.h>
 #include <string.h>
 
-static const double ACCURACY = 1e-10; /* relative, of fair shares */
+static const double ACCURACY = 1e-10; /* relative accuracy of fair shares */
 
 int
 run_init(Run *run, const double *capacity, int32_t links)
@@ -65,7 +65,7 @@ make_room(Run *run, const Columns *columns)
            group_widen(&run->marks, columns->marks, 2, (void *const[]){A(mark_size), A(mark_left)}, (const size_t[]){4, 4});
 }
 
-/* Let paths be longer. */
+/* Make room for longer paths. */
 static int
 lengthen(Run *run, int32_t longest)
 {
@@ -132,7 +132,7 @@ append_work(Run *run, const Columns *columns)
         }
 }
 
-/* Each rank has a link of its own, and begins at its time. */
+/* Give each rank its copy link, and schedule its start. */
 static int
 append_links(Run *run, const Columns *columns)
 {
@@ -156,7 +156,7 @@ run_add(Run *run, const Columns *columns)
 {
     if (run->failure == NO_MEMORY || !lengthen(run, columns->longest) || !make_room(run, columns) ||
         !append_links(run, columns)) {
-        run->failure = NO_MEMORY; /* some arrays are longer than others now: nothing goes on with them */
+        run->failure = NO_MEMORY; /* arrays differ in length now, so the session cannot continue */
         return 0;
     }
     append_ranks(run, columns);
@@ -175,7 +175,7 @@ run_add(Run *run, const Columns *columns)
     return !run->failure;
 }
 
-/* The job of what an event is about. */
+/* The job of an event. */
 static int32_t
 job_of(const Run *run, const Event *event)
 {
@@ -216,7 +216,7 @@ drop_flows(Run *run, int32_t job)
     }
 }
 
-/* Let a job be gone: its ranks do nothing more, and its flows leave their links now. */
+/* Remove a job: its ranks stop, and its flows leave their links now. */
 void
 run_remove(Run *run, int32_t job)
 {
@@ -228,7 +228,7 @@ run_remove(Run *run, int32_t job)
     for (int32_t one = 0; one < events; one++)
         if (job_of(run, &run->events[one]) != job)
             run->events[kept++] = run->events[one];
-    for (int32_t one = 0; one < kept; one++) { /* into the heap again, whose part before `one` is one */
+    for (int32_t one = 0; one < kept; one++) { /* restore the heap one event at a time */
         Event event = run->events[one];
         run_schedule(run, event.time, event.kind, event.number);
     }

@@ -33,7 +33,7 @@ fair_free(Fair *all)
     free(all->shares);
 }
 
-/* Set ``array`` to more memory, or return 0 from the function at hand. */
+/* Reallocate ``array``, or return 0 from the calling function. */
 #define RESIZE(array, count)                                             \
     do {                                                                 \
         void *larger_ = realloc(array, (size_t)(count) * sizeof *(array)); \
@@ -61,7 +61,7 @@ grow(Fair *all)
     return 1;
 }
 
-/* Let there be more links; 0 without memory. */
+/* Add links up to a number; 0 without memory. */
 int
 fair_widen(Fair *all, int32_t links)
 {
@@ -77,7 +77,7 @@ fair_widen(Fair *all, int32_t links)
     return 1;
 }
 
-/* Let paths have more links; 0 without memory. */
+/* Make room for longer paths; 0 without memory. */
 int
 fair_lengthen(Fair *all, int32_t longest)
 {
@@ -138,7 +138,7 @@ fair_add(Fair *all, int32_t message, const int32_t *path)
     return one;
 }
 
-/* Let a flow have neither rate nor bottleneck. */
+/* Clear a flow's rate and bottleneck. */
 static void
 release(Fair *all, int32_t one)
 {
@@ -150,7 +150,7 @@ release(Fair *all, int32_t one)
     flow->bottleneck = -1;
 }
 
-/* Take a flow off its links, which are looked at. */
+/* Remove a flow from its links, and mark these as visited. */
 void
 fair_remove(Fair *all, int32_t one)
 {
@@ -187,7 +187,7 @@ fair_look(Fair *all, int32_t number)
     }
 }
 
-/* Take a flow's rate back, on the links that others use too. */
+/* Open a flow on its links: on links that other flows use it counts as open, and the other links limit its rate. */
 static void
 open_links(Fair *all, int32_t one)
 {
@@ -206,7 +206,7 @@ open_links(Fair *all, int32_t one)
     }
 }
 
-/* Let a flow take part in the filling, before which all others are on their links. */
+/* Add a flow to the filling; all flows must be on their links before. */
 void
 fair_fill(Fair *all, int32_t one)
 {

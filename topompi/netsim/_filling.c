@@ -6,7 +6,7 @@
 
 static const double TIE = 1e-12; /* relative */
 
-/* Put a share at a place of the heap, or below it. */
+/* Put a share into the heap at an index, or below it. */
 static void
 sink(Fair *all, int32_t at, Share share)
 {
@@ -19,7 +19,7 @@ sink(Fair *all, int32_t at, Share share)
     all->shares[at] = share;
 }
 
-/* Whether a flow has a link in common with what is filled. */
+/* Whether a flow shares a link with the refilled flows. */
 static int
 meets(const Fair *all, int32_t one)
 {
@@ -32,7 +32,7 @@ meets(const Fair *all, int32_t one)
     return 0;
 }
 
-/* Let all take part that was filled before in this set of changes and hangs together with what is filled now. */
+/* Add to the filling all flows refilled earlier in this set of changes that links connect to the current flows. */
 static void
 gather(Fair *all)
 {
@@ -50,10 +50,10 @@ share_of(const Link *link)
     return link->left > 0 ? link->left / link->open : 0;
 }
 
-/* What the links leave to the flows that are filled.
+/* Compute the shares that links leave to the refilled flows.
 
-   Of the links on which a flow alone is filled only the tightest can be its bottleneck, and their shares do not grow: that
-   one stands for all. */
+   Of the links on which only one flow is refilled, only the tightest can be its bottleneck, and its share does not
+   grow, so this link represents all. */
 static void
 prepare(Fair *all)
 {
@@ -94,7 +94,7 @@ fix(Fair *all, int32_t one, double rate, int32_t bottleneck)
     }
 }
 
-/* Fix all open flows of a link; returns how many. */
+/* Fix the rates of all open flows of a link; returns their number. */
 static int32_t
 fix_all(Fair *all, int32_t number, double rate)
 {
@@ -108,7 +108,7 @@ fix_all(Fair *all, int32_t number, double rate)
     return count;
 }
 
-/* All flows that are filled grow alike until a link is full, where they stay; the others grow on. */
+/* Increase the rates of all refilled flows equally until a link is full; fix its flows, and go on with the others. */
 static void
 fill(Fair *all)
 {
@@ -133,7 +133,7 @@ fill(Fair *all)
     }
 }
 
-/* The rate of a link's fastest flow, and what its flows leave anew. */
+/* The rate of a link's fastest flow; also recomputes the bytes/s that its flows leave. */
 static double
 sum_up(const Fair *all, int32_t number)
 {
@@ -148,10 +148,10 @@ sum_up(const Fair *all, int32_t number)
     return fastest;
 }
 
-/* The rate at which the flows of a link that are as fast as those that are fixed on it would share it.
+/* The rate at which the flows of a link would share it that are at least as fast as the flows fixed on it.
 
-   Those that are slower than that rate have their bottleneck elsewhere, and leave the others more. One flow or more is
-   fixed on the link in this filling, so that none of the counts is 0. */
+   Slower flows have their bottleneck elsewhere, and leave the others more. At least one flow is fixed on the link in
+   this filling, so no count is 0. */
 static double
 level_of(const Fair *all, int32_t number)
 {
@@ -172,7 +172,7 @@ level_of(const Fair *all, int32_t number)
     }
 }
 
-/* Note the flows of a link that have no bottleneck any more, or that take what is due to those that are fixed on it. */
+/* Note the flows of a link that have no bottleneck any more, or that take more than the flows fixed on it permit. */
 static void
 check(Fair *all, int32_t number)
 {
@@ -181,7 +181,7 @@ check(Fair *all, int32_t number)
         return;
     double fastest = sum_up(all, number), slack = 1 + all->accuracy;
     int full = link->left <= all->capacity[number] * all->accuracy;
-    double least = full ? fastest * (1 - all->accuracy) : INFINITY; /* of flows that have it as their bottleneck */
+    double least = full ? fastest * (1 - all->accuracy) : INFINITY; /* least rate of flows with this bottleneck */
     double most = link->level >= 0 && fastest > link->level * slack ? level_of(all, number) : INFINITY;
     for (int32_t at = 0; at < link->count; at++) {
         Flow *flow = &all->flow[link->flows[at].flow];
@@ -194,10 +194,10 @@ check(Fair *all, int32_t number)
     }
 }
 
-/* The rates of all flows, after what was taken off and with what was given to ``fair_fill``.
+/* Compute the rates of all flows, after removals and calls of ``fair_fill``.
 
-   Each filling but the first has at least one flow that none had before in this set of changes, for all that shares a link
-   with what is filled and was filled before takes part: so it ends. */
+   Each filling after the first includes a flow that no earlier filling of this set of changes had, because it also
+   includes all earlier flows that share a link with it; so the loop ends. */
 void
 fair_solve(Fair *all)
 {

@@ -1,4 +1,4 @@
-/* The flow model for Python: one object per session; see flows.py. */
+/* The flow model for Python, one object per session; see flows.py. */
 
 #include "_buffers.h"
 #include "_run.h"
@@ -6,7 +6,7 @@
 typedef struct {
     PyObject_HEAD
     Run run;
-    int busy; /* another thread lets time pass */
+    int busy; /* whether another thread is advancing the time */
 } Engine;
 
 static int
@@ -17,7 +17,7 @@ is_free(const Engine *self)
     return !self->busy;
 }
 
-/* Check a program's arrays, in the order in which the caller gives them. */
+/* Check a program's arrays, in the order of ``Tape.arrays``. */
 static int
 read_columns(PyObject *arrays, Buffers *buffers, Columns *to)
 {

@@ -1,4 +1,4 @@
-/* Columns of a session that grow as programs are added. */
+/* Columns of a session, which grow as programs are added. */
 
 #ifndef TOPOMPI_NETSIM_GROUPS_H
 #define TOPOMPI_NETSIM_GROUPS_H
@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many there are of ranks, rows, steps, messages, jobs or names, and for how many there is memory. */
+/* The number of ranks, rows, steps, messages, jobs or names, and the number with memory. */
 typedef struct {
     int32_t count, room;
 } Group;
 
-/* Make room for more items in the arrays of a group, each of them with one item to spare; 0 without memory.
+/* Make room for more items in the arrays of a group, and for one spare item in each; 0 without memory.
 
-   The arrays are given by the places of their pointers, which are of several types and so are copied as bytes. */
+   The arrays are given by the addresses of their pointers, which have different types and so are copied as bytes. */
 static inline int
 group_widen(Group *group, int32_t more, int arrays, void *const *place, const size_t *item)
 {
@@ -37,7 +37,7 @@ group_widen(Group *group, int32_t more, int arrays, void *const *place, const si
     return 1;
 }
 
-/* Append numbers, each moved by as many as there were before; -1 stays. */
+/* Append numbers, each increased by ``by``; -1 stays. */
 static inline void
 group_append(int32_t *to, const int32_t *from, int32_t count, int32_t by)
 {

@@ -1,4 +1,4 @@
-/* Ranks at work on their programs; see _run.h. */
+/* Ranks that execute their programs; see _run.h. */
 
 #include "_run.h"
 
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SENT = 1, POSTED = 2, HERE = 4 };           /* how far a message is: a bit each */
-enum { WORK_AT_ONCE = 1 << 18 };                   /* some hundredths of a second */
+enum { SENT = 1, POSTED = 2, HERE = 4 };           /* progress of a message, one bit each */
+enum { WORK_AT_ONCE = 1 << 18 };                   /* takes some hundredths of a second */
 
-static const double TIE = 1e-12, CLOCK = 1e-15; /* relative, of a duration and of a time */
+static const double TIE = 1e-12, CLOCK = 1e-15; /* relative errors, of a duration and of a time */
 
 static int
 is_before(const Event *one, const Event *other)
@@ -55,7 +55,7 @@ next_event(Run *run)
     return top;
 }
 
-/* The heap of flows by their finish, in which each knows its place. */
+/* Put a flight into the heap of finishes, in which each flow knows its index. */
 static void
 put(Run *run, int32_t at, Flight flight)
 {
@@ -77,7 +77,7 @@ settle(Run *run, int32_t at, Flight flight)
     put(run, at, flight);
 }
 
-/* Take a flow off the heap of finishes. */
+/* Remove a flow from the heap of finishes. */
 void
 run_ground(Run *run, int32_t at)
 {
@@ -86,7 +86,7 @@ run_ground(Run *run, int32_t at)
         settle(run, at, last);
 }
 
-/* Hold the flow that finishes next, until it is due. */
+/* Hold the flow that finishes next until it is due. */
 static void
 hold(Run *run)
 {
@@ -128,7 +128,7 @@ note(Run *run, int32_t job, int32_t mark)
     run->records[run->num_records++] = (Record){run->now, job, mark};
 }
 
-/* Set a job to its beginning. */
+/* Restart a job. */
 static void
 restart(Run *run, int32_t job)
 {
@@ -191,7 +191,7 @@ begin(Run *run, int32_t rank, int32_t row)
     }
 }
 
-/* Let a rank do what its processor, its window and its program allow now. */
+/* Advance a rank as far as its processor, its window and its program allow now. */
 static void
 advance(Run *run, int32_t rank)
 {
@@ -208,7 +208,7 @@ advance(Run *run, int32_t rank)
         begin(run, rank, row);
     }
     if (run->oldest[rank] == steps) {
-        run->oldest[rank]++; /* it is through only once */
+        run->oldest[rank]++; /* so that the rank finishes only once */
         finish_rank(run, rank);
     }
 }
@@ -237,7 +237,7 @@ arrive(Run *run, int32_t message)
         complete(run, run->send_step[message]);
 }
 
-/* Bytes/s of a message's slowest link, infinite for none. */
+/* The rate in bytes/s of a message's slowest link; infinite if it has none. */
 static double
 slowest(const Run *run, int32_t message)
 {
@@ -249,7 +249,7 @@ slowest(const Run *run, int32_t message)
     return rate;
 }
 
-/* A message's latencies are over: it flows from when the rates are next found. */
+/* Start the flow of a message after its latencies; it gets a rate when rates are next computed. */
 static void
 flow(Run *run, int32_t message)
 {
@@ -295,7 +295,7 @@ compare(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Let all arrive that is held. */
+/* Deliver all messages held. */
 static void
 release(Run *run)
 {
@@ -310,7 +310,7 @@ release(Run *run)
     run->num_held = 0;
 }
 
-/* Rates for the flows that are there now. */
+/* Compute the rates of the current flows. */
 static void
 share(Run *run)
 {
@@ -347,7 +347,7 @@ share(Run *run)
     run->due = INFINITY;
 }
 
-/* One thing that happens next, unless nothing does up to the limit. */
+/* Process the next event, if one is due up to the limit. */
 static int
 proceed(Run *run, double limit)
 {
@@ -369,7 +369,8 @@ proceed(Run *run, double limit)
     return PAUSED;
 }
 
-/* Go on for a while: PAUSED if it is not over. To the end: of the next run, else up to a time and what then is due. */
+/* Advance the time for a while; returns PAUSED if there is more to do. With to_end up to the next end of a run, else up
+   to ``until`` including all events due then. */
 int
 run_play(Run *run, double until, int to_end)
 {
@@ -387,7 +388,7 @@ run_play(Run *run, double until, int to_end)
     return PAUSED;
 }
 
-/* The part of a message that has flowed. */
+/* The fraction of a message that has flowed. */
 double
 run_part(const Run *run, const Flow *flow)
 {

@@ -1,8 +1,9 @@
-/* Ranks at work on their programs, and the flows between them, event by event; interpreter.py has the same in Python.
+/* Ranks that execute their programs, and the flows between them, event by event; interpreter.py does the same in
+   Python.
 
-   The order of events at one instant is the same there, because what keeps a processor busy first makes the rest wait.
-   Programs may be added and removed at any time between events: all that belongs to them is numbered through, in the order
-   in which they came. */
+   The order of events at one instant is the same there, because the work that occupies a processor first delays the
+   rest. Programs may be added and removed between events. Their ranks, messages and so on are numbered through all
+   programs, in the order of arrival. */
 
 #ifndef TOPOMPI_NETSIM_RUN_H
 #define TOPOMPI_NETSIM_RUN_H
@@ -12,13 +13,13 @@
 #include "_fair.h"
 #include "_groups.h"
 
-#pragma GCC visibility push(hidden) /* calls between these files go straight */
+#pragma GCC visibility push(hidden) /* makes calls between these files direct */
 
 enum { COMPUTE, RECEIVE, SEND };
 enum { COMPUTED, RECEIVED, DEPART, START, TIMER }; /* kinds of events */
 enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };
-enum { OVER, ENDLESS, NO_MEMORY, NO_TIME, PAUSED }; /* how a while ended: as asked, for want of anything to happen, ... */
-enum { END = -1 };                                  /* of a run, in the place of a named step */
+enum { OVER, ENDLESS, NO_MEMORY, NO_TIME, PAUSED }; /* reasons why an engine stopped */
+enum { END = -1 };                                  /* in place of a named step, for the end of a run */
 
 typedef struct {
     double time;
@@ -34,7 +35,7 @@ typedef struct {
     int32_t message, flow;
 } Held;
 
-/* When a job ended a run, or completed a named step in one. */
+/* The time at which a job ended a run, or completed a named step. */
 typedef struct {
     double time;
     int32_t job, mark;
@@ -42,38 +43,38 @@ typedef struct {
 
 typedef struct {
     Group ranks, rows, steps, messages, jobs, marks;
-    int32_t *first_row, *first_step, *window, *job_of_rank;   /* ranks; the first two have one item more */
-    double *end, *processor;                                  /* end of the first run, NaN before; when it is free */
-    int32_t *row, *oldest;                                    /* next operation, first step that is incomplete */
-    int32_t *kind, *step_of_row, *message_of_row;             /* rows */
+    int32_t *first_row, *first_step, *window, *job_of_rank;   /* of ranks; the first two have one item more */
+    double *end, *processor;                                  /* end of the first run, NaN before; when the processor is free */
+    int32_t *row, *oldest;                                    /* next operation, first incomplete step */
+    int32_t *kind, *step_of_row, *message_of_row;             /* of rows */
     double *amount;
-    int32_t *operations, *rank_of_step, *mark_of_step, *pending; /* steps */
-    int32_t *destination, *send_step, *receive_step, *paths;     /* messages; paths are padded with -1 */
-    double *nbytes, *latency, *arrivals;                         /* arrivals: how often it has come */
+    int32_t *operations, *rank_of_step, *mark_of_step, *pending; /* of steps */
+    int32_t *destination, *send_step, *receive_step, *paths;     /* of messages; paths are padded with -1 */
+    double *nbytes, *latency, *arrivals;                         /* arrivals: number of times that the message arrived */
     uint8_t *state;
-    int32_t *first_rank, *first_message, *first_mark, *repeat, *left; /* jobs; the first three have one item more */
-    double *began;                                                    /* of the run at hand */
+    int32_t *first_rank, *first_message, *first_mark, *repeat, *left; /* of jobs; the first three have one item more */
+    double *began;                                                    /* time at which the current run began */
     uint8_t *over;
-    int32_t *mark_size, *mark_left; /* named steps: ranks, and those that have not completed it in this run */
+    int32_t *mark_size, *mark_left; /* of named steps: ranks, and ranks that have not completed it in this run */
     int32_t links;                  /* of the network; each rank has one more, for messages inside its host */
     double *capacity, copy_rate;
     double send_overhead, receive_overhead, eager, tolerance;
     Fair fair;
     Event *events;
     int32_t num_events, room;
-    Flight *soonest; /* flows by their finish, a heap; those that are not held */
-    Held *held;      /* at their finish, until all that is due is seen to */
+    Flight *soonest; /* heap of flows by finish, without held flows */
+    Held *held;      /* finished flows, held until everything due is processed */
     int32_t flying, num_held;
     int32_t *fresh, num_fresh;
-    Record *records; /* that nobody has read */
+    Record *records; /* that Python has not read */
     int32_t num_records, room_records;
     double now, due;
-    int32_t waiting; /* jobs that have to run once and have not yet */
+    int32_t waiting; /* jobs that must run once and have not yet */
     int changed, failure, ended;
-    int64_t work; /* events, and flows that got another rate, since signals were last looked for */
+    int64_t work; /* events, and changed rates, since the last check for signals */
 } Run;
 
-/* A program's columns, numbered from 0 within; see tape.py. */
+/* The columns of a program, numbered from 0 within it; see tape.py. */
 typedef struct {
     int32_t ranks, rows, steps, messages, jobs, marks, longest;
     const int32_t *first_row, *first_step, *window, *job_of_rank, *kind, *step_of_row, *message_of_row, *operations;

@@ -1,4 +1,4 @@
-"""What a simulated network refuses."""
+"""The exception of the network simulations."""
 
 from ..errors import TopompiError
 
@@ -6,4 +6,4 @@ __all__ = ["NetsimError"]
 
 
 class NetsimError(TopompiError, ValueError):
-    """A program or a network contradicts itself, a program never ends, or a result is below its bound."""
+    """A program or a network is inconsistent, a program never ends, or a result is below its lower bound."""

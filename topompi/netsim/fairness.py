@@ -1,4 +1,4 @@
-"""Max-min fair rates: no flow can have more without another, that has no more than it, having less."""
+"""Max-min fair rates: no flow can get more unless a flow with at most the same rate gets less."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from numpy.typing import NDArray
 
 __all__ = ["max_min"]
 
-TIE = 1e-12  # relative: links that fill up together
+TIE = 1e-12  # relative difference up to which links count as full at the same time
 
 
 def max_min(paths: NDArray[np.integer], capacity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Bytes/s of each flow, by progressive filling.
+    """The rate of each flow in bytes/s, by progressive filling.
 
-    All flows grow alike until a link is full; its flows stay as they are, and the others grow on (D. Bertsekas and
-    R. Gallager, Data Networks, 2nd edition, 1992, 6.5.2).
+    The rates of all flows grow equally until a link is full; its flows keep their rate, and the others continue to grow
+    (D. Bertsekas and R. Gallager, Data Networks, 2nd edition, 1992, 6.5.2).
 
-    :param paths: links of each flow, shape (flows, longest), padded with -1; a flow without a link of
-        finite capacity is infinitely fast.
-    :param capacity: bytes/s of each link, shape (links,).
-    Cost: a pass over the links of the flows that still grow for each level of rates.
+    :param paths: links of each flow, shape (flows, longest), padded with -1; the rate of a flow without a link of
+        finite capacity is infinite.
+    :param capacity: capacity of each link in bytes/s, shape (links,).
+    Cost: for each different rate, one pass over the links of the flows that still grow.
     """
     rate = np.full(len(paths), np.inf)
     flow, place = np.nonzero((paths >= 0) & np.isfinite(capacity)[paths])

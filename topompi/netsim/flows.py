@@ -1,4 +1,4 @@
-"""Messages as fluids that share links max-min fairly, event by event."""
+"""Simulation of messages as flows that share links max-min fairly, event by event."""
 
 from __future__ import annotations
 
@@ -22,25 +22,27 @@ try:
     from . import _flows
 
     _compiled: type[_flows.Engine] | None = _flows.Engine
-except ImportError:  # topompi was installed without a compiler
+except ImportError:  # installed without a compiler
     _compiled = None
 
 __all__ = ["FlowSession", "Hosts", "Result", "run"]
 
 Floats = NDArray[np.float64]
 
-ROUNDING = 1e-9  # relative: sums of rates, and of bytes over rates
+ROUNDING = 1e-9  # relative error of sums of rates, and of bytes over rates
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """What hosts add to the network; by default nothing.
+    """The costs of hosts in addition to the network; by default none.
 
-    :param send_overhead: seconds of the sender's processor for each message; likewise ``receive_overhead``.
-    :param copy_rate: bytes/s at which a rank receives from its own host, all its messages together.
-    :param copy_latency: seconds before such a message flows.
-    :param eager: bytes up to which a send is complete once it has been handed over; others wait for their receiver.
-    :param skew: seconds within which the ranks of a job start, at random.
+    :param send_overhead: time of the sender's processor per message, in seconds.
+    :param receive_overhead: time of the receiver's processor per message, in seconds.
+    :param copy_rate: rate in bytes/s at which a rank receives from its own host, all these messages together.
+    :param copy_latency: latency of a message inside a host, in seconds.
+    :param eager: largest size in bytes of an eager message, whose send is complete when it is handed over; longer
+        messages wait for their receiver.
+    :param skew: time in seconds within which the ranks of a job start, at random.
     """
 
     send_overhead: float = 0.0
@@ -60,14 +62,14 @@ class Hosts:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What programs took, each the first time that it ran.
+    """The times of programs, each for its first run.
 
-    :param job_seconds: from each job's start until its last rank is through, shape (jobs,); NaN for a background that
-        was not through when all others were.
-    :param rank_seconds: when each rank of all jobs is through, from the start of its job, shape (ranks,).
-    :param link_bytes: bytes of messages that have crossed each link when the last job that counts has ended, shape
+    :param job_seconds: time from each job's start until its last rank ends, in seconds, shape (jobs,); NaN for a
+        background job that had not ended when all others had.
+    :param rank_seconds: time from the start of its job until each rank ends, in seconds, shape (ranks,).
+    :param link_bytes: bytes that had crossed each link when all jobs outside the background had run once, shape
         (links,).
-    :param bounds: least seconds of each job for the bytes it has on its busiest link, shape (jobs,).
+    :param bounds: least time of each job in seconds, from its bytes on its busiest link, shape (jobs,).
     """
 
     job_seconds: Floats
@@ -77,19 +79,19 @@ class Result:
 
 
 class FlowSession(Programs):
-    """Programs on a network of flows, in time that the caller lets pass; a ``Session``.
+    """A simulation of programs on a network of flows, whose time the caller advances; it implements ``Session``.
 
-    A message flows once its sender has handed it over and, unless eager, its receiver has posted it; after the
-    latencies of its links it takes its max-min fair share of them. Rates and loads are those of this instant.
+    A message flows when its sender has handed it over and, unless it is eager, its receiver has posted it. After the
+    latencies of its links it gets its max-min fair share of them. Rates and loads are those of the current instant.
 
-    :param wiring: the network; tables where the routes between all pairs of hosts are too many to keep.
-    :param hosts: what the hosts add.
-    :param seed: of the skew.
-    :param tolerance: rates are found anew as late as no message becomes later by more than this part of its own time;
-        none is ever early. 0 is exact: at each instant at which a flow begins or ends.
-    :param compiled: whether the extension in C may do it, where it is installed.
-    Cost: 2 to 30 us a message in C, by how many rates change where one begins or ends; without it, Python for each
-    message, and max-min fair rates of all flows whenever rates are found. Memory for all messages that were ever added.
+    :param wiring: network; ``Tables`` if the routes between all pairs of hosts would take too much memory.
+    :param hosts: costs of the hosts.
+    :param seed: seed of the random skew.
+    :param tolerance: largest relative delay of a message. Rates are recomputed as rarely as this permits; no message is
+        ever early. With 0 they are recomputed at each instant at which a flow begins or ends.
+    :param compiled: whether to use the C extension if it is installed.
+    Cost: 2 to 30 us per message in C, depending on how many rates change when a flow begins or ends. Without C, Python
+    executes each message, and rates of all flows are recomputed together. Memory for all messages ever added.
     """
 
     def __init__(
@@ -110,7 +112,7 @@ class FlowSession(Programs):
         rates = np.ascontiguousarray(wiring.rate, dtype=np.float64)
         self._engine = kind(rates, about.copy_rate, about.send_overhead, about.receive_overhead, about.eager, tolerance)
         self._traffic: list[Traffic] = []
-        self._entered: list[int] = []  # first message of each traffic
+        self._entered: list[int] = []  # first message of each entry of ``_traffic``
         self._starts: list[Floats] = []
         super().__init__("flows", self._engine)
 
@@ -127,7 +129,7 @@ class FlowSession(Programs):
         return self._waits_for_ever(np.isnan(self._read()[0]))
 
     def _read(self) -> tuple[Floats, Floats]:
-        """When each rank ended its first run, and how often each message has come, the last time perhaps in part."""
+        """The time at which each rank ended its first run, and how often each message arrived, fractions included."""
         ends, arrivals = np.full(self._first_rank[-1], np.nan), np.zeros(self._first_message[-1])
         self._engine.read(ends, arrivals)
         return ends, arrivals
@@ -137,12 +139,12 @@ class FlowSession(Programs):
         return self._rates(*self._flows())
 
     def _flows(self) -> tuple[NDArray[np.int64], Floats]:
-        """Messages that flow, ascending among all of the session, and bytes/s."""
+        """The messages that flow, numbered through the session, ascending, and their rates in bytes/s."""
         found = np.array(sorted(self._engine.flows()), dtype=np.float64).reshape(-1, 2)
         return found[:, 0].astype(np.int64), found[:, 1]
 
     def loads(self) -> Floats:
-        """Bytes/s that cross each link now, shape (links,)."""
+        """The rate in bytes/s at which bytes cross each link now, shape (links,)."""
         message, rate = self._flows()
         place = np.searchsorted(self._entered, message, "right") - 1
         here = [(one, message[place == one]) for one in np.unique(place).tolist()]
@@ -150,15 +152,15 @@ class FlowSession(Programs):
         return link_loads(joined(paths), rate, len(self._wiring.rate))
 
     def link_bytes(self) -> Floats:
-        """Bytes that have crossed each link so far, shape (links,)."""
+        """The bytes that have crossed each link so far, shape (links,)."""
         nbytes = [np.zeros(0), *(one.nbytes for one in self._traffic)]
         crossed = np.concatenate(nbytes) * self._read()[1]
         return link_loads(joined([one.paths for one in self._traffic]), crossed, len(self._wiring.rate))
 
     def result(self) -> Result:
-        """The first runs of all programs that were added, as far as they have ended.
+        """The times of the first runs of all programs added so far; unfinished runs have NaN.
 
-        :raises NetsimError: for a time below a job's bound.
+        :raises NetsimError: if a time is below the job's lower bound.
         """
         seconds = self._read()[0] - np.concatenate(self._starts)
         spans = pairwise(self._first_rank.tolist())
@@ -179,16 +181,16 @@ def run(
     tolerance: float = 0.0,
     compiled: bool = True,
 ) -> Result:
-    """The times of jobs that share a network: a session to the end of the last first run that counts.
+    """Simulate jobs that share a network until every job outside the background has run once.
 
-    :param wiring: the network; tables where the routes between all pairs of hosts are too many to keep.
+    :param wiring: network; ``Tables`` if the routes between all pairs of hosts would take too much memory.
     :param programs: one program per job.
-    :param hosts: what the hosts add.
-    :param seed: of the skew.
-    :param tolerance: the part of its own time by which a message may be late, as ``FlowSession`` has it.
-    :param compiled: whether the extension in C may do it, where it is installed.
-    :raises NetsimError: for programs that wait for ever, and for a time below a job's bound.
-    Cost: that of ``FlowSession``.
+    :param hosts: costs of the hosts.
+    :param seed: seed of the random skew.
+    :param tolerance: largest relative delay of a message, see ``FlowSession``.
+    :param compiled: whether to use the C extension if it is installed.
+    :raises NetsimError: if programs wait forever, or a time is below the job's lower bound.
+    Cost: as ``FlowSession``.
     """
     session = FlowSession(wiring, hosts=hosts, seed=seed, tolerance=tolerance, compiled=compiled)
     if programs and all(one.repeat == BACKGROUND for one in programs):

@@ -1,4 +1,4 @@
-"""The flow model without its extension in C: the same events in the same order, and rates of all flows by numpy."""
+"""The flow model without its C extension: the same events in the same order, with rates of all flows by numpy."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Interpreter"]
 
 Floats = NDArray[np.float64]
 
-TIE, CLOCK = 1e-12, 1e-15  # relative, of a duration and of a time
+TIE, CLOCK = 1e-12, 1e-15  # relative errors, of a duration and of a time
 
 
 class Interpreter(Ranks):
-    """Ranks at work, and the flows between them; an ``Engine``.
+    """Ranks at work, and the flows between them; it implements ``Engine``.
 
-    :param capacity: bytes/s of each link of the network, shape (links,).
-    :param copy_rate: bytes/s at which a rank receives from its own host.
-    :param send_overhead: seconds of the sender's processor for each message.
-    :param receive_overhead: seconds of the receiver's processor for each message.
-    :param eager: bytes up to which a send does not wait for its receiver.
-    :param tolerance: part of its own time by which a message may be late.
+    :param capacity: capacity of each link of the network in bytes/s, shape (links,).
+    :param copy_rate: rate in bytes/s at which a rank receives from its own host.
+    :param send_overhead: time of the sender's processor per message, in seconds.
+    :param receive_overhead: time of the receiver's processor per message, in seconds.
+    :param eager: size in bytes up to which a send does not wait for its receiver.
+    :param tolerance: largest relative delay of a message.
     """
 
     def __init__(
@@ -43,10 +43,10 @@ class Interpreter(Ranks):
         self.flowing, self.rate = np.empty(0, dtype=np.int64), np.empty(0)
         self.remaining, self.updated, self.finish, self.starts = (np.empty(0) for _ in range(4))
         self.held = np.empty(0, dtype=bool)
-        self.fresh: list[int] = []  # flows that begin when rates are next found
+        self.fresh: list[int] = []  # flows that begin when rates are next computed
 
     def remove(self, job: int, /) -> None:
-        """Take a job away."""
+        """Remove a job."""
         if self.over[job]:
             return
         self.over[job] = True
@@ -63,7 +63,7 @@ class Interpreter(Ranks):
             self.due = self.now
 
     def advance(self, until: float, to_end: bool, /) -> int:
-        """Let time pass up to a time, or to the end of a run; ``OVER``, ``ENDLESS`` or ``NO_TIME``."""
+        """Advance the time to ``until``, or to the next end of a run; return ``OVER``, ``ENDLESS`` or ``NO_TIME``."""
         limit = np.inf if to_end else until * (1 + 4 * CLOCK)
         self.ended, found = False, -1
         while found < 0 and not self.idle and not (to_end and self.ended):
@@ -73,17 +73,17 @@ class Interpreter(Ranks):
         return NO_TIME if self.idle else max(found, OVER)
 
     def read(self, ends: Floats, arrivals: Floats, /) -> None:
-        """Fill in when each rank ended its first run, and how often each message has come."""
+        """Fill in the time at which each rank ended its first run, and how often each message arrived."""
         ends[:], arrivals[:] = self.end, self.arrivals
         arrivals[self.flowing] += self._parts()
 
     def flows(self) -> list[tuple[int, float]]:
-        """(message, bytes/s) of the messages that flow now."""
+        """The messages that flow now, each with its rate in bytes/s."""
         here = self.finish > self.now
         return list(zip(self.flowing[here].tolist(), self.rate[here].tolist(), strict=True))
 
     def _proceed(self, limit: float) -> int:
-        """One thing that happens next, -1; ``OVER`` if nothing does up to the limit, ``ENDLESS`` if nothing does."""
+        """Process the next event, return -1; ``OVER`` if none is due up to the limit, ``ENDLESS`` if there is none."""
         ends = self.finish[~self.held].min(initial=np.inf)
         event = self.events[0][0] if self.events else np.inf
         following = min(ends, event, self.due)
@@ -101,13 +101,13 @@ class Interpreter(Ranks):
         return -1
 
     def _parts(self) -> Floats:
-        """The part of each flow that has flowed, of its message."""
+        """The fraction of each flow's message that has flowed."""
         left = np.maximum(self.remaining - self.rate * (self.now - self.updated), 0.0)
         parts: Floats = 1 - left / self.nbytes[self.flowing]
         return parts
 
     def _hold(self) -> None:
-        """Hold the flows that finish now, until they are due."""
+        """Hold back the flows that finish now until they are due."""
         finished = ~self.held & (self.finish <= self.now)
         self.held |= finished
         finish = self.finish[finished]
@@ -115,7 +115,7 @@ class Interpreter(Ranks):
         self.due = min(self.due, float(due.min()))
 
     def _release(self) -> None:
-        """Let all arrive that is held."""
+        """Deliver all messages held back."""
         arrived = np.sort(self.flowing[self.held])
         self._keep(~self.held)
         for message in arrived.tolist():
@@ -126,7 +126,7 @@ class Interpreter(Ranks):
             setattr(self, name, getattr(self, name)[flows])
 
     def _share(self) -> None:
-        """Rates for the flows that are there now."""
+        """Compute the rates of the current flows."""
         fresh = np.array(self.fresh, dtype=np.int64)
         self.fresh, self.due = [], np.inf
         now, none = np.full(len(fresh), self.now), np.zeros(len(fresh))

@@ -1,4 +1,4 @@
-"""What the ranks of one job do: the input of every model of a network."""
+"""The operations of the ranks of one job: the input of every model of a network."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ ONCE, UNTIL_ALL_RAN, BACKGROUND = REPEATS = ("once", "until_all_ran", "backgroun
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """The messages of a program: each send with its receive.
+    """The messages of a program, each with its send and its receive.
 
-    :param source: sending rank of each message, shape (messages,); likewise ``destination``.
-    :param nbytes: its bytes.
-    :param send_row: row of the program that sends it; likewise ``receive_row``.
+    :param source: sending rank of each message, shape (messages,).
+    :param destination: receiving rank of each message, shape (messages,).
+    :param nbytes: bytes of each message, shape (messages,).
+    :param send_row: row of the program that sends each message, shape (messages,).
+    :param receive_row: row of the program that receives each message, shape (messages,).
     """
 
     source: Integers
@@ -39,25 +41,25 @@ class Messages:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The ranks of a job, and their operations as columns, one row an operation.
+    """The ranks of a job, and their operations as columns with one row per operation.
 
-    A rank has at most ``window`` of its steps in flight and completes them in order; a step computes first, then posts
-    its receives, then its sends. The k-th send from one rank to another meets the k-th receive of the other from it.
-    Rows are kept by rank, step and kind, in the given order among equals.
+    A rank has at most ``window`` of its steps in flight and completes them in order. In a step it first computes, then
+    posts its receives, then its sends. The k-th send from a rank to another matches the other's k-th receive from it.
+    Rows are sorted by rank, step and kind, and otherwise keep the given order.
 
     :param hosts: host of each rank, shape (p,).
     :param rank: rank of each operation, shape (rows,).
-    :param step: its step: steps ascend, those without operations count for nothing.
-    :param kind: ``COMPUTE``, ``RECEIVE`` or ``SEND``.
-    :param peer: the other rank of a message; of a compute burst nothing looks at it.
-    :param amount: bytes of a message, seconds of a compute burst.
-    :param window: steps in flight at most, 0 for no bound.
-    :param start: seconds at which the job begins.
-    :param lane: virtual lane of its messages; only packets know lanes.
-    :param repeat: ``ONCE``, or ``UNTIL_ALL_RAN`` to begin again until every job but the background has run once, or
-        ``BACKGROUND`` to do the same without a run that counts.
-    :param name: for messages to people.
-    :param named: names of steps whose times sessions note, each with the number of its step.
+    :param step: step of each operation, shape (rows,); gaps in the numbers do not matter.
+    :param kind: ``COMPUTE``, ``RECEIVE`` or ``SEND`` of each operation, shape (rows,).
+    :param peer: other rank of each message, shape (rows,); ignored for compute bursts.
+    :param amount: bytes of each message, or seconds of each compute burst, shape (rows,).
+    :param window: largest number of steps that a rank has in flight; 0 for no limit.
+    :param start: time at which the job begins, in seconds.
+    :param lane: virtual lane of its messages; only the packet model has lanes.
+    :param repeat: ``ONCE``; or ``UNTIL_ALL_RAN`` to repeat the program until every job outside the background has run
+        once; or ``BACKGROUND`` to repeat it until then without any run that the others wait for.
+    :param name: name of the job in messages.
+    :param named: step number of each name, for steps whose times sessions record.
     """
 
     hosts: Integers
@@ -117,15 +119,15 @@ class Program:
 
     @property
     def marks(self) -> list[int]:
-        """The steps that have names, each once, ascending."""
+        """The numbers of named steps, without repetition, ascending."""
         return sorted(set(self.named.values()))
 
     def cut(self, parts: int) -> Program:
-        """The same with every message in ``parts`` equal parts, one a step, and as many times the steps in flight.
+        """Cut every message into ``parts`` equal parts, one per step, with ``parts`` times as many steps in flight.
 
         A name stays with the last part of its step.
 
-        :raises NetsimError: for fewer than one part.
+        :raises NetsimError: if ``parts`` is below 1.
         """
         if parts < 1:
             raise NetsimError(f"{self.name}: expecting at least 1 part of a message, got {parts}")
@@ -142,7 +144,7 @@ class Program:
 
     @cached_property
     def messages(self) -> Messages:
-        """The messages; raises NetsimError where a send has no receive, or one of other bytes."""
+        """The messages; raises NetsimError if a send has no receive, or its receive has another number of bytes."""
         size = self.num_ranks
         (sends, sent), (receives, received) = self._ends(SEND), self._ends(RECEIVE)
         if len(sent) != len(received) or (sent != received).any():
@@ -161,7 +163,7 @@ class Program:
         return Messages(self.rank[sends], self.peer[sends], self.amount[sends], sends, receives)
 
     def _ends(self, kind: int) -> tuple[Integers, Integers]:
-        """Rows of one kind by sender, receiver and order, and a number for the sender and the receiver of each."""
+        """The rows of one kind, sorted by sender, receiver and order, and an index of each row's pair of ranks."""
         rows = np.flatnonzero(self.kind == kind)
         source, target = (self.rank, self.peer) if kind == SEND else (self.peer, self.rank)
         pair = source[rows] * self.num_ranks + target[rows]

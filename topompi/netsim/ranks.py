@@ -1,4 +1,4 @@
-"""Ranks that work through their programs, for the flow model without its extension in C."""
+"""Ranks that execute their programs, for the flow model without its C extension."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["COMPUTED", "DEPART", "IN_BACKGROUND", "RECEIVED", "TIMER", "Ranks"]
 
 Floats = NDArray[np.float64]
 
-# Kinds of events; at one instant ranks go on after all that ends.
+# Kinds of events, sorted so that at one instant ranks continue after everything that ends then.
 COMPUTED, RECEIVED, DEPART, START, TIMER = range(5)
 RUNS_ONCE, UNTIL_OTHERS_RAN, IN_BACKGROUND = map(REPEATS.index, (ONCE, UNTIL_ALL_RAN, BACKGROUND))
-# Columns in the order of ``Tape.arrays``, each with the group of which it has an item, and the group whose numbers it
-# has; columns that end with a number for the end of all have one item more.
+# Columns in the order of ``Tape.arrays``, each with the group whose items it describes, and the group whose items its
+# values number, if any. Columns of group "ends" have one item more, for the end of all.
 COLUMNS = {
     "window": ("ranks", None),
     "job_of_rank": ("ranks", "jobs"),
@@ -56,13 +56,13 @@ COUNTED = {
 
 
 class Ranks:
-    """Programs as columns, and how far their ranks are.
+    """Programs as columns, and the progress of their ranks.
 
-    :param capacity: bytes/s of each link of the network, shape (links,).
-    :param copy_rate: bytes/s at which a rank receives from its own host.
-    :param send_overhead: seconds of the sender's processor for each message.
-    :param receive_overhead: seconds of the receiver's processor for each message.
-    :param eager: bytes up to which a send does not wait for its receiver.
+    :param capacity: capacity of each link of the network in bytes/s, shape (links,).
+    :param copy_rate: rate in bytes/s at which a rank receives from its own host.
+    :param send_overhead: time of the sender's processor per message, in seconds.
+    :param receive_overhead: time of the receiver's processor per message, in seconds.
+    :param eager: size in bytes up to which a send does not wait for its receiver.
     """
 
     def __init__(
@@ -83,18 +83,18 @@ class Ranks:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """A column, which is there once a program is."""
+            """A column; columns exist once a program is added."""
 
     def add(self, arrays: tuple[NDArray[Any], ...], /) -> None:
         """Add the jobs of a tape.
 
-        :param arrays: ``Tape.arrays``.
+        :param arrays: columns of the jobs, from ``Tape.arrays``.
         """
         had = {group: len(self.columns[column]) if self.columns else 0 for group, column in COUNTED.items()}
         new = dict(zip(COLUMNS, arrays, strict=True))
         self._append(new, had)
         ranks, jobs = had["ranks"], had["jobs"]
-        rates = np.append(self.capacity, np.inf)  # -1 is the last
+        rates = np.append(self.capacity, np.inf)  # the last item is the rate of padding, -1
         least = new["nbytes"] / rates[self.columns["paths"][had["messages"] :]].min(axis=1, initial=np.inf)
         none = np.zeros(len(new["nbytes"]), dtype=bool)
         for name, more in {
@@ -120,7 +120,7 @@ class Ranks:
             heapq.heappush(self.events, (time, TIMER, rank))
 
     def _append(self, new: dict[str, NDArray[Any]], had: dict[str, int]) -> None:
-        """Put columns behind those that are there, with their numbers moved."""
+        """Append columns to the existing ones, with shifted numbers."""
         new["paths"] = np.where(new["paths"] < self.num_links, new["paths"], new["paths"] + had["ranks"])
         if self.columns:
             longest = max(one["paths"].shape[1] for one in (self.columns, new))
@@ -135,7 +135,7 @@ class Ranks:
         self.capacity = np.append(self.capacity, np.full(len(new["window"]), self.copy_rate))
 
     def _job_of(self, kind: int, number: int) -> int:
-        """The job of what an event is about."""
+        """The job of an event."""
         if kind == COMPUTED:
             number = self.rank_of_step[self.step_of_row[number]]
         elif kind != TIMER:
@@ -143,12 +143,12 @@ class Ranks:
         return int(self.job_of_rank[number])
 
     def records(self) -> list[tuple[float, int, int]]:
-        """New (seconds, job, named step or -1 for the end of a run), in order of time."""
+        """The new records (seconds, job, named step, or -1 for the end of a run), by time."""
         noted, self.noted = self.noted, []
         return noted
 
     def _go_on(self, rank: int) -> None:
-        """Let a rank do what its processor, its window and its program allow now."""
+        """Advance a rank as far as its processor, its window and its program allow now."""
         last, steps = self.first_row[rank + 1], self.first_step[rank + 1]
         while self.row[rank] < last:
             row, window = int(self.row[rank]), self.window[rank]
@@ -160,7 +160,7 @@ class Ranks:
             self.row[rank] += 1
             self._begin(rank, row)
         if self.oldest[rank] == steps:
-            self.oldest[rank] += 1  # it is through only once
+            self.oldest[rank] += 1  # so that the rank finishes only once
             self._finish(rank)
 
     def _finish(self, rank: int) -> None:
@@ -182,7 +182,7 @@ class Ranks:
             self._again(job)
 
     def _again(self, job: int) -> None:
-        """Set a job to its beginning."""
+        """Restart a job."""
         ranks = slice(*self.first_rank[job : job + 2])
         messages = slice(*self.first_message[job : job + 2])
         steps = slice(self.first_step[ranks.start], self.first_step[ranks.stop])
@@ -196,7 +196,7 @@ class Ranks:
             heapq.heappush(self.events, (self.now, TIMER, rank))
 
     def _begin(self, rank: int, row: int) -> None:
-        """Start one operation of a rank whose processor is free."""
+        """Start one operation of a rank with a free processor."""
         kind, message = self.kind[row], int(self.message_of_row[row])
         if kind == COMPUTE:
             self._work(rank, float(self.amount[row]), COMPUTED, row)
@@ -209,17 +209,17 @@ class Ranks:
                 self._work(rank, self.receive_overhead, RECEIVED, message)
 
     def _work(self, rank: int, seconds: float, kind: int, number: int) -> None:
-        """Keep a rank's processor busy, and note an event for its end."""
+        """Occupy a rank's processor, and schedule an event for the end."""
         self.processor[rank] = max(float(self.processor[rank]), self.now) + seconds
         heapq.heappush(self.events, (float(self.processor[rank]), kind, number))
 
     def _start(self, message: int, ready: bool) -> None:
-        """Let a message go, after its latencies, if all is ready that it waits for."""
+        """Start a message, after its latencies, if everything is ready that it waits for."""
         if ready:
             heapq.heappush(self.events, (self.now + float(self.latency[message]), START, message))
 
     def _arrive(self, message: int) -> None:
-        """The last byte of a message is at its receiver."""
+        """Record that the last byte of a message has arrived at its receiver."""
         self.here[message] = True
         self.arrivals[message] += 1
         if self.posted[message]:
@@ -228,7 +228,7 @@ class Ranks:
             self._complete(int(self.send_step[message]))
 
     def _complete(self, step: int) -> None:
-        """One operation of a step is complete; so may be the step, and those before which it waited for."""
+        """Record that one operation of a step is complete, which may complete the step and unblock the rank."""
         self.pending[step] -= 1
         if self.pending[step]:
             return

@@ -1,4 +1,4 @@
-"""Sessions: programs come and go on a network while the caller lets time pass."""
+"""Sessions: simulations of a network whose time the caller advances, and whose programs start and stop at any time."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["END", "ENDLESS", "NO_TIME", "OVER", "Engine", "Programs", "Rates", "
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-OVER, ENDLESS, _NO_MEMORY, NO_TIME = range(4)  # how an engine's time ended
-END = -1  # of a run, in the place of a named step
+OVER, ENDLESS, _NO_MEMORY, NO_TIME = range(4)  # reasons why an engine stopped
+END = -1  # in place of a named step, for the end of a run
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Times of the runs of one program; each run begins when the one before it ends.
+    """The times of a program's runs; each run begins when the one before it ends.
 
-    :param begin: seconds at which the first run began or begins.
-    :param ends: seconds at which each run ended, shape (runs,).
-    :param steps: for each of ``Program.named``, the seconds at which the last rank completed the step, of each run, the
-        one under way included if it has come that far.
+    :param begin: time at which the first run begins, in seconds.
+    :param ends: time at which each run ended, in seconds, shape (runs,).
+    :param steps: times in seconds at which the last rank completed each named step, by the names of ``Program.named``,
+        one per run, including the current run if it has completed the step.
     """
 
     begin: float
@@ -37,17 +37,17 @@ class Runs:
 
     @property
     def seconds(self) -> Floats:
-        """Seconds of each run, shape (runs,)."""
+        """The duration of each run in seconds, shape (runs,)."""
         return np.diff(self.ends, prepend=self.begin)
 
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """Messages that flow now.
+    """The messages that flow now.
 
-    :param handle: the program of each message, shape (flows,).
-    :param message: its number in ``Program.messages``, shape (flows,).
-    :param rate: bytes/s of each message, shape (flows,).
+    :param handle: handle of each message's program, shape (flows,).
+    :param message: index of each message in ``Program.messages``, shape (flows,).
+    :param rate: rate of each message in bytes/s, shape (flows,).
     """
 
     handle: Integers
@@ -56,85 +56,86 @@ class Rates:
 
 
 class Session(Protocol):
-    """A network under simulation, to which programs are added and from which they are removed at any time.
+    """An interface for simulated networks to which programs are added, and from which they are removed, at any time.
 
-    Times are seconds from the beginning of the session. A program that is added has a handle, which names it in all
+    Times are seconds from the beginning of the session. Each added program has a handle, which identifies it in all
     other methods, also after it has ended or was removed.
     """
 
     @property
     def now(self) -> float:
-        """Seconds that have passed."""
+        """The current time in seconds."""
 
     @property
     def waiting(self) -> int:
-        """Number of programs, but for those in the background, that have not ended their first run."""
+        """Number of programs outside the background that have not ended their first run."""
 
     def add(self, program: Program, at: float | None = None) -> int:
         """Add a program, and return its handle.
 
-        :param program: the job; one in the background repeats until it is removed, one of ``UNTIL_ALL_RAN`` until every
-            program that is there and not in the background has run once.
-        :param at: seconds at which it begins, from now on; by default its own start, or now if that has passed.
-        :raises NetsimError: for a time that has passed, and programs that do not fit the network.
+        :param program: job. In the background it repeats until it is removed; with ``UNTIL_ALL_RAN`` until every
+            present program outside the background has run once.
+        :param at: time at which it begins, in seconds, not in the past; by default its own start, or now if that is
+            past.
+        :raises NetsimError: if the time is past, or the program does not fit the network.
         """
 
     def remove(self, handle: int) -> None:
-        """Take a program away: its ranks stop, and its messages leave the network. One that has ended leaves no trace.
+        """Remove a program: its ranks stop, and its messages leave the network. Ended programs need no removal.
 
-        :param handle: what ``add`` returned.
-        :raises NetsimError: for a handle that is unknown, or was removed before.
+        :param handle: handle from ``add``.
+        :raises NetsimError: if the handle is unknown, or the program is removed already.
         """
 
     def advance(self, until: float | None = None) -> list[int]:
-        """Let time pass, and return the handles of the programs of which a run ended, in order of these ends.
+        """Advance the time, and return the handles of the programs that ended a run, in the order of these ends.
 
-        :param until: seconds up to which time passes, all that happens at that time included; by default time stops at
-            the next end of a run of any program, before anything else happens at that time.
-        :raises NetsimError: for a time that has passed, for programs that wait for ever, for a program that repeats and
-            takes no time, and without ``until`` if no program runs.
+        :param until: time in seconds to advance to, including all events at this time; by default the time of the next
+            end of a run, before any further event at that time.
+        :raises NetsimError: if the time is past, programs wait forever, a repeated program takes no time, or, without
+            ``until``, no program runs.
         """
 
     def runs(self, handle: int) -> Runs:
         """The times of a program's runs.
 
-        :param handle: what ``add`` returned.
+        :param handle: handle from ``add``.
         """
 
     def rates(self) -> Rates:
         """The messages that flow now, and their rates."""
 
     def loads(self) -> Floats:
-        """Bytes/s that cross each link now, shape (links,)."""
+        """The rate in bytes/s at which bytes cross each link now, shape (links,)."""
 
     def link_bytes(self) -> Floats:
-        """Bytes that have crossed each link so far, shape (links,)."""
+        """The bytes that have crossed each link so far, shape (links,)."""
 
 
 class Engine(Protocol):
-    """The events of a model: a session without names and checks. Jobs are numbered as they come."""
+    """An interface for the events of a model: a session without names and checks, with jobs numbered as they arrive."""
 
     @property
     def now(self) -> float:
-        """Seconds."""
+        """The current time in seconds."""
 
     @property
     def waiting(self) -> int:
-        """Jobs that have to run once and have not yet."""
+        """Number of jobs that must run once and have not yet."""
 
     def advance(self, until: float, to_end: bool, /) -> int:
-        """Let time pass up to a time, or to the end of a run; ``OVER``, ``ENDLESS`` or ``NO_TIME``."""
+        """Advance the time to ``until``, or to the next end of a run; return ``OVER``, ``ENDLESS`` or ``NO_TIME``."""
 
     def remove(self, job: int, /) -> None:
-        """Take a job away."""
+        """Remove a job."""
 
     def records(self) -> list[tuple[float, int, int]]:
-        """New (seconds, job, named step or -1 for the end of a run), in order of time."""
+        """The new records (seconds, job, named step, or -1 for the end of a run), by time."""
 
 
 @dataclass(eq=False)
 class _Entry:
-    """A program of a session: its number of the first named step among all, and the times so far."""
+    """A program of a session, the session-wide number of its first named step, and its times so far."""
 
     program: Program
     begin: float
@@ -148,31 +149,31 @@ class Programs:
     """The part of a session that both models share: programs by their handles, and the times of their runs.
 
     :param model: name of the model, for errors.
-    :param engine: the model's events.
+    :param engine: events of the model.
     """
 
     def __init__(self, model: str, engine: Engine) -> None:
         self._model, self._events = model, engine
         self._now = 0.0
         self._entries: list[_Entry] = []
-        self._first_rank = self._first_message = np.zeros(1, dtype=np.int64)  # of each program, and the number of all
+        self._first_rank = self._first_message = np.zeros(1, dtype=np.int64)  # first of each program, and the total
         self._marks = 0
 
     @property
     def now(self) -> float:
-        """Seconds that have passed."""
+        """The current time in seconds."""
         return self._now
 
     @property
     def waiting(self) -> int:
-        """Number of programs, but for those in the background, that have not ended their first run."""
+        """Number of programs outside the background that have not ended their first run."""
         return self._events.waiting
 
     def add(self, program: Program, at: float | None = None) -> int:
         """Add a program, and return its handle; see ``Session``.
 
         :param program: the job.
-        :param at: seconds at which it begins; by default its own start, or now if that has passed.
+        :param at: time at which it begins, in seconds; by default its own start, or now if that is past.
         """
         begin = max(program.start, self._now) if at is None else float(at)
         if not (np.isfinite(begin) and begin >= self._now):
@@ -183,7 +184,7 @@ class Programs:
         return len(self._entries) - 1
 
     def _enter(self, programs: Sequence[Program], begins: Floats) -> None:
-        """Add programs together."""
+        """Add several programs at once."""
         for program, begin in zip(programs, begins.tolist(), strict=True):
             self._entries.append(_Entry(program, begin, self._marks))
             self._marks += len(program.marks)
@@ -191,14 +192,14 @@ class Programs:
         self._first_message = _counted_on(self._first_message, [len(one.messages.nbytes) for one in programs])
 
     def _rates(self, message: Integers, rate: Floats) -> Rates:
-        """Rates of messages that are numbered through all programs."""
+        """The rates of messages that are numbered through all programs."""
         handle = np.searchsorted(self._first_message, message, "right") - 1
         return Rates(handle, message - self._first_message[handle], rate)
 
     def remove(self, handle: int) -> None:
-        """Take a program away; see ``Session``.
+        """Remove a program; see ``Session``.
 
-        :param handle: what ``add`` returned.
+        :param handle: handle from ``add``.
         """
         entry = self._entry(handle)
         if entry.removed:
@@ -209,9 +210,9 @@ class Programs:
         self._events.remove(handle)
 
     def advance(self, until: float | None = None) -> list[int]:
-        """Let time pass, and return the handles of the programs of which a run ended; see ``Session``.
+        """Advance the time, and return the handles of the programs that ended a run; see ``Session``.
 
-        :param until: seconds up to which time passes; by default to the next end of a run.
+        :param until: time in seconds to advance to; by default the time of the next end of a run.
         """
         if until is not None and not (np.isfinite(until) and until >= self._now):
             raise NetsimError(f"{self._model}: expecting a time from {self._now:g} s on, got {until:g}")
@@ -230,7 +231,7 @@ class Programs:
         return ended
 
     def _note(self) -> list[int]:
-        """Put the engine's new times into the entries, and return the jobs of which a run ended."""
+        """Copy the engine's new times into the entries, and return the jobs that ended a run."""
         ended: dict[int, None] = {}
         for seconds, job, mark in self._events.records():
             entry = self._entries[job]
@@ -242,11 +243,11 @@ class Programs:
         return list(ended)
 
     def _stuck(self) -> NetsimError:
-        """The error for programs that wait for ever."""
+        """The error for programs that wait forever."""
         raise NotImplementedError
 
     def _waits_for_ever(self, unfinished: NDArray[np.bool_]) -> NetsimError:
-        """The error for the first rank that waits for ever.
+        """The error for the first rank that waits forever.
 
         :param unfinished: whether each rank of all programs is still in its first run, shape (ranks,).
         """
@@ -259,7 +260,7 @@ class Programs:
     def runs(self, handle: int) -> Runs:
         """The times of a program's runs.
 
-        :param handle: what ``add`` returned.
+        :param handle: handle from ``add``.
         """
         entry = self._entry(handle)
         places = {name: entry.program.marks.index(step) for name, step in entry.program.named.items()}

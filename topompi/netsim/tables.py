@@ -1,4 +1,4 @@
-"""The networks that programs run on: links of known rates and latencies, with tables of next links."""
+"""Networks for programs: links with known rates and latencies, and tables of next links."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Links = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tables(network.Tables):
-    """``topompi.network.Tables`` whose rates and latencies are known, checked as a simulation needs them.
+    """``topompi.network.Tables`` with known rates and latencies, checked for simulation.
 
     The parameters are those of ``topompi.network.Tables``.
     """
@@ -46,7 +46,7 @@ class Tables(network.Tables):
         self._check_next_links()
 
     def _check_next_links(self) -> None:
-        if not isinstance(self.next_link, np.ndarray):  # these are worked out of links that leave the switch
+        if not isinstance(self.next_link, np.ndarray):  # computed from links that leave the switch, so correct
             return
         switches = np.arange(self.first_switch, self.first_switch + self.num_switches, dtype=np.int32)
         for table in self.next_link:
@@ -57,12 +57,12 @@ class Tables(network.Tables):
                 raise NetsimError(f"tables: {at}, towards {end}: expecting a link that leaves it, got another's")
 
     def paths(self, source: network.Hosts, destination: network.Hosts, path: int = 0) -> Links:
-        """Links from hosts to hosts in order, see ``topompi.network.Tables.paths``.
+        """The links of the routes between pairs of hosts, in order, see ``topompi.network.Tables.paths``.
 
         :param source: sending host of each pair, shape (pairs,).
         :param destination: receiving host of each pair, shape (pairs,).
         :param path: number of the destinations' path, from 0.
-        :raises NetsimError: for two hosts without a route.
+        :raises NetsimError: if two hosts have no route.
         """
         found = super().paths(source, destination, path)
         lost = np.flatnonzero((source != destination) & (found[:, 0] < 0))
@@ -72,5 +72,5 @@ class Tables(network.Tables):
         return found
 
     def wiring(self) -> Wiring:
-        """The same network with the routes of all pairs, as flows take it; cost: n * n * longest numbers."""
+        """The same network with the routes of all pairs of hosts, for flows. Cost: n * n * longest numbers."""
         return Wiring(self.rate, self.latency, self.all_paths())

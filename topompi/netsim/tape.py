@@ -1,4 +1,4 @@
-"""The programs of all jobs as one: ranks, steps and messages numbered through, and the links of each message."""
+"""The programs of all jobs as one table: ranks, steps and messages numbered through, and the links of each message."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["Tape", "Traffic", "marks_of"]
 Integers = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
-MOST = 2**31 - 1  # of what is numbered in 32 bits
+MOST = 2**31 - 1  # largest number of items numbered in 32 bits
 
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """Messages on links.
+    """The messages of all jobs on their links.
 
-    :param paths: links of each message, shape (messages, longest), padded with -1; a message inside a host has a link
-        of its receiver's own, numbered after those of the network.
+    :param paths: links of each message, shape (messages, longest), padded with -1; a message inside a host has one
+        link, the receiver's copy link, numbered after the links of the network.
     :param nbytes: bytes of each message, shape (messages,).
-    :param first_message: first message of each job, shape (jobs + 1,).
-    :param capacity: bytes/s of all links.
+    :param first_message: first message of each job, and the number of messages, shape (jobs + 1,).
+    :param capacity: capacity of all links in bytes/s, copy links included, shape (links + ranks,).
     """
 
     paths: Integers
@@ -41,7 +41,7 @@ class Traffic:
     capacity: Floats
 
     def bounds(self) -> Floats:
-        """Seconds that the busiest link of each job needs for the job's bytes, shape (jobs,)."""
+        """The seconds that the busiest link of each job needs for the job's bytes, shape (jobs,)."""
         spans = [slice(*span) for span in pairwise(self.first_message.tolist())]
         loads = (link_loads(self.paths[span], self.nbytes[span], len(self.capacity)) for span in spans)
         return np.array([(load / self.capacity).max(initial=0.0) for load in loads])
@@ -49,30 +49,30 @@ class Traffic:
 
 @dataclass(frozen=True, eq=False)
 class Tape:
-    """Columns of all jobs.
+    """The columns of all jobs.
 
-    :param first_rank: number of the first rank of each job, and the number of all, shape (jobs + 1,).
-    :param first_message: number of the first message of each job, and the number of all, shape (jobs + 1,).
-    :param repeat: place of each job's repetition in ``REPEATS``, shape (jobs,).
+    :param first_rank: first rank of each job, and the number of ranks, shape (jobs + 1,).
+    :param first_message: first message of each job, and the number of messages, shape (jobs + 1,).
+    :param repeat: index of each job's repetition in ``REPEATS``, shape (jobs,).
     :param job_of_rank: job of each rank, shape (ranks,).
-    :param start: seconds at which the job of each rank begins, shape (ranks,).
-    :param window: steps that each rank has in flight at most, shape (ranks,).
-    :param first_row: number of the first operation of each rank, and the number of all, shape (ranks + 1,).
-    :param first_step: number of the first step of each rank, and the number of all, shape (ranks + 1,).
+    :param start: time at which the job of each rank begins, in seconds, shape (ranks,).
+    :param window: largest number of steps that each rank has in flight, shape (ranks,).
+    :param first_row: first operation of each rank, and the number of operations, shape (ranks + 1,).
+    :param first_step: first step of each rank, and the number of steps, shape (ranks + 1,).
     :param kind: kind of each operation, shape (rows,).
     :param amount: bytes or seconds of each operation, shape (rows,).
     :param step_of_row: step of each operation, shape (rows,).
     :param message_of_row: message of each operation, -1 for a compute burst, shape (rows,).
     :param operations: number of operations of each step, shape (steps,).
     :param rank_of_step: rank of each step, shape (steps,).
-    :param mark_of_step: number of each step's name among all names, -1 without one, shape (steps,).
-    :param first_mark: number of the first name of each job, and the number of all, shape (jobs + 1,).
+    :param mark_of_step: number of each step's name among all names, -1 without a name, shape (steps,).
+    :param first_mark: first name of each job, and the number of names, shape (jobs + 1,).
     :param mark_size: number of ranks that have a step of each name, shape (names,).
     :param destination: receiving rank of each message, shape (messages,).
-    :param latency: seconds of latency of each message, shape (messages,).
+    :param latency: latency of each message in seconds, shape (messages,).
     :param send_step: step that sends each message, shape (messages,).
     :param receive_step: step that receives each message, shape (messages,).
-    :param traffic: the bytes and links of the messages.
+    :param traffic: bytes and links of the messages.
     """
 
     first_rank: Integers
@@ -100,20 +100,20 @@ class Tape:
 
     @property
     def num_ranks(self) -> int:
-        """Ranks of all jobs."""
+        """Number of ranks of all jobs."""
         return len(self.start)
 
     @classmethod
     def of(
         cls, wiring: Wiring | Tables, programs: Sequence[Program], copy_rate: float, copy_latency: float = 0.0
     ) -> Tape:
-        """The programs on a network.
+        """Make the tape of programs on a network.
 
         :param wiring: the network.
-        :param programs: one a job.
-        :param copy_rate: bytes/s at which a rank receives from its own host.
-        :param copy_latency: seconds before such a message flows.
-        :raises NetsimError: for no program, hosts that there are not, and hosts without a route.
+        :param programs: one program per job.
+        :param copy_rate: rate in bytes/s at which a rank receives from its own host.
+        :param copy_latency: latency of a message inside a host, in seconds.
+        :raises NetsimError: if there is no program, a host does not exist, or two hosts have no route.
         """
         if not programs:
             raise NetsimError("expecting at least one program, got none")
@@ -143,7 +143,7 @@ class Tape:
         marks, sizes_of_marks, mark_of_step = marks_of(programs, base, rank_of_step, step[begins])
         first_message = _whole(np.cumsum([0, *(len(one.nbytes) for one in found)]))
         nbytes = np.concatenate([one.nbytes for one in found])
-        latency = np.concatenate((wiring.latency, np.full(len(hosts), copy_latency), [0.0]))  # -1 is the last: none
+        latency = np.concatenate((wiring.latency, np.full(len(hosts), copy_latency), [0.0]))  # last: padding, -1
         return cls(
             first_rank=_whole(base),
             first_message=first_message,
@@ -170,9 +170,9 @@ class Tape:
         )
 
     def arrays(self, start: Floats) -> tuple[NDArray[Any], ...]:
-        """The columns, in the order in which engines take them.
+        """The columns in the order in which engines take them.
 
-        :param start: seconds at which each rank begins, shape (ranks,).
+        :param start: time at which each rank begins, in seconds, shape (ranks,).
         """
         return (
             *(self.window, self.job_of_rank, start, self.first_row, self.first_step),
@@ -193,10 +193,10 @@ class Tape:
 def marks_of(
     programs: Sequence[Program], base: NDArray[np.int64], rank_of_step: NDArray[np.int64], step: NDArray[np.int64]
 ) -> tuple[Integers, Integers, Integers]:
-    """First name of each job, ranks of each name, and the name of each step of each rank, -1 for none.
+    """The first name of each job, the number of ranks of each name, and the name of each step, -1 for none.
 
     :param programs: the jobs.
-    :param base: first rank of each job, shape (jobs + 1,).
+    :param base: first rank of each job, and the number of ranks, shape (jobs + 1,).
     :param rank_of_step: rank of each step, ascending, shape (steps,).
     :param step: number of each step in its program, shape (steps,).
     """
@@ -222,7 +222,7 @@ def _paths(
     destination: NDArray[np.int64],
     copy_rate: float,
 ) -> tuple[Integers, Floats]:
-    """Links of messages between ranks, and the capacities of all links; each rank has one more, for copies."""
+    """The links of messages between ranks, and the capacities of all links, including a copy link per rank."""
     found = wiring.paths(hosts[source], hosts[destination])
     if not found.shape[1]:
         found = np.full((len(found), 1), -1, dtype=np.int32)

@@ -20,13 +20,13 @@ Floats = NDArray[np.float64]
 def link_bytes_at(
     run: Callable[[Sequence[Program]], Result], programs: Sequence[Program], times: Sequence[float]
 ) -> Floats:
-    """Bytes that have crossed each link at some times, shape (times, links); differences are the load.
+    """The bytes that have crossed each link at the given times, shape (times, links); differences are the load.
 
-    :param run: a model that has all but the programs, such as ``lambda jobs: run(tables, jobs)``.
-    :param programs: as the model takes them; a job that ends before a time begins again, unless it is the last.
-    :param times: seconds, ascending.
-    :raises NetsimError: for times that do not ascend from above 0, and as the model.
-    Cost: a run of the model for each time, as long as that.
+    :param run: model as a function of programs only, for example ``lambda jobs: run(tables, jobs)``.
+    :param programs: one program per job; a job that ends before a time begins again, unless it is the last.
+    :param times: times in seconds, ascending, above 0.
+    :raises NetsimError: if the times do not ascend from above 0, or the model raises it.
+    Cost: one run of the model for each time, up to that time.
     """
     if (np.diff(times, prepend=0.0) <= 0).any():
         raise NetsimError(f"timeline: expecting times above 0 that ascend, got {list(times)}")

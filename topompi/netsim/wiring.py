@@ -1,4 +1,4 @@
-"""The directed links of a network and the routes between its hosts."""
+"""The directed links of a network, and the routes between its hosts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 class Wiring:
     """Links and routes as arrays.
 
-    :param rate: bytes/s of each directed link, shape (links,).
-    :param latency: seconds from its beginning to its end, shape (links,).
+    :param rate: rate of each directed link in bytes/s, shape (links,).
+    :param latency: latency of each link in seconds, shape (links,).
     :param routes: links of the route from host i to host j, shape (n, n, longest), padded with -1.
     """
 
@@ -47,9 +47,11 @@ class Wiring:
         return len(self.routes)
 
     def paths(self, source: Integers, destination: Integers) -> NDArray[np.int32]:
-        """Links between pairs of hosts, shape (pairs, longest), padded with -1.
+        """The links of the routes between pairs of hosts, shape (pairs, longest), padded with -1.
 
-        :raises NetsimError: for two hosts without a route.
+        :param source: sending host of each pair, shape (pairs,).
+        :param destination: receiving host of each pair, shape (pairs,).
+        :raises NetsimError: if two hosts have no route.
         """
         found = self.routes[source, destination].astype(np.int32)
         lost = np.flatnonzero((source != destination) & ~(found >= 0).any(axis=1))

@@ -1,9 +1,9 @@
-"""A lossless network packet by packet: credits, finite buffers, lanes, cut-through switches, adapters with queue pairs.
+"""Simulation of a lossless network packet by packet: credits, finite buffers, lanes, cut-through switches, adapters.
 
-``Tables`` has the links and next-hop tables, ``Settings`` the switches and adapters, ``PRESETS`` those of known
-networks. ``run`` gives a ``PacketResult``, and in a ``PacketSession`` programs come and go. Switches keep packets in
-the buffer of the port on which they came, a part for each lane, and send one on when the buffer ahead has room for all
-of it. The engine is in C (``_packets.c``).
+``Tables`` has the links and next-hop tables, ``Settings`` describes switches and adapters, and ``PRESETS`` has the
+settings of known networks. ``run`` returns a ``PacketResult``; in a ``PacketSession`` programs start and stop at any
+time. Switches store packets in the buffer of the port at which they arrived, divided by lane, and send a packet on when
+the next buffer has room for all of it. The engine is in C (``_packets.c``).
 """
 
 from ..tables import Tables

@@ -1,6 +1,6 @@
 #include "_arrays.h"
 
-/* An array by its name, of one dimension or two; what is BUFFERS_ANY of its shape is filled in. */
+/* An array by its name, with one or two dimensions; entries BUFFERS_ANY of its shape are filled in. */
 void *
 given_table(Given *given, const char *name, BufferItem item, int dimensions, Py_ssize_t *shape)
 {
@@ -18,7 +18,7 @@ given_column(Given *given, const char *name, BufferItem item, Py_ssize_t length)
     return given_table(given, name, item, 1, &length);
 }
 
-/* A column whose length is that of others, too. */
+/* A column that sets the length which other columns must have. */
 void *
 given_first_column(Given *given, const char *name, BufferItem item, int64_t *length)
 {
@@ -67,7 +67,7 @@ read_numbers(Sim *s, Given *given)
     s->poll = (Time)number(given, "poll");
 }
 
-/* Links, their lanes, and the queues: for each output one per input of its switch and lane, then those of hosts. */
+/* Read the links, their lanes, and the queues: one per output, input of its switch and lane, then the hosts' queues. */
 static int
 read_links(Sim *s, Given *given)
 {
@@ -120,7 +120,7 @@ read_links(Sim *s, Given *given)
     return !failed && s->queues;
 }
 
-/* 0 where something fails, with an exception unless memory is short. */
+/* Read the network; 0 on failure, with an exception unless memory is short. */
 int
 read_network(Sim *s, Given *given)
 {
@@ -150,7 +150,7 @@ free_sim(Sim *s)
         free(all[at]);
 }
 
-/* Bytes of buffers for which neither credits nor packets can be found: 0, if nothing is lost; -1 without memory. */
+/* The bytes of buffers without credit or packet, which must be 0; -1 without memory. */
 static int64_t
 lost_room(const Sim *s)
 {
@@ -175,7 +175,7 @@ lost_room(const Sim *s)
     return lost;
 }
 
-/* Links of packets that wait in buffers: the one they came on and the one that they need, one after the other. */
+/* For each packet that waits in a buffer, the link on which it arrived and the link that it needs. */
 PyObject *
 waiting_packets(const Sim *s)
 {
@@ -192,7 +192,7 @@ waiting_packets(const Sim *s)
     return found;
 }
 
-/* Fill in the ends of first runs, -1 before, and what links did, and return what is counted. */
+/* Fill in the ends of first runs (-1 before the end) and the activity of links, and return the counts. */
 PyObject *
 read_counters(const Sim *s, Given *given)
 {

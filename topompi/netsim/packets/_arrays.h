@@ -1,4 +1,4 @@
-/* What Python gives a run, and what a run gives back. */
+/* The arrays that Python passes to a session, and those that it gets back. */
 
 #ifndef TOPOMPI_NETSIM_ARRAYS_H
 #define TOPOMPI_NETSIM_ARRAYS_H

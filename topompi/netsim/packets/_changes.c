@@ -1,10 +1,10 @@
-/* Jobs come and go. */
+/* Adding and removing jobs. */
 
 #include "_arrays.h"
 #include "_hosts.h"
 #include "_switches.h"
 
-/* A program's columns, numbered from 0 within; see arrays.py. */
+/* The columns of a program, numbered from 0 within it; see arrays.py. */
 typedef struct {
     int64_t jobs, ranks, rows, steps, messages, marks;
     const int32_t *job_lane, *job_repeat, *job_first_rank, *job_first_message, *job_first_mark;
@@ -67,7 +67,7 @@ make_room(Sim *s, const Columns *more)
                        (const size_t[]){4, 4});
 }
 
-/* Each connection of two ranks has two queues for each of its directions. */
+/* Add connections of two ranks; each has two queues for each of its directions. */
 static int
 add_connections(Sim *s, const Columns *more)
 {
@@ -153,7 +153,7 @@ append_messages(Sim *s, const Columns *more, int64_t connections)
     }
 }
 
-/* How long a rank takes to notice a task while all that are there look for some in turn. */
+/* Compute the time that a rank needs to notice a task while all present ranks poll in turn. */
 static void
 share_processors(Sim *s)
 {
@@ -163,7 +163,7 @@ share_processors(Sim *s)
     s->notice = s->processors ? s->poll * (ranks > s->processors ? ranks - s->processors : 0) / (2 * s->processors) : 0;
 }
 
-/* 0 where something fails, with an exception unless memory is short. Ranks begin when time next passes. */
+/* Add jobs; 0 on failure, with an exception unless memory is short. Ranks begin when the time next advances. */
 int
 add_jobs(Sim *s, Given *given)
 {
@@ -182,7 +182,7 @@ add_jobs(Sim *s, Given *given)
     return 1;
 }
 
-/* Take work of messages that are gone out of a queue. */
+/* Remove work of removed messages from a queue. */
 static void
 clean_queue(Sim *s, Queue *queue)
 {
@@ -204,7 +204,7 @@ clean_queue(Sim *s, Queue *queue)
     queue->head = first, queue->tail = last;
 }
 
-/* Take work of messages that are gone out of all queues of a lane of a host's link, and queues that are empty then. */
+/* Remove work of removed messages from all queues of a lane of a host's link, and the queues that are then empty. */
 static void
 clean_lane(Sim *s, Index link, Index lane)
 {
@@ -228,7 +228,7 @@ clean_lane(Sim *s, Index link, Index lane)
     }
 }
 
-/* Leave a rank the task that it is at. */
+/* Keep only the current task of a rank. */
 static void
 drop_tasks(Sim *s, Turn *turn)
 {
@@ -243,7 +243,7 @@ drop_tasks(Sim *s, Turn *turn)
     }
 }
 
-/* Let a job be gone: its ranks do nothing more and its adapters send nothing more; packets on their way still arrive. */
+/* Remove a job: its ranks stop, and its adapters send nothing more; packets on their way still arrive. */
 void
 remove_job(Sim *s, int32_t job)
 {
@@ -270,8 +270,8 @@ remove_job(Sim *s, int32_t job)
     share_processors(s);
 }
 
-/* Bytes of each message that have left its host so far, in all runs of its job: those that were handed over, without those
-   that adapters still have. 0 without memory. */
+/* The bytes of each message that have left its host so far, in all runs of its job: bytes handed over minus bytes still
+   in adapters. 0 without memory. */
 int
 read_sent(const Sim *s, int64_t *sent)
 {

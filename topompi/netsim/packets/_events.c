@@ -1,6 +1,6 @@
 #include "_events.h"
 
-/* A larger place for the items of a pool. */
+/* Reallocate the items of a pool with more room. */
 void *
 grown(Sim *s, void *old, int64_t *most, size_t item)
 {
@@ -39,7 +39,7 @@ from_heap(Sim *s)
     return top;
 }
 
-/* The next bucket that has an event, or -1. */
+/* The next bucket with an event, or -1. */
 static int64_t
 next_bucket(const Sim *s)
 {
@@ -54,7 +54,7 @@ next_bucket(const Sim *s)
     return -1;
 }
 
-/* Sort stably by key: by insertion where few, else by merging. */
+/* Sort stably by key: by insertion if there are few events, else by merging. */
 static void
 sort_current(Sim *s)
 {
@@ -88,7 +88,7 @@ sort_current(Sim *s)
     }
 }
 
-/* Make the events of the next bucket the current ones; 0 if there are none. */
+/* Make the events of the next bucket current; 0 if there are none. */
 int
 refill(Sim *s)
 {
@@ -124,7 +124,7 @@ refill(Sim *s)
     return 1;
 }
 
-/* The key of the next event, INT64_MAX for none, without a change of anything. */
+/* The key of the next event, INT64_MAX if there is none; changes nothing. */
 int64_t
 next_key(const Sim *s)
 {
@@ -137,7 +137,7 @@ next_key(const Sim *s)
     return least;
 }
 
-/* Let it be this time, before which nothing happens any more. What comes up next then finds its bucket. */
+/* Set the current time; no event before it may be left. The next event then finds its bucket. */
 void
 pass_time(Sim *s, Time until)
 {

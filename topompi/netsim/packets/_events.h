@@ -1,4 +1,4 @@
-/* Events: a wheel of buckets, sorted when their time has come, and a heap for what is far ahead. */
+/* Events: a wheel of buckets, each sorted when its time comes, and a heap for events far ahead. */
 
 #ifndef TOPOMPI_NETSIM_EVENTS_H
 #define TOPOMPI_NETSIM_EVENTS_H

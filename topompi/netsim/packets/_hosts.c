@@ -34,11 +34,11 @@ queue_work(Sim *s, Index number)
     poke(s, link);
 }
 
-/* Hand a message, or a word about one, to the adapter of the host that sends it.
+/* Hand a message, or a control packet about one, to the adapter of its sending host.
 
-   A queue pair has two halves: what its owner asked for goes in order, and what the peer reads is sent beside. The
-   connection of two ranks has the numbers 2c and 2c + 1 for its two directions. The queues of all these are the last
-   ones; those of hosts whose adapters send all in order stand before them. */
+   A queue pair has two queues: requests of its owner go in order in one, and data that the peer reads are sent beside
+   them from the other. The two directions of the connection of two ranks have the numbers 2c and 2c + 1. Their queues
+   are the last in the array; before them are the queues of hosts whose adapters send everything in order. */
 void
 hand_over(Sim *s, Index number, int kind)
 {
@@ -79,7 +79,7 @@ hand_over(Sim *s, Index number, int kind)
 
 /* ---- ranks ---- */
 
-/* Keep a rank's processor busy, and note what comes of it. */
+/* Occupy a rank's processor, and schedule an event for the end. */
 static void
 work(Sim *s, Index rank, Time length, int kind, Index number)
 {
@@ -124,7 +124,7 @@ complete(Sim *s, Index step)
     start_at(s, rank, s->now);
 }
 
-/* The processor of a message's receiver takes it: copies it, or asks for it. */
+/* Let the processor of the receiver take a message: copy it, or request it. */
 static void
 take(Sim *s, Index number)
 {
@@ -203,7 +203,7 @@ end_rank(Sim *s, Index rank)
         restart(s, s->ranks[rank].job);
 }
 
-/* Let a rank do what its processor, its window and its program allow now. */
+/* Advance a rank as far as its processor, its window and its program allow now. */
 void
 advance(Sim *s, Index rank)
 {
@@ -226,7 +226,7 @@ advance(Sim *s, Index rank)
         end_rank(s, rank);
 }
 
-/* A sender's processor is through with a message. */
+/* Process the end of a sender's work on a message. */
 void
 depart(Sim *s, Index number)
 {
@@ -244,7 +244,7 @@ depart(Sim *s, Index number)
         complete(s, message->send_step);
 }
 
-/* The last packet of something has come to its host. */
+/* Process the arrival of the last packet of a message, or of a control packet, at its host. */
 void
 deliver(Sim *s, Index packet)
 {
@@ -259,12 +259,12 @@ deliver(Sim *s, Index packet)
         if (message->flags & POSTED)
             take(s, number);
     } else if (kind == REQUEST) {
-        if (s->put) /* by the processor; a read is answered by the adapter */
+        if (s->put) /* by the processor, while the adapter answers a read */
             work(s, message->source, s->send_overhead, GRANTED, number);
         else
             hand_over(s, number, DATA);
     } else if (kind == DATA) {
-        if (s->turns != NULL) /* the rank reads its socket in its turn */
+        if (s->turns != NULL) /* the rank reads its socket when it has the processor */
             work(s, message->destination, s->receive_overhead, RECEIVED, number);
         else
             complete(s, message->receive_step);

@@ -1,4 +1,4 @@
-/* Hosts: their ranks, which run programs, and their adapters, which send what ranks hand over. */
+/* Hosts: their ranks, which execute programs, and their adapters, which send messages that ranks hand over. */
 
 #ifndef TOPOMPI_NETSIM_HOSTS_H
 #define TOPOMPI_NETSIM_HOSTS_H

@@ -1,4 +1,4 @@
-/* The engine's loop, and the module. */
+/* The loop of the engine, and the Python module. */
 
 #include "_buffers.h"
 
@@ -17,7 +17,7 @@ handle(Sim *s, int kind, Index number)
     switch (kind) {
     case HEAD: enter(s, number); break;
     case WAKE:
-        if (s->ports[number].wake == s->now) { /* else an earlier one came */
+        if (s->ports[number].wake == s->now) { /* otherwise an earlier event came */
             s->ports[number].wake = NEVER;
             s->ports[number].blocked = 0;
             if (s->ports[number].free_at <= s->now)
@@ -44,7 +44,8 @@ handle(Sim *s, int kind, Index number)
     }
 }
 
-/* Go on for a while; at first let new ranks start. To the end: of the next run, else up to a time. */
+/* Advance the time for a while, after starting new ranks. With to_end up to the next end of a run, else up to
+   ``until``. */
 static int
 play(Sim *s, Time until, int to_end)
 {
@@ -87,15 +88,15 @@ take_away(Sim *s, int32_t job)
     return 1;
 }
 
-/* ---- for Python ---- */
+/* ---- interface to Python ---- */
 
 static const double PICO = 1e12;
 
 typedef struct {
     PyObject_HEAD
     Sim sim;
-    Given network; /* whose arrays are read as long as the session lasts */
-    int busy;      /* another thread lets time pass */
+    Given network; /* with arrays that are read throughout the session */
+    int busy;      /* whether another thread is advancing the time */
 } Engine;
 
 static int

@@ -4,7 +4,7 @@
 
 enum { ASLEEP, AWAKE, READY, AT_WORK, POLLING }; /* states of a rank */
 
-/* Give processors that are idle to ranks, in the order in which they became ready. */
+/* Give idle processors to ranks, in the order in which they became ready. */
 static void
 start_turns(Sim *s)
 {
@@ -18,8 +18,8 @@ start_turns(Sim *s)
     }
 }
 
-/* A rank has something to do: it does so in its turn, together with all else that it then has to do. Ranks that wait
-   look in turn, too: it notices when half of those before it have looked. */
+/* Add a task to a rank, which does it in its turn, together with all its other tasks. Waiting ranks poll in turn: on
+   average a rank notices a task after half of the ranks before it have polled. */
 void
 add_task(Sim *s, Index rank, Time length, int kind, Index number)
 {
@@ -57,7 +57,8 @@ join_ready(Sim *s, Index rank)
     start_turns(s);
 }
 
-/* A task of a rank is done, or it has looked for more. It goes on while it has some, and then another has its turn. */
+/* Process the end of a rank's task or poll. The rank continues if it has tasks; otherwise the next rank gets the
+   processor. */
 void
 take_turn(Sim *s, Index rank)
 {

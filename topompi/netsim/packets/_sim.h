@@ -1,8 +1,8 @@
-/* The state of a run: packets on a network with credits, event by event. settings.py says what is modelled.
+/* The state of a session: packets on a network with credits, event by event. settings.py describes the model.
 
-   What decides the speed is how often memory is missed. So packets, events and pieces of work are indices into pools
-   whose freed entries are taken again first; a link schedules an event for its end only if something waits for it; and
-   a credit is an entry in a ring of its link that is read when the link next looks for room. */
+   The number of cache misses determines the speed. So packets, events and work are indices into pools whose freed
+   entries are reused first; a link schedules an event for its end only if something waits for it; and a credit is an
+   entry in a ring of its link, which is read when the link next checks for room. */
 
 #ifndef TOPOMPI_NETSIM_SIM_H
 #define TOPOMPI_NETSIM_SIM_H
@@ -14,7 +14,7 @@
 
 #include "../_groups.h"
 
-#pragma GCC visibility push(hidden) /* calls between these files go straight */
+#pragma GCC visibility push(hidden) /* makes calls between these files direct */
 
 typedef int64_t Time; /* picoseconds */
 typedef uint32_t Index;
@@ -24,13 +24,13 @@ typedef uint32_t Index;
 
 enum { BUCKETS = 1 << 14, MOST_LANES = 16, EVENTS_AT_ONCE = 1 << 20 };
 enum { COMPUTE, RECEIVE, SEND };                                /* kinds of rows, as in program.py */
-enum { EAGER, READY_TO_SEND, REQUEST, DATA, FINISHED };         /* what packets carry */
-enum { SENT = 1, POSTED = 2, ARRIVED = 4, IS_EAGER = 8, IS_LOCAL = 16, ON_ITS_WAY = 32, GONE = 64 }; /* of a message */
-enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };                       /* of a job */
-enum { OVER, STALLED, NO_MEMORY, NO_TIME, RUNNING };            /* how a while ended, as in _run.h */
-enum { END = -1 };                                              /* of a run, in the place of a named step */
+enum { EAGER, READY_TO_SEND, REQUEST, DATA, FINISHED };         /* kinds of packets */
+enum { SENT = 1, POSTED = 2, ARRIVED = 4, IS_EAGER = 8, IS_LOCAL = 16, ON_ITS_WAY = 32, GONE = 64 }; /* flags of a message */
+enum { ONCE, UNTIL_ALL_RAN, BACKGROUND };                       /* repetitions of a job */
+enum { OVER, STALLED, NO_MEMORY, NO_TIME, RUNNING };            /* reasons why an engine stopped, as in _run.h */
+enum { END = -1 };                                              /* in place of a named step, for the end of a run */
 
-/* Kinds of events. At one instant WAKE comes last, so that a link chooses among all that is there. */
+/* Kinds of events. At one instant WAKE comes last, so that a link chooses among all packets that are there. */
 enum { HEAD, EXPOSE, DELIVER, DOORBELL, ADVANCE, COMPUTED, DEPART, RECEIVED, MATCHED, GRANTED, TURN, WAKE };
 
 typedef struct {
@@ -40,18 +40,18 @@ typedef struct {
 } Event;
 
 typedef struct {
-    Index message, next, input, output, host; /* input: link in whose buffer it is, output: link that it takes next */
+    Index message, next, input, output, host; /* input: link whose buffer has the packet, output: next link */
     Index wire, room;                         /* bytes on a link, bytes of a buffer */
     uint8_t lane, kind, last, is_free;
 } Packet;
 
-typedef struct { /* what an adapter has to send for a message */
+typedef struct { /* the data of a message that an adapter must send */
     int64_t left;
-    Index message, next, queue, host; /* host: where it goes */
+    Index message, next, queue, host; /* host: destination */
     uint8_t kind;
 } Work;
 
-typedef struct { /* of packets or of work; those of a lane of a link that are not empty form a ring */
+typedef struct { /* of packets or of work; the queues of a link's lane that are not empty form a ring */
     Index head, tail, next;
 } Queue;
 
@@ -62,25 +62,25 @@ typedef struct {
 
 typedef struct {
     int64_t credits, bytes;
-    Time since, waited; /* since when it lacks credits, and for how long it did */
+    Time since, waited; /* time since which it lacks credits, and total time that it lacked them */
     Index ring;         /* its last queue */
 } Lane;
 
 typedef struct { /* a directed link, with the port that sends on it */
     Time free_at, wake, latency;
-    double inverse; /* picoseconds a byte */
+    double inverse; /* picoseconds per byte */
     Credit *credits;
     Index first_credit, num_credits, most_credits;
-    Index target, host, inputs; /* host: that sends, or NONE; inputs: its first queue, one an input and lane */
-    Index number;               /* among the links into its target */
-    uint16_t active;            /* lanes that have something to send */
+    Index target, host, inputs; /* host: sender, or NONE; inputs: its first queue, one per input and lane */
+    Index number;               /* its index among the links into its target */
+    uint16_t active;            /* lanes with packets to send */
     uint8_t to_host, blocked;
-    uint8_t turn[2]; /* entry of the high and of the low table */
-    int32_t left[2]; /* of the entry's weight */
-    int64_t high;    /* bytes of high priority since the last of low priority */
+    uint8_t turn[2]; /* current entry of the high and of the low table */
+    int32_t left[2]; /* rest of the entry's weight */
+    int64_t high;    /* bytes of high priority since the last packet of low priority */
 } Port;
 
-typedef struct { /* of a link that is a token bucket: when it is full, and in what time it fills */
+typedef struct { /* a link's token bucket: the time at which it is full, and the time in which it fills */
     Time full_at, fill;
 } Bucket;
 
@@ -103,25 +103,25 @@ typedef struct {
     uint8_t over;
 } Rank;
 
-typedef struct { /* what a rank has to do on a processor that it shares */
+typedef struct { /* a rank's task on a shared processor */
     Time length;
     Index number, next;
     int kind;
 } Task;
 
-typedef struct { /* of a rank: its tasks, and the rank behind it among those that wait for a processor */
+typedef struct { /* a rank's tasks, and the next rank that waits for a processor */
     Index head, tail, next;
     uint8_t state;
 } Turn;
 
 typedef struct {
     Time began, end;
-    int64_t runs; /* that have ended */
+    int64_t runs; /* number of ended runs */
     Index left, lane;
     uint8_t repeat, ran, over;
 } Job;
 
-typedef struct { /* when a job ended a run, or completed a named step in one */
+typedef struct { /* the time at which a job ended a run, or completed a named step */
     Time time;
     int32_t job, mark;
 } Record;
@@ -133,7 +133,7 @@ typedef struct {
     Time send_overhead, receive_overhead, copy_latency, gap;
     double copy_inverse;
     int num_entries[2];
-    const int32_t *entries[2]; /* (lane, weight) of the high and the low table */
+    const int32_t *entries[2]; /* (lane, weight) of the high and of the low table */
 
     const int32_t *next_link, *uplink;
 
@@ -149,10 +149,10 @@ typedef struct {
     Message *messages;
     Rank *ranks;
     Job *jobs;
-    int32_t *pending; /* operations of each step that are not complete */
-    Time *adapter;    /* when each host's adapter can begin with another message */
-    Bucket *buckets;  /* one a link, or NULL where links are wires */
-    Turn *turns;      /* one a rank where all ranks share processors, else NULL */
+    int32_t *pending; /* number of incomplete operations of each step */
+    Time *adapter;    /* time at which each host's adapter can start another message */
+    Bucket *buckets;  /* one per link, or NULL if links have no buckets */
+    Turn *turns;      /* one per rank if all ranks share processors, else NULL */
     Task *tasks;
     Index free_task, first_ready, last_ready;
     int64_t most_tasks, num_tasks, idle, processors;
@@ -171,11 +171,11 @@ typedef struct {
     int64_t now_bucket;
     int shift;
 
-    Record *records; /* that nobody has read */
+    Record *records; /* that Python has not read */
     int64_t most_records, num_records;
 
     Time now;
-    int64_t started; /* ranks that have been told to start */
+    int64_t started; /* number of ranks that have been started */
     int unfinished, status, ended;
     int64_t hops, events, sent, delivered;
     jmp_buf no_memory;

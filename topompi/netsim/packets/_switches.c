@@ -1,7 +1,7 @@
 #include "_switches.h"
 #include "_hosts.h"
 
-/* The first queue of a lane has been served: it goes behind the others, or away. */
+/* Move the queue that was served behind the others of its lane, or remove it if it is empty. */
 static inline void
 turn_ring(Sim *s, Port *port, Lane *of, Index lane, Index queue, int empty)
 {
@@ -26,7 +26,7 @@ drain_credits(Sim *s, Index link)
     }
 }
 
-/* A packet leaves the buffer at a link's end: its credits are back when the word of it has crossed the link. */
+/* Return the credits of a packet that leaves the buffer at a link's end, after the link's latency. */
 static inline void
 return_credit(Sim *s, Index link, Index lane, Index room, Time left)
 {
@@ -61,10 +61,10 @@ wire_of(const Sim *s, const Work *work)
 static inline Index
 room_of(const Sim *s, Index wire)
 {
-    return (Index)((wire + s->grain - 1) & ~(s->grain - 1)); /* a power of two */
+    return (Index)((wire + s->grain - 1) & ~(s->grain - 1)); /* grain is a power of two */
 }
 
-/* Whether the next packet of a lane that has one fits into the buffer ahead. */
+/* Whether the next packet of a lane that is not empty fits into the next buffer. */
 static inline int
 has_room(Sim *s, Port *port, Lane *of)
 {
@@ -75,7 +75,7 @@ has_room(Sim *s, Port *port, Lane *of)
     return of->credits >= room;
 }
 
-/* The lane of one table whose turn it is, or -1 (InfiniBand Architecture Specification, volume 1, 7.6.9.2). */
+/* The lane whose turn it is in a table, or -1 (InfiniBand Architecture Specification, volume 1, 7.6.9.2). */
 static int
 turn_of(Sim *s, Port *port, int table, const int *ready)
 {
@@ -154,7 +154,7 @@ inject(Sim *s, Port *port, Lane *of, Index lane)
         s->free_work = number;
     }
     turn_ring(s, port, of, lane, queue, s->queues[queue].head == NONE);
-    if (of->ring != NONE) { /* queues may be many: have the next two at hand */
+    if (of->ring != NONE) { /* prefetch the next two queues, because there may be many */
         Queue *then = &s->queues[s->queues[of->ring].next];
         __builtin_prefetch(&s->works[then->head]);
         __builtin_prefetch(&s->queues[then->next]);
@@ -169,7 +169,7 @@ duration(const Port *port, Index wire)
     return (Time)(wire * port->inverse + 0.5);
 }
 
-/* When a bucket has tokens for the next packet of its link; with several lanes, for the largest one. */
+/* The time at which a bucket has tokens for its link's next packet, or with several lanes for the largest packet. */
 static inline Time
 tokens_at(const Sim *s, const Port *port, Index link)
 {
@@ -210,7 +210,7 @@ transmit(Sim *s, Index link, Index lane)
         of->waited += s->now - of->since;
         of->since = -1;
     }
-    if (s->buckets != NULL) { /* it leaves at once */
+    if (s->buckets != NULL) { /* it passes at once */
         take_tokens(s, link, one->wire);
         end = s->now;
         length = 0;
@@ -243,12 +243,13 @@ transmit(Sim *s, Index link, Index lane)
     of->credits -= one->room;
     one->input = link;
     one->output = (Index)s->next_link[(int64_t)port->target * s->num_hosts + one->host];
-    /* A faster link ahead begins when the tail will not be late for it; one behind a whole packet at its tail. */
+    /* A faster next link starts when the tail will not be late for it; a next link that waits for whole packets starts
+       at the tail. */
     Time behind = s->cut_through && length ? length - duration(&s->ports[one->output], one->wire) : length;
     push(s, s->now + port->latency + (behind > 0 ? behind : 0), HEAD, packet);
 }
 
-/* Send the next packet of a link that is free, if there is one and room for it. */
+/* Send the next packet of an idle link, if there is one and it has room. */
 void
 serve(Sim *s, Index link)
 {
@@ -278,14 +279,14 @@ serve(Sim *s, Index link)
     }
 }
 
-/* Something has come to a link that may have been idle. */
+/* Wake a link, which may be idle, because it has a new packet. */
 void
 poke(Sim *s, Index link)
 {
     Port *port = &s->ports[link];
     if (s->num_lanes > 1)
         wake_at(s, link, s->now > port->free_at ? s->now : port->free_at);
-    else if (port->blocked) /* by its first packet, and remains so */
+    else if (port->blocked) /* by its first packet, which is still blocked */
         return;
     else if (port->free_at > s->now)
         wake_at(s, link, port->free_at);
@@ -321,7 +322,7 @@ expose(Sim *s, Index number)
     join_output(s, packet);
 }
 
-/* The head of a packet is in a switch. */
+/* Process the arrival of a packet's head at a switch. */
 void
 enter(Sim *s, Index packet)
 {

@@ -28,7 +28,7 @@ wake_at(Sim *s, Index link, Time time)
     push(s, time, WAKE, link);
 }
 
-/* A queue has something to send, and had nothing before. */
+/* Add a queue that is no longer empty to its lane's ring. */
 static inline void
 join_ring(Sim *s, Index link, Index lane, Index queue)
 {

@@ -1,4 +1,4 @@
-"""Programs and networks as the arrays that the engine takes."""
+"""Conversion of programs and networks to the arrays of the packet engine."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .settings import NO_LIMIT, Settings
 
 __all__ = ["PICO", "ProgramArrays", "bucket_shift", "link_arrays", "numbers"]
 
-PICO = 1e12  # the engine counts picoseconds
-LONGEST = 1e6  # seconds of a burst or a start; the engine's clock ends at 4.6e6
-MOST = 1 << 28  # of ranks, messages, steps and links each: events name them with 28 bits
+PICO = 1e12  # picoseconds per second, because the engine counts picoseconds
+LONGEST = 1e6  # largest burst or start in seconds; the engine's clock ends at 4.6e6
+MOST = 1 << 28  # largest number of ranks, messages, steps or links, because events name them with 28 bits
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramArrays:
-    """The programs of all jobs as one.
+    """The programs of all jobs as arrays.
 
-    :param columns: the engine's arrays, by name.
-    :param base: first rank of each job, and the number of all, shape (jobs + 1,).
-    :param pairs: hosts of each message, its bytes and its job, shape (4, messages).
+    :param columns: arrays of the engine, by name.
+    :param base: first rank of each job, and the number of ranks, shape (jobs + 1,).
+    :param pairs: sending host, receiving host, bytes and job of each message, four arrays of shape (messages,).
     """
 
     columns: dict[str, NDArray[Any]]
@@ -38,14 +38,14 @@ class ProgramArrays:
 
     @classmethod
     def of(cls, tables: Tables, programs: Sequence[Program], lanes: int, begins: Floats, skew: Floats) -> ProgramArrays:
-        """The programs on a network.
+        """Make the arrays of programs on a network.
 
         :param tables: the network.
-        :param programs: one a job.
+        :param programs: one program per job.
         :param lanes: number of lanes.
-        :param begins: seconds at which each job begins, shape (jobs,).
-        :param skew: seconds after its job at which each rank begins, shape (ranks,).
-        :raises NetsimError: for hosts and lanes that there are not.
+        :param begins: time at which each job begins, in seconds, shape (jobs,).
+        :param skew: delay of each rank's start after its job's, in seconds, shape (ranks,).
+        :raises NetsimError: if a host or lane does not exist, or a time is too long.
         """
         for one, begin in zip(programs, begins.tolist(), strict=True):
             if one.hosts.min(initial=0) < 0 or one.hosts.max(initial=-1) >= tables.num_hosts:
@@ -96,7 +96,7 @@ class ProgramArrays:
 def _messages(
     programs: Sequence[Program], base: Integers, step_of_row: NDArray[np.int32]
 ) -> tuple[tuple[Integers, Integers, Floats, Integers], dict[str, NDArray[Any]]]:
-    """Source, destination, bytes and job of all messages, and the columns that name them."""
+    """The source, destination, bytes and job of all messages, and the engine's columns of messages."""
     found = [one.messages for one in programs]
     rows = np.cumsum([0, *(len(one.rank) for one in programs)])
     send, receive = (
@@ -129,7 +129,7 @@ def _short(column: Any) -> NDArray[np.int32]:
 
 
 def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
-    """The links, the next-hop tables and the arbitration tables, by the engine's names."""
+    """The links, the next-hop tables and the arbitration tables, under the engine's names."""
     arbitration = settings.arbitration
     low = arbitration.low
     if not low and not arbitration.high:
@@ -144,9 +144,9 @@ def link_arrays(tables: Tables, settings: Settings) -> dict[str, NDArray[Any]]:
 
 
 def _vertices(tables: Tables) -> dict[str, NDArray[Any]]:
-    """Ends of links and next links as the engine numbers vertices: hosts, switches, then adapters that are not used.
+    """The ends of links and the next links, with the engine's numbers: hosts, then switches, then unused adapters.
 
-    Such an adapter stands as a switch to which no route leads.
+    An unused adapter counts as a switch to which no route leads.
     """
     hosts, adapters, used = tables.num_hosts, tables.first_switch, tables.adapters[0]
     others = np.setdiff1d(np.arange(adapters), used)
@@ -165,7 +165,7 @@ def _vertices(tables: Tables) -> dict[str, NDArray[Any]]:
 
 
 def _fill_times(tables: Tables, settings: Settings) -> NDArray[np.int64]:
-    """Picoseconds in which each link fills its bucket; -1 where links are wires."""
+    """The picoseconds in which each link fills its token bucket; -1 for links without a bucket."""
     burst = settings.bursts(tables.rate)
     if not burst.any():
         return np.full(len(tables.rate), -1, dtype=np.int64)
@@ -173,21 +173,21 @@ def _fill_times(tables: Tables, settings: Settings) -> NDArray[np.int64]:
 
 
 def bucket_shift(tables: Tables, settings: Settings, used: int) -> int:
-    """The width of the engine's buckets of events, as a power of two: that of a packet over the number of its senders.
+    """The width of the engine's buckets of events, as an exponent of 2: a packet's time over the number of senders.
 
     :param tables: the network.
-    :param settings: switches and adapters.
-    :param used: hosts that have ranks.
+    :param settings: settings of switches and adapters.
+    :param used: number of hosts with ranks.
     """
     packet = (settings.mtu + settings.header) / float(np.median(tables.rate)) * PICO if len(tables.rate) else 1.0
     return max(1, int(np.log2(max(2.0, packet / max(1, used)))))
 
 
 def numbers(settings: Settings, hosts: Hosts) -> dict[str, float]:
-    """The engine's numbers: bytes, picoseconds and switches.
+    """The scalar parameters of the engine, in bytes and picoseconds, and switches as 0 or 1.
 
-    :param settings: switches and adapters.
-    :param hosts: overheads.
+    :param settings: settings of switches and adapters.
+    :param hosts: costs of the hosts.
     """
     limit = settings.arbitration.limit
     return {

@@ -1,4 +1,4 @@
-"""Links that wait for each other in a circle: whether routes allow it, and whether packets do it."""
+"""Cycles of links that wait for each other: possible ones from routes, and actual ones from packets."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["dependency_cycle", "link_names", "waiting_cycle"]
 
 
 def dependency_cycle(tables: Tables, source: Integers, destination: Integers) -> list[int]:
-    """Links of a circle in the channel dependency graph of these routes, in order; empty if there is none.
+    """The links of a cycle in the channel dependency graph of the given routes, in order; empty if there is none.
 
-    A link depends on the next one of a route, if both end in a switch. Without a circle the network cannot deadlock
-    (W. J. Dally and C. L. Seitz, IEEE Transactions on Computers C-36(5), 1987); with one it may.
+    A link depends on the next link of a route if both end in a switch. Without a cycle the network cannot deadlock (W.
+    J. Dally and C. L. Seitz, IEEE Transactions on Computers C-36(5), 1987); with a cycle it may.
 
     :param tables: the network.
     :param source: sending host of each pair, shape (pairs,).
-    :param destination: receiving host of each pair.
-    Cost: the routes of the pairs, some at a time, and a sort of their links.
+    :param destination: receiving host of each pair, shape (pairs,).
+    Cost: the routes of the pairs, computed in chunks, and a sort of their links.
     """
     found = np.empty(0, dtype=np.int64)
     links = len(tables.rate)
@@ -36,9 +36,9 @@ def dependency_cycle(tables: Tables, source: Integers, destination: Integers) ->
 
 
 def waiting_cycle(waiting: Iterable[tuple[int, int, int]], links: int, lanes: int) -> list[int]:
-    """Links of a circle of packets, each in the buffer of one link and in need of the next; empty if there is none.
+    """The links of a cycle of packets, each in the buffer of one link and in need of the next; empty if there is none.
 
-    :param waiting: (link on which a packet came, link that it needs, lane) of each packet in a buffer.
+    :param waiting: the link on which each packet arrived, the link that it needs, and its lane.
     :param links: number of links.
     :param lanes: number of lanes.
     """
@@ -48,12 +48,12 @@ def waiting_cycle(waiting: Iterable[tuple[int, int, int]], links: int, lanes: in
 
 
 def _cycle(first: NDArray[np.int64], then: NDArray[np.int64], size: int) -> list[int]:
-    """Vertices of a circle in a directed graph; the graph is walked in Python only where there is one."""
+    """The vertices of a cycle in a directed graph; empty if there is none."""
     if not len(first):
         return []
     graph = coo_array((np.ones(len(first), dtype=np.int8), (first, then)), shape=(size, size))
     _, part = connected_components(graph, connection="strong")
-    inside = part[first] == part[then]  # no edge is a loop: no route takes a link twice running
+    inside = part[first] == part[then]  # no edge is a loop, because no route takes a link twice in a row
     if not inside.any():
         return []
     edges = zip(first[inside].tolist(), then[inside].tolist(), strict=True)
@@ -61,6 +61,6 @@ def _cycle(first: NDArray[np.int64], then: NDArray[np.int64], size: int) -> list
 
 
 def link_names(tables: Tables, links: Iterable[int]) -> str:
-    """Links by the names of their ends."""
+    """The links, described by the names of their ends."""
     ends = ((tables.name(int(tables.source[link])), tables.name(int(tables.target[link]))) for link in links)
     return ", ".join(f"{source} -> {target}" for source, target in ends)

@@ -1,4 +1,4 @@
-"""Switches, adapters and hosts of known networks, with the source of each number."""
+"""Settings of switches, adapters and hosts of known networks, with the source of each number."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["PRESETS", "Preset"]
 
 @dataclass(frozen=True)
 class Preset:
-    """A network's numbers.
+    """The settings of a network.
 
-    :param hosts: what hosts add.
-    :param settings: switches and adapters.
-    :param rate: bytes/s of a link whose rate the fabric does not know.
-    :param latency: seconds from one switch into the next, where the fabric does not know it.
-    :param sources: where each number is from; ``assumed`` where no source is known.
+    :param hosts: costs of the hosts.
+    :param settings: settings of switches and adapters.
+    :param rate: rate in bytes/s of links whose rate the fabric does not contain.
+    :param latency: latency in seconds from one switch to the next, for links whose latency the fabric does not contain.
+    :param sources: source of each number; ``assumed`` if there is none.
     """
 
     hosts: Hosts

@@ -1,4 +1,4 @@
-"""Programs on a network of packets."""
+"""Simulation of programs on a network of packets."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ try:
     from . import _packets
 
     Engine: type[_packets.Engine] | None = _packets.Engine
-except ImportError:  # topompi was installed without a compiler
+except ImportError:  # installed without a compiler
     Engine = None
 
 __all__ = ["PacketResult", "PacketSession", "run"]
 
-ROUNDING = 1e-9  # relative
+ROUNDING = 1e-9  # relative error
 
 
 @dataclass(frozen=True, eq=False)
 class PacketResult(Result):
-    """What programs took, and what the links did until the last job that counts had ended.
+    """The times of programs, and the activity of links until all jobs outside the background had run once.
 
-    Seconds of background jobs that did not end once are NaN.
+    The other fields are those of ``Result``.
 
     :param lane_bytes: bytes of messages that crossed each link on each lane, shape (links, lanes).
-    :param lane_waits: seconds for which a lane had a packet and the buffer ahead no room for it, shape (links, lanes).
-    :param counts: ``hops`` of packets over links, ``events``, packets ``sent`` and ``delivered``, those ``in_buffers``
-        at the end, and ``lost_room``, bytes of buffers of which nobody knows: 0.
+    :param lane_waits: time in seconds for which a lane had a packet but the next buffer no room, shape (links, lanes).
+    :param counts: numbers by name: ``hops`` of packets over links, ``events``, packets ``sent``, ``delivered`` and
+        ``in_buffers`` at the end, and ``lost_room``, bytes of buffers that are not accounted for, which must be 0.
     """
 
     lane_bytes: NDArray[np.int64]
@@ -50,23 +50,23 @@ class PacketResult(Result):
 
 
 class PacketSession(Programs):
-    """Programs on a network of packets, in time that the caller lets pass; a ``Session``.
+    """A simulation of programs on a network of packets, whose time the caller advances; it implements ``Session``.
 
-    An eager message goes as soon as its sender's processor has handed it over, and its receiver's takes it. For another
-    one the sender says that it is ready, the receiver reads it (see ``Settings.rendezvous``), and a word ends it for
-    the sender. Acknowledgements of packets are not modelled.
+    An eager message is sent when its sender's processor hands it over, and its receiver's processor takes it on
+    arrival. For other messages the sender announces it, the receiver fetches it (see ``Settings.rendezvous``), and a
+    control packet completes the send. Acknowledgements of packets are not modelled.
 
-    A link sends a packet or none: rates and loads are means over the time since they were last asked for. Packets of a
-    program that is removed still arrive if they have left their host.
+    A link sends a packet or none, so rates and loads are means over the time since they were last read. Packets of a
+    removed program still arrive if they have left their host.
 
     :param tables: the network.
-    :param hosts: what the hosts add; a rank copies messages of its own host with its own processor, one after the
+    :param hosts: costs of the hosts; a rank copies messages from its own host with its own processor, one after the
         other, with ``copy_latency`` each.
-    :param settings: switches and adapters.
-    :param seed: of the start skew.
-    :param circles: allow routes that may deadlock.
-    :raises NetsimError: without the C extension.
-    Cost: some 150 ns for each packet and link; no memory for pairs of hosts, but for all messages that were ever added.
+    :param settings: settings of switches and adapters.
+    :param seed: seed of the random skew.
+    :param circles: whether to allow routes that may deadlock.
+    :raises NetsimError: if the C extension is missing.
+    Cost: about 150 ns per packet and link. Memory for all messages ever added, but not for pairs of hosts.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class PacketSession(Programs):
         super()._enter(programs, begins)
 
     def _refuse_circles(self, more: NDArray[np.int64], programs: Sequence[Program]) -> None:
-        """Refuse routes of one lane on which the programs that run may deadlock; words about messages go back."""
+        """Refuse routes of a lane on which the current programs may deadlock; control packets travel in reverse."""
         over = [one.removed or (one.program.repeat == ONCE and bool(one.ends)) for one in self._entries]
         here = self._pairs[:, ~np.array(over, dtype=bool)[self._pairs[0]]]
         pairs = np.concatenate((here, more), axis=1)
@@ -117,9 +117,9 @@ class PacketSession(Programs):
                 )
 
     def advance(self, until: float | None = None) -> list[int]:
-        """Let time pass, and return the handles of the programs of which a run ended; see ``Session``.
+        """Advance the time, and return the handles of the programs that ended a run; see ``Session``.
 
-        :param until: seconds up to which time passes; by default to the next end of a run.
+        :param until: time in seconds to advance to; by default the time of the next end of a run.
         """
         if not self._engine.shift:
             used = {host for one in self._entries for host in one.program.hosts.tolist()}
@@ -133,7 +133,7 @@ class PacketSession(Programs):
         return self._waits_for_ever(self._read()[0]["rank_end"] < 0)
 
     def _read(self) -> tuple[dict[str, NDArray[np.int64]], dict[str, int]]:
-        """Ends of first runs in picoseconds, -1 before, what links did, and what is counted."""
+        """The ends of first runs in picoseconds (-1 before the end), the activity of links, and the counts."""
         lanes = (len(self._tables.rate), self._settings.lanes)
         shapes = {
             "rank_end": self._first_rank[-1:],
@@ -145,7 +145,7 @@ class PacketSession(Programs):
         return arrays, self._engine.read(arrays)
 
     def rates(self) -> Rates:
-        """The messages that left their hosts since rates were last asked for, and their mean rates in that time."""
+        """The messages that left their hosts since rates were last read, and their mean rates since then."""
         sent = np.zeros(self._first_message[-1], dtype=np.int64)
         self._engine.sent(sent)
         rate = self._sent.mean(self._now, sent)
@@ -154,18 +154,18 @@ class PacketSession(Programs):
         return self._rates(message, rate[message])
 
     def loads(self) -> Floats:
-        """Mean bytes/s of messages on each link since loads were last asked for, shape (links,)."""
+        """The mean rate of messages on each link in bytes/s since loads were last read, shape (links,)."""
         return self._loads.mean(self._now, self.link_bytes())
 
     def link_bytes(self) -> Floats:
-        """Bytes of messages that have crossed each link so far, shape (links,)."""
+        """The bytes of messages that have crossed each link so far, shape (links,)."""
         crossed: Floats = self._read()[0]["lane_bytes"].sum(axis=1).astype(np.float64)
         return crossed
 
     def result(self) -> PacketResult:
-        """The first runs of all programs that were added, as far as they have ended.
+        """The times of the first runs of all programs added so far; unfinished runs have NaN.
 
-        :raises NetsimError: for a time below a job's bound.
+        :raises NetsimError: if a time is below the job's lower bound.
         """
         arrays, counts = self._read()
         start = np.array([one.begin for one in self._entries])
@@ -186,16 +186,16 @@ class PacketSession(Programs):
 
 
 class _Meter:
-    """Means of what is counted, from one reading to the next."""
+    """The mean increase of counters per second, from one reading to the next."""
 
     def __init__(self) -> None:
         self._time, self._count, self._mean = 0.0, np.zeros(0), np.zeros(0)
 
     def mean(self, now: float, count: NDArray[Any]) -> Floats:
-        """Counts per second since the last reading at another time, of the same shape as the counts.
+        """The increase per second since the last reading at another time, of the same shape as the counts.
 
-        :param now: seconds.
-        :param count: counts so far; further ones may have come since.
+        :param now: current time in seconds.
+        :param count: counts so far; there may be more of them than at the last reading.
         """
         before = np.zeros(len(count))
         if now > self._time:
@@ -215,17 +215,17 @@ def run(
     seed: int = 0,
     circles: bool = False,
 ) -> PacketResult:
-    """The times of jobs that share a network: a session to the end of the last first run that counts.
+    """Simulate jobs that share a network until every job outside the background has run once.
 
     :param tables: the network.
     :param programs: one program per job.
-    :param hosts: what the hosts add.
-    :param settings: switches and adapters.
-    :param seed: of the start skew.
-    :param circles: allow routes that may deadlock.
-    :raises NetsimError: for a deadlock or routes that may have one, for programs that wait for ever, without the C
-        extension, and for a time below a job's bound.
-    Cost: that of ``PacketSession``.
+    :param hosts: costs of the hosts.
+    :param settings: settings of switches and adapters.
+    :param seed: seed of the random skew.
+    :param circles: whether to allow routes that may deadlock.
+    :raises NetsimError: if there is a deadlock, routes may deadlock, programs wait forever, the C extension is missing,
+        or a time is below the job's lower bound.
+    Cost: as ``PacketSession``.
     """
     session = PacketSession(tables, hosts=hosts, settings=settings, seed=seed, circles=circles)
     if all(one.repeat == BACKGROUND for one in programs):
@@ -237,7 +237,7 @@ def run(
 
 
 def _loads(tables: Tables, jobs: ProgramArrays, count: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Bytes of each job on each link, shape (jobs, links), and (job, source, destination) of hosts that exchange."""
+    """The bytes of each job on each link, shape (jobs, links), and job, source and destination of each host pair."""
     source, destination, nbytes, job = jobs.pairs
     size = tables.num_hosts
     key, which = np.unique((job * size + source) * size + destination, return_inverse=True)

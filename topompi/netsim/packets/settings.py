@@ -1,4 +1,4 @@
-"""What switches and adapters do with packets."""
+"""The parameters of switches and adapters in the packet model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..errors import NetsimError
 
 __all__ = ["Arbitration", "Settings"]
 
-MOST_LANES = 15  # InfiniBand's data lanes
-NO_LIMIT = 255  # of the high table, as InfiniBand spells it
+MOST_LANES = 15  # number of InfiniBand's data lanes
+NO_LIMIT = 255  # InfiniBand's value for a high table without limit
 QUEUEINGS = ("output", "input")
 PROTOCOLS = ("get", "put")
 ADAPTERS = ("queue pairs", "in order")
@@ -21,16 +21,17 @@ UNITS = ("packets", "64 bytes")
 
 @dataclass(frozen=True)
 class Arbitration:
-    """How a port chooses among lanes: weighted round robin in two tables (InfiniBand, volume 1, 7.6.9).
+    """The choice of a port among lanes: weighted round robin in two tables (InfiniBand, volume 1, 7.6.9).
 
-    A turn ends when the lane has sent its weight or has nothing that may be sent; a further turn has the full weight.
-    The low table is served if the high one has nothing to send, or has sent ``limit`` since the low one's last packet.
+    A turn ends when the lane has sent its weight or has no packet that may be sent; its next turn has the full weight.
+    The low table is served if the high table has nothing to send, or has sent ``limit`` since the low table's last
+    packet.
 
-    :param low: (lane, weight) in the order of turns; empty for all lanes with weight 1.
-    :param high: likewise, of high priority.
-    :param limit: how often 4 KiB the high table may send before the low one has a packet; 0 for one packet, 255 for no
-        limit.
-    :param unit: what weights count, ``packets`` or ``64 bytes``.
+    :param low: (lane, weight) of each turn, in order; empty for all lanes with weight 1.
+    :param high: (lane, weight) of each turn of high priority, in order.
+    :param limit: number of 4 KiB units that the high table may send before the low table sends a packet; 0 for one
+        packet, 255 for no limit.
+    :param unit: unit of weights, ``packets`` or ``64 bytes``.
     """
 
     low: tuple[tuple[int, int], ...] = ()
@@ -41,32 +42,33 @@ class Arbitration:
 
 @dataclass(frozen=True)
 class Settings:
-    """Packets, switches and adapters.
+    """The parameters of packets, switches and adapters.
 
-    :param mtu: most bytes of a message in a packet.
-    :param header: bytes of a packet beside them.
-    :param control: bytes of a packet that only says something: ready to send, a read request, its end.
-    :param buffer: bytes of the buffer at each port of a switch that receives, divided among the lanes.
-    :param lanes: virtual lanes, 1 to 15.
-    :param queueing: ``output``: a buffer has a queue for each output; ``input``: it has one for each lane, whose head
-        blocks all behind it.
-    :param cut_through: whether a switch sends on a packet whose head has come; else it waits for the tail.
-    :param message_rate: messages/s that an adapter can begin to send.
-    :param adapter: ``queue pairs``: each pair of ranks has a queue, and queues take turns, a packet each; ``in order``:
-        a host sends one message after the other.
-    :param rendezvous: how a message goes that is not eager. ``get``: its receiver reads it, and the adapter answers
-        without the processor, beside what the sender's queue holds. ``put``: its receiver grants it, with a word that
-        goes in order behind the data which that rank sends to the same peer, and the sender's processor writes.
-    :param arbitration: among lanes.
-    :param grain: bytes in which a buffer is given out, a power of two.
-    :param burst: 0: links are wires. Else each link is a token bucket that holds so many bytes, as Linux shapes:
-        packets for which it has tokens pass at once, and their tail with their head.
-    :param lateness: seconds; what a bucket holds beside ``burst`` is what its link carries in them.
-    :param processors: 0: each rank has one; else so many for all ranks together, as in an emulated network. A rank that
-        has one does all that it has to do, and then the one that has waited longest has its turn.
-    :param send_buffer: 0: a send that was not eager is complete when its receiver says so. Else bytes of a socket's
-        buffer: it is complete when no more than these have still to leave.
-    :param poll: seconds for which a rank that has done all looks for more before it gives its processor away.
+    :param mtu: largest number of bytes of a message in a packet.
+    :param header: further bytes of each packet.
+    :param control: bytes of a control packet: ready to send, read request, or completion.
+    :param buffer: bytes of the receive buffer at each port of a switch, divided among the lanes.
+    :param lanes: number of virtual lanes, 1 to 15.
+    :param queueing: ``output`` for buffers with a queue per output; ``input`` for buffers with one queue per lane,
+        whose first packet blocks all others.
+    :param cut_through: whether a switch sends a packet on when its head has arrived; otherwise it waits for the tail.
+    :param message_rate: number of messages per second that an adapter can start.
+    :param adapter: ``queue pairs`` for a queue per pair of ranks, which take turns of one packet; ``in order`` for
+        hosts that send one message after the other.
+    :param rendezvous: protocol of messages that are not eager. ``get``: the receiver reads the message, and the
+        sender's adapter answers without its processor, beside the sender's queue. ``put``: the receiver grants the
+        message with a control packet, which goes in order behind its data to the same peer, and the sender's processor
+        writes.
+    :param arbitration: choice among lanes.
+    :param grain: unit of bytes in which buffer space is allocated, a power of two.
+    :param burst: bytes of the token bucket of each link, as Linux shapes: packets for which it has tokens pass at once,
+        with tail and head together. 0 for links without bucket.
+    :param lateness: time in seconds; the bucket also has the bytes that its link carries in this time.
+    :param processors: number of processors that all ranks together share, as in an emulated network; 0 for one per
+        rank. A rank keeps its processor until it has no more work, and then the rank that has waited longest gets it.
+    :param send_buffer: bytes of a socket's send buffer: a send that is not eager is complete when no more than these
+        bytes have still to leave. 0 if it is complete when the receiver's control packet arrives.
+    :param poll: time in seconds for which a rank without work polls before it releases its processor.
     """
 
     mtu: int = 4096
@@ -126,14 +128,14 @@ class Settings:
 
     @property
     def largest(self) -> int:
-        """Bytes of the largest packet on a link."""
+        """Number of bytes of the largest packet on a link."""
         return max(self.mtu + self.header, self.control)
 
     def bursts(self, rate: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Bytes that links of these rates (bytes/s) pass at once after a rest."""
+        """The bytes that links with these rates (bytes/s) pass at once after a rest, shape (links,)."""
         return self.burst + rate * self.lateness if self.burst else np.zeros(len(rate))
 
     @property
     def room(self) -> int:
-        """Bytes of a lane's part of a buffer, in whole grains."""
+        """Number of bytes of a lane's part of a buffer, in whole grains."""
         return self.buffer // self.lanes // self.grain * self.grain
