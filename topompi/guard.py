@@ -15,7 +15,7 @@ __all__ = ["intrusion", "require_own_code"]
 def intrusion(path: str, *, may_add: bool = False, any_owner: bool = False) -> str:
     """The first folder or file through which others may replace a path's content, and who they are; "" if nobody may.
 
-    Root and this process's user are trusted. The sticky bit of a folder keeps others from replacing its entries, but not
+    Root and this process's user are trusted. The sticky bit of a folder keeps others from replacing its entries, not
     from adding entries.
 
     :param path: the path of a file or folder, which need not exist.
